@@ -14,6 +14,7 @@ export default defineConfig({
   test: {
     // Processes and not threads: tests start children, open databases and change the environment.
     pool: 'forks',
+    globalSetup: './scripts/test-program.js',
     // More than there are cores: much of the time is spent waiting for agents to start, and to end.
     maxWorkers: availableParallelism() + 3,
     sequence: { sequencer: LongestFirst },
@@ -32,7 +33,7 @@ export default defineConfig({
           name: 'together',
           isolate: false,
           setupFiles: ['test/shared-process.ts'],
-          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...ALONE_FILES, ...LEFT_OUT],
         },
       },

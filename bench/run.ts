@@ -20,6 +20,8 @@ const MEASURES = [
   'flat-cost',
   'events',
   'pages',
+  'page-size',
+  'timeline',
   'plan',
   'in-flight',
   'send',

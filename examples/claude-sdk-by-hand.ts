@@ -53,7 +53,7 @@ async function ask(home: string, prompt: string): Promise<void> {
       console.log(`process ${process.pid}, ${session === null ? 'new' : 'resumed'}: ${message.result}`);
     }
   } catch (error) {
-    await tracker.failRequest(request, String(error)); // kept in the history as failed; the lock is free
+    await tracker.failRequest(request, { reason: String(error) }); // kept in the history as failed; the lock is free
     console.error(String(error));
     process.exitCode = 1;
   }

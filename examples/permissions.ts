@@ -18,9 +18,9 @@ const decide = ({ title, options }: Pick<Permission, 'title' | 'options'>) => {
 
 for (const title of ['May I write notes.txt?', 'May I delete everything?']) {
   // The scripted agent asks, and runs the tool that follows only when it may.
-  for await (const event of chat.send(`/ask ${title}\n/tool edit notes.txt`)) {
+  for await (const event of chat.send(`/ask ${title}\n/tool edit notes.txt`).events) {
     if (event.kind === 'permission.asked') {
-      const { optionId } = await tl.engine.answer(event.payload.permissionId, decide(event.payload));
+      const { optionId } = await tl.answer(event.payload.permissionId, decide(event.payload));
       console.log(`${title} → ${optionId}`);
     }
     if (event.kind === 'turn.ended') console.log(`${event.payload.outcome}: ${event.payload.reply}`);

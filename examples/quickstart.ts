@@ -12,11 +12,10 @@ console.log('home:', home);
 await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
 const chat = tl.conversation('quickstart', { agent: 'scripted' });
 
-// Events as they happen. All of them are stored, and can be read again from any number, in any process.
-for await (const event of chat.send('The codeword is amber.')) {
-  if (event.kind === 'turn.update') console.log('update:', JSON.stringify(event.payload.update));
-  if (event.kind === 'turn.ended') console.log('ended:', event.payload.outcome);
-}
+// The text of the reply as it comes. Beside it: `events`, all that happens, as it is stored.
+const answer = chat.send('The codeword is amber.');
+for await (const text of answer.textStream) console.log('text:', text);
+console.log('ended:', (await answer).turn.state);
 
 // Or just the answer, with the receipt: how the session got its context.
 const { reply, receipt } = await chat.ask('Which codewords have you seen?');

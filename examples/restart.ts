@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { open } from 'throughline';
+import { open, type Settings } from 'throughline';
 
-const settings = { agents: { forgetful: { adapter: 'scripted', options: { memory: 'process' } } } };
+const settings: Settings = { agents: { forgetful: { adapter: 'scripted', options: { memory: 'process' } } } };
 const [, , home, prompt] = process.argv;
 
 if (home !== undefined && prompt !== undefined) {

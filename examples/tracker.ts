@@ -13,17 +13,18 @@ async function callAgent(prompt: string, resume: string | null) {
 }
 
 async function ask(requestId: string, prompt: string): Promise<void> {
-  const resume = await tracker.getAgentSession('agent456');
-  // Recorded with its prompt, and the conversation locked, before anything is sent. Without a session the request is pending.
-  const tracked = await tracker.trackRequest(requestId, 'agent456', resume, { prompt });
-  console.log(`${requestId}: ${tracked.status}, going on in ${resume ?? 'a session that has no name yet'}`);
+  // Recorded with its prompt, and the conversation locked, before anything is sent. If another request is open, this waits for its
+  // end. Without a session the request is pending.
+  const options = { current: true, prompt, waitMs: 60_000 };
+  const { sessionId: resume, status } = await tracker.trackRequest(requestId, 'agent456', null, options);
+  console.log(`${requestId}: ${status}, going on in ${resume ?? 'a session that has no name yet'}`);
   try {
     const { reply, sessionId, inputTokens } = await callAgent(prompt, resume);
     await tracker.updateRequestSession(requestId, sessionId); // the mapping agent → session moves here
     const { status } = await tracker.completeRequest(requestId, { reply, usage: { inputTokens } });
     console.log(`${requestId}: ${status} in ${sessionId}`);
   } catch (error) {
-    await tracker.failRequest(requestId, String(error)); // no watermark moves, and the lock is free
+    await tracker.failRequest(requestId, { reason: String(error) }); // no watermark moves, and the lock is free
   }
 }
 
@@ -32,4 +33,4 @@ await ask('req2', 'Are you still there?');
 
 console.log('sessions:', (await tracker.sessionHistory('agent456')).join(' → '));
 console.log('lock:', await tracker.lockStatus('agent456'));
-console.log('turns:', (await tl.engine.summary('agent456')).contexts);
+console.log('turns:', (await tl.conversation('agent456').summary()).contexts);

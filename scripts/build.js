@@ -1,16 +1,51 @@
-// Compiles src/ into dist/, which is what gets published. Files that are not TypeScript (SQL, HTML …) are copied.
+// `npm run build`: makes dist/, which is what gets published.
+//
+// Everything is bundled (bundle.js):
+//   main.cjs           the command line
+//   NAME.js            an entry of package.json's `exports`: checks Node's version first, unless it also runs in browsers
+//   NAME.browser.js    such a one as one ES module
+//   THREADS            beside the chunk that starts them by their path: so all files are in one folder
+//   scripted-agent.cjs the same; a program of its own, as small as it can be
+//   NAME-HASH.cjs      what these load
+//   types/             what tsc declares, of the sources that the entries reach
+//   page/              the page (scripts/page.js), with the licences of what is in it
 import { spawnSync } from 'node:child_process';
-import { cpSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleAlone, bundleForNode, ENTRIES } from './bundle.js';
+import { BUNDLED, IN_BROWSERS } from './manifest.js';
+import { ensurePage } from './page.js';
 
 const at = (/** @type {string} */ path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-rmSync(at('dist'), { recursive: true, force: true });
-const tsc = spawnSync(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')], {
-  stdio: 'inherit',
-});
-if (tsc.status !== 0) process.exit(1);
-cpSync(at('src'), at('dist'), {
-  recursive: true,
-  filter: (path) => statSync(path).isDirectory() || !path.endsWith('.ts'),
-});
+for (const name of globSync('*', { cwd: at('dist') })) {
+  if (name !== 'page') rmSync(at(`dist/${name}`), { recursive: true, force: true });
+}
+await ensurePage();
+await bundleForNode(at('dist'));
+for (const name of IN_BROWSERS) await bundleAlone(at('dist'), { [`${name}.browser`]: ENTRIES[name] ?? '' }, 'es');
+for (const name of BUNDLED) copyFileSync(at(`node_modules/${name}/LICENSE`), at(`dist/LICENSE-${name}`));
+declareTypes();
+
+function declareTypes() {
+  const tsc = spawnSync(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')], {
+    stdio: 'inherit',
+  });
+  if (tsc.status !== 0) process.exit(1);
+  const folder = at('dist/types');
+  const entries = Object.values(ENTRIES).map((source) => join(folder, source.replace(/^src\/(.*)ts$/, '$1d.ts')));
+  // `await using` is newer than the library of types that most programs choose.
+  for (const file of entries) {
+    writeFileSync(file, `/// <reference lib="esnext.disposable" />\n${readFileSync(file, 'utf8')}`);
+  }
+  const needed = new Set(entries);
+  for (const file of needed) {
+    for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/(?:from|import\()\s*['"](\.[^'"]+)\.ts['"]/g)) {
+      needed.add(resolve(dirname(file), `${path}.d.ts`));
+    }
+  }
+  for (const file of globSync('**/*.d.ts', { cwd: folder })) {
+    if (!needed.has(join(folder, file))) rmSync(join(folder, file));
+  }
+}

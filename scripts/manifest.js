@@ -8,21 +8,50 @@ import { fileURLToPath } from 'node:url';
 
 const at = (/** @type {string} */ path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const manifest = at('package.json');
-const kept = at('node_modules/.package.checkout.json');
+const kept = at('.package.checkout.json');
 
-if (process.argv[2] === 'published') {
-  const original = readFileSync(manifest, 'utf8');
-  writeFileSync(kept, original);
-  writeFileSync(manifest, `${JSON.stringify(published(JSON.parse(original)), null, 2)}\n`);
-} else if (existsSync(kept)) {
-  renameSync(kept, manifest);
+/** Packages that are bundled into dist/, because they are part of every command; they are not installed with the published package. */
+export const BUNDLED = ['commander'];
+
+/** Entries that also run in browsers. */
+export const IN_BROWSERS = ['client'];
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (process.argv[2] === 'published') {
+    const original = readFileSync(manifest, 'utf8');
+    writeFileSync(kept, original);
+    writeFileSync(manifest, `${JSON.stringify(published(JSON.parse(original)), null, 2)}\n`);
+  } else if (existsSync(kept)) {
+    renameSync(kept, manifest);
+  }
+}
+
+/**
+ * The sources of the package's entries, by the name of the file in dist/.
+ * @param {{ exports: Readonly<Record<string, string>> }} checkout
+ * @returns {Record<string, string>}
+ */
+export function entriesOf({ exports }) {
+  const sources = Object.entries(exports).filter(([, target]) => target.startsWith('./src/'));
+  return Object.fromEntries(sources.map(([name, target]) => [fileOf(name), target.slice('./'.length)]));
+}
+
+/** @param {string} name of an entry: `.`, `./client` */
+function fileOf(name) {
+  return name === '.' ? 'index' : name.slice('./'.length);
 }
 
 /** @param {Record<string, any>} checkout */
-function published({ scripts, devDependencies, overrides, allowScripts, ...rest }) {
+export function published({ scripts, devDependencies, overrides, allowScripts, dependencies, ...rest }) {
   const exports = Object.entries(rest.exports).map(([name, target]) => {
-    const compiled = target.replace(/^\.\/src\/(.*)\.ts$/, './dist/$1');
-    return [name, compiled === target ? target : { types: `${compiled}.d.ts`, default: `${compiled}.js` }];
+    const types = target.replace(/^\.\/src\/(.*)\.ts$/, './dist/types/$1.d.ts');
+    if (types === target) return [name, target];
+    const file = fileOf(name);
+    const browser = IN_BROWSERS.includes(file)
+      ? { node: `./dist/${file}.js`, default: `./dist/${file}.browser.js` }
+      : null;
+    return [name, { types, ...(browser ?? { default: `./dist/${file}.js` }) }];
   });
-  return { ...rest, exports: Object.fromEntries(exports) };
+  const needed = Object.entries(dependencies).filter(([name]) => !BUNDLED.includes(name));
+  return { ...rest, exports: Object.fromEntries(exports), dependencies: Object.fromEntries(needed) };
 }

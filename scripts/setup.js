@@ -2,13 +2,15 @@
 //
 //   node scripts/setup.js                 the project itself
 //   node scripts/setup.js test/agents     also these folders, each with its own package.json and lock file
+//   node scripts/setup.js --page          and builds the page, if its sources have changed (scripts/page.js)
 //
 // Without its own packages the project cannot do anything. Without those of another folder only some tests cannot run: they
 // look for what they need and are skipped with the reason, so a failure there is told and not more.
 //
 // Runs on whatever Node the machine has, so it is plain JavaScript without dependencies. It is called from `pre…`
 // scripts and not by `setup && node …`: a shell remembers where it found `node`, and would go on with the old one.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,29 +19,51 @@ const NEEDED = { major: 24, minor: 15 };
 const root = fileURLToPath(new URL('..', import.meta.url));
 const ownNode = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node');
 
-for (const folder of [root, ...process.argv.slice(2).map((name) => join(root, name))]) setUp(folder);
+const given = process.argv.slice(2);
+const folders = given.filter((arg) => arg !== '--page');
+// At once: much of the time is spent waiting for the network.
+const failures = await Promise.all([root, ...folders.map((name) => join(root, name))].map(setUp));
+for (const [index, failure] of failures.entries()) {
+  if (failure === null) continue;
+  if (index === 0) fail(failure);
+  console.error(`${failure} What needs them is left out.`);
+}
+if (given.includes('--page')) buildPage();
 
-/** @param {string} folder */
-function setUp(folder) {
+/**
+ * Null: all is there, and was or is installed now.
+ * @param {string} folder
+ * @returns {Promise<string | null>}
+ */
+async function setUp(folder) {
   const name = relative(root, folder) || 'the project';
   if (!existsSync(join(folder, 'package-lock.json'))) fail(`setup: ${name} has no package-lock.json.`);
   const why = outOfDate(folder);
-  if (why === undefined) return;
+  if (why === undefined) return null;
   console.error(`setup: installing the packages of ${name} (${why})`);
-  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+  const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: folder,
     env: { ...process.env, PATH: systemPath() },
     stdio: ['ignore', 'ignore', 'inherit'],
     shell: process.platform === 'win32',
   });
-  const failed =
-    npm.status === 0 ? undefined : `setup: \`npm ci\` failed for ${name}${npm.error ? `: ${npm.error.message}` : '.'}`;
-  if (folder === root) {
-    if (failed) fail(failed);
-    checkNode();
-  } else if (failed) {
-    console.error(`${failed} What needs them is left out.`);
+  try {
+    const [status] = await once(npm, 'exit');
+    if (status !== 0) return `setup: \`npm ci\` failed for ${name}.`;
+  } catch (error) {
+    return `setup: \`npm ci\` failed for ${name}: ${error}`;
   }
+  return folder === root ? nodeFault() : null;
+}
+
+/** On our own Node, which a shell that has called this script would not find. Without the page the server works. */
+function buildPage() {
+  const shell = process.platform === 'win32';
+  const { status } = spawnSync(ownNode, [join(root, 'scripts', 'page.js')], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    shell,
+  });
+  if (status !== 0) console.error('setup: the page could not be built. The server starts without it.');
 }
 
 /**
@@ -98,14 +122,15 @@ function systemPath() {
     .join(delimiter);
 }
 
-function checkNode() {
+/** Null: the project has the Node that it needs. */
+function nodeFault() {
   const run = spawnSync(ownNode, ['--version'], { encoding: 'utf8', shell: process.platform === 'win32' });
   const found = run.status === 0 ? run.stdout.trim() : '';
   const [major = 0, minor = 0] = found.replace('v', '').split('.').map(Number);
-  if (major > NEEDED.major || (major === NEEDED.major && minor >= NEEDED.minor)) return;
-  fail(
+  if (major > NEEDED.major || (major === NEEDED.major && minor >= NEEDED.minor)) return null;
+  return (
     `setup: Throughline needs Node ${NEEDED.major}.${NEEDED.minor} or newer and the npm package "node" should have brought it, ` +
-      `but node_modules/.bin/node ${found ? `is ${found}` : 'does not run'}; if npm's ignore-scripts setting is on, turn it off for this folder.`,
+    `but node_modules/.bin/node ${found ? `is ${found}` : 'does not run'}; if npm's ignore-scripts setting is on, turn it off for this folder.`
   );
 }
 

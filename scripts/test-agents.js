@@ -4,7 +4,7 @@
 //   npm run test:agents                    all of them
 //   npm run test:agents -- goose gemini    only these; of the others, the table keeps what was found before
 //
-// What was found is kept in test/acp-agents/results.json, and shown as the README's table. Ends with 1 when a scenario failed.
+// What was found is kept in test/acp-agents/results.json, and shown as the table of docs/acp-agents.md. Ends with 1 when a scenario failed.
 // An agent that cannot be installed is no failure, and said.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ function keep(tried) {
     (name) => [...tried, ...before].find(({ agent }) => agent === name) ?? [],
   );
   writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`);
-  writeFileSync(at('README.md'), withTable(readFileSync(at('README.md'), 'utf8'), tableOf(all)));
+  writeFileSync(at('docs/acp-agents.md'), withTable(readFileSync(at('docs/acp-agents.md'), 'utf8'), tableOf(all)));
 }
 
 /**

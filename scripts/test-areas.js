@@ -18,6 +18,8 @@ export const AREAS = {
   acp: ['src/agents/acp/', 'src/agents/shared/', 'test/agents/acp', 'test/acp-agents/'],
   http: ['src/faces/http/', 'src/wire/', 'test/e2e/http/'],
   client: ['src/clients/', 'test/e2e/client/'],
+  browser: ['test/browser/', 'test/e2e/client/browser'],
+  page: ['web/', 'src/faces/http/pages/', 'test/browser/page/', 'test/e2e/http/page', 'test/package/page'],
   cli: ['src/faces/cli/', 'test/e2e/cli-'],
   tasks: [
     'src/tasks/',
@@ -33,8 +35,8 @@ export const AREAS = {
     'test/model-based/tasks',
     'test/agents/claude-tasks',
   ],
-  library: ['src/library/', 'test/e2e/library-', 'test/e2e/examples', 'test/e2e/stories/tracker'],
-  host: ['src/host/', 'src/sandboxes/', 'src/doctor/', 'test/e2e/cli-doctor'],
+  library: ['src/library/', 'test/public-types', 'test/e2e/library-', 'test/e2e/examples', 'test/e2e/stories/tracker'],
+  host: ['src/host/', 'src/sandboxes/', 'test/contracts/sandbox/', 'src/doctor/', 'test/e2e/cli-doctor'],
   model: ['src/testing/', 'test/model/'],
   faults: ['test/faults/'],
   campaign: ['test/campaign/'],
@@ -43,7 +45,9 @@ export const AREAS = {
   docs: [
     'test/architecture',
     'test/areas',
-    'test/package',
+    'test/cli-document',
+    'test/docs',
+    'test/package/',
     'test/settings-schema',
     'test/acp-agents/',
     'test/e2e/examples',
@@ -65,11 +69,12 @@ export const ALONE = [
 ];
 
 /**
- * What `npm run test:quick` leaves out, to stay below two minutes on two cores: tests that start real agents or kill processes many
+ * What `npm run test:quick` leaves out, to stay short (about four minutes on two cores): tests that start real agents or kill processes many
  * times, that repeat the tests of the engine over a connection or send random requests, and that start our program a hundred times.
  */
 export const NOT_QUICK = [
   'test/agents/',
+  'test/browser/',
   'test/model/claude',
   'test/e2e/cli-demo-claude',
   'test/faults/',
@@ -78,11 +83,18 @@ export const NOT_QUICK = [
   'test/e2e/client/engine-by',
   'test/e2e/http/generated',
   'test/e2e/client/cli',
+  'test/e2e/cli-chat',
+  'test/e2e/cli-attachments',
   'test/e2e/cli-commands',
+  'test/e2e/cli-completion',
   'test/e2e/cli-send',
   'test/e2e/cli-signals',
   'test/e2e/cli-tasks',
+  'test/e2e/cli-waits',
   'test/e2e/http/serve.',
+  'test/e2e/http/sidecar',
+  'test/e2e/examples-programs',
+  'test/package/packed',
 ];
 
 /**

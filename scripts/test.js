@@ -24,7 +24,7 @@ const given = process.argv.slice(2).filter((arg) => arg !== '--record');
 if (recording) process.env.THROUGHLINE_RECORD = '1';
 for (const [flag, variable] of Object.entries(MODES)) if (given.includes(flag)) process.env[variable] = '1';
 
-const files = globSync('{src,test}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] });
+const files = globSync('{src,test,web}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] });
 const chosen = vitestArguments(
   given.filter((arg) => !(arg in MODES)),
   files,
@@ -67,6 +67,8 @@ function checks() {
   const report = { passed: 0, failed: [], skipped: [] };
   const steps = /** @type {const} */ ([
     ['type check', 'typescript/bin/tsc', ['--noEmit', ...(process.env.THROUGHLINE_QUICK ? ONLY_CHANGED : [])]],
+    ['type check of the page', 'typescript/bin/tsc', ['-p', 'web', '--noEmit']],
+    ['type check of the tests of the page', 'typescript/bin/tsc', ['-p', 'test/browser/page', '--noEmit']],
     ['lint and format', '@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '--diagnostic-level=warn']],
   ]);
   for (const [name, program, programArgs] of steps) {

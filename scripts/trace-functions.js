@@ -52,7 +52,9 @@ export function traceFunctions(src, onCall) {
  * @returns {Fn[]}
  */
 export function functionsIn(file, typescript) {
-  return found(file, stripTypeScriptTypes(typescript)).map(({ fn }) => fn);
+  // Node strips no types beside JSX; the parser reads them.
+  const source = file.endsWith('.tsx') ? typescript : stripTypeScriptTypes(typescript);
+  return found(file, source).map(({ fn }) => fn);
 }
 
 /**

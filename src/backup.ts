@@ -17,13 +17,14 @@ import {
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { type ComposeOptions, sandboxRoot, storeFile } from './compose.ts';
+import type { ComposeOptions } from './compose.ts';
+import { sandboxRoot } from './compose-sandboxes.ts';
 import { ThroughlineError } from './core/errors.ts';
-import { createHome } from './host/data-home.ts';
+import { createHome, makeRestoreFolder, restoreFolders } from './host/data-home.ts';
 import { lockFile } from './host/file-lock.ts';
 import { placeOf } from './host/place.ts';
 import { makeServerDirectory, serverFiles } from './host/server-files.ts';
-import { readSetup } from './host/settings-file.ts';
+import { readSetup, storeFile } from './host/settings-file.ts';
 import type { BackupContents, BackupMade, BackupRequest, Restored, RestoreRequest } from './ports/store/backup.ts';
 import { kindOf, pack, unpack } from './sandboxes/directory/archive.ts';
 
@@ -126,13 +127,16 @@ function checkTarget(file: string, force: boolean): void {
 function checkNotTheData(file: string, source: string): void {
   const taken = ['', '-wal', '-shm', '.highwater'].map((end) => `${source}${end}`);
   if (!existsSync(file) || !taken.some((path) => existsSync(path) && realpathSync(path) === realpathSync(file))) return;
-  throw new ThroughlineError('conflict', `${file} belongs to the data that is to be copied.`, {
+  throw new ThroughlineError('conflict', `${file} belongs to the data of ${dirname(source)}.`, {
     hint: 'Name another file, best on another disk.',
   });
 }
 
 /** A backup that a server has made: written to a file like one that is made here, and checked again. */
-export function receiveBackup(request: BackupRequest, read: () => AsyncIterable<Uint8Array>): Promise<BackupMade> {
+export function receiveBackup(
+  request: Home & BackupRequest,
+  read: () => AsyncIterable<Uint8Array>,
+): Promise<BackupMade> {
   const { file, force, sandboxes } = request;
   if (sandboxes) {
     throw new ThroughlineError('invalid', 'A server sends no sandboxes.', {
@@ -140,6 +144,7 @@ export function receiveBackup(request: BackupRequest, read: () => AsyncIterable<
     });
   }
   checkTarget(file, force);
+  checkNotTheData(file, storeFile(readSetup(request)));
   return whole(file, async (draft) => {
     await pipeline(read, createWriteStream(draft, { flags: 'wx', mode: 0o600 }));
     const { checkCopy } = await import('./stores/sqlite/backup/copy.ts');
@@ -166,8 +171,8 @@ export async function restoreHome(request: Home & RestoreRequest): Promise<Resto
       hint: 'Stop the server, or wait, and try again. Nothing was changed.',
     });
   }
-  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
-  const folder = mkdtempSync(join(dirname(to), '.restore-')); // beside it: a rename cannot cross disks
+  for (const left of restoreFolders([to, sandboxRoot(setup)])) rmSync(left, { recursive: true, force: true });
+  const folder = makeRestoreFolder(to);
   try {
     const draft = join(folder, DATABASE);
     const contents = await checkedCopy(request, kind, draft);
@@ -231,10 +236,8 @@ function checkWholeInItself(file: string): void {
   });
 }
 
-/** Beside the directory that they replace, because a rename cannot cross disks. */
 async function unpackSandboxes(file: string, root: string): Promise<Disposable & { replace(): string[] }> {
-  mkdirSync(dirname(root), { recursive: true, mode: 0o700 });
-  const folder = mkdtempSync(join(dirname(root), '.restore-'));
+  const folder = makeRestoreFolder(root);
   const remove = () => rmSync(folder, { recursive: true, force: true });
   await unpack(file, folder, ['--exclude', DATABASE]).catch((error) => {
     remove();

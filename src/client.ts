@@ -1,46 +1,114 @@
 import { connect as connectBy } from './clients/http/connect.ts';
 import { fetchTransport } from './clients/http/connection/transport.ts';
+import { httpLiveStreams } from './clients/http/live.ts';
 import { HttpTasks } from './clients/http/tasks.ts';
+import { httpTrackers } from './clients/http/tracker.ts';
 import { checkOptions } from './core/input/arguments.ts';
-import type { OnPermission } from './library/answering.ts';
+import { checkOnPermission, type OnPermission } from './library/answering.ts';
 import { ThroughlineClient } from './library/client.ts';
 
 /** `throughline/client`: Throughline through a server, in browsers and everywhere else with `fetch`. */
 
+/**
+ * Which server, and who asks.
+ *
+ * @example
+ * import { type ClientOptions, connect } from 'throughline/client';
+ *
+ * const options: ClientOptions = { url: 'https://agents.example.org', token };
+ * await using tl = await connect(options);
+ */
 export interface ClientOptions {
   /** The address of the server: `https://agents.example.org`. Pages of that server may leave it out. */
   readonly url?: string;
   /** A key, or the token of the data home. A browser that is signed in needs none. */
   readonly token?: string;
-  /** With the token of the data home: the owner to act for; left out: the owner of the server. */
+  /** With a key that has the scope `act-as`, or the token of the data home: the owner to act for; left out: the owner of the credentials. */
   readonly owner?: string;
   /** Answers the questions of agents. Left out: whoever else follows the conversation does, or they are denied after a while. */
   readonly onPermission?: OnPermission;
 }
 
-/** Throws `unreachable` when there is no such server or it has another interface, and `refused` for invalid credentials. */
+/**
+ * Throws `unreachable` when there is no such server or it has another interface, and `refused` for invalid credentials.
+ *
+ * @example
+ * import { connect } from 'throughline/client';
+ *
+ * await using tl = await connect({ url: 'https://agents.example.org', token });
+ * for await (const text of tl.conversation('ticket-4711').send('Hello').textStream) console.log(text);
+ */
 export async function connect(options: ClientOptions = {}): Promise<ThroughlineClient> {
   checkOptions(options, { url: true, token: true, owner: true, onPermission: true }, 'connect()');
+  checkOnPermission(options.onPermission);
   const { url = '', token, owner, onPermission } = options;
   const engine = await connectBy({ transport: fetchTransport(url), token: token ?? null, owner });
-  return new ThroughlineClient(engine, new HttpTasks(engine.caller, null), onPermission);
+  const { caller } = engine;
+  const [tasks, lives] = [new HttpTasks(caller, null), httpLiveStreams(caller)];
+  return new ThroughlineClient(engine, tasks, httpTrackers(caller), lives, onPermission);
 }
 
+export type { ChangedFile, Changes } from './core/changes.ts';
+export type { ConversationState } from './core/conversation.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
 export type { EventKind } from './core/event.ts';
-export type { PublicConversation as Conversation, PublicSummary as Summary } from './core/public/conversation.ts';
+export type { Message } from './core/input/messages.ts';
+export type { Feed, LiveFrame } from './core/live/frame.ts';
+export type { ExportedConversation } from './core/portable.ts';
+export type {
+  PublicConversation as Conversation,
+  PublicLock as Lock,
+  PublicSummary as Summary,
+} from './core/public/conversation.ts';
 export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from './core/public/event.ts';
-export type { PublicReceipt as Receipt, PublicSession as Session } from './core/public/session.ts';
+export type { Files } from './core/public/files.ts';
+export type {
+  PublicReceipt as Receipt,
+  PublicRestore as Restore,
+  PublicSession as Session,
+} from './core/public/session.ts';
 export type { PublicTask as Task, PublicTaskEvent as TaskEvent } from './core/public/task.ts';
-export type { PublicPermission as Permission, PublicTurn as Turn } from './core/public/turn.ts';
+export type {
+  PublicPermission as Permission,
+  PublicTold as Told,
+  PublicTool as Tool,
+  PublicTurn as Turn,
+  TurnOutline,
+} from './core/public/turn.ts';
+export type { ToldPart } from './core/restore/told.ts';
 export type { TaskState } from './core/tasks/task.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
 export type { ContentBlock, Prompt } from './core/turn/content.ts';
 export type { Denial, PermissionOption } from './core/turn/permission.ts';
+export type { RecordPart, TurnRecord } from './core/turn/record.ts';
 export type { TurnState } from './core/turn/turn.ts';
 export type { Usage } from './core/turn/usage.ts';
+export { type Answer, type PartialResult, TurnError, type TurnResult } from './library/answer.ts';
 export type { OnPermission } from './library/answering.ts';
 export type { ThroughlineClient } from './library/client.ts';
-export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
-export type { ConversationView, Engine, Hint, SearchHit } from './ports/engine.ts';
+export type { ConversationHandle, SendOptions, TurnName } from './library/conversation.ts';
+export type { Live, LiveState } from './ports/engine/live.ts';
+export type {
+  AgentInfo,
+  ConversationView,
+  Engine,
+  Erased,
+  Hint,
+  ImportOptions,
+  QueueTurn,
+  SearchHit,
+  TurnAnswer,
+  TurnView,
+} from './ports/engine.ts';
+export type { Requeued } from './ports/store/turns.ts';
+export type { UsageRow } from './ports/store/usage.ts';
 export type { Tasks } from './ports/tasks.ts';
+export type {
+  CompletedRequest,
+  ConversationTracker,
+  FailedRequest,
+  NewRequest,
+  TrackedRequest,
+  TrackedSession,
+} from './ports/tracker.ts';
+export { statusOf } from './wire/problem-codes.ts';

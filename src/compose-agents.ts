@@ -1,14 +1,12 @@
 import { join, resolve } from 'node:path';
-import type { AcpSettings } from './agents/acp/adapter.ts';
+import { composeSandboxes } from './compose-sandboxes.ts';
 import { noSuchAgent, SCRIPTED, ThroughlineError } from './core/errors.ts';
+import type { Name } from './core/input/names.ts';
 import type { AdapterName, AgentSettings } from './core/input/settings.ts';
 import type { ConfiguredAgent } from './engine/parts.ts';
 import { systemClock } from './host/clock.ts';
-import { placeOf } from './host/place.ts';
-import { processesAt } from './host/processes.ts';
 import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
 import type { Agent, NativeSession } from './ports/agent.ts';
-import { spawnInGroup } from './sandboxes/directory/spawn.ts';
 
 /** Settings in, agents out: those that a person has set, or those that are found on this machine. */
 
@@ -29,7 +27,7 @@ export async function composeAgents(
   for (const [name, value] of Object.entries(settings.agents)) {
     agents.set(name, configured(value, await MAKE_AGENT[value.adapter](name, value, setup)));
   }
-  const [onlyAgent = null] = agents.size === 1 ? agents.keys() : [];
+  const [onlyAgent = null] = isSet && agents.size === 1 ? agents.keys() : [];
   for (const [name, value] of Object.entries(more)) {
     if (!agents.has(name)) agents.set(name, whenNeeded(name, value));
   }
@@ -48,7 +46,14 @@ interface KnownAgents {
 
 const LOOK_AGAIN_MS = 1_000;
 
-/** The agents of a person who has set none: those that are found. Whoever asks later also gets what was installed meanwhile. */
+/** Nobody has set them. */
+const PLAIN = { env: {}, options: {} };
+const SCRIPTED_SETTINGS: AgentSettings = { adapter: 'scripted', ...PLAIN };
+
+/**
+ * The agents of a person who has set none: those that are found. Whoever asks later also gets what was installed meanwhile. Looking takes
+ * a few milliseconds, so nobody looks for an agent that is known already; the scripted one always is.
+ */
 class FoundAgents extends Map<string, ConfiguredAgent> {
   readonly #find: () => Record<string, AgentSettings>;
   readonly #make: (name: string, settings: AgentSettings) => ConfiguredAgent;
@@ -63,6 +68,7 @@ class FoundAgents extends Map<string, ConfiguredAgent> {
     super();
     this.#find = find;
     this.#make = make;
+    super.set(SCRIPTED, make(SCRIPTED, SCRIPTED_SETTINGS));
   }
 
   get first(): string | null {
@@ -76,12 +82,12 @@ class FoundAgents extends Map<string, ConfiguredAgent> {
   }
 
   override has(name: string): boolean {
-    this.#look();
+    if (!super.has(name)) this.#look();
     return super.has(name);
   }
 
   override get(name: string): ConfiguredAgent | undefined {
-    this.#look();
+    if (!super.has(name)) this.#look();
     return super.get(name);
   }
 
@@ -115,8 +121,11 @@ class FoundAgents extends Map<string, ConfiguredAgent> {
     for (const [name, found] of Object.entries(this.#find())) {
       if (super.has(name)) continue;
       super.set(name, this.#make(name, found));
-      if (name !== SCRIPTED) this.#first ??= name;
+      this.#first ??= name;
     }
+    const scripted = super.get(SCRIPTED);
+    super.delete(SCRIPTED);
+    if (scripted !== undefined) super.set(SCRIPTED, scripted); // those with a model come first
   }
 }
 
@@ -140,9 +149,7 @@ const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, se
   },
   acp: async (name, settings, setup) => {
     const { acpAgent } = await import('./agents/acp/adapter.ts');
-    const start: AcpSettings['start'] = (command, options) =>
-      spawnInGroup(command, { ...options, ...processesAt(placeOf(setup.home)) });
-    return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(setup.home), start });
+    return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(setup.home) });
   },
 };
 
@@ -157,14 +164,14 @@ function programSettings(given: AgentSettings, { base }: Setup) {
 }
 
 function claudeParts({ home }: Setup) {
-  return { installed: installedClaude(home), newMark: () => processesAt(placeOf(home)).newMark() };
+  return { installed: installedClaude(home) };
 }
 
 /** What `throughline agents install NAME` installs, and where. Throws `not_found` for an agent that it cannot install. */
 export async function installTarget(home: string, agent: string) {
   const [{ INSTALLABLE_CLAUDE }, { INSTALLABLE_AGENTS, installableAgent, installFolder }] = await Promise.all([
     import('./agents/claude/find/package.ts'),
-    import('./agents/acp/known/find.ts'),
+    import('./agents/acp/known/packages.ts'),
   ]);
   if (agent === INSTALLABLE_CLAUDE.agent) return { what: INSTALLABLE_CLAUDE, folder: installedClaude(home) };
   const what = installableAgent(agent);
@@ -185,20 +192,18 @@ function acpFolders(home: string) {
   return { installed: join(home, 'agents', 'acp'), memory: join(home, 'agents', 'learnt') };
 }
 
-/** For a person who has set no agents: Claude and other agents that are found, and the scripted one for whoever names it. */
+/** For a person who has set no agents: Claude and other agents that are found. */
 async function findsAgents(home: string): Promise<() => Record<string, AgentSettings>> {
   const [{ availableClaude }, { availableAgents }] = await Promise.all([
     import('./agents/claude/find/package.ts'),
-    import('./agents/acp/known/find.ts'),
+    import('./agents/acp/known/packages.ts'),
   ]);
-  const plain = { env: {}, options: {} };
   return () => {
     const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
     const others = availableAgents(acpFolders(home).installed, process.env.PATH ?? '');
     return {
-      ...(adapter && { claude: { adapter, ...plain } }),
-      ...Object.fromEntries(others.map((name) => [name, { adapter: 'acp', ...plain } as const])),
-      [SCRIPTED]: { adapter: 'scripted', ...plain },
+      ...(adapter && { claude: { adapter, ...PLAIN } }),
+      ...Object.fromEntries(others.map((name) => [name, { adapter: 'acp', ...PLAIN } as const])),
     };
   };
 }
@@ -212,28 +217,45 @@ function whenUsed(name: string, make: () => Promise<Agent>): Required<Agent> {
   };
   return {
     name,
-    traits: async () => (await agent()).traits(),
+    traits: async (sandbox) => (await agent()).traits(sandbox),
     open: async (request) => (await agent()).open(request),
     position: async (...args) => (await agent()).position(...args),
     storage: async (sandbox) => (await (await agent()).storage?.(sandbox)) ?? name,
     history: async (...args) => (await (await agent()).history?.(...args)) ?? null,
     tail: async (...args) => (await agent()).tail(...args),
-    where: async () => (await (await agent()).where?.()) ?? null,
-    doubt: async () => (await (await agent()).doubt?.()) ?? null,
+    where: async (sandbox) => (await (await agent()).where?.(sandbox)) ?? null,
+    doubt: async (sandbox) => (await (await agent()).doubt?.(sandbox)) ?? null,
     howToAllow: async () => (await (await agent()).howToAllow?.()) ?? null,
     list: async (...args) => (await (await agent()).list?.(...args)) ?? null,
-    login: async (signal) => (await (await agent()).login?.(signal)) ?? null,
+    login: async (...args) => (await (await agent()).login?.(...args)) ?? null,
   };
+}
+
+/** The names of the agents, and of those that can be installed. No agent is loaded or started. */
+export async function agentNames(options: SetupOptions, kind: 'agent' | 'installable'): Promise<Name[]> {
+  if (kind === 'installable') {
+    const [{ INSTALLABLE_CLAUDE }, { INSTALLABLE_AGENTS }] = await Promise.all([
+      import('./agents/claude/find/package.ts'),
+      import('./agents/acp/known/packages.ts'),
+    ]);
+    return [INSTALLABLE_CLAUDE.agent, ...INSTALLABLE_AGENTS].map((name) => ({ name, about: '' }));
+  }
+  const { settings, home } = readSetup(options);
+  const isSet = Object.keys(settings.agents).length > 0;
+  const agents = isSet ? settings.agents : (await findsAgents(home))();
+  return Object.entries(agents).map(([name, { adapter }]) => ({ name, about: adapter }));
 }
 
 const LIST_MS = 60_000;
 
 /** The agent's own sessions in a directory. Throws `agent_unavailable`, or `refused` when it cannot list them. */
 export async function sessionsOfAgent(options: SetupOptions, name: string, cwd: string): Promise<NativeSession[]> {
-  const { agents } = await composeAgents(readSetup(options));
+  const setup = readSetup(options);
+  const { agents } = await composeAgents(setup);
   const found = agents.get(name);
   if (found === undefined) throw noSuchAgent(name, agents.keys());
-  const sessions = await found.agent.list?.(cwd, AbortSignal.timeout(LIST_MS));
+  await using sandbox = await composeSandboxes(setup).probe({ cwd: resolve(cwd) });
+  const sessions = await found.agent.list?.(sandbox, AbortSignal.timeout(LIST_MS));
   if (sessions) return sessions;
   throw new ThroughlineError('refused', `The agent ${name} cannot list its sessions.`, {
     hint: 'If you know the id of a session, use it with "throughline send --session ID".',

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { composeAgents } from './compose-agents.ts';
+import { composeSandboxes, sandboxRoot } from './compose-sandboxes.ts';
 import { ThroughlineError, whileWaiting } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
 import { given, shown } from './core/input/arguments.ts';
@@ -14,13 +15,13 @@ import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings, withinT
 import { observed } from './engine/reading/observed-store.ts';
 import { canReopen } from './engine/worker/held.ts';
 import { systemClock } from './host/clock.ts';
-import { createHome, dataHome } from './host/data-home.ts';
+import { createHome, dataHome, leftRestoreFolders, removeRestoreFolder } from './host/data-home.ts';
 import { ProcessHealth } from './host/health.ts';
 import { placeOf } from './host/place.ts';
 import { bootId, memoryLimit, processesAt, systemProcesses } from './host/processes.ts';
 import { reportBug, reportLoss, reportTrouble, seldom } from './host/report.ts';
 import { readAddress, serverFiles } from './host/server-files.ts';
-import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
+import { readSetup, type Setup, type SetupOptions, storeFile } from './host/settings-file.ts';
 import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
 import type { Agent } from './ports/agent.ts';
 import type { Doctor } from './ports/doctor.ts';
@@ -30,7 +31,6 @@ import type { Sandboxes } from './ports/sandbox.ts';
 import type { Store } from './ports/store.ts';
 import type { Tasks } from './ports/tasks.ts';
 import type { Telemetry } from './ports/telemetry.ts';
-import { directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
 
 /** Settings in, a running engine out. Only this file and `compose-agents.ts` name concrete parts. */
 
@@ -40,9 +40,10 @@ export interface ComposeOptions extends SetupOptions {
   readonly engine?: Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
   /** More agents. Those of the settings win where both have a name. None of these is the default agent. */
   readonly agents?: Readonly<Record<string, AgentSettings>>;
-  readonly onBug?: EngineParts['onBug'];
+  /** Gets bugs of Throughline; they are never thrown at a caller. Left out: a message on stderr. */
+  readonly onBug?: (error: unknown, where: string) => void;
   /** Called while the storage cannot be written and accepted turns wait for it; left out: a message on stderr. */
-  readonly onTrouble?: EngineParts['onTrouble'];
+  readonly onTrouble?: (error: ThroughlineError) => void;
   readonly telemetry?: Telemetry;
   /** Gets what does not work in this process; left out: nobody asks. */
   readonly health?: Health;
@@ -71,11 +72,11 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const known = await composeAgents(setup, options.agents);
   const health = options.health ?? new ProcessHealth(reportLoss);
   const store = await openStore(setup, { health, ...given({ looks: options.looks }) });
-  const processes = processesAt(placeOf(home));
+  const processes = processesAt(placeOf(home), home);
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
     agents: known.agents,
-    sandboxes: sandboxesOf(setup),
+    sandboxes: composeSandboxes(setup),
     processes,
     clock: systemClock,
     health,
@@ -151,27 +152,6 @@ function withServer(error: unknown, home: string): unknown {
   return new ThroughlineError('storage_busy', message, { hint: `${who} ${hint ?? ''}`.trim(), cause });
 }
 
-/** Where the database is. */
-export function storeFile({ settings, base, home }: Setup): string {
-  const address = settings.store ?? `sqlite:${join(home, 'throughline.db')}`;
-  const [, kind, path] = /^([a-z]+):(.+)$/.exec(address) ?? [];
-  if (kind !== 'sqlite' || path === undefined) {
-    throw new ThroughlineError('invalid', `Unknown store "${address}".`, { hint: 'Write "sqlite:PATH".' });
-  }
-  return resolve(base, path);
-}
-
-function sandboxesOf(setup: Setup): Sandboxes {
-  const { home } = setup;
-  const place = placeOf(home);
-  return directorySandboxes({ root: sandboxRoot(setup), home, place, ...processesAt(place) });
-}
-
-/** Where the sandboxes are. */
-export function sandboxRoot({ settings, base, home }: Setup): string {
-  return settings.sandbox.root === undefined ? join(home, 'sandboxes') : resolve(base, settings.sandbox.root);
-}
-
 async function composeTasks(engine: Engine, parts: EngineParts, { tasks }: Settings): Promise<Tasks> {
   const [{ createTasks }, { DEFAULT_PARALLEL }] = await Promise.all([
     import('./tasks/tasks.ts'),
@@ -201,7 +181,8 @@ export async function composeDoctor(
   const { settings, home } = setup;
   const [store, { examine }] = await Promise.all([openStore(setup, given({ looks })), import('./doctor/doctor.ts')]);
   const place = placeOf(home);
-  const processes = processesAt(place);
+  const processes = processesAt(place, home);
+  const sandboxes = composeSandboxes(setup);
   let composed: ReturnType<typeof composeAgents> | null = null;
   const known = () => (composed ??= composeAgents(setup));
   const parts = {
@@ -212,28 +193,35 @@ export async function composeDoctor(
       root: sandboxRoot(setup),
       isOurs: settings.sandbox.root === undefined,
       aside: join(home, 'aside'),
-      ...sandboxesOf(setup),
+      ...sandboxes,
     },
     serverHealth,
-    reap: () => freeDead(conversationLeases(store), processes),
-    reopens: async (name: string) => reopens((await known()).agents.get(name)?.agent),
+    restoreFolders: {
+      list: () => leftRestoreFolders(home, [storeFile(setup), sandboxRoot(setup)]),
+      remove: (folder: string) => removeRestoreFolder(home, folder),
+    },
+    reap: () => freeDead(conversationLeases(store), { processes, sandboxes }),
+    reopens: async (name: string) => reopens((await known()).agents.get(name)?.agent, sandboxes),
     agentNames: async () => new Set((await known()).agents.keys()),
     settle: (owner: string, turn: string) => settleTurn(options, owner, turn),
   };
   const agents = async () => {
     const [{ AgentList }, settings] = await Promise.all([import('./engine/intake/agents.ts'), known()]);
-    return new AgentList({ agents: settings.agents, clock: systemClock, settings }).list({ login: true });
+    return new AgentList({ agents: settings.agents, sandboxes, clock: systemClock, settings }).list({ login: true });
   };
   return { examine: () => examine(parts), agents, close: () => store.close() };
 }
 
 /** Null: it is not known, because there is no such agent here now. */
-async function reopens(agent: Agent | undefined): Promise<boolean | null> {
+async function reopens(agent: Agent | undefined, sandboxes: Sandboxes): Promise<boolean | null> {
   if (agent === undefined) return null;
-  return canReopen(agent).catch((error: unknown) => {
+  try {
+    await using sandbox = await sandboxes.probe();
+    return await canReopen(agent, sandbox);
+  } catch (error) {
     if (error instanceof ThroughlineError && error.code === 'agent_unavailable') return null;
     throw error;
-  });
+  }
 }
 
 /** An engine that is asked for a turn ends what a dead process left of it. */

@@ -7,7 +7,9 @@ import { given } from './core/input/arguments.ts';
 import { dataHome } from './host/data-home.ts';
 import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
+import type { LiveStreams } from './ports/engine/live.ts';
 import type { Tasks } from './ports/tasks.ts';
+import type { Trackers } from './ports/tracker.ts';
 
 /** Engines and tasks over HTTP: of a named server, or of the server of a data home on this machine. */
 
@@ -18,7 +20,7 @@ export interface ServerOptions {
   readonly token?: string | undefined;
   /** The data home with the token file; left out: $THROUGHLINE_HOME, else the XDG data directory. */
   readonly home?: string | undefined;
-  /** Needs the token of the data home; left out: the owner of the token. */
+  /** Needs a key with `act-as`, or the token of the data home; left out: the owner of the key or token. */
   readonly owner?: string | undefined;
   /** Called once whenever the server has not answered for a second and is still waited for. */
   readonly onAway?: ((trouble: ThroughlineError) => void) | undefined;
@@ -72,6 +74,18 @@ export async function healthOfServer(home: string | undefined): Promise<HealthRe
 export async function tasksOf({ caller }: HttpEngine): Promise<Tasks> {
   const { HttpTasks } = await import('./clients/http/tasks.ts');
   return new HttpTasks(caller, () => process.cwd());
+}
+
+/** Trackers through the same server. */
+export async function trackersOf({ caller }: HttpEngine): Promise<Trackers> {
+  const { httpTrackers } = await import('./clients/http/tracker.ts');
+  return httpTrackers(caller);
+}
+
+/** Live streams through the same server. */
+export async function livesOf({ caller }: HttpEngine): Promise<LiveStreams> {
+  const { httpLiveStreams } = await import('./clients/http/live.ts');
+  return httpLiveStreams(caller);
 }
 
 interface ChoiceOptions extends Pick<ServerOptions, 'home' | 'owner' | 'onAway'> {

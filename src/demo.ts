@@ -1,12 +1,13 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, realpathSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { compose } from './compose.ts';
 import { agentsInSettings, installedClaude } from './compose-agents.ts';
 import { SCRIPTED, ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
+import { identityOfLocal } from './core/process.ts';
 import { dataHome } from './host/data-home.ts';
-import type { DemoParts, DemoRequest } from './ports/demo.ts';
-import type { DemoConversation } from './ports/server.ts';
+import type { DemoConversation, DemoParts, DemoRequest } from './ports/server.ts';
 
 /** What `throughline demo` and `throughline serve --demo` run on. No model that costs money is asked unless the person says so. */
 
@@ -36,8 +37,8 @@ async function demoWithClaude({ home, live, installedIn, config }: DemoRequest):
   const standIn = live ? null : await startStandIn(home);
   const agent = standIn === null ? { ...claude.program, ...claude.own } : { ...claude.program, env: standIn.env };
   const parts = await demoParts(home, agent, cwd);
-  const sessionFiles = projectDir({ ...process.env, ...agent.env }, cwd);
-  const { version } = await parts.agent.traits().catch(async (error: unknown) => {
+  const sessionFiles = projectDir({ HOME: homedir(), ...process.env, ...agent.env }, realpathSync(cwd));
+  const { version } = await parts.agent.traits(parts.sandbox).catch(async (error: unknown) => {
     await parts.engine.close(); // or this process would stay for ever
     await standIn?.close();
     throw error;
@@ -62,9 +63,12 @@ async function demoParts(home: string, agent: object, cwd: string | null) {
   const { engine, parts } = await compose({ home, settings: { agents: { demo: agent } } });
   const made = parts.agents.get('demo')?.agent;
   if (made === undefined) throw new Error('The agent of the demo is missing.');
-  const pidOf = async (sessionId: string) =>
-    (await parts.store.findSessions(engine.owner, sessionId))[0]?.process?.pid ?? null;
-  return { engine, agent: made, cwd, pidOf, sandbox: await parts.sandboxes.open('control', { cwd }) };
+  const killProcess = async (sessionId: string) => {
+    const process = (await parts.store.findSessions(engine.owner, sessionId))[0]?.process ?? null;
+    if (process === null || (await parts.sandboxes.end(process)) !== 'ended') return null;
+    return identityOfLocal(process)?.pid ?? null;
+  };
+  return { engine, agent: made, cwd, killProcess, sandbox: await parts.sandboxes.open('control', { cwd }) };
 }
 
 const SCRIPTED_DEMO: DemoConversation = {

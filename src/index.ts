@@ -1,13 +1,62 @@
+import type { ACP_OPTIONS } from './agents/acp/options.ts';
+import type { CLAUDE_OPTIONS } from './agents/claude/settings.ts';
+import type { SCRIPTED_OPTIONS } from './agents/scripted/options.ts';
 import { type ComposeOptions, compose } from './compose.ts';
-import { connectTo, type ServerOptions, tasksOf } from './connect.ts';
+import { connectTo, livesOf, type ServerOptions, tasksOf, trackersOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { checkOptions, given, type OptionNames } from './core/input/arguments.ts';
-import type { OnPermission } from './library/answering.ts';
-import { Throughline } from './library/throughline.ts';
+import type { Input } from './core/input/schema.ts';
+import type { settingsWith } from './core/input/settings.ts';
+import { checkOnPermission, type OnPermission } from './library/answering.ts';
+import { ThroughlineClient as Throughline } from './library/client.ts';
+import { liveStreams } from './library/live.ts';
+import { storeTrackers } from './library/tracker/tracker.ts';
 
-/** Without `server`: everything runs in this process. With `server`: that server does the work, with its own settings. */
-export type OpenOptions = Omit<ComposeOptions, 'health' | 'looks'> &
+/** The options of every adapter. */
+interface OptionsByAdapter {
+  readonly scripted: typeof SCRIPTED_OPTIONS;
+  readonly 'claude-sdk': typeof CLAUDE_OPTIONS;
+  readonly 'claude-cli': typeof CLAUDE_OPTIONS;
+  readonly acp: typeof ACP_OPTIONS;
+}
+
+/**
+ * The content of `throughline.config.json`, also as `open({ settings })`. Everything is optional. A misspelt name does not compile,
+ * and is refused at run time.
+ *
+ * @example
+ * import type { Settings } from 'throughline';
+ *
+ * const settings: Settings = {
+ *   agents: { claude: { adapter: 'claude-sdk', model: 'sonnet', options: { permissionMode: 'acceptEdits' } } },
+ *   limits: { ownerPerDay: '5 USD' },
+ * };
+ */
+export interface Settings extends Input<ReturnType<typeof settingsWith<OptionsByAdapter>>> {}
+
+/**
+ * The settings of one agent; `adapter` says which `options` it has.
+ *
+ * @example
+ * import type { AgentSettings } from 'throughline';
+ *
+ * const codex: AgentSettings = { adapter: 'acp', options: { mode: 'read-only' } };
+ */
+export type AgentSettings = NonNullable<Settings['agents']>[string];
+
+/**
+ * Without `server`: everything runs in this process. With `server`: that server does the work, with its own settings.
+ *
+ * @example
+ * import { type OpenOptions, open } from 'throughline';
+ *
+ * const options: OpenOptions = { home: './data', takeUp: false, onPermission: () => 'deny' };
+ * await using tl = await open(options);
+ */
+export type OpenOptions = Omit<ComposeOptions, 'health' | 'looks' | 'agents' | 'settings'> &
   Partial<Omit<ServerOptions, 'onAway'>> & {
+    /** Settings as a value, instead of any file. */
+    readonly settings?: Settings | undefined;
     /** Answers the questions of agents. Left out: they are denied at once, unless `permissions` or the settings say "ask". */
     readonly onPermission?: OnPermission;
     /**
@@ -23,7 +72,6 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
   settings: true,
   owner: true,
   engine: true,
-  agents: true,
   onBug: true,
   onTrouble: true,
   telemetry: true,
@@ -37,14 +85,22 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
 /**
  * Opens Throughline. Embedded in this process: its store, its agents, and a worker for the conversations used here and for what dead
  * processes left. With `server`: through that server, which has them.
+ *
+ * @example
+ * import { open } from 'throughline';
+ *
+ * await using tl = await open();
+ * const { reply } = await tl.conversation('ticket-4711').ask('Which codewords have you seen?');
  */
 export async function open(options: OpenOptions = {}): Promise<Throughline> {
   checkOptions(options, OPEN_OPTIONS, 'open()');
+  checkOnPermission(options.onPermission);
   const { server, token, onPermission, takeUp, ...own } = options;
   if (server !== undefined) return openServer({ ...own, ...given({ token, takeUp }), server }, onPermission);
   const claims = takeUp === false ? 'own' : 'left';
   const { engine, parts, tasks } = await compose({ ...(own as ComposeOptions), engine: { claims, ...own.engine } });
-  return new Throughline(engine, await tasks(), parts, onPermission);
+  const board = await tasks();
+  return new Throughline(engine, board, storeTrackers(parts), liveStreams(engine, board), onPermission);
 }
 
 /** The server has its own settings, so options about them are refused. */
@@ -60,11 +116,16 @@ async function openServer(
     );
   }
   const engine = await connectTo({ server, token, home, owner });
-  return new Throughline(engine, await tasksOf(engine), null, onPermission);
+  const [tasks, trackers] = [await tasksOf(engine), await trackersOf(engine)];
+  return new Throughline(engine, tasks, trackers, await livesOf(engine), onPermission);
 }
 
+export type { ChangedFile, Changes } from './core/changes.ts';
+export type { ConversationState } from './core/conversation.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
 export type { EventKind } from './core/event.ts';
+export type { Message } from './core/input/messages.ts';
+export type { Feed, LiveFrame } from './core/live/frame.ts';
 export type { ExportedConversation } from './core/portable.ts';
 export type {
   PublicConversation as Conversation,
@@ -72,16 +133,29 @@ export type {
   PublicSummary as Summary,
 } from './core/public/conversation.ts';
 export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from './core/public/event.ts';
-export type { PublicReceipt as Receipt, PublicSession as Session } from './core/public/session.ts';
+export type { Files } from './core/public/files.ts';
+export type {
+  PublicReceipt as Receipt,
+  PublicRestore as Restore,
+  PublicSession as Session,
+} from './core/public/session.ts';
 export type {
   PublicTask as Task,
   PublicTaskEvent as TaskEvent,
   PublicTaskTurn as TaskTurn,
 } from './core/public/task.ts';
-export type { PublicPermission as Permission, PublicTurn as Turn } from './core/public/turn.ts';
+export type {
+  PublicPermission as Permission,
+  PublicTold as Told,
+  PublicTool as Tool,
+  PublicTurn as Turn,
+  TurnOutline,
+} from './core/public/turn.ts';
 export type { Proof, Tried } from './core/restore/receipt.ts';
 export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore/restore-settings.ts';
+export type { ToldPart } from './core/restore/told.ts';
 export type { Decision, TaskState } from './core/tasks/task.ts';
+export type { TaskInput, TaskPlan } from './core/tasks/task-plan.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
 export type { ContentBlock, Prompt } from './core/turn/content.ts';
 export type { Denial, PermissionOption } from './core/turn/permission.ts';
@@ -89,10 +163,33 @@ export type { RecordPart, TurnRecord } from './core/turn/record.ts';
 export type { TurnState } from './core/turn/turn.ts';
 export type { Update } from './core/turn/update.ts';
 export type { Usage } from './core/turn/usage.ts';
+export { type Answer, type PartialResult, TurnError, type TurnResult } from './library/answer.ts';
 export type { OnPermission } from './library/answering.ts';
-export type { Answer, ConversationHandle, Sending, SendOptions } from './library/conversation.ts';
-export type { Throughline } from './library/throughline.ts';
-export type { TrackedRequest, TrackedSession } from './library/tracker/tracked-requests.ts';
-export type { CompletedRequest, ConversationTracker, NewRequest } from './library/tracker/tracker.ts';
-export type { ConversationView, Engine, Hint, SearchHit } from './ports/engine.ts';
-export type { Tasks } from './ports/tasks.ts';
+export type { ThroughlineClient as Throughline } from './library/client.ts';
+export type { ConversationHandle, SendOptions, TurnName } from './library/conversation.ts';
+export type { Live, LiveState } from './ports/engine/live.ts';
+export type {
+  AgentInfo,
+  ConversationSpec,
+  ConversationView,
+  Engine,
+  Erased,
+  Hint,
+  ImportOptions,
+  QueueTurn,
+  SearchHit,
+  TurnAnswer,
+  TurnView,
+} from './ports/engine.ts';
+export type { Requeued } from './ports/store/turns.ts';
+export type { UsageRow } from './ports/store/usage.ts';
+export type { AddOptions, RetryOptions, Tasks } from './ports/tasks.ts';
+export type {
+  CompletedRequest,
+  ConversationTracker,
+  FailedRequest,
+  NewRequest,
+  TrackedRequest,
+  TrackedSession,
+} from './ports/tracker.ts';
+export { statusOf } from './wire/problem-codes.ts';

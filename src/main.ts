@@ -3,7 +3,8 @@ import { resolve } from 'node:path';
 import type { ComposeOptions } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
-import type { LookOptions, Parts, WhichEngine } from './faces/cli/cli.ts';
+import type { Name, NameKind } from './core/input/names.ts';
+import type { GlobalOptions, LookOptions, Parts, WhichEngine } from './faces/cli/cli.ts';
 import { run } from './faces/cli/run.ts';
 import { systemClock } from './host/clock.ts';
 import { reportBug } from './host/report.ts';
@@ -21,6 +22,15 @@ const parts: Parts = {
     // This process ends with its command, so it keeps no session open between turns.
     return (await serverOf(options)) ?? (await composed(options, { engine: { maxWarm: 0 }, onTrouble })).engine;
   },
+  async chat(options) {
+    const { dataHome } = await import('./host/data-home.ts');
+    const home = resolve(options.home ?? dataHome());
+    const served = await serverOf(options);
+    if (served !== null) return { engine: served, served: true, home };
+    // A person talks with one conversation, and may go to another and back.
+    const { engine } = await composed(options, { engine: { maxWarm: 2 }, onTrouble: options.onTrouble });
+    return { engine, served: false, home };
+  },
   async install({ agent, version, home, signal }) {
     const [{ dataHome }, { installTarget }, { installAgent }] = await Promise.all([
       import('./host/data-home.ts'),
@@ -33,7 +43,7 @@ const parts: Parts = {
     const { serveHome } = await import('./serve.ts');
     return serveHome(request, version);
   },
-  async link(options) {
+  async link(options, scopes) {
     if (options.embedded)
       throw new ThroughlineError('invalid', 'A link comes from a server, so --embedded cannot be used here.');
     const served = await serverOf(options);
@@ -43,7 +53,8 @@ const parts: Parts = {
       });
     }
     try {
-      return await served.caller.ask('newLink', {});
+      const body = scopes === undefined ? {} : { scopes: [...scopes] };
+      return await served.caller.ask('newLink', { body });
     } finally {
       await served.close();
     }
@@ -97,11 +108,42 @@ const parts: Parts = {
     const { restoreHome } = await import('./backup.ts');
     return restoreHome(request);
   },
+  async names(options, kind) {
+    const { home, config, server = env.THROUGHLINE_SERVER || undefined, as: owner = 'local' } = options;
+    if (server !== undefined && kind !== 'installable') return namesOfServer({ ...options, server }, kind);
+    if (kind === 'agent' || kind === 'installable') {
+      const { agentNames } = await import('./compose-agents.ts');
+      return agentNames(given({ home, config }), kind);
+    }
+    const [{ readSetup, storeFile }, { readNames }] = await Promise.all([
+      import('./host/settings-file.ts'),
+      import('./stores/sqlite/reading/names.ts'),
+    ]);
+    return readNames(storeFile(readSetup(given({ home, config }))), owner, kind);
+  },
   async demo(request) {
     const { demo } = await import('./demo.ts');
     return demo(request);
   },
 };
+
+/** As many as the first page has. */
+async function namesOfServer(options: GlobalOptions, kind: NameKind): Promise<Name[]> {
+  const served = await serverOf(options);
+  if (served === null) return [];
+  try {
+    if (kind === 'conversation')
+      return (await served.list()).map(({ key, id, title }) => ({ name: key ?? id, about: title }));
+    if (kind === 'agent') return (await served.agents()).map(({ name, adapter }) => ({ name, about: adapter }));
+    if (kind === 'question')
+      return (await served.permissions({ open: true })).map(({ id, title }) => ({ name: id, about: title }));
+    const { tasksOf } = await import('./connect.ts');
+    const tasks = await (await tasksOf(served)).list();
+    return tasks.map(({ name, id, state, goal }) => ({ name: name ?? id, about: `${state}: ${goal}` }));
+  } finally {
+    await served.close();
+  }
+}
 
 /** The server that does the work; null: this process does. */
 async function serverOf({ as: owner, onTrouble: onAway, looks: _, ...options }: Partial<WhichEngine>) {
@@ -119,4 +161,8 @@ process.on('uncaughtException', (error) => {
   reportBug(error, 'running the command');
   process.exit(1);
 });
-process.exitCode = await run(process.argv.slice(2), { parts, version, stdout, stderr, env, clock: systemClock });
+// No top-level await: the published program is compiled to CommonJS. Whatever ends the process before its command has failed.
+process.exitCode = 1;
+void run(process.argv.slice(2), { parts, version, stdout, stderr, env, clock: systemClock }).then((code) => {
+  process.exitCode = code;
+});

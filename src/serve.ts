@@ -2,12 +2,16 @@ import { mkdir, rm } from 'node:fs/promises';
 import { flushCompileCache } from 'node:module';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { type ComposeOptions, compose } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import type { Reason } from './core/health.ts';
 import { given } from './core/input/arguments.ts';
+import { doctorProcess, insightOf } from './doctor/insight.ts';
+import { parseOrigins } from './faces/http/access/origins.ts';
 import type { MakeBackup } from './faces/http/backup.ts';
 import { checkFree } from './faces/http/listen.ts';
+import { BuiltPage } from './faces/http/pages/page.ts';
 import { checkReach, startServer } from './faces/http/server.ts';
 import { createLog, type Log } from './faces/http/telemetry/log.ts';
 import { Metrics } from './faces/http/telemetry/metrics.ts';
@@ -17,10 +21,17 @@ import { ProcessHealth } from './host/health.ts';
 import { systemProcesses } from './host/processes.ts';
 import * as files from './host/server-files.ts';
 import { isTraced } from './host/tracing.ts';
+import { storeTrackers } from './library/tracker/tracker.ts';
 import type { ServeRequest, Serving } from './ports/server.ts';
 import type { Telemetry } from './ports/telemetry.ts';
 
 const USUAL_PORT = 7717;
+
+/** The same folder from src/ and from dist/. */
+const PROGRAM = fileURLToPath(new URL('../bin/throughline.js', import.meta.url));
+const PAGE = fileURLToPath(new URL('../dist/page', import.meta.url));
+/** In a checkout the page is built again and again, beside the server. */
+const IS_CHECKOUT = import.meta.url.endsWith('.ts');
 
 /** So many of a burst of connections are accepted at a time. */
 const ACCEPTS = 16;
@@ -36,11 +47,12 @@ const COMPILED_MS = 1_000;
  * ending it again would interrupt them.
  */
 export async function serveHome(request: ServeRequest, version: string): Promise<Serving> {
-  const { config, host, port, publicUrl, trustProxy } = request;
+  const { config, host, port, publicUrl, trustProxy, allowOrigins } = request;
   const home = resolve(request.home ?? dataHome());
   const at = files.serverFiles(home);
   files.readToken(at);
   checkReach(host, publicUrl, trustProxy);
+  parseOrigins(allowOrigins);
   await using starting = new AsyncDisposableStack();
   files.makeServerDirectory(at);
   const lock = await onlyServer(at);
@@ -59,17 +71,20 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   const health = new ProcessHealth((reason, gone) => logReason(log, reason, gone));
   const options = { home, telemetry, health, ...given({ config, owner: request.as, agents: demo?.agents }) };
   const { engine, parts, tasks } = await startEngine(options, log, starting);
+  const ending = new AbortController();
+  starting.defer(() => ending.abort());
+  const served = {
+    engine,
+    tasks,
+    trackers: storeTrackers(parts),
+    keys: parts.store,
+    backup: backupsOf({ home, config }),
+    insight: insightOf(parts, version, doctorProcess(PROGRAM, { home, ...given({ config }) }, ending.signal)),
+    page: new BuiltPage(PAGE, { rereads: IS_CHECKOUT }),
+  };
+  const reached = { host, socket: at.socket, trustProxy, allowOrigins, accepts: ACCEPTS, ...given({ publicUrl }) };
   const server = await onFreePort(port, (chosen) =>
-    startServer({
-      ...{ engine, tasks, keys: parts.store, token, log, metrics, health, version, socket: at.socket, port: chosen },
-      ...{
-        host,
-        trustProxy,
-        accepts: ACCEPTS,
-        backup: backupsOf({ home, ...given({ config }) }),
-        ...given({ publicUrl }),
-      },
-    }),
+    startServer({ ...served, ...reached, port: chosen, token, log, metrics, health, version }),
   );
   starting.defer(() => server.close());
   setTimeout(flushCompileCache, COMPILED_MS).unref();
@@ -92,8 +107,8 @@ function logReason(log: Log, { code, message, hint, unready }: Reason, gone: boo
 }
 
 /** Copies for callers, one at a time: each takes as much space as the database. */
-function backupsOf(home: Pick<ServeRequest, 'config'> & { readonly home: string }): MakeBackup {
-  const folder = join(home.home, 'backup');
+function backupsOf({ home, config }: { home: string; config: string | undefined }): MakeBackup {
+  const folder = join(home, 'backup');
   let isBusy = false;
   const remove = () =>
     rm(folder, { recursive: true, force: true }).finally(() => {
@@ -109,7 +124,7 @@ function backupsOf(home: Pick<ServeRequest, 'config'> & { readonly home: string 
       await mkdir(folder, { mode: 0o700 });
       const { backupHome } = await import('./backup.ts');
       const file = join(folder, 'throughline.db');
-      const { bytes } = await backupHome({ ...home, file, force: false, sandboxes: false, signal });
+      const { bytes } = await backupHome({ home, ...given({ config }), file, force: false, sandboxes: false, signal });
       return { path: file, bytes, remove };
     } catch (error) {
       await remove();

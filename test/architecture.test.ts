@@ -8,8 +8,10 @@ import { crowdedFolders, meaninglessFolders } from './architecture/folders.ts';
 import { brokenImportRules, isTest } from './architecture/import-rules.ts';
 import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
 import { longFunctions } from './architecture/long-functions.ts';
+import { brokenPageImports, isTestOfPage, unsafeMarkup } from './architecture/page-rules.ts';
 import { changeRequests, pairsBeforeAndAfter, pathsIn } from './architecture/paths.ts';
 import { impurities, runtimeCode } from './architecture/purity.ts';
+import { USES_OF_HOST, usesOfHost } from './architecture/sandbox-rules.ts';
 import { straySmallFiles } from './architecture/small-files.ts';
 
 const root = dirname(import.meta.dirname);
@@ -30,12 +32,49 @@ describe('src', () => {
     expect(report(sources, brokenImportRules)).toEqual([]);
   });
 
+  test('agents, engine and tasks use sandboxes, and nothing of the machine that we run on', () => {
+    const using = sources.filter(([path, source]) => usesOfHost(path, source).length > 0).map(([path]) => path);
+    expect(using.toSorted()).toEqual(Object.keys(USES_OF_HOST).toSorted());
+  });
+
   test('core is pure', () => {
     expect(report(sourcesOf('core'), impurities)).toEqual([]);
   });
 
   test('ports holds no code', () => {
     expect(report(sourcesOf('ports'), runtimeCode)).toEqual([]);
+  });
+});
+
+/** Every TypeScript file of the page, relative to the checkout, with its text. */
+const pageSources = globSync('web/src/**/*.{ts,tsx}', { cwd: root })
+  .map((path) => path.split(sep).join('/'))
+  .map((path) => [path, read(path)] as const);
+
+describe('the page', () => {
+  const own = pageSources.filter(([path]) => !isTestOfPage(path));
+
+  test('imports its packages, the client and core only', () => {
+    expect(own.length).toBeGreaterThan(10);
+    expect(report(pageSources, brokenPageImports)).toEqual([]);
+  });
+
+  test('makes neither markup nor code out of text', () => {
+    expect(report(own, unsafeMarkup)).toEqual([]);
+  });
+
+  test('reads as src does: no circles, few files in a folder, short functions', () => {
+    const cycles = importCycles(own);
+    expect(cycles.map((cycle) => cycle.join(' → '))).toEqual([]);
+    const paths = own.map(([path]) => path);
+    expect(crowdedFolders(paths)).toEqual([]);
+    expect(meaninglessFolders(paths)).toEqual([]);
+    expect(report(own, longFunctions)).toEqual([]);
+    // What is loaded later is a file of its own, and so may be a rule that has a test of its own: that one then loads no views.
+    const all = pageSources.map(([, source]) => source).join('\n');
+    const hasTest = (path: string) => pageSources.some(([each]) => each === path.replace(/\.tsx?$/, '.test.ts'));
+    const standsAlone = (path: string) => hasTest(path) || all.includes(`import('./${basename(path)}')`);
+    expect(straySmallFiles(pageSources, standsAlone)).toEqual([]);
   });
 });
 
@@ -126,7 +165,7 @@ describe('the import rule', () => {
     [
       'helpers.ts',
       '',
-      'only compose.ts, compose-agents.ts, connect.ts, client.ts, serve.ts, backup.ts, demo.ts, main.ts, index.ts lie at the top of src',
+      'only compose.ts, compose-agents.ts, compose-sandboxes.ts, connect.ts, client.ts, serve.ts, backup.ts, demo.ts, main.ts, index.ts lie at the top of src',
     ],
   ])('refuses in %s: %s', (path, source, why) => {
     expect(brokenImportRules(path, source)).toEqual([why]);
@@ -151,6 +190,20 @@ describe('the import rule', () => {
   ])('allows in %s: %s', (path, source) => {
     expect(brokenImportRules(path, source)).toEqual([]);
   });
+});
+
+test.each([
+  ['agents/x/read.ts', "import { readFile } from 'node:fs/promises'", ['imports node:fs/promises']],
+  [
+    'engine/x.ts',
+    "import type { Stats } from 'fs'; await import('node:child_process')",
+    ['imports fs', 'imports node:child_process'],
+  ],
+  ['tasks/x.ts', "import { homedir } from 'node:os'; import { join } from 'node:path'", ['imports node:os']],
+  ['sandboxes/x/open.ts', "import 'node:fs'", []],
+  ['agents/x/read.test.ts', "import 'node:fs'", []],
+])('the rule of sandboxes sees what %s uses: %s', (path, source, found) => {
+  expect(usesOfHost(path, source)).toEqual(found);
 });
 
 describe('the purity rule', () => {
@@ -190,7 +243,7 @@ describe('the purity rule', () => {
 });
 
 describe('tracked files', () => {
-  const locks = ['package-lock.json', 'test/agents/package-lock.json'];
+  const locks = ['package-lock.json', 'test/agents/package-lock.json', 'test/browser/package-lock.json'];
 
   test.each(locks)('%s names no download addresses', (lock) => {
     expect(read(lock)).not.toMatch(/"resolved"|https?:\/\/[^"]*\.tgz/);

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { ALONE, AREAS, NOT_QUICK, vitestArguments } from '../scripts/test-areas.js';
 
 const root = join(import.meta.dirname, '..');
-const files = globSync('{src,test}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] });
-const paths = globSync('{src,test}/**/*', { cwd: root, exclude: ['**/node_modules/**'] });
+const files = globSync('{src,web/src,test}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] });
+const paths = globSync('{src,web/src,test}/**/*', { cwd: root, exclude: ['**/node_modules/**'] });
 
 test('every test file is in an area', () => {
   const all = Object.values(AREAS).flat();

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { settingsSchema } from '../scripts/settings-schema.ts';
 import { ADAPTERS, parseSettings } from '../src/core/input/settings.ts';
 import { faultOf } from './values/thrown.ts';
 
-// Settings are checked by hand (docs/decisions/0005), and described by a schema for editors. Both have to say the same.
+// Settings are described once (`src/core/input/settings.ts`, and the options of each adapter). The file for editors is printed from that, and has to be the newest print.
 
 interface Schema {
   readonly type?: string | readonly string[];
@@ -14,8 +15,8 @@ interface Schema {
   readonly exclusiveMinimum?: number;
   readonly minItems?: number;
   readonly items?: Schema;
-  readonly $ref?: string;
-  readonly $defs?: Readonly<Record<string, Schema>>;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
   readonly required?: readonly string[];
@@ -23,10 +24,16 @@ interface Schema {
 
 const schema: Schema = JSON.parse(readFileSync(new URL('../throughline.schema.json', import.meta.url), 'utf8'));
 
+test('the schema for editors is what the program describes', () => {
+  const hint = 'write it again with "node scripts/settings-schema.ts", then "npm run format"';
+  expect(schema, hint).toEqual(JSON.parse(JSON.stringify(settingsSchema())));
+});
+
 /** The part of JSON Schema that ours uses; a word that it does not know is a fault of the test. */
 const SAYS: Record<string, (value: never, said: never) => boolean> = {
   type: (value: unknown, said: string | string[]) => [said].flat().some((type) => isOf(type, value)),
   anyOf: (value: unknown, said: Schema[]) => said.some((one) => takes(one, value)),
+  oneOf: (value: unknown, said: Schema[]) => said.filter((one) => takes(one, value)).length === 1,
   enum: (value: unknown, said: unknown[]) => said.includes(value),
   pattern: (value: unknown, said: string) => typeof value !== 'string' || new RegExp(said).test(value),
   minLength: (value: unknown, said: number) => typeof value !== 'string' || value.length >= said,
@@ -34,7 +41,7 @@ const SAYS: Record<string, (value: never, said: never) => boolean> = {
   exclusiveMinimum: (value: unknown, said: number) => typeof value !== 'number' || value > said,
   minProperties: (value: unknown, said: number) =>
     !isOf('object', value) || Object.keys(value as object).length >= said,
-  $ref: (value: unknown, said: string) => takes(schema.$defs?.[said.replace('#/$defs/', '')] as Schema, value),
+  maximum: (value: unknown, said: number) => typeof value !== 'number' || value <= said,
   minItems: (value: unknown, said: number) => !Array.isArray(value) || value.length >= said,
   items: (value: unknown, said: Schema) => !Array.isArray(value) || value.every((one) => takes(said, one)),
   required: (value: object, said: string[]) =>
@@ -46,7 +53,7 @@ const SAYS: Record<string, (value: never, said: never) => boolean> = {
 
 function takes(part: Schema, value: unknown): boolean {
   return Object.entries(part).every(([word, said]) => {
-    if (['$schema', '$defs', 'title', 'description'].includes(word)) return true;
+    if (['$schema', 'title', 'description'].includes(word)) return true;
     if (word === 'additionalProperties') return takesOthers(part, value);
     const says = SAYS[word];
     if (says === undefined) throw new Error(`this test does not know "${word}"`);
@@ -71,7 +78,10 @@ function isOf(type: string, value: unknown): boolean {
 /** How spending is limited, rightly and wrongly. */
 const AMOUNTS = ['5 USD', '$2.50', '200k tokens', '7', '1 EUR', { usd: 2.5 }, { tokens: 9 }, { usd: 0 }, { eur: 1 }];
 
-const agentSchema = schema.properties?.agents?.additionalProperties as Schema;
+const agents = schema.properties?.agents?.additionalProperties as Schema;
+const agentOf = (adapter: string) =>
+  agents.oneOf?.find(({ properties }) => properties?.adapter?.enum?.includes(adapter)) as Schema;
+const agentSchema = agentOf('claude-sdk');
 const TEXT = 'sqlite:a'; // also the name of an agent, so that it may be the default one
 const agent = (told: object) => ({ agents: { [TEXT]: { adapter: 'claude-sdk', ...told } } });
 
@@ -92,7 +102,7 @@ const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
 /** The names that the program says it knows, where it is told one that it does not. */
 function namesKnown(settings: unknown): string[] {
   const fault = faultOf(() => parseSettings(settings));
-  const [, names] = /[Kk]nown(?: are| settings:|:) ([^.]*)/.exec(`${fault?.message} ${fault?.hint}`) ?? [];
+  const [, names] = /known are ([^.]*)/.exec(`${fault?.message}`) ?? [];
   return names?.split(', ') ?? [];
 }
 
@@ -123,10 +133,11 @@ describe.each(PLACES)('of %s', (_, part, put) => {
       { a: '5 USD' },
     ];
     for (const [name, property] of properties) {
-      if (name === '$schema' || name === 'agents') continue; // one for editors, the other is a place of its own
-      for (const value of [...samples, ...(property.enum ?? []), ...(property.$ref ? AMOUNTS : [])]) {
-        // Null leaves a whole object out; whatever is in one is looked at in its own place.
-        const whole = property.type === 'object' && (value === null || property.properties !== undefined);
+      // One is for editors, one is a place of its own, and options are checked by their adapter.
+      if (['$schema', 'agents', 'options', 'adapter'].includes(name)) continue;
+      for (const value of [...samples, ...(property.enum ?? []), ...(property.anyOf ? AMOUNTS : [])]) {
+        // Whatever is in an object is looked at in its own place.
+        const whole = property.properties !== undefined;
         const ours = faultOf(() => parseSettings(put({ [name]: value }))) === null;
         if (!whole) expect([name, value, ours]).toEqual([name, value, takes(property, value)]);
       }
@@ -134,19 +145,25 @@ describe.each(PLACES)('of %s', (_, part, put) => {
   });
 });
 
-test('the schema and the program know the same adapters, and each adapter only names that the schema has', () => {
-  expect(agentSchema.properties?.adapter?.enum).toEqual(ADAPTERS);
+test('the schema and the program know the same adapters, and the same names of each', () => {
+  expect(agents.properties?.adapter?.enum).toEqual(ADAPTERS);
   for (const adapter of ADAPTERS) {
     const names = namesKnown({ agents: { a: { adapter, strange: 1 } } });
-    expect(names.length).toBeGreaterThan(0);
-    expect(Object.keys(agentSchema.properties ?? {})).toEqual(expect.arrayContaining(names));
+    expect(Object.keys(agentOf(adapter).properties ?? {}).toSorted()).toEqual(names.toSorted());
   }
   expect(takes(schema, { agents: { a: {} } })).toBe(false);
 });
 
-test('what the README shows is taken by both', () => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  const blocks = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, json]) => JSON.parse(json ?? ''));
+test('the schema knows the options of every adapter, and a misspelt one is underlined', () => {
+  const settings = (options: object) => ({ agents: { a: { adapter: 'acp', options } } });
+  expect(takes(schema, settings({ mode: 'plan', mcpServers: { notes: { command: 'notes' } } }))).toBe(true);
+  expect(takes(schema, settings({ moed: 'plan' }))).toBe(false);
+  expect(takes(schema, settings({ mcpServers: { notes: { url: 'http://x' } } }))).toBe(false);
+});
+
+test.each(['settings', 'limits', 'claude'])('what docs/%s.md shows is taken by both', (document) => {
+  const text = readFileSync(new URL(`../docs/${document}.md`, import.meta.url), 'utf8');
+  const blocks = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, json]) => JSON.parse(json ?? ''));
   expect(blocks.length).toBeGreaterThan(0);
   for (const settings of blocks) {
     expect(faultOf(() => parseSettings(settings))).toBeNull();

@@ -1,6 +1,5 @@
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import type { Engine } from '../../src/ports/engine.ts';
-import { start } from '../../test/contracts/agent-sandbox.ts';
 import type { Finding, Measure } from '../finding.ts';
 import { AGENT_COMMAND, BareClient } from '../support/acp-client.ts';
 import { BenchHome } from '../support/bench-home.ts';
@@ -19,7 +18,7 @@ const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
   const options = { window: 2_000_000 };
   const folders = { installed: home.path, memory: home.path };
-  const agent = acpAgent({ name: 'acp', command: AGENT_COMMAND, options, ...folders, start });
+  const agent = acpAgent({ name: 'acp', command: AGENT_COMMAND, options, ...folders });
   const { engine, queue } = await home.open({ agent });
   const bare = await BareClient.start(home.path);
   const { id } = await engine.ensure({ key: 'bench' });

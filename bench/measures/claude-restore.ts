@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
+import { cpSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { projectDir } from '../../src/agents/claude/transcript/locate.ts';
 import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
 import type { Measure } from '../finding.ts';
 import { ClaudeBench, type Seen } from '../support/claude-bench.ts';
@@ -39,7 +39,7 @@ const measure: Measure = async ({ quick }) => {
     if (receipt?.rung !== 'rehydrate' || receipt.carried !== turns) throw new Error(JSON.stringify(receipt));
     return { seen: { first, ended }, file: fileOf(cwd, receipt.sessionId ?? '') };
   };
-  const fileOf = (cwd: string, id: string) => transcriptFile(bench.env, cwd, id) ?? '';
+  const fileOf = (cwd: string, id: string) => join(projectDir(bench.env, realpathSync(cwd)), `${id}.jsonl`);
 
   const { file: model } = await rehydrated('model');
   const resumed = async (name: string): Promise<Seen> => {

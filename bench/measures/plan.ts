@@ -16,7 +16,7 @@ const measure: Measure = async ({ quick }) => {
   const { engine, parts } = await home.open();
   const conversation = await engine.import(history(turns, 'scripted'), { key: 'long' });
   const { store, agents } = parts;
-  const traits = await agents.get('scripted')?.agent.traits();
+  const traits = await agents.get('scripted')?.agent.traits(await parts.sandboxes.open('plan', { cwd: null }));
   if (traits === undefined) throw new Error('the scripted agent is missing');
 
   const plan = async () => {

@@ -1,39 +1,59 @@
 import { spawnSync } from 'node:child_process';
+import { cpSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Measure } from '../finding.ts';
+import { bundleForNode } from '../../scripts/bundle.js';
+import type { Finding, Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { median } from '../support/statistics.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/throughline.js', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The whole command, from nothing to the answer, beside what it costs to start Node at all. In alternation. */
+const COMMANDS = {
+  empty: ['-e', '0'],
+  send: ['send', 'notes', 'The codeword is osprey.', '--agent', 'scripted'],
+  show: ['show', 'notes'],
+  list: ['list'],
+  help: ['--help'],
+} as const;
+
+/** Whole commands of the published package, from nothing to the answer, beside what it costs to start Node at all. In alternation. */
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
+  const program = await buildPackage(join(home.path, 'package'));
   const env = { ...process.env, THROUGHLINE_HOME: home.path, NODE_COMPILE_CACHE: `${home.path}/compile-cache` };
-  const run = (args: readonly string[]) => {
+  const run = (name: keyof typeof COMMANDS) => {
+    const args = name === 'empty' ? COMMANDS.empty : [program, ...COMMANDS[name]];
     const start = performance.now();
     const { status, stderr } = spawnSync(process.execPath, args, { env, cwd: home.path, encoding: 'utf8' });
     if (status !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
     return performance.now() - start;
   };
-  const send = () => run([PROGRAM, 'send', 'notes', 'The codeword is osprey.', '--agent', 'scripted']);
-  const empty = () => run(['-e', '0']);
-  for (let i = 0; i < 3; i += 1) [send(), empty()]; // the compile cache is filled by a first run, and used from the next on
-  const times: { send: number[]; empty: number[] } = { send: [], empty: [] };
-  for (let i = 0; i < (quick ? 3 : 25); i += 1) {
-    times.empty.push(empty());
-    times.send.push(send());
-  }
-  const [whole, start] = [median(times.send), median(times.empty)];
+  const names = Object.keys(COMMANDS) as (keyof typeof COMMANDS)[];
+  for (let i = 0; i < 3; i += 1) names.map(run); // the caches are filled by a first run, and used from the next on
+  const rounds = Array.from({ length: quick ? 3 : 25 }, () => new Map(names.map((name) => [name, run(name)])));
+  const ms = (name: keyof typeof COMMANDS) => median(rounds.map((round) => round.get(name) ?? 0));
+  const finding = (name: keyof typeof COMMANDS, what: string): Finding => ({
+    name: `\`throughline ${name === 'help' ? '--help' : name}\` ÷ \`node -e 0\``,
+    value: ms(name) / ms('empty'),
+    unit: '×',
+    target: name === 'send' ? { kind: 'aim', most: 4 } : null,
+    note: `${ms(name).toFixed(0)} and ${ms('empty').toFixed(0)} ms${what}`,
+  });
   return [
-    {
-      name: '`throughline send` ÷ `node -e 0`',
-      value: whole / start,
-      unit: '×',
-      target: { kind: 'aim', most: 4 },
-      note: `${whole.toFixed(0)} and ${start.toFixed(0)} ms; it opens the store, resumes the session in an agent's process (one more Node) and ends both`,
-    },
+    finding('send', "; it opens the store, resumes the session in an agent's process (one more Node) and ends both"),
+    finding('show', '; one conversation'),
+    finding('list', '; one conversation'),
+    finding('help', '; opens no data'),
   ];
 };
+
+/** What `npm pack` packs that is run, without the sources beside it. */
+async function buildPackage(folder: string): Promise<string> {
+  for (const name of ['bin', 'package.json']) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  await bundleForNode(join(folder, 'dist'));
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  return join(folder, 'bin/throughline.js');
+}
 
 export default measure;

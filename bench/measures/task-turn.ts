@@ -1,5 +1,6 @@
 import { hasEnded } from '../../src/core/turn/turn.ts';
 import type { Engine } from '../../src/ports/engine.ts';
+import type { OpenSandbox } from '../../src/ports/sandbox.ts';
 import { createTasks } from '../../src/tasks/tasks.ts';
 import type { Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';
@@ -16,7 +17,10 @@ const VERDICT = JSON.stringify({ verdict: 'fail', reason: 'Not yet.' });
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
   const double = inProcessAgent(() => [said(VERDICT)]);
-  const agent = { ...double, traits: async () => ({ ...(await double.traits()), resume: true }) };
+  const agent = {
+    ...double,
+    traits: async (sandbox: OpenSandbox) => ({ ...(await double.traits(sandbox)), resume: true }),
+  };
   const { engine, parts, queue } = await home.open({ agent });
   const tasks = createTasks({ ...parts, engine, settings: { ...parts.settings, parallel: 1 } });
   const [rounds, iterations] = quick ? [2, 5] : [30, 20];

@@ -9,7 +9,7 @@ import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings } from '
 import { systemClock } from '../../src/host/clock.ts';
 import { ProcessHealth } from '../../src/host/health.ts';
 import { placeOf } from '../../src/host/place.ts';
-import { bootId, identify, systemProcesses } from '../../src/host/processes.ts';
+import { bootId, systemProcesses } from '../../src/host/processes.ts';
 import type { Agent } from '../../src/ports/agent.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
@@ -41,7 +41,7 @@ export class BenchHome {
     const db = await openDatabase({
       file: this.file,
       boot: bootId(),
-      monotonic: systemClock.monotonic(),
+      clock: systemClock,
       busyMs: 10_000,
     });
     const { store, queue } = storeOn(db, { file: this.file, clock: systemClock, busyMs: 10_000, boot: bootId() });
@@ -49,7 +49,11 @@ export class BenchHome {
     const parts: EngineParts = {
       store,
       agents: new Map([[agent.name, { agent, adapter: 'scripted' }]]),
-      sandboxes: directorySandboxes({ root: join(this.path, 'sandboxes'), place: placeOf(this.path), identify }),
+      sandboxes: directorySandboxes({
+        root: join(this.path, 'sandboxes'),
+        place: placeOf(this.path),
+        processes: systemProcesses,
+      }),
       processes: systemProcesses,
       clock: systemClock,
       health: new ProcessHealth(),

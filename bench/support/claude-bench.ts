@@ -7,7 +7,7 @@ import { claudeVariables, forbiddenTools, ISOLATION_DEFAULTS } from '../../src/a
 import { claudeSdkAgent } from '../../src/agents/claude/sdk/adapter.ts';
 import { userMessage } from '../../src/agents/claude/user-message.ts';
 import type { Agent } from '../../src/ports/agent.ts';
-import { allowedEnvironment } from '../../src/sandboxes/directory/spawn.ts';
+import { allowedEnvironment } from '../../src/sandboxes/shared/local-sandbox.ts';
 import {
   claudeEnvironment,
   findClaude,

@@ -1,5 +1,11 @@
+import { type ErrorCode, type Failure, ThroughlineError } from './errors.ts';
+import { checkText, given, shown } from './input/arguments.ts';
+import { isDay } from './input/usage-page.ts';
 import type { Budget } from './limits/budget.ts';
 import type { RestoreOverride } from './restore/restore-settings.ts';
+import type { KeptChoices } from './turn/choices.ts';
+import { hasEnded, type TurnEnd, type TurnState } from './turn/turn.ts';
+import type { Usage } from './turn/usage.ts';
 
 /** Where a title came from, in rising order: a higher source replaces a lower one, never the reverse. */
 export const TITLE_SOURCES = ['none', 'prompt', 'agent', 'caller'] as const;
@@ -7,6 +13,114 @@ export type TitleSource = (typeof TITLE_SOURCES)[number];
 
 /** Who runs the turns: our workers, or a program that drives its agent itself through the ConversationTracker. */
 export type Driver = 'worker' | 'tracker';
+
+/**
+ * What a conversation is doing, or what its last turn came to:
+ *
+ *   asks         an agent waits for the answer to a question (a permission)
+ *   running      a turn runs
+ *   queued       turns wait, and none has begun; `stranded` and `delayed` say why, where there is a reason
+ *   unrestored   nothing is open, and the turn that ended last failed because its context could not be restored
+ *   failed       … failed for another reason
+ *   interrupted  … was interrupted: by a limit, or because a process ended
+ *   idle         … completed or was cancelled, or no turn has ended here
+ */
+export const CONVERSATION_STATES = [
+  'asks',
+  'running',
+  'queued',
+  'unrestored',
+  'failed',
+  'interrupted',
+  'idle',
+] as const;
+
+/**
+ * What a conversation is doing, or what its last turn came to.
+ *
+ * @example
+ * const needsMe = await tl.conversations({ state: ['asks', 'unrestored', 'failed'] });
+ */
+export type ConversationState = (typeof CONVERSATION_STATES)[number];
+
+/** What the state of a conversation depends on. */
+export interface StateFacts {
+  /** The state of its oldest open turn, the only one that can have begun; null: none is open. */
+  readonly open: TurnState | null;
+  /** How the turn went that ended last; null: none has ended here. What was imported ended elsewhere. */
+  readonly last: { readonly outcome: TurnEnd; readonly failure: Pick<Failure, 'code'> | null } | null;
+}
+
+export function conversationState({ open, last }: StateFacts): ConversationState {
+  if (open !== null && !hasEnded(open)) return open === 'waiting' ? 'asks' : open;
+  if (last === null) return 'idle';
+  const { outcome, failure } = last;
+  if (failure !== null && UNRESTORED.includes(failure.code)) return 'unrestored';
+  return outcome === 'failed' || outcome === 'interrupted' ? outcome : 'idle';
+}
+
+/** Nothing was sent without the context, or it was found out afterwards that the agent lacked it. */
+const UNRESTORED: readonly ErrorCode[] = ['restore_failed', 'context_refuted'];
+
+/** Which conversations to list; all that is given must hold. */
+export interface ConversationFilter {
+  /** The agent of the last turn; before the first one, the agent that was set for the conversation. */
+  readonly agent?: string;
+  /** One of these states. */
+  readonly state?: ConversationState | readonly ConversationState[];
+  /** Changed at this time or later. A time is in milliseconds, a `Date`, or text such as 2026-01-31 or 2026-01-31T12:00:00Z. */
+  readonly since?: number | string | Date;
+  /** Changed before this time. */
+  readonly until?: number | string | Date;
+}
+
+/** The same, checked. Every field is left out where nothing was asked for. */
+export interface CheckedFilter {
+  readonly agent?: string;
+  readonly states?: readonly ConversationState[];
+  readonly since?: number;
+  readonly until?: number;
+}
+
+/** Throws `invalid`. */
+export function checkFilter({ agent, state, since, until }: ConversationFilter): CheckedFilter {
+  const times = given({ since: checkTime(since, 'since'), until: checkTime(until, 'until') });
+  const states = state === undefined ? {} : { states: checkStates(state) };
+  return { ...(agent === undefined ? {} : { agent: checkText(agent, 'agent') }), ...states, ...times };
+}
+
+/** What is found in another way is not filtered: throws `invalid`. */
+export function checkUnfiltered(by: string, { agent, state, since, until }: ConversationFilter): void {
+  const [name] = Object.keys(given({ agent, state, since, until }));
+  if (name === undefined) return;
+  throw new ThroughlineError('invalid', `Conversations are listed by "${by}" or by "${name}", not by both.`);
+}
+
+function checkStates(state: unknown): ConversationState[] {
+  const states: unknown[] = Array.isArray(state) ? state : [state];
+  const known = CONVERSATION_STATES.filter((one) => states.includes(one));
+  const unknown = states.find((one) => !known.some((other) => other === one));
+  if (unknown === undefined && known.length > 0) return known;
+  throw new ThroughlineError('invalid', `There is no state ${shown(unknown)} of a conversation.`, {
+    hint: `States: ${CONVERSATION_STATES.join(', ')}.`,
+  });
+}
+
+const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/** The last one that has a year of four digits. */
+const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** In milliseconds; a day is its beginning (UTC). */
+function checkTime(value: unknown, name: string): number | undefined {
+  if (value === undefined) return undefined;
+  // `Date` takes February 30 as March 2.
+  const isText = typeof value === 'string' && TIME.test(value) && isDay(value.slice(0, 10));
+  const time = value instanceof Date ? value.getTime() : isText ? Date.parse(value) : value;
+  if (typeof time === 'number' && Number.isSafeInteger(time) && time >= 0 && time <= LATEST) return time;
+  const example = 'milliseconds, or like 2026-01-31 or 2026-01-31T12:00:00Z';
+  throw new ThroughlineError('invalid', `"${name}" must be a time: ${example}, not ${shown(value)}.`);
+}
 
 /** A durable, ordered sequence of turns. Owner, sandbox, directory and place never change (R8). */
 export interface Conversation {
@@ -27,6 +141,8 @@ export interface Conversation {
   readonly restore: RestoreOverride;
   /** How much may be spent in it on a day (UTC), within what the settings allow; null: it has no limit of its own. */
   readonly limitPerDay: Budget | null;
+  /** What was chosen for the prompts of its agent. */
+  readonly choices: KeptChoices;
   readonly parent: Parent | null;
   /** The last turn of the history: sent and ended, whatever the outcome; 0: none. */
   readonly head: number;
@@ -35,8 +151,15 @@ export interface Conversation {
   readonly lastSeq: number;
   /** The log that `lastSeq` counts in. */
   readonly logId: string;
+  readonly state: ConversationState;
+  /** The agent of its last turn; before the first one, `agent`. */
+  readonly lastAgent: string | null;
   /** Turns that have not ended. */
   readonly open: number;
+  /** Questions of agents that wait for an answer. */
+  readonly openPermissions: number;
+  /** Of all its turns. */
+  readonly usage: Usage;
   readonly createdAt: number;
   readonly updatedAt: number;
 }

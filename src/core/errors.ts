@@ -2,6 +2,11 @@
  * The closed set of things that can go wrong by a caller's fault or by the state of the system.
  * A turn that goes wrong is not thrown: its failure is data (`Failure`) with one of the same codes.
  * Anything that is not a `ThroughlineError` is a bug.
+ *
+ * @example
+ * import { ERROR_CODES } from 'throughline';
+ *
+ * const storage = ERROR_CODES.filter((code) => code.startsWith('storage_'));
  */
 export const ERROR_CODES = [
   'invalid', // the request cannot be understood; nothing was stored
@@ -37,15 +42,41 @@ export const ERROR_CODES = [
   'internal', // a bug in this program; the log has its cause
 ] as const;
 
+/**
+ * One of `ERROR_CODES`.
+ *
+ * @example
+ * import type { ErrorCode } from 'throughline';
+ *
+ * const TRY_LATER: readonly ErrorCode[] = ['storage_busy', 'too_many', 'unreachable'];
+ */
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** What went wrong with a turn, as data. `message` says what happened, `hint` what to do. */
+/**
+ * What went wrong with a turn, as data. `message` says what happened, `hint` what to do.
+ *
+ * @example
+ * const [last] = (await chat.turns()).slice(-1);
+ * if (last?.failure) console.error(last.failure.code, last.failure.message, last.failure.hint);
+ */
 export interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
   readonly hint?: string;
 }
 
+/**
+ * What a caller or the state of the system caused: a code, what happened (`message`), and what to do (`hint`).
+ *
+ * @example
+ * import { ThroughlineError } from 'throughline';
+ *
+ * try {
+ *   await chat.get();
+ * } catch (error) {
+ *   if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+ * }
+ */
 export class ThroughlineError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
@@ -101,7 +132,7 @@ export function noAgentGiven(known?: readonly string[]): ThroughlineError {
   return new ThroughlineError('agent_unavailable', 'No agent is installed here.', {
     hint:
       'Run "throughline agents install claude", or add an agent in throughline.config.json. ' +
-      `To try Throughline without a model, name the test agent: --agent ${SCRIPTED}.`,
+      `To try Throughline without a model, name the test agent "${SCRIPTED}" (--agent ${SCRIPTED}).`,
   });
 }
 
@@ -139,6 +170,11 @@ export function asSentence(text: string): string {
   return /[.!?…]$/.test(words) ? words : `${words}.`;
 }
 
+/** A part of a sentence as its beginning. */
+export function upperFirst(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 const TRANSIENT: readonly ErrorCode[] = ['storage_full', 'storage_busy', 'storage_readonly', 'storage_gone'];
 
 /** The storage takes nothing just now, and may later: a full disk gets space, a lock is released. */
@@ -149,6 +185,11 @@ export function isTransientFault(error: unknown): error is ThroughlineError {
 /** A part of the storage cannot be read, and waiting does not mend it. */
 export function isDamage(error: unknown): error is ThroughlineError {
   return error instanceof ThroughlineError && error.code === 'storage_damaged';
+}
+
+/** What is stored is no longer where it was opened. A reader that came back would find the same, until it is put back or the program restarts. */
+export function isGone(error: unknown): error is ThroughlineError {
+  return error instanceof ThroughlineError && error.code === 'storage_gone';
 }
 
 /** The rows of one conversation or task are damaged, and which one is known. */

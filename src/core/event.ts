@@ -15,7 +15,16 @@ export interface EventPayloads {
   'conversation.forked': Parent;
   'conversation.imported': { turns: number };
   'conversation.titled': { title: string; source: TitleSource };
-  'turn.queued': { n: number; agent: string; requestId: string | null; retryOf: string | null; preview: string };
+  /** `replaces`: the queued turn whose place it took; left out: none. `by`: who asked for it; left out: the owner. */
+  'turn.queued': {
+    n: number;
+    agent: string;
+    requestId: string | null;
+    retryOf: string | null;
+    replaces?: string;
+    by?: string;
+    preview: string;
+  };
   'turn.started': { n: number; attempt: number };
   /** A worker ended before anything was sent; the turn waits for the next one. */
   'turn.requeued': { n: number; attempt: number };
@@ -27,7 +36,10 @@ export interface EventPayloads {
   /** The agent gives no sign of life. `endsInMs`: when the turn is ended if that stays so; null: never. */
   'turn.stalled': { n: number; silentMs: number; tool: string | null; endsInMs: number | null };
   'turn.cancel_requested': { n: number; by: string };
-  /** `recovered`: nobody saw the end; it was read from the agent's own storage. */
+  /**
+   * `recovered`: nobody saw the end; it was read from the agent's own storage. `replacedBy`: of a turn that a change of the queue
+   * ended: the turn that took its place; null: none, it was dropped.
+   */
   'turn.ended': {
     n: number;
     outcome: TurnEnd;
@@ -35,6 +47,7 @@ export interface EventPayloads {
     reply: string;
     usage: Usage;
     recovered?: true;
+    replacedBy?: string | null;
   };
   'session.opened': { id: string; agent: string; origin: SessionOrigin; parent: string | null };
   'session.changed': { id: string; state: SessionState; watermark: number; reason: string | null };
@@ -52,6 +65,15 @@ export interface EventPayloads {
   'permission.withdrawn': { id: string; reason: string };
 }
 
+/**
+ * The name of a kind of event.
+ *
+ * @example
+ * import type { EventKind } from 'throughline';
+ *
+ * const SHOWN: readonly EventKind[] = ['turn.queued', 'turn.ended'];
+ * for await (const event of chat.follow()) if (SHOWN.includes(event.kind)) console.log(event.seq, event.kind);
+ */
 export type EventKind = keyof EventPayloads;
 
 /** One immutable fact of a conversation. `seq` counts from 1 without gaps (R5). */

@@ -1,5 +1,15 @@
-/** What a key may do. `read` looks, `prompt` speaks to agents, `approve` answers their questions, `admin` reaches the machine. */
-export const SCOPES = ['read', 'prompt', 'approve', 'admin'] as const;
+import { ThroughlineError } from './errors.ts';
+import { checkKey } from './input/names.ts';
+
+/** What a signed-in browser can have: it is one person, and acts for no other. */
+export const PAGE_SCOPES = ['read', 'prompt', 'approve', 'admin'] as const;
+export type PageScope = (typeof PAGE_SCOPES)[number];
+
+/**
+ * What a key may do. `read` looks, `prompt` speaks to agents, `approve` answers their questions, `admin` reaches the machine. With
+ * `act-as` it may do what its other scopes allow for other owners as well: for an application with its own login.
+ */
+export const SCOPES = [...PAGE_SCOPES, 'act-as'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** A key to the HTTP interface, as stored: its secret only as a SHA-256 hash. */
@@ -11,6 +21,8 @@ export interface ApiKey {
   /** What it is for, as its creator described it. */
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** With `act-as`: the other owners that it acts for, as `app:*`; null: all of them. */
+  readonly owners: string | null;
   /** In hexadecimal. */
   readonly hash: string;
   readonly createdAt: number;
@@ -23,4 +35,47 @@ export interface ApiKey {
 /** Whether the key is valid at this time. */
 export function isValid({ expiresAt, revokedAt }: Pick<ApiKey, 'expiresAt' | 'revokedAt'>, now: number): boolean {
   return revokedAt === null && (expiresAt === null || now < expiresAt);
+}
+
+/** Every owner. */
+export const ALL_OWNERS = '*';
+
+/** Which other owners a key acts for: `*`, or `app:*`. Null: none. */
+export function ownersOf({ scopes, owners }: Pick<ApiKey, 'scopes' | 'owners'>): string | null {
+  return scopes.includes('act-as') ? (owners ?? ALL_OWNERS) : null;
+}
+
+/**
+ * Whether the owner is one of these. The names are compared as they are, in upper and lower case, and have at least one character after
+ * the prefix. A prefix ends with a separator, so that `app:*` has nothing of `app2:ann` or `application`.
+ */
+export function isAmong(owners: string | null, owner: string): boolean {
+  if (owners === null || owners === ALL_OWNERS) return owners !== null;
+  const prefix = owners.slice(0, -1);
+  return OWNERS.test(owners) && owner.length > prefix.length && owner.startsWith(prefix);
+}
+
+const OWNERS = /^[^*]+[:/]\*$/;
+
+/** Checks what somebody who creates a key wants. Throws `invalid`. */
+export function checkRights({ scopes, owners }: Pick<ApiKey, 'scopes' | 'owners'>): void {
+  const isActing = scopes.includes('act-as');
+  if (isActing && scopes.every((scope) => scope === 'act-as')) {
+    throw new ThroughlineError('invalid', 'With "act-as" alone a key may do nothing for anybody.', {
+      hint: 'Add what it may do for the owners: act-as,read,prompt.',
+    });
+  }
+  if (owners === null) return;
+  if (!isActing) {
+    throw new ThroughlineError('invalid', 'Only a key with the scope "act-as" acts for other owners.', {
+      hint: 'Add "act-as" to its scopes, or leave the owners out.',
+    });
+  }
+  if (!OWNERS.test(checkKey(owners, 'pattern of owners'))) {
+    throw new ThroughlineError('invalid', `${JSON.stringify(owners)} is not a prefix of owners.`, {
+      hint:
+        'Write the beginning of their names, ended by ":" or "/", and one "*": "app:*" stands for "app:ann", not for "app2:ann". ' +
+        'For all owners, leave it out.',
+    });
+  }
 }

@@ -41,6 +41,10 @@ export function lossInWords({ kind, events, changes, conversations }: Loss): str
 
 export const LOSS_CAUSE = 'The end of the log was cut or damaged, or an older copy of the data file was put back.';
 
+/** To somebody who looks for a conversation by its key, when some are lost as a whole. */
+export const LOST_WHOLE =
+  'Stored conversations are missing, and their keys with them: it may be one of them. "throughline doctor" names them by id; verify it by that.';
+
 export const ACCEPT_LOSS =
   'Restore a backup that has it, or accept the loss with "throughline doctor --accept-loss"; then it is no longer reported.';
 

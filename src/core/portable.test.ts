@@ -4,12 +4,20 @@ import { history } from '../../test/values/arbitrary.ts';
 import { record } from '../../test/values/plain.ts';
 import { faultOf } from '../../test/values/thrown.ts';
 import { wellFormed } from './input/well-formed.ts';
-import { EXPORT_FORMAT, parseExport } from './portable.ts';
+import { EXPORT_FORMAT, type ExportedConversation, exportSteps } from './portable.ts';
 import { DEFAULT_RESTORE } from './restore/restore-settings.ts';
 import { NO_USAGE } from './turn/usage.ts';
 
 const CONVERSATION = { key: 'door', title: 'The door', agent: 'agent', restore: DEFAULT_RESTORE };
 const SESSION = { id: 's', agent: 'agent', origin: 'new', parent: null, watermark: 1 };
+
+function parseExport(input: unknown): ExportedConversation {
+  const steps = exportSteps(input);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
 
 function exported(told: Record<string, unknown> = {}): Record<string, unknown> {
   return {
@@ -69,7 +77,7 @@ describe('a fault is named with its place', () => {
     ],
     [exported({ conversation: { ...CONVERSATION, agent: 'x'.repeat(5_000) } }), /"conversation.agent" must be a text/],
     [exported({ conversation: { ...CONVERSATION, title: null } }), /"conversation.title" must be a text/],
-    [exported({ conversation: { ...CONVERSATION, restore: { policy: 'x' } } }), /^conversation\.restore\.policy/],
+    [exported({ conversation: { ...CONVERSATION, restore: { policy: 'x' } } }), /^"conversation\.restore\.policy"/],
     [exported({ records: {} }), /"records" must be a list/],
     [exported({ records: [record(2), record(2)] }), /the record after turn 2 has the number 2; numbers must rise/],
     [exported({ records: [record(0)] }), /numbers must rise/],
@@ -87,7 +95,7 @@ describe('a fault is named with its place', () => {
     [withRecord({ usage: null }), /turn 2 has no usage/],
     [withRecord({ usage: { ...NO_USAGE, modelCalls: '1' } }), /turn 2 has no usage "modelCalls"/],
     [withRecord({ usage: { ...NO_USAGE, modelCalls: 1e300 } }), /turn 2 has no usage "modelCalls"/],
-    [withRecord({ prompt: [{ type: 'text' }] }), /turn 2: prompt block 1 \(text\) needs the text field "text"\.$/],
+    [withRecord({ prompt: [{ type: 'text' }] }), /turn 2: Prompt block 1 \(text\) needs the text field "text"\.$/],
     [
       withRecord({ prompt: [{ type: 'text', text: 'a\udc00' }] }),
       /turn 2: Prompt block 1 \(text\) contains an unpaired surrogate, U\+DC00 at index 1\.$/,

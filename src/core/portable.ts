@@ -17,7 +17,15 @@ const MOST_TURNS = 2 ** 31 - 1;
 const LAST_TIME = 8.64e15;
 const LONGEST_ID = 4_096;
 
-/** A conversation as one JSON value: what `export` writes and `import` reads. */
+/**
+ * A conversation as one JSON value: what `export` writes and `import` reads.
+ *
+ * @example
+ * import type { ExportedConversation } from 'throughline';
+ *
+ * const exported: ExportedConversation = await chat.export();
+ * await tl.import(exported, { key: 'a copy' });
+ */
 export interface ExportedConversation {
   readonly format: typeof EXPORT_FORMAT;
   readonly version: typeof EXPORT_VERSION;
@@ -32,16 +40,7 @@ export interface ExportedConversation {
   readonly sessions: readonly Pick<Session, 'id' | 'agent' | 'origin' | 'parent' | 'watermark'>[];
 }
 
-/** Checks a value that came from outside, and names the first fault. Throws `invalid`. */
-export function parseExport(input: unknown): ExportedConversation {
-  const steps = exportSteps(input);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-  }
-}
-
-/** The same in steps, one for each record: an export can be very long. */
+/** Checks a value that came from outside, and names the first fault. Throws `invalid`. One step for each record: an export can be very long. */
 export function* exportSteps(input: unknown): Generator<undefined, ExportedConversation> {
   if (!isObject(input) || input.format !== EXPORT_FORMAT) throw fault(`the value has no "format": "${EXPORT_FORMAT}"`);
   if (input.version !== EXPORT_VERSION) {
@@ -137,7 +136,8 @@ function isPart(part: unknown): boolean {
   if (part.type !== 'tool') return false;
   const texts = typeof part.id === 'string' && typeof part.name === 'string' && typeof part.kind === 'string';
   const known = part.status === 'completed' || part.status === 'failed' || part.status === 'unknown';
-  return texts && known && textOrNull(part.target) && textOrNull(part.output);
+  const timed = part.ms === undefined || (Number.isSafeInteger(part.ms) && isAmount(part.ms, LAST_TIME));
+  return texts && known && timed && textOrNull(part.target) && textOrNull(part.output);
 }
 
 function checkSession(session: unknown, head: number): void {
@@ -171,6 +171,6 @@ function textOrNull(value: unknown): boolean {
 
 function fault(what: string): ThroughlineError {
   return new ThroughlineError('invalid', `This is not a conversation that can be imported: ${what}.`, {
-    hint: 'Import what "throughline export" wrote.',
+    hint: 'Import what "throughline export" wrote, or a list of messages [{"role": …, "content": …}, …].',
   });
 }

@@ -3,12 +3,77 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** When it started, as the operating system counts it; opaque. */
   readonly started: string;
-  /** This boot of this machine; a process of another boot is dead. */
+  /** The boot of the machine that it runs on. No two boots of any machines have the same, so it stands for the machine as well. */
   readonly boot: string;
   /** The pid namespace; a pid of another namespace means nothing here. */
   readonly namespace: string;
   /** The value of `MARK` in its environment and in that of everything it starts; left out: it has none. */
   readonly mark?: string;
+  /** The name of its machine, for people: two machines may have the same. Left out: it was not recorded. */
+  readonly host?: string;
+}
+
+/**
+ * A process in a sandbox, as it is stored. Only the sandboxes of its kind know what it means: they find it again and end it. Everybody
+ * else keeps it and gives it back.
+ */
+export interface SandboxProcess {
+  readonly kind: string;
+  readonly id: string;
+  /** For people. */
+  readonly label: string;
+}
+
+/** A process of the machine that we run on. */
+const LOCAL = 'local';
+
+export function localProcess(identity: ProcessIdentity): SandboxProcess {
+  return { kind: LOCAL, id: JSON.stringify(identity), label: processLabel(identity) };
+}
+
+/** Null: it is of another kind, or nobody can read it. */
+export function identityOfLocal({ kind, id }: SandboxProcess): ProcessIdentity | null {
+  if (kind !== LOCAL) return null;
+  try {
+    const identity: unknown = JSON.parse(id);
+    return isIdentity(identity) ? identity : null;
+  } catch {
+    return null;
+  }
+}
+
+/** As it was stored. Earlier versions knew only processes of their own machine, and stored those. */
+export function storedProcess(stored: SandboxProcess | ProcessIdentity | null): SandboxProcess | null {
+  return isIdentity(stored) ? localProcess(stored) : stored;
+}
+
+function isIdentity(value: unknown): value is ProcessIdentity {
+  return typeof value === 'object' && value !== null && 'pid' in value && 'started' in value && 'boot' in value;
+}
+
+/** From where one looks at processes. */
+export interface Viewpoint extends Pick<ProcessIdentity, 'boot' | 'namespace'> {
+  /** Whether a boot was one of this machine, and is over. False when in doubt. */
+  isOver(boot: string): boolean;
+}
+
+/**
+ * Where a process is. Only `here` it can be looked at. Of `before` it is dead: its machine has started again. `elsewhere`, in another
+ * pid namespace or perhaps on another machine, nothing can be said of it, and its leases have to expire.
+ */
+export function whereIs({ boot, namespace }: ProcessIdentity, from: Viewpoint): 'here' | 'before' | 'elsewhere' {
+  if (boot !== from.boot) return from.isOver(boot) ? 'before' : 'elsewhere';
+  return namespace === from.namespace ? 'here' : 'elsewhere';
+}
+
+/** A program that holds leases through a server. It is on no boot that anybody knows: its leases have to expire. */
+export function clientProcess(holder: string): ProcessIdentity {
+  return { pid: 0, started: '', boot: '', namespace: `client ${holder}` };
+}
+
+/** How the holder of a lease is called, where people do not see its machine. */
+export function processLabel({ pid, namespace }: Pick<ProcessIdentity, 'pid' | 'namespace'>): string {
+  return pid === 0 ? namespace : `process ${pid}`;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { ProcessIdentity } from './process.ts';
 import type { Usage } from './turn/usage.ts';
 
 /** An overview of a conversation; it costs the same at any length. */
@@ -21,7 +22,7 @@ export interface Summary {
 /** Who holds a conversation, and until when unless renewed. */
 export interface Lock {
   readonly holder: string;
-  readonly pid: number;
+  readonly process: ProcessIdentity;
   readonly epoch: number;
   /** Milliseconds left. */
   readonly expiresIn: number;

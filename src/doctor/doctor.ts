@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { failureOf, isDamage, RESTORE_HINT, ThroughlineError } from '../core/errors.ts';
 import type { HealthReport } from '../core/health.ts';
 import { LOSS_CAUSE, lossInWords, lostInWords } from '../core/loss.ts';
-import type { ProcessIdentity } from '../core/process.ts';
+import type { SandboxProcess } from '../core/process.ts';
 import type { SessionState } from '../core/restore/session.ts';
-import { isHeld, isTakenBy, whyStranded } from '../core/turn/standing.ts';
+import { isHeld, isTakenBy, type Standing, whyStranded } from '../core/turn/standing.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
@@ -19,7 +19,7 @@ export interface DoctorParts {
   readonly store: Store;
   readonly processes: Processes;
   readonly place: string;
-  readonly sandboxes: Pick<Sandboxes, 'find' | 'remove'> & {
+  readonly sandboxes: Pick<Sandboxes, 'find' | 'remove' | 'status' | 'end' | 'orphans'> & {
     readonly root: string;
     /** The root is inside the data home; elsewhere, other data homes may have sandboxes there, too. */
     readonly isOurs: boolean;
@@ -28,6 +28,8 @@ export interface DoctorParts {
   };
   /** What the running server says of itself; null: none runs. */
   serverHealth(): Promise<HealthReport | null>;
+  /** Folders of restores that were killed. `list`: null when some of them may be in use. */
+  readonly restoreFolders: { list(): string[] | null; remove(folder: string): void };
   /** Ends what provably dead workers left running, and frees their leases. */
   reap(): Promise<unknown>;
   /** Whether the agent can open its sessions again; null: it is not configured here, or not available. */
@@ -54,6 +56,7 @@ const CHECKS: readonly Check[] = [
   checkSessions,
   checkSandboxes,
   checkErased,
+  checkRestores,
 ];
 
 /** Looks for what crashes have left over. Changes nothing; `repair` of a finding does. */
@@ -161,10 +164,17 @@ async function checkTurns(parts: DoctorParts, { standings }: Census): Promise<Fi
     if (why.reason !== 'no_process' || turn.state === 'queued') {
       return [{ ...found, problem: `${why.message} ${why.hint}`, remedy: null, repair: async () => {} }];
     }
-    const problem = `It is ${turn.state}, but the process that ran it has ended.`;
+    const problem = `It is ${turn.state}, but ${whatBecameOf(standing.holder, processes)}.`;
     const remedy = 'End what is left of it, and record what is known of the turn.';
     return [{ ...found, problem, remedy, repair: () => settle(owner, turn.id) }];
   });
+}
+
+function whatBecameOf(holder: Standing['holder'], processes: Processes): string {
+  if (holder === null || processes.status(holder.process) === 'dead') return 'the process that ran it has ended';
+  const { pid, host } = holder.process;
+  const who = `process ${pid}${host === undefined ? '' : ` of ${host}`}`;
+  return `${who}, on another machine or in another container, has not renewed its lease`;
 }
 
 /** Tasks whose runner is dead, and tasks that wait for a task that will not be done. */
@@ -190,30 +200,29 @@ async function checkTasks({ store, processes }: DoctorParts, census: Census): Pr
 }
 
 /** Programs that still run although nobody is left to read their output: agents, gates, and whatever nobody could record. */
-async function checkProcesses({ processes }: DoctorParts, { sessions, tasks }: Census): Promise<Finding[]> {
-  const left = (process: ProcessIdentity, problem: string): Finding => ({
+async function checkProcesses({ sandboxes }: DoctorParts, { sessions, tasks }: Census): Promise<Finding[]> {
+  const left = (process: SandboxProcess, problem: string): Finding => ({
     check: 'processes',
-    subject: `process ${process.pid}`,
+    subject: process.label,
     problem,
     remedy: 'End it, with everything that it started.',
     repair: async () => {
-      await processes.end(process);
+      await sandboxes.end(process);
     },
   });
-  const orphan = (process: ProcessIdentity | null, what: string): Finding[] => {
-    if (process === null || processes.status(process) !== 'alive') return [];
+  const orphan = async (process: SandboxProcess | null, what: string): Promise<Finding[]> => {
+    if (process === null || (await sandboxes.status(process)) !== 'alive') return [];
     return [left(process, `It is ${what}, and no worker holds it any more.`)];
   };
   const agents = sessions
     .filter(({ held }) => !held)
-    .flatMap(({ process, agent, conversation }) => orphan(process, `${agent} in conversation ${conversation}`));
+    .map(({ process, agent, conversation }) => orphan(process, `${agent} in conversation ${conversation}`));
   const gates = tasks
     .filter(({ state }) => state !== 'running')
-    .flatMap(({ gate, id }) => orphan(gate, `the gate of task ${id}`));
-  const recorded = [...agents, ...gates];
+    .map(({ gate, id }) => orphan(gate, `the gate of task ${id}`));
+  const recorded = (await Promise.all([...agents, ...gates])).flat();
   const subjects = new Set(recorded.map(({ subject }) => subject));
-  const others = processes
-    .orphans()
+  const others = (await sandboxes.orphans())
     .map((process) => left(process, 'The process of this data home that started it has ended.'))
     .filter(({ subject }) => !subjects.has(subject));
   return [...recorded, ...others];
@@ -224,10 +233,12 @@ async function checkProcesses({ processes }: DoctorParts, { sessions, tasks }: C
  * that ends that turn.
  */
 async function checkSessions(parts: DoctorParts, { sessions }: Census): Promise<Finding[]> {
-  const orphaned = sessions.filter(({ state, held, open, process }) => {
-    const gone = process === null || parts.processes.status(process) === 'dead';
-    return state === 'live' && !held && open === 0 && gone;
-  });
+  const orphaned: CensusSession[] = [];
+  for (const session of sessions) {
+    const { state, held, open, process } = session;
+    if (state !== 'live' || held || open > 0) continue;
+    if (process === null || (await parts.sandboxes.status(process)) === 'dead') orphaned.push(session);
+  }
   return Promise.all(
     orphaned.map(async (session) => {
       const { problem, remedy, state } = remedyFor(session, await parts.reopens(session.agent));
@@ -345,6 +356,17 @@ async function checkErased({ store, sandboxes }: DoctorParts, { erased }: Census
     }
   }
   return findings;
+}
+
+/** What is left of a restore that was killed: a copy of the backup. The data was not changed, or was replaced completely. */
+async function checkRestores({ restoreFolders }: DoctorParts): Promise<Finding[]> {
+  return (restoreFolders.list() ?? []).map((folder) => ({
+    check: 'restores',
+    subject: `directory ${folder}`,
+    problem: 'A restore was killed and left it. It holds a copy of what was to be restored.',
+    remedy: 'Delete it.',
+    repair: async () => restoreFolders.remove(folder),
+  }));
 }
 
 async function moveAside(path: string, aside: string, name: string): Promise<void> {

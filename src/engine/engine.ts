@@ -1,10 +1,21 @@
-import type { Conversation } from '../core/conversation.ts';
-import { noSuchConversation, noSuchPermission, noSuchTurn, ThroughlineError } from '../core/errors.ts';
+import { type Conversation, checkFilter, checkUnfiltered } from '../core/conversation.ts';
+import { isDamage, noSuchConversation, noSuchPermission, noSuchTurn, ThroughlineError } from '../core/errors.ts';
 import { checkHead, checkPlace } from '../core/event.ts';
-import { checkAfter, checkLimit, checkText, given } from '../core/input/arguments.ts';
+import {
+  checkAfter,
+  checkBefore,
+  checkLimit,
+  checkMatch,
+  checkRange,
+  checkText,
+  checkTurnNumber,
+  given,
+} from '../core/input/arguments.ts';
 import { type Actor, actor, checkName } from '../core/input/names.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
+import { LOST_WHOLE } from '../core/loss.ts';
 import { type PublicConversation, toPublicConversation, toPublicSummary } from '../core/public/conversation.ts';
+import { toPublicEvent } from '../core/public/event.ts';
 import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/public/session.ts';
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore/restore-settings.ts';
@@ -18,19 +29,27 @@ import type {
   Engine,
   Erased,
   EraseOptions,
+  EventPage,
   FollowOptions,
   ForkOptions,
+  ImportOptions,
   ListOptions,
+  PendingPage,
+  PendingTurn,
   PermissionFilter,
+  QueuePage,
+  QueueTurn,
   SubmitOptions,
   Submitted,
+  ToldOptions,
+  TurnPage,
 } from '../ports/engine.ts';
 import type { Enqueued } from '../ports/store/turns.ts';
 import { AgentList } from './intake/agents.ts';
 import { checkAgent, ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
 import { erase } from './intake/erase.ts';
 import { exportConversation, importConversation } from './intake/portable.ts';
-import { retry, submit } from './intake/submit.ts';
+import { requeue, retry, submit } from './intake/submit.ts';
 import { type EngineParts, LONGEST_TIMER_MS } from './parts.ts';
 import { Attendance, type Looked } from './reading/attendance.ts';
 import { Changes } from './reading/changes.ts';
@@ -43,8 +62,10 @@ import {
   readEnded,
   search,
   showConversation,
+  toldOf,
   turnsWithReplies,
 } from './reading/views.ts';
+import { kill } from './worker/kill.ts';
 import { warm } from './worker/warm.ts';
 import { Worker } from './worker/worker.ts';
 
@@ -76,13 +97,13 @@ interface Machinery {
 
 class EmbeddedEngine implements Engine {
   readonly owner: string;
-  readonly #by: string;
+  readonly #actor: Actor;
   readonly #machinery: Machinery;
 
-  constructor(machinery: Machinery, { owner, by }: Actor) {
+  constructor(machinery: Machinery, actor: Actor) {
     this.#machinery = machinery;
-    this.owner = owner;
-    this.#by = by;
+    this.owner = actor.owner;
+    this.#actor = actor;
   }
 
   as(owner: string, by?: string): Engine {
@@ -107,11 +128,13 @@ class EmbeddedEngine implements Engine {
     return this.#shown(await this.#find(idOrKey));
   }
 
-  async list({ session, ...page }: ListOptions = {}): Promise<PublicConversation[]> {
-    const limit = checkLimit(page.limit, 50);
+  async list({ session, before, ...options }: ListOptions = {}): Promise<PublicConversation[]> {
+    const limit = checkLimit(options.limit, 50);
+    const page = { ...checkFilter(options), ...given({ before }), limit };
+    if (session !== undefined) checkUnfiltered('session', options);
     const read = async () =>
       session === undefined
-        ? this.#store.listConversations(this.owner, { ...page, limit })
+        ? this.#store.listConversations(this.owner, page)
         : conversationsOfSession(this.#store, this.owner, checkText(session, 'session id'), limit);
     const found = await read();
     const { changed, hindered } = await this.#lookAt(found.filter(({ open }) => open > 0).map(({ id }) => id));
@@ -126,7 +149,10 @@ class EmbeddedEngine implements Engine {
   }
 
   async erase(conversation: string, options: EraseOptions = {}): Promise<Erased> {
-    await this.#settleIn(conversation);
+    await this.#settleIn(conversation).catch((error: unknown) => {
+      // A damaged one cannot be brought to its end, but erased.
+      if (!isDamage(error)) throw error;
+    });
     return erase(this.#parts, this.owner, conversation, options);
   }
 
@@ -135,7 +161,7 @@ class EmbeddedEngine implements Engine {
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
     // An open turn is in the way of adopting a session.
     if (options.session !== undefined) await this.#settleIn(conversation);
-    return toSubmitted(await submit(this.#machinery, this.owner, conversation, prompt, options));
+    return toSubmitted(await submit(this.#machinery, this.#actor, conversation, prompt, options));
   }
 
   async turn(id: string): Promise<PublicTurn> {
@@ -148,22 +174,66 @@ class EmbeddedEngine implements Engine {
     return answerOf(this.#store, this.owner, ended);
   }
 
-  async turns(conversation: string, page: { after?: number; limit?: number } = {}) {
+  async pending({ after, limit }: PendingPage = {}): Promise<PendingTurn[]> {
+    const page = { ...given({ after }), limit: checkLimit(limit, 100) };
+    const read = () => this.#store.pending(this.owner, page);
+    const found = await read();
+    const open = found.filter(({ turn }) => !hasEnded(turn.state)).map(({ turn }) => turn.conversation);
+    const { changed, hindered } = await this.#lookAt([...new Set(open)]);
+    return (changed ? await read() : found).map(({ turn, seq }) => ({
+      turn: toPublicTurn(turn, hindered.get(turn.conversation)),
+      seq,
+    }));
+  }
+
+  async delivered(turn: string): Promise<PublicTurn> {
+    await this.#lookAtTurn(turn);
+    return toPublicTurn(await this.#store.setDelivered(this.owner, turn));
+  }
+
+  async told(turn: string, options: ToldOptions = {}) {
+    return toldOf(this.#store, this.owner, (await this.#lookAtTurn(turn)).turn, options);
+  }
+
+  async turns(conversation: string, page: TurnPage = {}) {
     const { id, hindrance } = await this.#looked(conversation);
-    const range = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
-    return turnsWithReplies(this.#store, { owner: this.owner, id, hindrance }, range);
+    return turnsWithReplies(this.#store, { owner: this.owner, id, hindrance }, checkRange(page));
+  }
+
+  async outline(conversation: string, page: TurnPage = {}) {
+    const range = checkRange(page);
+    return this.#store.outline(this.owner, (await this.#looked(conversation)).id, range);
+  }
+
+  async records(conversation: string, page: TurnPage = {}) {
+    const range = checkRange(page);
+    const { id } = await this.#looked(conversation);
+    if ('after' in range) return this.#store.recordsAfter(this.owner, id, range);
+    const { before, limit } = range;
+    return (await this.#store.recordsBefore(this.owner, id, { upTo: before - 1, limit })).toReversed();
   }
 
   async cancel(turn: string): Promise<PublicTurn> {
-    const cancelled = await this.#store.requestCancel(this.owner, turn, this.#by);
+    const cancelled = await this.#store.requestCancel(this.owner, turn, this.#actor.by);
     // Its worker may be dead: then this process ends the turn.
     if (!hasEnded(cancelled.state)) this.#machinery.worker.want(this.owner, cancelled.conversation, turn);
     return toPublicTurn(cancelled);
   }
 
-  async retry(turn: string, options: { requestId?: string } = {}): Promise<Submitted> {
+  async queue(conversation: string, page: QueuePage = {}): Promise<PublicTurn[]> {
+    const { id, hindrance } = await this.#looked(conversation);
+    const range = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
+    return (await this.#store.queued(this.owner, id, range)).map((turn) => toPublicTurn(turn, hindrance));
+  }
+
+  async requeue(conversation: string, turns: readonly QueueTurn[], options: { requestId?: string } = {}) {
+    const { conversation: found } = await this.#looked(conversation);
+    return requeue(this.#machinery, found, turns, { requestId: options.requestId ?? null, by: this.#actor.by });
+  }
+
+  async retry(turn: string, options: Pick<SubmitOptions, 'requestId' | 'permissions'> = {}): Promise<Submitted> {
     const ended = await this.#lookAtTurn(turn);
-    return toSubmitted(await retry(this.#machinery, this.owner, ended, options.requestId ?? null));
+    return toSubmitted(await retry(this.#machinery, this.#actor, ended, options));
   }
 
   // ── watching ──
@@ -181,10 +251,21 @@ class EmbeddedEngine implements Engine {
       signal,
       // A process that takes up turns looks for dead ones by itself.
       onQuiet: async () => {
+        // A command that runs the turn itself has said so, and goes on when the file is back.
+        if (worker.takesUp || !worker.holds(id)) await this.#store.check();
         worker.checkRuns(id);
         if (!worker.takesUp) await this.#lookAt([id]);
       },
     });
+  }
+
+  async events(conversation: string, { turn, log, ...page }: EventPage = {}) {
+    const before = checkBefore(page.before ?? 'end');
+    const limit = checkLimit(page.limit, 100);
+    const of = turn === undefined ? {} : { turn: checkTurnNumber(turn) };
+    const { id, conversation: found } = await this.#looked(conversation);
+    checkPlace({ after: before === Number.MAX_SAFE_INTEGER ? 0 : before - 1, log }, found);
+    return (await this.#store.eventsBefore(this.owner, id, { before, limit, ...of })).map(toPublicEvent);
   }
 
   hints(options: { signal?: AbortSignal } = {}) {
@@ -204,6 +285,31 @@ class EmbeddedEngine implements Engine {
       warm(held, options.agent ?? null, restore, shutdown),
     );
     return receipt && toPublicReceipt(receipt);
+  }
+
+  async kill(conversation: string) {
+    const { id } = (await this.#looked(conversation)).conversation;
+    return kill(this.#parts, this.#machinery.worker, { owner: this.owner, id, by: this.#actor.by });
+  }
+
+  async changes(conversation: string) {
+    const { sandbox, cwd } = await this.#withDirectory(conversation);
+    return this.#parts.sandboxes.changes(sandbox, { cwd });
+  }
+
+  async files(conversation: string, options: { match?: string } = {}) {
+    const match = checkMatch(options.match);
+    const { sandbox, cwd } = await this.#withDirectory(conversation);
+    return this.#parts.sandboxes.files(sandbox, { cwd, match });
+  }
+
+  async #withDirectory(conversation: string) {
+    const found = await this.#find(conversation);
+    const { place } = this.#parts.sandboxes;
+    if (found.place === place || found.place === 'any') return found;
+    throw new ThroughlineError('refused', 'The directory of this conversation belongs to another data home.', {
+      hint: 'Ask where the conversation was created.',
+    });
   }
 
   async show(conversation: string, options: Bounded = {}) {
@@ -226,6 +332,13 @@ class EmbeddedEngine implements Engine {
     return new SizeLimit(most).checked((await this.#store.receipts(this.owner, id)).map(toPublicReceipt));
   }
 
+  async restores(conversation: string, page: TurnPage = {}) {
+    const range = checkRange(page);
+    const { id } = await this.#find(conversation);
+    const found = await this.#store.restores(this.owner, id, range);
+    return found.map(({ n, receipt }) => ({ n, receipt: toPublicReceipt(receipt) }));
+  }
+
   async permission(id: string) {
     return toPublicPermission(await this.#lookAtPermission(id));
   }
@@ -243,7 +356,7 @@ class EmbeddedEngine implements Engine {
 
   async answer(permission: string, optionId: string) {
     await this.#lookAtPermission(permission);
-    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#by));
+    return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by));
   }
 
   // ── copies, search, the rest ──
@@ -256,7 +369,7 @@ class EmbeddedEngine implements Engine {
     return exportConversation(this.#store, (await this.#looked(conversation)).conversation, options);
   }
 
-  async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<PublicConversation> {
+  async import(exported: unknown, options: ImportOptions = {}): Promise<PublicConversation> {
     return this.#shown(await importConversation(this.#parts, this.owner, exported, options));
   }
 
@@ -271,9 +384,13 @@ class EmbeddedEngine implements Engine {
   async verify(conversation: string, { head }: { head?: string } = {}) {
     if (head !== undefined) checkHead(head);
     const found = await this.#store.findConversation(this.owner, conversation);
-    return this.#store.verify(this.owner, found?.id ?? conversation, head).catch((error: unknown) => {
-      if (error instanceof ThroughlineError && error.code === 'not_found') throw noSuchConversation(conversation);
-      throw error;
+    return this.#store.verify(this.owner, found?.id ?? conversation, head).catch(async (error: unknown) => {
+      if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+      const lost = (await this.#store.losses()).flatMap((loss) => loss.conversations);
+      // Of what is lost as a whole, the key is lost too.
+      if (lost.every(({ has }) => has !== null)) throw noSuchConversation(conversation);
+      const { message } = noSuchConversation(conversation);
+      throw new ThroughlineError('not_found', message, { hint: LOST_WHOLE });
     });
   }
 

@@ -1,10 +1,13 @@
 import { userInfo } from 'node:os';
 import { isAbsolute } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { dataHome } from './data-home.ts';
+import { createHome, dataHome } from './data-home.ts';
 
 vi.mock('node:os', { spy: true });
-afterEach(() => void vi.unstubAllEnvs());
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
 
 test('is the same wherever one is, also when HOME is empty', () => {
   vi.stubEnv('THROUGHLINE_HOME', '');
@@ -24,4 +27,10 @@ test('a user who has none is told what to do', () => {
     throw new Error('uv_os_get_passwd returned ENOENT (no such file or directory)');
   });
   expect(dataHome).toThrow(expect.objectContaining({ code: 'refused', hint: expect.stringContaining('--home') }));
+});
+
+test('Windows is refused with what to do, before anything is made', () => {
+  vi.spyOn(process, 'platform', 'get').mockReturnValue('win32');
+  const refused = { code: 'refused', hint: expect.stringContaining('WSL 2') };
+  expect(() => createHome('C:\\data')).toThrow(expect.objectContaining(refused));
 });

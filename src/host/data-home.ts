@@ -1,7 +1,9 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
+import { lockFile } from './file-lock.ts';
+import { serverFiles } from './server-files.ts';
 
 /** Where the data is kept unless the caller names another place. */
 export function dataHome(): string {
@@ -22,8 +24,13 @@ function userHome(): string {
   }
 }
 
-/** Creates the data home, for this user alone. Throws `storage_readonly`. */
+/** Creates the data home, for this user alone. Throws `storage_readonly`, and `refused` on a system that we cannot run on. */
 export function createHome(home: string): void {
+  if (process.platform === 'win32') {
+    throw new ThroughlineError('refused', 'Throughline does not run on Windows.', {
+      hint: 'Use it in WSL 2, or use a server elsewhere: --server, open({ server }), "throughline/client". See docs/platforms.md.',
+    });
+  }
   try {
     createDirectories(home);
   } catch (cause) {
@@ -44,5 +51,43 @@ function createDirectories(path: string): void {
   } catch (error) {
     // Another process may have created it in between.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
+/*
+ * A backup that is being restored is prepared in a folder beside what it replaces: a rename cannot cross disks. Whoever restores holds
+ * the lock of the data home. So while the lock is free, such a folder was left by a process that was killed.
+ */
+
+const NAME = '.restore-';
+
+export function makeRestoreFolder(replaced: string): string {
+  mkdirSync(dirname(replaced), { recursive: true, mode: 0o700 });
+  return mkdtempSync(join(dirname(replaced), NAME));
+}
+
+/** Those beside what is replaced. For whoever holds the lock: they are left over. */
+export function restoreFolders(replaced: readonly string[]): string[] {
+  return [...new Set(replaced.flatMap((path) => globSync(join(dirname(path), `${NAME}*`))))];
+}
+
+/** Null: the lock is not free, so some of them may be in use. */
+export function leftRestoreFolders(home: string, replaced: readonly string[]): string[] | null {
+  const found = restoreFolders(replaced);
+  if (found.length === 0) return [];
+  const lock = lockFile(serverFiles(home).lock);
+  lock?.release();
+  return lock === null ? null : found;
+}
+
+/** Throws `conflict` when a server runs, or something is restored by now. */
+export function removeRestoreFolder(home: string, folder: string): void {
+  const lock = lockFile(serverFiles(home).lock);
+  if (lock === null)
+    throw new ThroughlineError('conflict', 'A server of this data home runs, or a backup is restored.');
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } finally {
+    lock.release();
   }
 }

@@ -5,11 +5,12 @@ import { ProcessHealth } from './health.ts';
 const full: Reason = { code: 'storage_full', message: 'Full.', hint: 'Free some.', unready: false };
 const busy: Reason = { code: 'storage_busy', message: 'Locked.', hint: 'Wait.', unready: false };
 
-test('a reason is told when it appears and when it goes, and not in between', () => {
+test('a reason is told when it appears, when it is another one with the same code, and when it goes', () => {
   const told: string[] = [];
-  const health = new ProcessHealth(({ code }, gone) => told.push(gone ? `${code} gone` : code));
+  const health = new ProcessHealth(({ code, message }, gone) => told.push(gone ? `${code} gone` : message));
   health.report('storage', null);
   health.report('storage', full);
+  health.report('storage', { ...full });
   health.report('storage', { ...full, message: 'Still full.' });
   health.report('elsewhere', busy);
   expect(health.reasons().map(({ message }) => message)).toEqual(['Still full.', 'Locked.']);
@@ -17,5 +18,5 @@ test('a reason is told when it appears and when it goes, and not in between', ()
   health.report('storage', null);
   health.report('elsewhere', full);
   expect(health.reasons()).toEqual([full]);
-  expect(told).toEqual(['storage_full', 'storage_busy', 'storage_full gone', 'storage_busy gone', 'storage_full']);
+  expect(told).toEqual(['Full.', 'Still full.', 'Locked.', 'storage_full gone', 'storage_busy gone', 'Full.']);
 });

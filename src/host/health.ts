@@ -1,7 +1,7 @@
 import type { Reason } from '../core/health.ts';
 import type { Health } from '../ports/health.ts';
 
-/** Called once when a reason appears, and once (`gone`) when it is taken back. */
+/** Called once when a reason appears or changes, and once (`gone`) when it is taken back. */
 export type Tell = (reason: Reason, gone: boolean) => void;
 
 /** What does not work in this process. */
@@ -17,8 +17,9 @@ export class ProcessHealth implements Health {
     const known = this.#reasons.get(part);
     if (reason === null) this.#reasons.delete(part);
     else this.#reasons.set(part, reason);
-    if (known?.code === reason?.code) return;
-    if (known !== undefined) this.#tell(known, true);
+    // The same code may come for another reason: a file that was missing is there again, and is another one.
+    if (known?.code === reason?.code && known?.message === reason?.message) return;
+    if (known !== undefined && known.code !== reason?.code) this.#tell(known, true);
     if (reason !== null) this.#tell(reason, false);
   }
 

@@ -1,10 +1,20 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { placeOf } from './place.ts';
+import { bootsOf, placeOf } from './place.ts';
 
 let home: string;
 beforeEach(() => {
@@ -75,4 +85,58 @@ test('a file in the way of the home is refused, and left alone', () => {
 test('a home that cannot be made is named as the cause', (context) => {
   if (!existsSync('/sys/kernel')) return context.skip('needs a directory that even root cannot write');
   expect(() => placeOf('/sys/throughline/home')).toThrow(expect.objectContaining({ code: 'storage_readonly' }));
+});
+
+const at = (boot: string, machine: string | null = 'one') => bootsOf(home, { boot, machine: () => machine });
+
+test('a boot is over when the same machine has used the data home in it, and runs in another one now', () => {
+  placeOf(home);
+  expect(at('first')('first')).toBe(false);
+  const second = at('second');
+  expect([second('first'), second('second'), second('unheard')]).toEqual([true, false, false]);
+  expect(at('third')('second')).toBe(true);
+  expect(statSync(join(home, 'boots')).mode & 0o777).toBe(0o600);
+  expect(readFileSync(join(home, 'boots'), 'utf8')).not.toContain('one');
+});
+
+test('another machine with the same data home, or a copy of it, says nothing of the boots of the first', () => {
+  placeOf(home);
+  at('first');
+  expect(at('other', 'two')('first')).toBe(false);
+  expect(at('second')('other')).toBe(false);
+  cpSync(home, join(home, '..', 'copy'), { recursive: true });
+  const copied = bootsOf(join(home, '..', 'copy'), { boot: 'third', machine: () => 'two' });
+  expect([copied('first'), copied('other'), copied('second')]).toEqual([false, true, false]);
+});
+
+test('copies of a machine, made before the data home was used, say nothing of each other', () => {
+  placeOf(home);
+  cpSync(home, join(home, '..', 'copy'), { recursive: true });
+  at('first');
+  expect(bootsOf(join(home, '..', 'copy'), { boot: 'second', machine: () => 'one' })('first')).toBe(false);
+});
+
+test('a machine that cannot be known again says nothing of any boot', () => {
+  placeOf(home);
+  at('first', null);
+  expect(at('second', null)('first')).toBe(false);
+  expect(existsSync(join(home, 'boots'))).toBe(false);
+});
+
+test('boots are kept for long, and not for ever', () => {
+  placeOf(home);
+  for (let n = 0; n < 450; n += 1) at(`boot-${n}`);
+  const isOver = at('now');
+  expect([isOver('boot-449'), isOver('boot-400'), isOver('boot-0')]).toEqual([true, true, false]);
+  expect(readFileSync(join(home, 'boots'), 'utf8').split('\n').length).toBeLessThan(210);
+});
+
+test.each([
+  ['half a line', () => writeFileSync(join(home, 'boots'), 'abc')],
+  ['a directory', () => mkdirSync(join(home, 'boots'))],
+])('where the list of boots is %s, nothing is known, and the data home can be used', (_, breakIt) => {
+  placeOf(home);
+  breakIt();
+  at('first');
+  expect(at('second')('first')).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
 import { makeOnce, replaceWhole } from './whole-file.ts';
@@ -83,4 +83,64 @@ function unusable(home: string, cause: unknown): unknown {
     );
   }
   return cause;
+}
+
+const MOST_BOOTS = 200;
+
+/**
+ * The boots of machines on which a data home was used: one line for each, with a hash of the machine. Gives whether a boot was one of
+ * this machine and is over, so that what it left is dead. Why the id of a machine alone does not show that: decision 0101.
+ *
+ * If it cannot be written, this boot is not known after the next one. Then what this boot leaves expires.
+ */
+export function bootsOf(home: string, here: { boot: string; machine: () => string | null }): (boot: string) => boolean {
+  const file = join(home, 'boots');
+  let over: ReadonlySet<string> | undefined;
+  noteBoot(file, here);
+  return (boot) => {
+    over ??= new Set(
+      linesOf(file)
+        .filter((line) => line.machine === hashed(here.machine()))
+        .map((line) => line.boot),
+    );
+    return boot !== here.boot && over.has(boot);
+  };
+}
+
+function noteBoot(file: string, { boot, machine }: { boot: string; machine: () => string | null }): void {
+  const lines = linesOf(file);
+  if (lines.some((line) => line.boot === boot)) return;
+  const name = hashed(machine());
+  if (name === null) return;
+  unlessRefused(() => {
+    if (lines.length < MOST_BOOTS) appendFileSync(file, lineOf({ machine: name, boot }), { mode: 0o600 });
+    else replaceWhole(file, [...lines.slice(-MOST_BOOTS / 2), { machine: name, boot }].map(lineOf).join(''));
+  });
+}
+
+/** The id of a machine is not shown to others: it could name the machine elsewhere. */
+function hashed(machine: string | null): string | null {
+  return machine && createHash('sha256').update(`throughline ${machine}`).digest('hex').slice(0, 32);
+}
+
+interface Line {
+  readonly machine: string;
+  readonly boot: string;
+}
+
+const lineOf = ({ machine, boot }: Line) => `${machine} ${boot}\n`;
+
+function linesOf(file: string): Line[] {
+  const text = unlessRefused(() => read(file)?.text) ?? '';
+  return [...text.matchAll(/^([0-9a-f]{32}) (\S+)\n/gm)].map(([, machine = '', boot = '']) => ({ machine, boot }));
+}
+
+/** Undefined: the file system refuses. */
+function unlessRefused<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return undefined;
+  }
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { MARK } from '../core/process.ts';
 
@@ -45,8 +45,9 @@ export const procfs: ProcessTable = {
     }
   },
   *marked() {
+    const space = Buffer.allocUnsafe(LONGEST_ENVIRONMENT);
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-      const mark = markOf(pid);
+      const mark = markOf(pid, space);
       yield mark === null ? null : { pid: Number(pid), mark };
     }
   },
@@ -54,14 +55,35 @@ export const procfs: ProcessTable = {
   namespace: () => readlinkSync('/proc/self/ns/pid'),
 };
 
-/** In the environment that it was started with. Other users' are not shown; one that has ended has none. */
-function markOf(pid: string): string | null {
+/** Linux starts no program with more than 6 MB of arguments and variables. */
+const LONGEST_ENVIRONMENT = 8 * 2 ** 20;
+
+/**
+ * In the environment that it was started with. Other users' are not shown; one that has ended has none. `space` is used again for every
+ * process: there may be hundreds.
+ */
+function markOf(pid: string, space: Buffer): string | null {
   try {
-    const environment = `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`;
+    const environment = readEnvironment(pid, space);
     const at = environment.indexOf(BEFORE_MARK);
-    return at === -1 ? null : environment.slice(at + BEFORE_MARK.length, environment.indexOf('\0', at + 1));
+    if (at === -1) return null;
+    return environment.toString('latin1', at + BEFORE_MARK.length, environment.indexOf(0, at + 1));
   } catch {
     return null;
+  }
+}
+
+/** Every variable with a zero byte before and after it. */
+function readEnvironment(pid: string, space: Buffer): Buffer {
+  const file = openSync(`/proc/${pid}/environ`, 'r');
+  try {
+    let end = 1;
+    for (let read = -1; read !== 0; end += read) read = readSync(file, space, end, space.length - 1 - end, null);
+    space[0] = 0;
+    space[end] = 0;
+    return space.subarray(0, end + 1);
+  } finally {
+    closeSync(file);
   }
 }
 
@@ -107,6 +129,31 @@ export const ps: ProcessTable = {
     `unknown-${hostname()}`,
   namespace: () => 'host',
 };
+
+/**
+ * What this machine can be known by after it has started again; null: by nothing that is surely its own. On Linux it is the id that was
+ * made when the system was installed, together with the name of the machine. A container has the id of the image that it was made from,
+ * and may be moved while it runs elsewhere: it has none.
+ */
+export function machine(): string | null {
+  if (process.platform !== 'linux')
+    return /"IOPlatformUUID" = "([^"]+)"/.exec(output('ioreg', IOREG) ?? '')?.[1] ?? null;
+  try {
+    const id = readFileSync('/etc/machine-id', 'latin1').trim();
+    return machineOf({ id, hostname: hostname(), namespace: procfs.namespace() });
+  } catch {
+    return null;
+  }
+}
+
+const IOREG = ['-rd1', '-c', 'IOPlatformExpertDevice'];
+/** The kernel gives this number to the pid namespace that it starts with, and to no other. */
+const FIRST_NAMESPACE = 'pid:[4026531836]';
+
+export function machineOf(seen: { id: string; hostname: string; namespace: string }): string | null {
+  if (seen.namespace !== FIRST_NAMESPACE || !/^[0-9a-f]{32}$/.test(seen.id)) return null;
+  return `${seen.id} ${seen.hostname}`;
+}
 
 /** Parses a line such as `Ss  4711 Tue Mar  4 05:06:07 2025`. Null: it is not one. */
 export function parsePs(line: string): ProcessEntry | null {

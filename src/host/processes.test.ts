@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { hostname } from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
-import { formatMark, type ProcessIdentity, starterOf } from '../core/process.ts';
-import { type ProcessEntry, type ProcessTable, parsePs, parseStat, ps } from './process-table.ts';
+import { formatMark, type ProcessIdentity, starterOf, whereIs } from '../core/process.ts';
+import { machineOf, type ProcessEntry, type ProcessTable, parsePs, parseStat, ps } from './process-table.ts';
 import { bootId, identify, processesOf, systemProcesses } from './processes.ts';
 
 const children: ChildProcess[] = [];
@@ -26,7 +27,7 @@ describe('this machine', () => {
     const self = systemProcesses.self();
     expect(self.pid).toBe(process.pid);
     expect(systemProcesses.status(self)).toBe('alive');
-    expect(identify(process.pid)).toEqual(self);
+    expect({ ...identify(process.pid), host: hostname() }).toEqual(self);
     expect(bootId()).toBe(self.boot);
     expect(self.boot).not.toBe('');
   });
@@ -82,14 +83,14 @@ describe('this machine', () => {
     expect(systemProcesses.status(identity)).toBe('alive');
   });
 
-  test('a process of another boot is dead, one of another pid namespace unknown; neither is touched', async () => {
+  test('a process of another machine or pid namespace is unknown, and is not touched', async () => {
     const { identity } = await start(SLEEPER, true);
-    const otherBoot = { ...identity, boot: 'another' };
+    const otherMachine = { ...identity, boot: 'another' };
     const otherNamespace = { ...identity, namespace: 'pid:[1]' };
-    expect(systemProcesses.status(otherBoot)).toBe('dead');
-    expect(systemProcesses.status(otherNamespace)).toBe('unknown');
-    expect(await systemProcesses.end(otherBoot)).toBe('ended');
-    expect(await systemProcesses.end(otherNamespace)).toBe('unknown');
+    for (const other of [otherMachine, otherNamespace]) {
+      expect(systemProcesses.status(other)).toBe('unknown');
+      expect(await systemProcesses.end(other)).toBe('unknown');
+    }
     expect(systemProcesses.status(identity)).toBe('alive');
   });
 
@@ -152,6 +153,7 @@ test('what has the mark of a process ends with it, also when that process is lon
     namespace: () => 'n',
   };
   const processes = processesOf(table, {
+    isOver: (boot) => boot === 'before',
     kill: (pid, signal) => {
       if (signal === 0) throw Object.assign(new Error('kill'), { code: 'ESRCH' });
       killed.push(pid);
@@ -160,9 +162,10 @@ test('what has the mark of a process ends with it, also when that process is lon
   const dead = { pid: 1, started: '1', boot: 'b', namespace: 'n', mark: 'm' };
   expect(await processes.end(dead)).toBe('ended');
   expect(killed).toEqual([11, 12, 13]);
-  // Nothing of another boot, or another namespace, can be meant.
-  found.push([{ pid: 14, mark: 'm' }], [{ pid: 15, mark: 'm' }]);
+  // Nothing of another boot, machine or namespace can be meant.
+  found.push([{ pid: 14, mark: 'm' }], [{ pid: 15, mark: 'm' }], [{ pid: 16, mark: 'm' }]);
   expect(await processes.end({ ...dead, boot: 'before' })).toBe('ended');
+  expect(await processes.end({ ...dead, boot: 'elsewhere' })).toBe('unknown');
   expect(await processes.end({ ...dead, namespace: 'other' })).toBe('unknown');
   expect(killed).toHaveLength(3);
 });
@@ -194,11 +197,12 @@ test('a program is an orphan when its starter is provably dead, and only for the
   const marks: Record<number, string> = {
     21: lost,
     20: lost,
-    // Its starter lives, is of another home, is of another namespace, or is not known.
+    // Its starter lives, is of another home, another namespace or another machine, or is not known.
     22: mark('2', 'here', process.pid, 'now'),
     23: mark('3', 'elsewhere', 9, '9'),
     24: mark('4', 'here', 9, '9', 'other'),
     25: 'an older mark',
+    26: formatMark('5', { place: 'here', process: { pid: 9, started: '9', boot: 'other', namespace: 'n' } }),
   };
   const table: ProcessTable = {
     look: (pid) => alive.get(pid) ?? null,
@@ -211,7 +215,8 @@ test('a program is an orphan when its starter is provably dead, and only for the
   };
   const here = processesOf(table, { place: 'here', kill });
   expect(here.orphans()).toEqual([{ pid: 20, started: '20', boot: 'b', namespace: 'n', mark: lost }]);
-  expect(starterOf(here.newMark())).toEqual({ place: 'here', process: here.self() });
+  const { host: _, ...self } = here.self();
+  expect(starterOf(here.newMark())).toEqual({ place: 'here', process: self });
   expect(here.newMark()).not.toBe(here.newMark());
   expect(processesOf(table, { place: 'nowhere', kill }).orphans()).toEqual([]);
 });
@@ -229,4 +234,31 @@ test('a mark names its starter, whatever characters that has', () => {
     process: { pid: 7, started: 'Tue Mar 4 05:06:07 2025', boot: 'b', namespace: 'pid:[1]' },
   };
   expect(starterOf(formatMark('id', starter))).toEqual(starter);
+});
+
+test.each([
+  ['this boot, this namespace', 'now', 'n', 'here'],
+  ['this boot, another namespace', 'now', 'other', 'elsewhere'],
+  ['an earlier boot of this machine', 'earlier', 'n', 'before'],
+  ['an earlier boot of this machine, another namespace', 'earlier', 'other', 'before'],
+  ['a boot that nobody here has seen', 'foreign', 'n', 'elsewhere'],
+  ['no boot, as the programs behind a server have it', '', 'client c', 'elsewhere'],
+])('a process of %s', (_, boot, namespace, where) => {
+  const from = { boot: 'now', namespace: 'n', isOver: (one: string) => one === 'earlier' };
+  expect(whereIs({ pid: 1, started: '1', boot, namespace }, from)).toBe(where);
+});
+
+test.each([
+  ['', 'one', 'pid:[4026531836]', false],
+  ['uninitialized', 'one', 'pid:[4026531836]', false],
+  ['0123456789abcdef0123456789abcdef', 'one', 'pid:[4026531836]', true],
+  // A container: the id is that of its image.
+  ['0123456789abcdef0123456789abcdef', 'one', 'pid:[4026532001]', false],
+])('a machine with the id %j and the name %j in %s is known again: %j', (id, hostname, namespace, known) => {
+  expect(machineOf({ id, hostname, namespace }) !== null).toBe(known);
+});
+
+test('copies of one machine with names of their own are two machines', () => {
+  const seen = { id: '0123456789abcdef0123456789abcdef', namespace: 'pid:[4026531836]' };
+  expect(machineOf({ ...seen, hostname: 'one' })).not.toBe(machineOf({ ...seen, hostname: 'two' }));
 });

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { totalmem } from 'node:os';
+import { hostname, totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pace } from '../core/pace.ts';
-import { formatMark, type ProcessIdentity, starterOf } from '../core/process.ts';
+import { formatMark, type ProcessIdentity, starterOf, type Viewpoint, whereIs } from '../core/process.ts';
 import type { Processes } from '../ports/processes.ts';
 import { systemClock } from './clock.ts';
-import { type ProcessTable, procfs, ps } from './process-table.ts';
+import { bootsOf } from './place.ts';
+import { machine, type ProcessTable, procfs, ps } from './process-table.ts';
 
 const END_WAIT_MS = 5_000;
 
@@ -15,6 +16,17 @@ type Kill = (pid: number, signal: 'SIGKILL' | 0) => void;
 export interface HostProcesses extends Processes {
   /** The process with this pid; null: there is none. Right after a spawn, before the child can be reaped, there always is. */
   identify(pid: number): ProcessIdentity | null;
+  /**
+   * Kills the process and its group and waits until it is gone; then everything else that has its mark, which also a dead process
+   * may have left behind. Another process with the same pid is never touched. `unknown`: it could not be identified, and nothing
+   * was killed.
+   */
+  end(process: ProcessIdentity): Promise<'ended' | 'unknown'>;
+  /**
+   * Programs that processes of this data home started and that run although their starter is provably dead. They are found by
+   * their marks, so also those that nobody could record. Empty where the system shows no environments. Looks at every process.
+   */
+  orphans(): ProcessIdentity[];
   /** Ends every process that has the mark. Looks at every process, a few at a time, together with all who ask meanwhile. */
   endMarked(mark: string): Promise<void>;
   /** The same at once: when our own process ends, nothing is done later. */
@@ -23,12 +35,18 @@ export interface HostProcesses extends Processes {
   newMark(): string;
 }
 
-/** Processes as one process table shows them. `place`: the data home that programs are started for. */
-export function processesOf(
-  table: ProcessTable,
-  { place = 'none', kill = (pid, signal) => process.kill(pid, signal) }: { place?: string; kill?: Kill } = {},
-): HostProcesses {
-  const seen = lookingAt(table, kill);
+interface HostOptions {
+  /** The data home that programs are started for. */
+  readonly place?: string;
+  readonly kill?: Kill;
+  /** Left out: nothing is known of earlier boots. */
+  readonly isOver?: Viewpoint['isOver'];
+}
+
+/** Processes as one process table shows them. */
+export function processesOf(table: ProcessTable, options: HostOptions = {}): HostProcesses {
+  const { place = 'none', kill = (pid, signal) => process.kill(pid, signal), isOver = () => false } = options;
+  const seen = lookingAt(table, kill, isOver);
   const marked = markedProcesses(table, kill);
 
   function isOrphan(mark: string): boolean {
@@ -65,29 +83,33 @@ export function processesOf(
 }
 
 /** What a process table shows of single processes. */
-function lookingAt(table: ProcessTable, kill: Kill): Pick<HostProcesses, 'identify' | 'status' | 'self'> {
+function lookingAt(
+  table: ProcessTable,
+  kill: Kill,
+  isOver: Viewpoint['isOver'],
+): Pick<HostProcesses, 'identify' | 'status' | 'self'> {
   // None of these changes while we live, and reading them costs a system call or even a program.
-  let boot: string | undefined;
-  let namespace: string | undefined;
+  let viewpoint: Viewpoint | undefined;
   let self: ProcessIdentity | undefined;
-  const thisBoot = () => (boot ??= table.boot());
-  const thisNamespace = () => (namespace ??= table.namespace());
+  const here = () => (viewpoint ??= { boot: table.boot(), namespace: table.namespace(), isOver });
 
   function identify(pid: number): ProcessIdentity | null {
     const entry = table.look(pid);
-    return entry && { pid, started: entry.started, boot: thisBoot(), namespace: thisNamespace() };
+    return entry && { pid, started: entry.started, boot: here().boot, namespace: here().namespace };
   }
 
   return {
     identify,
     self() {
-      self ??= identify(process.pid) ?? undefined;
-      if (self === undefined) throw new Error('the operating system does not show us our own process');
+      if (self !== undefined) return self;
+      const found = identify(process.pid);
+      if (found === null) throw new Error('the operating system does not show us our own process');
+      self = { ...found, host: hostname() };
       return self;
     },
     status(identity) {
-      if (identity.boot !== thisBoot()) return 'dead';
-      if (identity.namespace !== thisNamespace()) return 'unknown';
+      const where = whereIs(identity, here());
+      if (where !== 'here') return where === 'before' ? 'dead' : 'unknown';
       const entry = table.look(identity.pid);
       // /proc may hide other users' processes, and reading it fails without free file numbers. Declaring a living owner dead
       // would be the worst mistake here, so the signal 0 has to agree that there is nobody.
@@ -108,7 +130,7 @@ function leadersOf(table: ProcessTable, isWanted: (mark: string) => boolean): { 
 }
 
 /** With many processes a look takes longer than others may wait for the event loop. */
-const pace = new Pace(() => performance.now(), setImmediate);
+const pace = new Pace(systemClock.monotonic, setImmediate);
 
 /** Ends the processes that have a mark in their environment. */
 function markedProcesses(table: ProcessTable, kill: Kill) {
@@ -160,12 +182,17 @@ export const { identify, endMarked, endMarkedNow } = systemProcesses;
 
 const atPlaces = new Map<string, HostProcesses>();
 
-/** This machine's processes, for a data home: those who start programs for it, and those who look for what is left of them. */
-export function processesAt(place: string): HostProcesses {
-  const known = atPlaces.get(place);
+/**
+ * This machine's processes, for a data home: those who start programs for it, and those who look for what is left of them. `home`: its
+ * directory, which has what is known of earlier boots.
+ */
+export function processesAt(place: string, home?: string): HostProcesses {
+  const key = JSON.stringify([place, home]);
+  const known = atPlaces.get(key);
   if (known !== undefined) return known;
-  const made = processesOf(thisTable, { place });
-  atPlaces.set(place, made);
+  const isOver = home === undefined ? {} : { isOver: bootsOf(home, { boot: bootId(), machine }) };
+  const made = processesOf(thisTable, { place, ...isOver });
+  atPlaces.set(key, made);
   return made;
 }
 

@@ -11,6 +11,8 @@ export interface Setup {
   readonly home: string;
   readonly settings: Settings;
   readonly base: string;
+  /** The file that they were read from; null: none. */
+  readonly file: string | null;
 }
 
 export interface SetupOptions {
@@ -24,19 +26,29 @@ export interface SetupOptions {
 
 export function readSetup({ home: given, config, settings }: SetupOptions): Setup {
   const home = resolve(given ?? dataHome());
-  if (settings !== undefined) return { home, settings: parseSettings(settings), base: process.cwd() };
+  if (settings !== undefined) return { home, settings: parseSettings(settings), base: process.cwd(), file: null };
   return { home, ...readSettings(home, config) };
 }
 
+/** Where the database is. */
+export function storeFile({ settings, base, home }: Setup): string {
+  const address = settings.store ?? `sqlite:${join(home, 'throughline.db')}`;
+  const [, kind, path] = /^([a-z]+):(.+)$/.exec(address) ?? [];
+  if (kind !== 'sqlite' || path === undefined) {
+    throw new ThroughlineError('invalid', `Unknown store "${address}".`, { hint: 'Write "sqlite:PATH".' });
+  }
+  return resolve(base, path);
+}
+
 /** The settings of a data home, and the directory that paths in them are relative to. Without a file: all defaults. */
-function readSettings(home: string, named?: string): { settings: Settings; base: string } {
+function readSettings(home: string, named?: string): Omit<Setup, 'home'> {
   const required = named ?? process.env.THROUGHLINE_CONFIG;
   for (const candidate of required ? [required] : [NAME, join(home, NAME)]) {
     const file = resolve(candidate);
     const text = read(file, Boolean(required));
-    if (text !== null) return { settings: parseSettings(parseJson(text, file)), base: resolve(file, '..') };
+    if (text !== null) return { settings: parseSettings(parseJson(text, file)), base: resolve(file, '..'), file };
   }
-  return { settings: parseSettings({}), base: home };
+  return { settings: parseSettings({}), base: home, file: null };
 }
 
 function read(file: string, required: boolean): string | null {

@@ -1,15 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { until } from '../../test/contracts/agent-sandbox.ts';
-import type { ProcessIdentity } from '../core/process.ts';
+import type { ProcessIdentity, SandboxProcess } from '../core/process.ts';
 import type { Processes } from '../ports/processes.ts';
+import type { Sandboxes } from '../ports/sandbox.ts';
 import { freeDead, LeaseKeeper, type LeaseKind } from './lease-keeper.ts';
 
 const processOf = (pid: number): ProcessIdentity => ({ pid, started: '1', boot: 'b', namespace: 'n' });
 const ALIVE = processOf(1);
 const DEAD = processOf(2);
 const UNKNOWN = processOf(3);
-const LEFT = processOf(4);
+const inSandbox = (id: string): SandboxProcess => ({ kind: 'test', id, label: `process ${id}` });
+const LEFT = inSandbox('4');
 
 /** A store of leases that are named by a text, processes, a clock, and what was done with them in order. */
 function world() {
@@ -18,7 +20,7 @@ function world() {
   const store = {
     holders: [] as { id: string; process: ProcessIdentity }[],
     lost: [] as string[],
-    orphans: [] as ProcessIdentity[],
+    orphans: [] as SandboxProcess[],
     fault: null as Error | null,
   };
   const kind: LeaseKind<string> = {
@@ -41,13 +43,15 @@ function world() {
   const processes: Processes = {
     self: () => ALIVE,
     status: ({ pid }) => (pid === DEAD.pid ? 'dead' : pid === UNKNOWN.pid ? 'unknown' : 'alive'),
-    async end({ pid }) {
-      did.push(`end ${pid}`);
+  };
+  const sandboxes: Pick<Sandboxes, 'end' | 'orphans'> = {
+    async end({ id }) {
+      did.push(`end ${id}`);
       return 'ended';
     },
-    orphans: () => store.orphans,
+    orphans: async () => store.orphans,
   };
-  const parts = { processes, clock: { now: () => 0, monotonic: () => time }, settings: { leaseMs: 30 } };
+  const parts = { processes, sandboxes, clock: { now: () => 0, monotonic: () => time }, settings: { leaseMs: 30 } };
   const holder = {
     held: () => ['a', 'b'],
     lost: (fence: string) => void did.push(`lost ${fence}`),
@@ -67,9 +71,9 @@ test('processes that a dead holder left are ended before its leases are free; ot
     { id: 'dead', process: DEAD },
     { id: 'of another namespace', process: UNKNOWN },
   ];
-  expect(await freeDead(kind, parts.processes)).toBe(true);
-  expect(did).toEqual(['look', `end ${LEFT.pid}`, 'forget dead']);
-  expect(await freeDead(kind, parts.processes)).toBe(false);
+  expect(await freeDead(kind, parts)).toBe(true);
+  expect(did).toEqual(['look', `end ${LEFT.id}`, 'forget dead']);
+  expect(await freeDead(kind, parts)).toBe(false);
 });
 
 test('what nobody recorded is ended by the first look, by one that finds a dead holder, and by the one after that', async () => {
@@ -81,11 +85,11 @@ test('what nobody recorded is ended by the first look, by one that finds a dead 
     await keeper.freeDead();
     return [...did];
   };
-  store.orphans = [processOf(5)];
+  store.orphans = [inSandbox('5')];
   expect(await look()).toEqual(['look', 'end 5']);
   expect(await look()).toEqual(['look']);
   store.holders = [{ id: 'dead', process: DEAD }];
-  expect(await look()).toEqual(['look', 'end 5', `end ${LEFT.pid}`, 'forget dead']);
+  expect(await look()).toEqual(['look', 'end 5', `end ${LEFT.id}`, 'forget dead']);
   expect(await look()).toEqual(['look', 'end 5']);
   expect(await look()).toEqual(['look']);
 });

@@ -1,6 +1,7 @@
-import type { ProcessIdentity } from '../core/process.ts';
+import type { SandboxProcess } from '../core/process.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Processes } from '../ports/processes.ts';
+import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Fence, WorkerInfo } from '../ports/store/leases.ts';
 import type { TaskFence } from '../ports/store/tasks.ts';
 import type { Store } from '../ports/store.ts';
@@ -67,9 +68,8 @@ export class LeaseKeeper<F> {
   }
 
   async #free(): Promise<boolean> {
-    const { processes } = this.#parts;
-    const found = await freeDead(this.#kind, processes);
-    if (this.#orphansDue) await endOrphans(processes);
+    const found = await freeDead(this.#kind, this.#parts);
+    if (this.#orphansDue) await endOrphans(this.#parts.sandboxes);
     this.#orphansDue = found;
     return found;
   }
@@ -95,20 +95,21 @@ export class LeaseKeeper<F> {
  * Ends the processes that provably dead holders left running, then frees their leases (R2). In this order: whoever dies
  * between the two leaves the rest to the next. True: there were some.
  */
-export async function freeDead<F>(kind: LeaseKind<F>, processes: Processes): Promise<boolean> {
+export async function freeDead<F>(kind: LeaseKind<F>, { processes, sandboxes }: LookingParts): Promise<boolean> {
   const dead = (await kind.holders()).filter((holder) => processes.status(holder.process) === 'dead');
-  if (dead.length > 0) await endOrphans(processes);
+  if (dead.length > 0) await endOrphans(sandboxes);
   for (const { id } of dead) {
     const left = await kind.leftBy(id);
-    await Promise.all(left.map((process) => processes.end(process)));
+    await Promise.all(left.map((process) => sandboxes.end(process)));
     await kind.forget(id);
   }
   return dead.length > 0;
 }
 
 /** Ends what dead processes of this data home have started, whether it was recorded or not. */
-async function endOrphans(processes: Processes): Promise<void> {
-  await Promise.all(processes.orphans().map((process) => processes.end(process)));
+async function endOrphans(sandboxes: LookingParts['sandboxes']): Promise<void> {
+  const orphans = await sandboxes.orphans();
+  await Promise.all(orphans.map((process) => sandboxes.end(process)));
 }
 
 /** What the store can do with one kind of lease. */
@@ -120,7 +121,7 @@ export interface LeaseKind<F> {
   /** Who holds leases now. */
   holders(): Promise<WorkerInfo[]>;
   /** The processes to end before the leases of a dead holder are free. */
-  leftBy(holder: string): Promise<ProcessIdentity[]>;
+  leftBy(holder: string): Promise<SandboxProcess[]>;
   /** Frees every lease of a dead holder. */
   forget(holder: string): Promise<void>;
 }
@@ -160,8 +161,13 @@ export interface LeaseHolder<F> {
   onFault(error: unknown, where: string): void;
 }
 
-export interface KeeperParts {
-  readonly processes: Processes;
+/** Who looks for dead holders, and for what they left in sandboxes. */
+interface LookingParts {
+  readonly processes: Pick<Processes, 'status'>;
+  readonly sandboxes: Pick<Sandboxes, 'end' | 'orphans'>;
+}
+
+export interface KeeperParts extends LookingParts {
   readonly clock: Clock;
   readonly settings: { readonly leaseMs: number };
 }

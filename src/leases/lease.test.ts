@@ -96,6 +96,26 @@ describe('a lease', () => {
     expect(commits).toEqual([]);
   });
 
+  test('commits what is noted together with the next write, before it', async () => {
+    const { store, commits } = slowStore();
+    const lease = new Lease(FENCE, { ...PARTS, store });
+    lease.note(event('noted'));
+    lease.note(event('noted, too'));
+    expect(commits).toEqual([]);
+    await lease.write(event('written'));
+    expect(commits).toEqual([{ counter: 1, names: ['noted', 'noted, too', 'written'] }]);
+  });
+
+  test('commits what is noted alone when no write follows, and before it is given back', async () => {
+    const { store, commits } = slowStore();
+    const lease = new Lease(FENCE, { ...PARTS, store });
+    lease.note(event('noted'));
+    await expect.poll(() => commits).toEqual([{ counter: 1, names: ['noted'] }]);
+    lease.note(event('at the end'));
+    await lease.drained();
+    expect(commits.map(({ names }) => names)).toEqual([['noted'], ['at the end']]);
+  });
+
   test('repeats a commit with the same counter while the storage is busy', async () => {
     const counters: number[] = [];
     const commit: Store['commit'] = async (_, counter) => {

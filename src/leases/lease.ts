@@ -30,6 +30,8 @@ export class Lease {
   #waiting: Group[] = [];
   #waitingWrites = 0;
   #committing: Promise<void> | null = null;
+  /** Commits what was noted. Undefined: nothing was since the last commit began. */
+  #noted: NodeJS.Timeout | undefined;
   #isHurried = false;
 
   constructor(fence: Fence, parts: LeaseParts) {
@@ -49,12 +51,18 @@ export class Lease {
    */
   write(...writes: Write[]): Promise<void> {
     if (writes.length === 0) return Promise.resolve();
-    const written = new Promise<void>((resolve, reject) =>
-      this.#waiting.push({ writes: wellFormed(writes), resolve, reject }),
-    );
-    this.#waitingWrites += writes.length;
-    this.#committing ??= this.#drain();
+    const written = this.#add(writes);
+    this.#start();
     return written;
+  }
+
+  /**
+   * For what nobody waits for: it shares the next commit, and has one of its own if none comes soon. A commit blocks this process, so
+   * that nothing else begins meanwhile. A failure shows in `lost`.
+   */
+  note(write: Write): void {
+    this.#add([write]).catch(() => {});
+    this.#noted ??= setTimeout(() => this.#start(), NOTED_MS);
   }
 
   /** Resolves when more may be given: a fast agent must not outrun the disk without bound. */
@@ -64,6 +72,7 @@ export class Lease {
 
   /** Resolves when nothing waits to be written any more, successful or not, and readers in this process have read it. */
   async drained(): Promise<void> {
+    if (this.#waiting.length > 0) this.#start();
     if (!this.#committing) return;
     while (this.#committing) await this.#committing.catch(() => {});
     await new Promise(setImmediate);
@@ -77,6 +86,17 @@ export class Lease {
   /** From here on nothing waits for the storage: the process ends, and the next one finds out what is not written. */
   hurry(): void {
     this.#isHurried = true;
+  }
+
+  #add(writes: readonly Write[]): Promise<void> {
+    this.#waitingWrites += writes.length;
+    return new Promise<void>((resolve, reject) => this.#waiting.push({ writes: wellFormed(writes), resolve, reject }));
+  }
+
+  #start(): void {
+    clearTimeout(this.#noted);
+    this.#noted = undefined;
+    this.#committing ??= this.#drain();
   }
 
   async #drain(): Promise<void> {
@@ -158,5 +178,7 @@ function isConflict(error: unknown): boolean {
   return error instanceof ThroughlineError && error.code === 'conflict';
 }
 
+/** Longer than it takes to begin what follows, such as starting a program, and too short for people to notice. */
+const NOTED_MS = 5;
 const MAX_BATCH = 256;
 const MAX_WAITING = 2_000;

@@ -7,14 +7,37 @@ import type { Engine } from '../ports/engine.ts';
 
 /**
  * Answers a question that an agent asks during a turn: with the id of one of its options, or with `allow` or `deny`, which mean
- * once. The signal aborts when the question is over: somebody else answered, it was denied, or its turn ended.
+ * once. Null or undefined leaves it to others: whoever follows the conversation may answer, and it is denied when nobody does in
+ * time. The signal aborts when the question is over: somebody else answered, it was denied, or its turn ended.
+ *
+ * @example
+ * import { type OnPermission, open } from 'throughline';
+ *
+ * const onPermission: OnPermission = ({ title }) => (title.startsWith('Read ') ? 'allow' : null);
+ * await using tl = await open({ onPermission });
  */
 export type OnPermission = (question: PublicPermission, context: { readonly signal: AbortSignal }) => Answered;
-type Answered = string | Promise<string>;
+type Given = string | null | undefined;
+type Answered = Given | Promise<Given>;
+
+/** Throws `invalid` for what cannot be called. */
+export function checkOnPermission(answer: unknown): void {
+  if (answer === undefined || typeof answer === 'function') return;
+  throw new ThroughlineError('invalid', `onPermission must be a function, not ${shown(answer)}.`, {
+    hint: 'To allow everything: onPermission: () => "allow". To ask nobody: permissions: "deny".',
+  });
+}
 
 /**
- * Brings the questions of one turn to a function of the caller. When that throws, or returns no answer, the turn is cancelled: the
- * agent must not continue on an answer that nobody gave.
+ * The turns whose questions a function of this process answers. A turn may have several answers here (`send` repeated, `pending()` called
+ * now and then): its questions are still asked once, and by the function that was named first.
+ */
+const answered = new Set<string>();
+
+/**
+ * Brings the questions of one turn to a function of the caller. When that throws, or returns what is no answer, the turn is cancelled:
+ * the agent must not continue on an answer that nobody gave. What it does once the question is over changes nothing. A server that
+ * cannot be reached is no fault of the function: its answer is brought there again, until the question is over.
  */
 export class Answerer {
   readonly #engine: Engine;
@@ -29,10 +52,13 @@ export class Answerer {
   }
 
   /** Until the turn ends. An engine that is closed meanwhile has ended its turns. */
-  async watch(events: AsyncIterable<PublicEvent>): Promise<void> {
+  async watch(turn: string, events: AsyncIterable<PublicEvent>): Promise<void> {
+    if (answered.has(turn)) return;
+    answered.add(turn);
     try {
       for await (const event of events) this.#see(event);
     } finally {
+      answered.delete(turn);
       for (const open of this.#open.values()) open.abort();
     }
   }
@@ -42,7 +68,9 @@ export class Answerer {
       case 'permission.asked': {
         const open = new AbortController();
         this.#open.set(event.payload.permissionId, open);
-        void this.#ask(event.payload.permissionId, open.signal).catch((error) => this.#failed(event, error));
+        // Whoever passes the signal on throws when it aborts.
+        const failed = (error: unknown) => (open.signal.aborted ? undefined : this.#failed(event, error));
+        void this.#ask(event.payload.permissionId, open.signal).catch(failed);
         break;
       }
       case 'permission.answered':
@@ -53,11 +81,13 @@ export class Answerer {
   }
 
   async #ask(id: string, signal: AbortSignal): Promise<void> {
-    const question = await this.#engine.permission(id);
+    const question = await whileAway(() => this.#engine.permission(id), signal);
     // A turn that is repeated by its request id may have had its answers long ago.
     if (question.state !== 'open') return;
     const answer = await this.#answer(question, { signal });
-    if (!signal.aborted) await this.#engine.answer(id, optionOf(question, answer));
+    if (answer === null || answer === undefined) return;
+    const option = optionOf(question, answer);
+    if (!signal.aborted) await whileAway(() => this.#engine.answer(id, option), signal);
   }
 
   async #failed({ turnId }: PublicEvent, error: unknown): Promise<void> {
@@ -68,12 +98,28 @@ export class Answerer {
   }
 }
 
+/** The client itself has tried for long before it says that the server is unreachable. */
+const AGAIN_MS = 500;
+
+/** Tries again while the server cannot be reached, until the signal aborts. */
+async function whileAway<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      const isAway = error instanceof ThroughlineError && error.code === 'unreachable';
+      if (!isAway || signal.aborted) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
+}
+
 function optionOf({ options }: PublicPermission, answer: unknown): string {
   const byId = options.find(({ optionId }) => optionId === answer);
   const option =
     byId ?? (answer === 'allow' ? allowOption(options) : null) ?? (answer === 'deny' ? denyOption(options) : null);
   if (option !== null && option !== undefined) return option.optionId;
   throw new ThroughlineError('invalid', `onPermission returned ${shown(answer)}, which is not an answer.`, {
-    hint: `Answers: ${options.map(({ optionId }) => optionId).join(', ')}; or allow, deny.`,
+    hint: `Answers: ${options.map(({ optionId }) => optionId).join(', ')}; or allow, deny. Null leaves it to others.`,
   });
 }

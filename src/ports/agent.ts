@@ -1,8 +1,9 @@
-import type { ProcessIdentity } from '../core/process.ts';
+import type { SandboxProcess } from '../core/process.ts';
 import type { SessionHistory } from '../core/restore/adopted.ts';
 import type { Proof } from '../core/restore/receipt.ts';
 import type { ToldTurn } from '../core/restore/told.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
+import type { Choices } from '../core/turn/choices.ts';
 import type { Prompt } from '../core/turn/content.ts';
 import type { PermissionOption } from '../core/turn/permission.ts';
 import type { TurnRecord } from '../core/turn/record.ts';
@@ -10,27 +11,30 @@ import type { Update } from '../core/turn/update.ts';
 import type { Usage } from '../core/turn/usage.ts';
 import type { OpenSandbox } from './sandbox.ts';
 
-/** A configured program that answers prompts. One object for all conversations; it holds no conversation's state. */
+/**
+ * A configured program that answers prompts. One object for all conversations; it holds no conversation's state. Everything is looked
+ * for, started and read in the sandbox that is given, and nothing elsewhere.
+ */
 export interface Agent {
   readonly name: string;
-  /** Probes once and remembers. Throws `agent_unavailable` with what to do. */
-  traits(): Promise<AgentTraits>;
+  /** Probes once for each `host` of sandboxes and remembers. Throws `agent_unavailable` with what to do. */
+  traits(sandbox: OpenSandbox): Promise<AgentTraits>;
   /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
-  where?(): Promise<string | null>;
+  where?(sandbox: OpenSandbox): Promise<string | null>;
   /** For people: why we do not use everything that it says it can do, and what to do about it; null or left out: we do. */
-  doubt?(): Promise<string | null>;
+  doubt?(sandbox: OpenSandbox): Promise<string | null>;
   /** For people: the setting that lets it act without asking for permission; null or left out: none is known. */
   howToAllow?(): Promise<string | null>;
   /**
    * For people: starts it as a turn would, without asking its model anything, and says whether somebody is logged in. What this
    * shows of the agent is in `traits` afterwards. Null or left out: it needs no login. Throws `agent_unavailable`.
    */
-  login?(signal: AbortSignal): Promise<Login | null>;
+  login?(sandbox: OpenSandbox, signal: AbortSignal): Promise<Login | null>;
   /**
-   * For people: its sessions of a directory, whoever made them; null or left out: it cannot list them. Throws
+   * For people: its sessions of the working directory, whoever made them; null or left out: it cannot list them. Throws
    * `agent_unavailable`.
    */
-  list?(cwd: string, signal: AbortSignal): Promise<NativeSession[] | null>;
+  list?(sandbox: OpenSandbox, signal: AbortSignal): Promise<NativeSession[] | null>;
   /**
    * Opens a session. A refusal of the agent is returned, not thrown; throws only `agent_unavailable`. An aborted signal ends
    * whatever was started.
@@ -74,6 +78,8 @@ export interface Login {
 export interface OpenRequest {
   readonly how: OpenHow;
   readonly sandbox: OpenSandbox;
+  /** What the first prompt will choose, for agents that take it only when a session is opened. Left out: nothing. */
+  readonly choices?: Choices;
   /** No tool may run in this session. Only for a replay, and only where the traits have `noTools`. */
   readonly noTools: boolean;
   readonly signal: AbortSignal;
@@ -125,6 +131,8 @@ export type Opened =
        * opening does not show it.
        */
       readonly condensed?: boolean | number;
+      /** What was put into the agent's own storage, when it was rehydrated. Left out: nothing was. */
+      readonly wrote?: string | Uint8Array;
     }
   | {
       readonly ok: false;
@@ -140,7 +148,7 @@ export type Opened =
 export interface AgentSession {
   /** Null: the agent names it with its first answer (`session`). */
   readonly id: string | null;
-  readonly process: ProcessIdentity | null;
+  readonly process: SandboxProcess | null;
   readonly alive: boolean;
   /** Of an agent that keeps a transcript file: its bytes from `from` on, for our mirror of it. Null: it cannot be read. */
   transcript?(from: number): Promise<Uint8Array | null>;
@@ -153,6 +161,17 @@ export interface AgentSession {
    * agent to stop and ends its process when it does not. One prompt at a time.
    */
   prompt(request: PromptRequest): AsyncIterable<AgentEvent>;
+  /**
+   * A prompt as `prompt` passes it on to the agent, where that is not word for word: the same value when nothing is changed. Left out:
+   * nothing ever is.
+   */
+  wording?(content: Prompt): Prompt;
+  /**
+   * From now on, prompts have these choices; whatever they leave out is as the session had it without any. Called before every
+   * prompt, and after one whose turn had choices of its own. Changes nothing that is as it should be. What is still to be given back
+   * is in `memo`. Left out: the agent has nothing to choose. Never throws.
+   */
+  choose?(choices: Choices): Promise<Chosen>;
   /** Ends the no-tools profile in place. False: it cannot; the session has to be reopened without the profile. */
   allowTools(): Promise<boolean>;
   /** Passes on the answer to a permission that this session asked for; null: the question is cancelled. */
@@ -162,6 +181,9 @@ export interface AgentSession {
   /** Ends the process at once and waits until it is gone. Idempotent; never throws. */
   kill(): Promise<void>;
 }
+
+/** `reopen`: only a session that is opened with these choices has them. `why`: with what the agent has; some of it may be set. */
+export type Chosen = 'set' | 'reopen' | { readonly why: string };
 
 export interface PromptRequest {
   /** Our id of the prompt; every attempt has its own. */

@@ -18,6 +18,13 @@ export interface Finding {
   repair(): Promise<void>;
 }
 
+/** The same as HTTP and `--json` show it. */
+export interface PublicFinding extends Pick<Finding, 'check' | 'subject' | 'problem' | 'remedy'> {
+  /** The option of `throughline doctor` that repairs it; null: none does. */
+  readonly repairedBy: '--fix' | '--accept-loss' | null;
+  readonly isNote: boolean;
+}
+
 /** Looks for what crashes left over. Looking changes nothing. */
 export interface Doctor {
   examine(): Promise<Finding[]>;

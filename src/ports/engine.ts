@@ -1,3 +1,5 @@
+import type { Changes } from '../core/changes.ts';
+import type { ConversationFilter } from '../core/conversation.ts';
 import type { ChainCheck } from '../core/event.ts';
 import type { UsagePage } from '../core/input/usage-page.ts';
 import type { BudgetInput } from '../core/limits/budget.ts';
@@ -5,14 +7,18 @@ import type { TimeOverride } from '../core/limits/time-limits.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
-import type { PublicReceipt, PublicSession } from '../core/public/session.ts';
-import type { PublicPermission, PublicTurn } from '../core/public/turn.ts';
+import type { Files } from '../core/public/files.ts';
+import type { PublicReceipt, PublicRestore, PublicSession } from '../core/public/session.ts';
+import type { PublicPermission, PublicTold, PublicTool, PublicTurn, TurnOutline } from '../core/public/turn.ts';
 import type { RestoreOverride } from '../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
+import type { Choices, ChoicesChange } from '../core/turn/choices.ts';
 import type { Prompt } from '../core/turn/content.ts';
 import type { Denial } from '../core/turn/permission.ts';
+import type { TurnRecord } from '../core/turn/record.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Login } from './agent.ts';
+import type { Requeued } from './store/turns.ts';
 import type { LastUsage, UsageRow } from './store/usage.ts';
 
 /**
@@ -20,6 +26,12 @@ import type { LastUsage, UsageRow } from './store/usage.ts';
  * All values are public ones (`core/public/`): what is stored beside them stays inside.
  * Wherever a conversation is named, our id and the caller's key both work. Unknown or another owner's: `not_found`; only a first
  * prompt creates it.
+ *
+ * @example
+ * import type { Engine } from 'throughline';
+ *
+ * const engine: Engine = tl.engine; // below the library: for faces of your own
+ * console.log(engine.owner);
  */
 export interface Engine {
   readonly owner: string;
@@ -30,8 +42,8 @@ export interface Engine {
   ensure(spec: ConversationSpec): Promise<PublicConversation>;
   conversation(idOrKey: string): Promise<PublicConversation>;
   /**
-   * Most recently changed first; `before` names the last one of the previous page. This and every other page ends early when
-   * its values are large: a short page is not the last, only an empty one is.
+   * Most recently changed first; `before` names the last one of the previous page. As fast with a filter as without. This and
+   * every other page ends early when its values are large: a short page is not the last, only an empty one is.
    */
   list(page?: ListOptions): Promise<PublicConversation[]>;
   rename(conversation: string, title: string): Promise<PublicConversation>;
@@ -52,12 +64,43 @@ export interface Engine {
   turn(id: string): Promise<PublicTurn>;
   /** The answer of a turn that has ended. Throws `conflict` when it has not, `cancelled` when the signal aborts. */
   answerOf(turn: string, options?: AnswerOptions): Promise<TurnAnswer>;
-  /** With their answers, by number, rising, a page. */
-  turns(conversation: string, page?: { after?: number; limit?: number }): Promise<TurnView[]>;
+  /**
+   * Turns that were accepted with `deliverTo` and not yet reported as delivered, whether they have ended or not, in the order in which
+   * they were accepted; a page of 100 or of `limit`. `after`: the id of the last turn of the previous page.
+   */
+  pending(page?: PendingPage): Promise<PendingTurn[]>;
+  /**
+   * The answer of a turn has been delivered: it is not pending any more. May be repeated. `conflict` when the turn has not ended,
+   * `invalid` when it was sent without `deliverTo`.
+   */
+  delivered(turn: string): Promise<PublicTurn>;
+  /**
+   * Exactly what the session of a turn was told with its prompt, in the last attempt that was sent or in `attempt`. Kept with its
+   * hashes, which are checked here. `not_found` when nothing was sent, or when it was not kept; `conflict` when nothing was sent yet.
+   */
+  told(turn: string, options?: ToldOptions): Promise<PublicTold>;
+  /** With their answers, by number, rising, a page; with `before`, the last ones before that number. */
+  turns(conversation: string, page?: TurnPage): Promise<TurnView[]>;
+  /** Its turns without what was said in them, in pages as `turns`: for drawing a long conversation. */
+  outline(conversation: string, page?: TurnPage): Promise<TurnOutline[]>;
+  /** The records of its history, in pages as `turns`. A turn that was never sent has none. */
+  records(conversation: string, page?: TurnPage): Promise<TurnRecord[]>;
   /** Returns the turn as it is after asking; a running one ends a little later. */
   cancel(turn: string): Promise<PublicTurn>;
-  /** Submits the prompt of an ended turn again, as a new turn with `retryOf`. */
-  retry(turn: string, options?: { requestId?: string }): Promise<Submitted>;
+  /** The queued turns, in the order in which they will run; a page of 100 or of `limit`, after the turn of this number. */
+  queue(conversation: string, page?: QueuePage): Promise<PublicTurn[]>;
+  /**
+   * Edits, moves and drops queued turns in one step. `turns` names every queued turn, in the wanted order. Turns keep their numbers:
+   * one that is edited, or moved behind a later one, ends as cancelled, and a new turn with its options takes its place (`replaces`,
+   * `replacedBy`). As few as possible are replaced. `conflict`, and nothing is changed, when other turns are queued than those named:
+   * one has begun, or was added. `refused` for a turn of a task. May be repeated with the same `requestId`.
+   */
+  requeue(conversation: string, turns: readonly QueueTurn[], options?: { requestId?: string }): Promise<Requeued>;
+  /**
+   * Submits the prompt of an ended turn again, as a new turn with `retryOf`. `permissions`: how questions are handled; left out: as in
+   * that turn.
+   */
+  retry(turn: string, options?: Pick<SubmitOptions, 'requestId' | 'permissions'>): Promise<Submitted>;
 
   /**
    * Yields events after `after` in order, without gaps or duplicates, and waits for more until the signal aborts. Throws `log_changed`
@@ -65,6 +108,11 @@ export interface Engine {
    * again from the start.
    */
   follow(conversation: string, options?: FollowOptions): AsyncIterable<PublicEvent>;
+  /**
+   * A page of its stored events backwards: the last ones before `before`, by number, rising. Costs the same at any length. Only an
+   * empty page is the start. Throws `log_changed` as `follow` does.
+   */
+  events(conversation: string, page?: EventPage): Promise<PublicEvent[]>;
   /**
    * Yields which conversations of this owner have changed, until the signal aborts. These are only hints to look again: they
    * may come late, twice or without a change, and several changes of one conversation may be one hint.
@@ -76,10 +124,34 @@ export interface Engine {
    */
   warm(conversation: string, options?: { agent?: string; restore?: RestoreOverride }): Promise<PublicReceipt | null>;
 
+  /**
+   * Ends the processes of its live sessions, and records who did it. Nothing that was said is lost: the next prompt restores the
+   * context, and its receipt says how. A turn that runs is interrupted. Returns the sessions that had a process; idempotent.
+   */
+  kill(conversation: string): Promise<PublicSession[]>;
+
+  /**
+   * What the agent changed in the directory of the conversation: what differs from the last commit of the git repository there, and
+   * files that git does not know. Throws `not_found` when there is no repository, `refused` when the directory is elsewhere, and `timed_out`.
+   */
+  changes(conversation: string): Promise<Changes>;
+
+  /**
+   * Files and folders in the directory of the conversation whose paths contain `match`, to be named in a prompt: those that fit best first,
+   * at most 100. Not in `.git`, `node_modules` and the like, unless `match` names them, and never through links. Throws `not_found` when
+   * the directory that it was given is gone, `refused` when it is elsewhere.
+   */
+  files(conversation: string, options?: { match?: string }): Promise<Files>;
+
   show(conversation: string, options?: Bounded): Promise<ConversationView>;
   summary(conversation: string): Promise<PublicSummary>;
   sessions(conversation: string, options?: Bounded): Promise<PublicSession[]>;
   receipts(conversation: string, options?: Bounded): Promise<PublicReceipt[]>;
+  /**
+   * The receipts of a page of turns, with warm-ups in their places, rising: how each session was restored. In pages as `turns`; `limit`
+   * counts the turns that have any. Continue after the last `n`, or before the first.
+   */
+  restores(conversation: string, page?: TurnPage): Promise<PublicRestore[]>;
   permission(id: string): Promise<PublicPermission>;
   /** Oldest first, a page of 100 or of `limit`; `after` is the id of the last one of the previous page. */
   permissions(filter?: PermissionFilter): Promise<PublicPermission[]>;
@@ -88,7 +160,11 @@ export interface Engine {
   /** `turn`: the number of the last turn to take along; left out: the head. */
   fork(conversation: string, options?: ForkOptions): Promise<PublicConversation>;
   export(conversation: string, options?: Bounded): Promise<ExportedConversation>;
-  import(exported: unknown, options?: { key?: string; cwd?: string }): Promise<PublicConversation>;
+  /**
+   * Makes a conversation of what `export` returned, or of a list of messages `{ role, content }`. The first turn here restores the
+   * context in a new session.
+   */
+  import(exported: unknown, options?: ImportOptions): Promise<PublicConversation>;
   search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
   /** What was used, by day (UTC) and agent, newest day first, a page of 100 or of `limit`. */
   usage(page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
@@ -116,9 +192,32 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
+/** 100 or `limit` of them, in rising order: after the turn of this number (left out: from the first), or the last ones `before` it. */
+export interface TurnPage {
+  readonly after?: number;
+  /** `end`: the last ones of all. Not together with `after`. */
+  readonly before?: number | 'end';
+  readonly limit?: number;
+}
+
+/** 100 or `limit` events before the event of this number, in rising order. */
+export interface EventPage {
+  /** Left out, or `end`: the last ones of all. */
+  readonly before?: number | 'end';
+  /** Only those of the turn of this number. One that ended elsewhere (imported) has none. */
+  readonly turn?: number;
+  /** The log that `before` counts in. */
+  readonly log?: string;
+  readonly limit?: number;
+}
+
 /** `most`: a conversation of more than about this many bytes is `too_large`; left out: no limit. */
 export interface Bounded {
   readonly most?: number;
+}
+
+export interface ToldOptions extends Bounded {
+  readonly attempt?: number;
 }
 
 export interface PermissionFilter {
@@ -131,6 +230,12 @@ export interface PermissionFilter {
   readonly limit?: number;
 }
 
+/**
+ * A conversation may have changed.
+ *
+ * @example
+ * for await (const { conversationId } of tl.hints()) console.log('look again at', conversationId ?? 'all');
+ */
 export interface Hint {
   /** Null: any may have changed. */
   readonly conversationId: string | null;
@@ -138,7 +243,12 @@ export interface Hint {
   readonly seq: number | null;
 }
 
-/** A turn that was found by its words. */
+/**
+ * A turn that was found by its words.
+ *
+ * @example
+ * for (const { key, n, snippet } of await tl.search('codeword')) console.log(key, n, snippet);
+ */
 export interface SearchHit {
   readonly conversationId: string;
   readonly key: string | null;
@@ -147,6 +257,12 @@ export interface SearchHit {
   readonly snippet: string;
 }
 
+/**
+ * How a conversation is made. Owner, directory and sandbox never change afterwards.
+ *
+ * @example
+ * tl.conversation('ticket-4711', { agent: 'claude', title: 'Broken build', limitPerDay: '2 USD' });
+ */
 export interface ConversationSpec {
   readonly key?: string;
   /** For the first turn, when the conversation is made; from then on a turn that names none goes to the agent of the last. */
@@ -161,6 +277,13 @@ export interface ConversationSpec {
    * of a conversation that exists; null removes it.
    */
   readonly limitPerDay?: BudgetInput | null;
+  /**
+   * The model, the mode and config options for the prompts of its agent, kept through every restore. They beat those of the agent's
+   * settings. Also change those of a conversation that exists; null removes one. A turn of another agent does not get them.
+   */
+  readonly model?: string | null;
+  readonly mode?: string | null;
+  readonly config?: ChoicesChange['config'];
 }
 
 export interface EraseOptions {
@@ -168,6 +291,13 @@ export interface EraseOptions {
   readonly sandbox?: boolean;
 }
 
+/**
+ * What erasing a conversation has left.
+ *
+ * @example
+ * const { erased, remains } = await chat.erase();
+ * for (const { what, where } of remains) console.log('still there:', what, where);
+ */
 export interface Erased {
   /** The id of the conversation. */
   readonly erased: string;
@@ -180,10 +310,15 @@ export type Remains =
   | { readonly what: 'sandbox' | 'directory'; readonly where: string }
   | { readonly what: 'session'; readonly where: string; readonly agent: string; readonly sessionId: string };
 
-export interface ListOptions {
+/** Which conversations, and which page of them. */
+export interface ListOptions extends ConversationFilter {
   readonly limit?: number;
+  /** The last one of the previous page. */
   readonly before?: { readonly updatedAt: number; readonly id: string };
-  /** Only those that have used this session (the agent's id), the one that can still use it first. All in one page. */
+  /**
+   * Only those that have used this session (the agent's id), the one that can still use it first. All in one page. Not together with
+   * `agent`, `state`, `since` or `until`.
+   */
   readonly session?: string;
 }
 
@@ -193,16 +328,29 @@ export interface AnswerOptions {
   readonly signal?: AbortSignal;
 }
 
+/**
+ * The answer of a turn that has ended, whatever its outcome.
+ *
+ * @example
+ * const { turn } = await chat.send('Hello').accepted;
+ * const { reply, receipt } = await tl.answerOf(turn.id, { waitMs: 60_000 });
+ */
 export interface TurnAnswer {
   readonly turn: PublicTurn;
   readonly reply: string;
   /** Of its last attempt; null: it ended before an agent was asked. */
   readonly receipt: PublicReceipt | null;
+  /** The tools that the agent used, in the order in which they began. */
+  readonly tools: readonly PublicTool[];
   /** Questions that nobody answered. */
   readonly denied: readonly Denial[];
 }
 
-export interface SubmitOptions {
+/**
+ * `model`, `mode`, `config`: for this turn alone. They beat those of the conversation and of the agent's settings, and are given back
+ * after the turn. What the agent does not have fails the turn, with what it has.
+ */
+export interface SubmitOptions extends Choices {
   /**
    * Whether to create the conversation when there is none. Left out: yes, unless its name looks like an id of ours. Such a name is
    * rather that of a conversation that is gone.
@@ -224,6 +372,11 @@ export interface SubmitOptions {
   readonly permissions?: PermissionMode;
   /** How long this turn may take, and how long its agent may be silent. */
   readonly limits?: TimeOverride;
+  /**
+   * Where the answer goes, in the caller's own words: a channel, an address. The turn is in `pending` until the caller says that the
+   * answer was `delivered`, so that a program that dies in between can go on. Left out: nobody waits for that.
+   */
+  readonly deliverTo?: string;
 }
 
 export interface Submitted {
@@ -234,6 +387,47 @@ export interface Submitted {
   readonly duplicate: boolean;
 }
 
+/**
+ * A queued turn, and what becomes of it. With neither a prompt nor `drop`, it stays as it is.
+ *
+ * @example
+ * const [first, second] = await chat.queue();
+ * if (first && second) await chat.requeue([{ turn: second.id }, { turn: first.id, prompt: 'Then this.' }]);
+ */
+export interface QueueTurn {
+  /** Its id. */
+  readonly turn: string;
+  /** The prompt to send instead. */
+  readonly prompt?: Prompt | string;
+  /** Cancel it. */
+  readonly drop?: boolean;
+}
+
+/**
+ * How an imported conversation is made.
+ *
+ * @example
+ * await tl.import(await chat.export(), { key: 'a copy' });
+ */
+export interface ImportOptions {
+  /** Left out: the exported one, or none. */
+  readonly key?: string;
+  readonly cwd?: string;
+  /** Of messages: the agent that continues with them; left out: the default one. An exported conversation names its own. */
+  readonly agent?: string;
+}
+
+/** An accepted turn whose answer is not delivered yet. `seq`: the number of the event that accepted it. */
+export type PendingTurn = Pick<Submitted, 'turn' | 'seq'>;
+
+/** After the turn of this number, 100 or `limit` of them. */
+export type QueuePage = Pick<TurnPage, 'after' | 'limit'>;
+
+export interface PendingPage {
+  readonly after?: string;
+  readonly limit?: number;
+}
+
 export interface ForkOptions {
   /** The number of the last turn to copy. */
   readonly turn?: number;
@@ -242,7 +436,13 @@ export interface ForkOptions {
   readonly cwd?: string;
 }
 
-/** A whole conversation for a person or a script: turns with their answers, lineage and receipts. */
+/**
+ * A whole conversation for a person or a script: turns with their answers, lineage and receipts.
+ *
+ * @example
+ * const { turns, sessions, receipts } = await chat.show();
+ * console.log(turns.length, sessions.length, receipts.at(-1)?.rung);
+ */
 export interface ConversationView {
   readonly conversation: PublicConversation;
   readonly turns: readonly TurnView[];
@@ -251,8 +451,20 @@ export interface ConversationView {
   readonly receipts: readonly PublicReceipt[];
 }
 
+/**
+ * A turn with its reply.
+ *
+ * @example
+ * for (const { n, state, reply } of await chat.turns()) console.log(n, state, reply);
+ */
 export type TurnView = PublicTurn & { readonly reply: string };
 
+/**
+ * An agent: where its program is, what it can do, and what is wrong with it.
+ *
+ * @example
+ * for (const { name, problem, isDefault } of await tl.agents()) console.log(name, isDefault, problem ?? 'ready');
+ */
 export interface AgentInfo {
   readonly name: string;
   readonly adapter: string;

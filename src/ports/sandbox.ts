@@ -1,6 +1,10 @@
-import type { ProcessIdentity } from '../core/process.ts';
+import type { Changes } from '../core/changes.ts';
+import type { SandboxProcess } from '../core/process.ts';
+import type { Files } from '../core/public/files.ts';
 
-/** Makes and reopens the places where agents act. */
+export type { SandboxProcess };
+
+/** Makes and reopens the places where agents act, and ends what was started in them. */
 export interface Sandboxes {
   /** The place that these sandboxes are tied to; a conversation is only run by workers of its place. */
   readonly place: string;
@@ -11,8 +15,39 @@ export interface Sandboxes {
    * and links are kept. `cwd` is a directory that the caller named instead of the sandbox's own; a missing one is `refused`.
    */
   open(id: string, options: { cwd: string | null }): Promise<OpenSandbox>;
+  /**
+   * A sandbox for a look at an agent, outside of any conversation, with the programs and the home that conversations have. Its
+   * directories are empty and are removed with everything in them when it is disposed; `cwd`: work in this directory instead, which
+   * is left as it is. Throws as `open`.
+   */
+  probe(options?: { cwd: string | null }): Promise<OpenSandbox & AsyncDisposable>;
+  /** Whether a process that was started in a sandbox runs. `unknown`: nothing can be said about it from here. */
+  status(process: SandboxProcess): Promise<'alive' | 'dead' | 'unknown'>;
+  /**
+   * Kills a process that was started in a sandbox, with everything that it has started, also when it is dead itself, and waits until
+   * they are gone. Any number of times, by any worker, also after a crash of the one who started it. `unknown`: it could not be
+   * identified or reached, and nothing was killed.
+   */
+  end(process: SandboxProcess): Promise<'ended' | 'unknown'>;
+  /**
+   * Programs in these sandboxes that run although the process of ours that started them is provably dead; also those that nobody could
+   * record. Only those that can be found. For rare use.
+   */
+  orphans(): Promise<readonly SandboxProcess[]>;
+  /** Where they are, and how many there are. Creates nothing. */
+  count(): Promise<{ readonly root: string; readonly count: number }>;
   /** The real path of the sandbox `id`, links above it resolved; null: there is none. Creates nothing. */
   find(id: string): Promise<string | null>;
+  /**
+   * What differs in its directory (or in `cwd`) from the last commit of the git repository that it is in, bounded in size and time. Runs
+   * nothing that the repository names. Throws `not_found` when there is no repository, `refused`, and `timed_out`.
+   */
+  changes(id: string, options: { cwd: string | null }): Promise<Changes>;
+  /**
+   * Files in its directory (or in `cwd`) whose paths contain `match`, the best first, bounded in number, depth and time. Links are
+   * neither listed nor followed. Creates nothing: a directory that was not made yet has none. Throws `not_found` when `cwd` is gone.
+   */
+  files(id: string, options: { cwd: string | null; match: string }): Promise<Files>;
   /**
    * Deletes the sandbox `id` with everything in it; may be repeated. Links are removed and never followed. Whoever calls has made
    * sure that nobody needs it. Throws `refused` when a part of it cannot be deleted.
@@ -25,24 +60,47 @@ export interface Sandboxes {
   checkDirectory(path: string): Promise<string>;
 }
 
-/** An open sandbox. */
+/**
+ * An open sandbox: the agent's files, programs and processes. Adapters use these and nothing of the machine that we run on. All
+ * paths are paths in the sandbox.
+ */
 export interface OpenSandbox {
   readonly id: string;
+  /** Sandboxes with the same `host` have the same programs: what was found out about one in a sandbox holds in the others. */
+  readonly host: string;
   /** The working directory, its links resolved. */
   readonly work: string;
   /** Where an agent's own files may live, apart from the work. */
   readonly state: string;
+  /** The home directory of programs in it: the person's, or one of its own. */
+  readonly home: string;
+  /** What every program in it has in its environment, before what `spawn` adds. */
+  readonly env: Readonly<Record<string, string>>;
+  /**
+   * A folder, by its absolute path. The path itself is trusted: settings or we have named it, and no part of it was made by an agent.
+   * Its links are resolved once. It need not exist yet: the first file that is written makes it. Throws `refused` for one that is not
+   * visible in this sandbox.
+   */
+  folder(root: string): Promise<Folder>;
+  /** An absolute path with its links resolved, as far as it exists. */
+  realPath(path: string): Promise<string>;
+  /** The absolute path of a program: one by its absolute path, or the first by its name on `env.PATH`. Null: there is none. */
+  find(program: string): Promise<string | null>;
   /** Starts a program in it, in a process group of its own. Throws `agent_unavailable` when it cannot be started. */
   spawn(command: readonly string[], options: SpawnOptions): Promise<Child>;
 }
 
 export interface SpawnOptions {
-  /** Added to the allowlisted environment; the rest of our own environment never reaches an agent. */
+  /** Added to the sandbox's environment; the rest of our own environment never reaches an agent. */
   readonly env: Readonly<Record<string, string>>;
+  /** An absolute path; left out: the working directory. */
+  readonly cwd?: string;
+  /** Another process in the same sandbox: whoever ends that one ends this program, too. Left out: it stands alone. */
+  readonly partOf?: SandboxProcess;
 }
 
 export interface Child {
-  readonly identity: ProcessIdentity;
+  readonly identity: SandboxProcess;
   readonly stdin: ByteSink;
   /** Whoever spawned it must read both outputs to their end: a full pipe stops the program. */
   readonly stdout: AsyncIterable<Uint8Array>;
@@ -62,4 +120,80 @@ export interface ByteSink {
   /** False: the program reads slower than we write. `taken` is called when the program has read these, or never will. */
   write(bytes: string | Uint8Array, taken?: () => void): boolean;
   end(): unknown;
+}
+
+/**
+ * A folder in a sandbox. An agent may have made everything in it, so everything in it is distrusted: whatever happens there at the same
+ * time, no method follows a link, waits for a pipe, or leaves the folder.
+ *
+ * Paths are relative, with "/" between their parts and without "." and ".."; the empty path is the folder itself. All methods throw
+ * `refused` for other paths, for a path through a link, and for something that is not what the method is for; `storage_full`,
+ * `storage_readonly`, and `refused` with the reason for all other troubles. A missing file is no trouble.
+ */
+export interface Folder {
+  /** Its absolute path in the sandbox, links resolved. */
+  readonly path: string;
+  /** Null: there is nothing of that name. A link is described, not followed. */
+  stat(path: string): Promise<FileStat | null>;
+  /** Reads a part of a file, and what the file was then. Null: there is none. */
+  read(path: string, range: Range): Promise<FileRead | null>;
+  /** What is in a folder, in no order. Null: there is no such folder. Throws `too_large` for more than 100,000 entries. */
+  list(path: string): Promise<Entry[] | null>;
+  /** Whether files can be written in a folder. Null: there is no such folder. */
+  room(path: string): Promise<Room | null>;
+  /**
+   * Writes a new file, all of it or nothing, and the folders above it. An existing file is never changed: `same`, it has this content;
+   * `exists`, it has another one. Of several at once, one has `written`.
+   */
+  put(path: string, content: string | Uint8Array): Promise<'written' | 'same' | 'exists'>;
+  /** Writes a file in the place of another, or a new one: readers see the old content or the new. Keeps the permissions of the old one. */
+  replace(path: string, content: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
+  /** Adds to the end of a file. False: there is none, and none is made. */
+  append(path: string, content: string | Uint8Array): Promise<boolean>;
+  /** Removes a file, or a link instead of what it leads to. A missing one is fine, a folder is `refused`. */
+  remove(path: string): Promise<void>;
+  /**
+   * Calls `changed` soon after a file has changed, appeared or gone, until it is stopped. Several changes may be one call. Does not
+   * keep our process alive, and never throws for what is there.
+   */
+  watch(path: string, changed: () => void): Promise<Watch>;
+}
+
+export interface FileStat {
+  /** `other`: a pipe, a socket, a device. */
+  readonly kind: 'file' | 'folder' | 'link' | 'other';
+  readonly size: number;
+  /** In milliseconds since 1970. */
+  readonly modifiedAt: number;
+  /** Another file under the same name has another one; null: the sandbox cannot tell. */
+  readonly id: string | null;
+  /** While it stays the same, the file is the same and its content has not changed. */
+  readonly version: string;
+}
+
+export interface Range {
+  /** The first byte; left out: 0. */
+  readonly from?: number;
+  /** At most so many bytes: whoever reads has to have a limit. */
+  readonly most: number;
+}
+
+export interface FileRead extends FileStat {
+  /** Fewer than were asked for: the file ends there. */
+  readonly bytes: Uint8Array;
+}
+
+export interface Entry {
+  readonly name: string;
+  readonly kind: FileStat['kind'];
+}
+
+export interface Room {
+  readonly writable: boolean;
+  /** How many bytes can still be written; null: the sandbox cannot tell. */
+  readonly freeBytes: number | null;
+}
+
+export interface Watch {
+  stop(): void;
 }

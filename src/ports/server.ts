@@ -1,4 +1,12 @@
+import type { PageScope } from '../core/key.ts';
+import type { Agent } from './agent.ts';
+import type { PublicFinding } from './doctor.ts';
 import type { Engine } from './engine.ts';
+import type { OpenSandbox } from './sandbox.ts';
+import type { StoreMeasure } from './store/census.ts';
+import type { HeldSession } from './store/leases.ts';
+
+/* What the command line is given to start: a server, and the demo. */
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -8,7 +16,7 @@ export interface ServeRequest {
   readonly home?: string;
   /** Left out: the usual settings file. */
   readonly config?: string;
-  /** The owner that a signed-in browser acts for; left out: `local`. */
+  /** The owner that a signed-in browser acts for, unless its link says otherwise; left out: `local`. */
   readonly as?: string;
   readonly host: string;
   /** Null: the usual port, or another free one. */
@@ -16,6 +24,8 @@ export interface ServeRequest {
   readonly publicUrl: string | undefined;
   /** Whether the proxy in front of it is believed which client it passes on. */
   readonly trustProxy: boolean;
+  /** Other origins whose pages may call, with a key. */
+  readonly allowOrigins: readonly string[];
   readonly logLevel: LogLevel;
   /** Whether to prepare a demo conversation. */
   readonly demo: boolean;
@@ -47,5 +57,64 @@ export interface DemoConversation {
 /** Signs a browser in, once. */
 export interface SignInLink {
   readonly link: string;
+  /** When it can no longer be opened. */
   readonly expiresAt: number;
+  /** Whom the browser acts for, and what it may do. */
+  readonly owner: string;
+  readonly scopes: readonly PageScope[];
+}
+
+/** What a server says about itself to those who operate it. */
+export interface Insight {
+  readonly version: string;
+  /** Cheap. What cannot be read now is null. `leases`: of this owner, at most 500. */
+  look(owner: string): Promise<{
+    readonly store: StoreMeasure | null;
+    readonly sandboxes: { readonly root: string; readonly count: number } | null;
+    readonly leases: readonly PublicLease[] | null;
+  }>;
+  /** What the doctor finds. Reads everything, elsewhere. All who ask meanwhile share one examination. Throws `refused`. */
+  examine(): Promise<readonly PublicFinding[]>;
+}
+
+export interface PublicLease {
+  readonly conversationId: string;
+  readonly key: string | null;
+  readonly title: string;
+  /** Who holds it. */
+  readonly holder: string;
+  readonly until: number;
+  /** Open turns. */
+  readonly open: number;
+  /** Those whose agents run. */
+  readonly sessions: readonly HeldSession[];
+}
+
+export interface DemoRequest {
+  readonly agent: 'scripted' | 'claude';
+  /** Use the person's own model, which may cost money, instead of the stand-in. */
+  readonly live: boolean;
+  /** A temporary directory; everything that the demo keeps is in here. */
+  readonly home: string;
+  /** The data home that agents were installed in; left out: the usual one. */
+  readonly installedIn: string | undefined;
+  /** The person's settings file; left out: the usual one. */
+  readonly config: string | undefined;
+}
+
+/** What the demo works with: an engine, and the agent that it uses, to be used without it for comparison. */
+export interface DemoParts {
+  readonly engine: Engine;
+  readonly agent: Agent;
+  /** What is real here and what is not, as sentences for people. */
+  readonly about: string;
+  /** Where the agent works, with Throughline and without. Null: in a directory of its own. */
+  readonly cwd: string | null;
+  readonly sandbox: OpenSandbox;
+  /** Where the agent keeps its sessions: files whose names begin with the session's id. */
+  readonly sessionFiles: string;
+  /** Kills the process that holds a session of the agent, and gives its pid. Null: none does. */
+  killProcess(sessionId: string): Promise<number | null>;
+  /** Ends what was started beside the engine. */
+  close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import type { Loss } from '../core/loss.ts';
-import type { Census, Inspection } from './store/census.ts';
+import type { Census, Inspection, StoreMeasure } from './store/census.ts';
 import type { ConversationStore } from './store/conversations.ts';
 import type { HistoryStore } from './store/history.ts';
 import type { KeyStore } from './store/keys.ts';
@@ -41,6 +41,8 @@ export interface Store
   acceptLosses(): Promise<void>;
   /** What is stored of all owners, for finding what crashes left over. */
   census(): Promise<Census>;
+  /** Reads a few numbers, whatever the size. */
+  measure(): Promise<StoreMeasure>;
   /** Checks the whole storage for damage. Reads all of it, and takes accordingly long. */
   inspect(): Promise<Inspection>;
   /**
@@ -50,5 +52,10 @@ export interface Store
    * the holder need not read them.
    */
   listen(listener: (moved: readonly string[] | null, own?: ReadonlySet<string>) => void): () => void;
+  /**
+   * Throws `storage_gone` when what is stored is no longer where it was opened. Whoever only waits for something new asks this now and
+   * then: what others write there is not seen here.
+   */
+  check(): Promise<void>;
   close(): Promise<void>;
 }

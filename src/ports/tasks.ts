@@ -1,7 +1,8 @@
 import type { UsagePage } from '../core/input/usage-page.ts';
+import type { BudgetInput } from '../core/limits/budget.ts';
 import type { PublicTask, PublicTaskEvent, PublicTaskUsageRow } from '../core/public/task.ts';
 import type { TaskState } from '../core/tasks/task.ts';
-import type { Locate } from '../core/tasks/task-plan.ts';
+import type { Locate, TaskPlan } from '../core/tasks/task-plan.ts';
 import type { TaskReport } from '../core/tasks/task-report.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { FollowOptions } from './engine.ts';
@@ -9,6 +10,12 @@ import type { FollowOptions } from './engine.ts';
 /**
  * Agents at work, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. Wherever a task is
  * named, its id and its name both work; of several with that name, the newest. Unknown or another owner's: `not_found`.
+ *
+ * @example
+ * const tasks = await tl.tasks.run([
+ *   { name: 'parser', goal: 'Write a parser.', gate: 'npm test' },
+ *   { name: 'guide', goal: 'Describe it.', after: 'parser' },
+ * ]);
  */
 export interface Tasks {
   readonly owner: string;
@@ -19,9 +26,9 @@ export interface Tasks {
    * Accepts one task, several, or a plan `{tasks, defaults, parallel}`, all or none, and returns when they are stored. They
    * are worked on from now on. What can never run is `invalid` or `refused` here, and nothing is stored.
    */
-  add(plan: unknown, options?: AddOptions): Promise<{ tasks: PublicTask[]; duplicate: boolean }>;
+  add(plan: TaskPlan, options?: AddOptions): Promise<{ tasks: PublicTask[]; duplicate: boolean }>;
   /** Adds, and waits as `waitFor` does. */
-  run(plan: unknown, options?: AddOptions & { signal?: AbortSignal }): Promise<PublicTask[]>;
+  run(plan: TaskPlan, options?: AddOptions & { signal?: AbortSignal }): Promise<PublicTask[]>;
   /**
    * Waits until each has ended, asks a person, belongs to another data home where no process runs it (`stranded`), or waits for
    * such a one; returns them as they are then.
@@ -55,6 +62,12 @@ export interface Tasks {
   close(): Promise<void>;
 }
 
+/**
+ * How a plan is added.
+ *
+ * @example
+ * const { tasks, duplicate } = await tl.tasks.add({ goal: 'Write a parser.' }, { requestId: 'parser-1' });
+ */
 export interface AddOptions {
   /** The same id and plan again are the same tasks: safe to repeat. */
   readonly requestId?: string;
@@ -72,11 +85,17 @@ export interface TaskListFilter {
   readonly before?: string;
 }
 
+/**
+ * How a task goes on that asks, has failed or was cancelled.
+ *
+ * @example
+ * await tl.tasks.retry('parser', { say: 'Use the other library.', maxIterations: 5 });
+ */
 export interface RetryOptions {
   /** What the agent is told by the person. */
   readonly say?: string;
   /** As in a plan: what was spent so far counts. */
-  readonly budget?: unknown;
+  readonly budget?: BudgetInput;
   readonly maxIterations?: number;
   /** From now on: `ask` waits for an answer, `deny` denies at once. */
   readonly permissions?: PermissionMode;

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { noAgentGiven, noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { SessionMode, TaskSpec } from '../core/tasks/task.ts';
+import type { OpenSandbox } from '../ports/sandbox.ts';
 import type { NewTask } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
 
@@ -18,8 +19,9 @@ export async function admitTasks(
   const ids = specs.map(() => randomUUIDv7());
   const byName = new Map(specs.flatMap(({ name }, i) => (name === null ? [] : [[name, ids[i] as string]])));
   const probed = new Map<string, Promise<AgentTraits>>();
+  await using sandbox = await parts.sandboxes.probe();
   const traitsOf = (name: string) => {
-    const known = probed.get(name) ?? probe(parts.agents, name);
+    const known = probed.get(name) ?? probe(parts.agents, name, sandbox);
     probed.set(name, known);
     return known;
   };
@@ -46,9 +48,9 @@ export async function admitTasks(
   return tasks;
 }
 
-async function probe(agents: TaskParts['agents'], name: string): Promise<AgentTraits> {
+async function probe(agents: TaskParts['agents'], name: string, sandbox: OpenSandbox): Promise<AgentTraits> {
   const configured = agents.get(name);
-  if (configured !== undefined) return configured.agent.traits();
+  if (configured !== undefined) return configured.agent.traits(sandbox);
   throw noSuchAgent(name, agents.keys());
 }
 

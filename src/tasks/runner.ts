@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { DamagedRows, isDamage, ThroughlineError } from '../core/errors.ts';
+import { DamagedRows, isDamage, isStorageFault } from '../core/errors.ts';
 import { ClaimLoop } from '../leases/claim-loop.ts';
 import { LeaseKeeper, taskLeases } from '../leases/lease-keeper.ts';
 import { SetAside } from '../leases/set-aside.ts';
@@ -55,6 +55,11 @@ export class TaskRunner {
     return (
       !this.#closed && (this.#parts.settings.claims !== 'own' || this.#wanted.has(task) || this.#running.has(task))
     );
+  }
+
+  /** Whether it works on a task now. */
+  get isWorking(): boolean {
+    return this.#running.size > 0;
   }
 
   /** Queues what dead runners hold. True: there was some. A storage that cannot be written must not keep anybody from reading. */
@@ -185,20 +190,11 @@ export class TaskRunner {
 
   /** True: it is a bug. A lost lease and a storage fault are not; the next write meets the fault again. */
   #report(error: unknown, where: string): boolean {
-    if (error instanceof ThroughlineError && EXPECTED.has(error.code)) return false;
+    if (isStorageFault(error)) return false;
     this.#parts.onBug(error, where);
     return true;
   }
 }
-
-const EXPECTED = new Set([
-  'lease_lost',
-  'storage_full',
-  'storage_busy',
-  'storage_readonly',
-  'storage_damaged',
-  'closed',
-]);
 
 interface Running {
   readonly fence: TaskFence;

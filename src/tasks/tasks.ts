@@ -7,7 +7,7 @@ import { inPages } from '../core/input/pages.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
 import { type PublicTask, type PublicTaskEvent, toPublicTask, toPublicTaskEvent } from '../core/public/task.ts';
 import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../core/tasks/task.ts';
-import { inWords, parsePlan, placesIn } from '../core/tasks/task-plan.ts';
+import { inWords, parsePlan, placesIn, type TaskPlan } from '../core/tasks/task-plan.ts';
 import { reportOf, type TaskReport } from '../core/tasks/task-report.ts';
 import { parseRetry } from '../core/tasks/task-retry.ts';
 import { whyTaskStranded } from '../core/tasks/task-standing.ts';
@@ -47,7 +47,7 @@ class EmbeddedTasks implements Tasks {
     return this.#parts.store.tasks;
   }
 
-  async add(plan: unknown, options: AddOptions = {}) {
+  async add(plan: TaskPlan, options: AddOptions = {}) {
     const { requestId, base = process.cwd(), locate = inWords } = options;
     if (requestId !== undefined) checkText(requestId, 'request id');
     const { tasks: specs, parallel } = parsePlan(plan, locate);
@@ -62,7 +62,7 @@ class EmbeddedTasks implements Tasks {
     return { tasks: await this.#shown(added.tasks), duplicate: added.duplicate };
   }
 
-  async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
+  async run(plan: TaskPlan, options: AddOptions & { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
     const { tasks } = await this.add(plan, options);
     return this.waitFor(
       tasks.map(({ id }) => id),
@@ -165,6 +165,8 @@ class EmbeddedTasks implements Tasks {
           after = event.seq;
         }
         if (page.length > 0 || signal?.aborted) continue;
+        // A command that works itself has said so, and goes on when the file is back.
+        if (this.#parts.settings.claims !== 'own' || !this.#runner.isWorking) await this.#parts.store.check();
         // A notification is only a hint.
         const timer = setTimeout(wake, this.#parts.settings.pollMs);
         await moved.promise;

@@ -1,7 +1,7 @@
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import { type Budget, isUnpriced, tokensOf } from '../core/limits/budget.ts';
 import { BudgetWatch } from '../core/limits/budget-watch.ts';
-import type { ProcessIdentity } from '../core/process.ts';
+import type { SandboxProcess } from '../core/process.ts';
 import type { Decision, SessionMode, Task, TaskEventDraft, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import {
   decideAfter,
@@ -56,7 +56,7 @@ export class TaskWork {
   /** Rejects only for storage faults and bugs; whatever goes wrong with the task is a decision. */
   async run(): Promise<void> {
     try {
-      if (this.#left !== null) await this.#parts.processes.end(this.#left);
+      if (this.#left !== null) await this.#parts.sandboxes.end(this.#left);
       await this.#untilAtRest(await this.#open());
     } catch (error) {
       if (error instanceof Stopped) return;
@@ -161,7 +161,7 @@ export class TaskWork {
   }
 
   #judge(conversation: string, turns: TaskTurn[]): Promise<GateResult | null> {
-    const started = (process: ProcessIdentity) =>
+    const started = (process: SandboxProcess) =>
       this.#commit({ progress: this.#task.progress, gate: process, events: [] });
     const have = async (id: string, agent: string, requestId: string, submit: () => Promise<Submitted>) => {
       const unaffordable = decideBudget(this.#standing(turns));

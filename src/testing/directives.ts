@@ -1,4 +1,12 @@
-/** What a line of a prompt tells the stand-in to do: see the table in docs/stand-in-model.md. */
+/**
+ * What a line of a prompt tells the stand-in to do: see the table in docs/stand-in-model.md.
+ *
+ * @example
+ * import { startModel } from 'throughline/testing';
+ *
+ * const model = await startModel(); // the agent is sent "model: fail 529 2 times"
+ * console.log(model.lastRequest()?.answer);
+ */
 export type Directive =
   | { readonly kind: 'say'; readonly text: string }
   | {

@@ -14,6 +14,13 @@ import type { ModelRequest, ModelUsage } from './request.ts';
 /**
  * A stand-in for a model: a local server that real agents talk to instead of the real one. It is stateless and answers only
  * from the body of the request, so that a right answer about an earlier turn proves that the turn arrived.
+ *
+ * @example
+ * import { type Model, startModel } from 'throughline/testing';
+ *
+ * const model: Model = await startModel();
+ * const environment = { ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: 'sk-fake' };
+ * await model.close();
  */
 export interface Model {
   /** `http://127.0.0.1:PORT`, without a path. */
@@ -32,6 +39,14 @@ export interface Model {
   close(): Promise<void>;
 }
 
+/**
+ * How the stand-in behaves.
+ *
+ * @example
+ * import { startModel } from 'throughline/testing';
+ *
+ * const model = await startModel({ window: 50_000, keep: 100 });
+ */
 export interface ModelOptions {
   /** Requests estimated at more tokens are refused as too long. Default: none is. */
   readonly window?: number;
@@ -44,6 +59,18 @@ export interface ModelOptions {
 /** The literal list of what it speaks. */
 const APIS: readonly Api[] = [anthropicMessages, openaiResponses, openaiChat, geminiGenerateContent];
 
+/**
+ * Starts the stand-in on a free port of this machine.
+ *
+ * @example
+ * import { codewordsIn, startModel } from 'throughline/testing';
+ *
+ * const model = await startModel();
+ * // … prompt an agent that talks to model.url …
+ * const request = model.lastRequest();
+ * if (request) console.log(codewordsIn(request));
+ * await model.close();
+ */
 export async function startModel(options: ModelOptions = {}): Promise<Model> {
   const { keep = Number.POSITIVE_INFINITY } = options;
   const requests: ModelRequest[] = [];

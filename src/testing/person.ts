@@ -49,6 +49,11 @@ export function lastOfPerson({ messages }: Pick<RequestBody, 'messages'>): { tex
 /**
  * Who said what, in order: user and assistant, without an agent's reminders and without what only tools said. A conversation
  * record stays where it is: it is a part of what the model was told.
+ *
+ * @example
+ * import { conversationOf, type ModelRequest } from 'throughline/testing';
+ *
+ * const said = (request: ModelRequest) => conversationOf(request).map(({ role, text }) => `${role}: ${text}`);
  */
 export function conversationOf(
   request: Pick<ModelRequest, 'messages'>,
@@ -77,6 +82,11 @@ const CODEWORD = /\bcodeword(?: is|:)\s+([A-Za-z0-9][\w-]*)/gi;
 /**
  * Every `codeword is X` of user, assistant and tools, in order, once each. Never from instructions, and not from directives:
  * what a prompt has the model say or a tool print is seen only when the answer or the result arrives.
+ *
+ * @example
+ * import { codewordsIn, type ModelRequest } from 'throughline/testing';
+ *
+ * const knows = (request: ModelRequest, word: string) => codewordsIn(request).includes(word);
  */
 export function codewordsIn(request: Pick<ModelRequest, 'messages'>): string[] {
   const words = request.messages.flatMap((said) => (said.role === 'system' ? [] : codewordsOf(said)));

@@ -94,6 +94,11 @@ function reply(text: string, request: Pick<ModelRequest, 'messages'>): string {
 /**
  * What a prompt without question and directives is answered with. Different prompts have different answers, and no answer
  * repeats its prompt: a codeword that is seen later was in the prompt itself.
+ *
+ * @example
+ * import { acknowledgement } from 'throughline/testing';
+ *
+ * console.log(acknowledgement('Hello')); // what the stand-in answers to it
  */
 export function acknowledgement(prompt: string): string {
   return `Acknowledged ${createHash('sha256').update(prompt.trim()).digest('hex').slice(0, 12)}.`;

@@ -2,16 +2,40 @@ import { isObject } from '../core/turn/content.ts';
 
 /** What a request to the stand-in model said, whichever way of speaking it came in. */
 
+/**
+ * One of the APIs that the stand-in speaks.
+ *
+ * @example
+ * import type { ModelRequest } from 'throughline/testing';
+ *
+ * const isClaude = ({ api }: ModelRequest) => api === 'anthropic';
+ */
 export type ApiName = 'anthropic' | 'openai-responses' | 'openai-chat' | 'gemini';
 
 export type Json = Record<string, unknown>;
 
+/**
+ * A call of a tool, as a request has it.
+ *
+ * @example
+ * import type { ToolUse } from 'throughline/testing';
+ *
+ * const show = (use: ToolUse) => JSON.stringify(use);
+ */
 export interface ToolUse {
   readonly id: string;
   readonly name: string;
   readonly input: unknown;
 }
 
+/**
+ * What a tool gave back, as a request has it.
+ *
+ * @example
+ * import type { ToolResult } from 'throughline/testing';
+ *
+ * const show = (result: ToolResult) => JSON.stringify(result);
+ */
 export interface ToolResult {
   /** The id of the tool use that it answers. */
   readonly id: string;
@@ -19,6 +43,14 @@ export interface ToolResult {
   readonly isError: boolean;
 }
 
+/**
+ * A message of a request, as its API had it.
+ *
+ * @example
+ * import type { ModelRequest } from 'throughline/testing';
+ *
+ * const roles = ({ messages }: ModelRequest) => messages.map(({ role }) => role);
+ */
 export interface ModelMessage {
   /** Claude also sends instructions in the middle of the conversation: those have the role `system`. */
   readonly role: 'user' | 'assistant' | 'system';
@@ -30,12 +62,27 @@ export interface ModelMessage {
   readonly toolResults: readonly ToolResult[];
 }
 
+/**
+ * What an answer cost, as the stand-in counts it.
+ *
+ * @example
+ * import type { Model } from 'throughline/testing';
+ *
+ * const served = (model: Model) => JSON.stringify(model.served);
+ */
 export interface ModelUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
 
-/** What was answered. A failure has its status and message; an answer broken off has what it would have said. */
+/**
+ * What was answered. A failure has its status and message; an answer broken off has what it would have said.
+ *
+ * @example
+ * import type { ModelRequest } from 'throughline/testing';
+ *
+ * const answered = ({ answer }: ModelRequest) => JSON.stringify(answer);
+ */
 export interface ModelAnswer {
   readonly status: number;
   readonly text: string;
@@ -58,6 +105,14 @@ export interface RequestBody {
   readonly schema: Json | null;
 }
 
+/**
+ * A request that the stand-in was sent, and its answer.
+ *
+ * @example
+ * import type { Model, ModelRequest } from 'throughline/testing';
+ *
+ * const byPeople = (model: Model): ModelRequest[] => model.requests.filter(({ side }) => !side);
+ */
 export interface ModelRequest extends RequestBody {
   /** 1, 2, 3… in the order of arrival. */
   readonly n: number;

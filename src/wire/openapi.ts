@@ -8,7 +8,7 @@ import { type OperationName, ROUTES } from './routes.ts';
 import { Id } from './values/common.ts';
 
 const REFERENCE = '#/components/schemas/';
-const BEARER = `A key, or the token of the data home. The token may name the owner it acts for (\`${OWNER_HEADER}\`, percent-encoded).`;
+const BEARER = `A key, or the token of the data home. The token, and a key with the scope \`act-as\`, may name the owner that they act for (\`${OWNER_HEADER}\`, percent-encoded).`;
 const COOKIE = 'Set by the one-time link. Its name ends with the port of the server.';
 
 /** The OpenAPI 3.1 document, made from the schemas that check requests. */
@@ -53,7 +53,8 @@ interface Parameter {
 function described(name: OperationName, operation: Operation) {
   const { summary, query, body, stream, status = 200, answer, scope } = operation;
   const parameters = [...pathParameters(ROUTES[name].path), ...queryParameters(query)];
-  if (stream) parameters.push({ name: 'Last-Event-ID', in: 'header', required: false, schema: { type: 'string' } });
+  if (stream && body === undefined)
+    parameters.push({ name: 'Last-Event-ID', in: 'header', required: false, schema: { type: 'string' } });
   const type = stream ? 'text/event-stream' : 'application/json';
   return {
     operationId: name,

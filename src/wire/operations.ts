@@ -3,11 +3,12 @@ import { conversations } from './operations/conversations.ts';
 import type { Operation } from './operations/operation.ts';
 import { rest } from './operations/rest.ts';
 import { tasks } from './operations/tasks.ts';
+import { tracker } from './operations/tracker.ts';
 import { turns } from './operations/turns.ts';
 import type { OperationName } from './routes.ts';
 
 /** All operations below `/v1`. The server, its clients and the OpenAPI document are made from this table and `routes.ts`. */
-export const OPERATIONS = { ...conversations, ...turns, ...tasks, ...rest } as const satisfies Record<
+export const OPERATIONS = { ...conversations, ...turns, ...tasks, ...tracker, ...rest } as const satisfies Record<
   OperationName,
   Operation
 >;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { TASK_STATES, type TaskState } from '../core/tasks/task.ts';
+import { CONVERSATION_STATES } from '../core/conversation.ts';
+import { TASK_STATES } from '../core/tasks/task.ts';
 import { Id } from './values/common.ts';
 
 /* Parameters in an address are text; these schemas turn them into numbers, flags and cursors. */
@@ -13,6 +14,12 @@ export const Limit = numeric(z.int().min(1).max(10_000));
 /** How long to wait, in seconds. */
 export const Wait = numeric(z.int().min(0).max(60));
 export const After = numeric(z.int().min(0));
+export const TurnNumber = numeric(z.int().min(1));
+/** Where a page ends that is read backwards: before this number, or at the end. */
+export const Before = z.codec(z.string().regex(/^([1-9]\d{0,14}|end)$/), z.union([z.int().min(1), z.literal('end')]), {
+  decode: (text) => (text === 'end' ? text : Number(text)),
+  encode: (value) => String(value),
+});
 export const Flag = z.codec(z.enum(['true', 'false']), z.boolean(), {
   decode: (text) => text === 'true',
   encode: (value) => (value ? ('true' as const) : ('false' as const)),
@@ -20,11 +27,18 @@ export const Flag = z.codec(z.enum(['true', 'false']), z.boolean(), {
 export const Day = z.string().regex(/^\d{4}-\d\d-\d\d$/);
 const LAST_ROW = /^\d{4}-\d\d-\d\d_.{1,512}$/s;
 /** Any of these: `waiting,queued`. */
-export const States = z.codec(
-  z.string().regex(new RegExp(`^(${TASK_STATES.join('|')})(,(${TASK_STATES.join('|')}))*$`)),
-  z.array(z.enum(TASK_STATES)),
-  { decode: (text) => text.split(',') as TaskState[], encode: (states) => states.join(',') },
-);
+const oneOrMore = <S extends string>(states: readonly S[]) =>
+  z.codec(
+    z.string().regex(new RegExp(`^(${states.join('|')})(,(${states.join('|')}))*$`), {
+      error: `must be one or more of ${states.join(', ')}, with commas between them`,
+    }),
+    z.array(z.enum(states)),
+    { decode: (text) => text.split(',') as S[], encode: (some) => some.join(',') },
+  );
+export const States = oneOrMore(TASK_STATES);
+export const ConversationStates = oneOrMore(CONVERSATION_STATES);
+/** A day (UTC) or a time with its zone. */
+export const TimeText = z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/);
 export const Words = z.string().min(1).max(512);
 
 /** The end of a page, from `next` of its answer: the time of the last change and the id of the last conversation. */

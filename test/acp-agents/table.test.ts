@@ -5,7 +5,7 @@ import { ACP_AGENTS, versionOf } from './agents.ts';
 import { type Tried, tableOf, withTable } from './table.ts';
 
 const results: Tried[] = JSON.parse(readFileSync(join(import.meta.dirname, 'results.json'), 'utf8'));
-const README = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+const DOCUMENT = readFileSync(join(import.meta.dirname, '../../docs/acp-agents.md'), 'utf8');
 
 describe('the table of agents', () => {
   test('says of each whether it passed, failed or cannot be installed, and why', () => {
@@ -23,13 +23,13 @@ describe('the table of agents', () => {
   });
 
   test('takes the place of the one before, and nothing else of the text', () => {
-    const once = withTable(README, '| one |');
+    const once = withTable(DOCUMENT, '| one |');
     expect(withTable(once, '| two |')).toBe(once.replace('| one |', '| two |'));
     expect(() => withTable('no marks', '| one |')).toThrow('no place');
   });
 
-  test('in the README is what was found, with the versions that are tried', () => {
-    expect(withTable(README, tableOf(results))).toBe(README);
+  test('in docs/acp-agents.md is what was found, with the versions that are tried', () => {
+    expect(withTable(DOCUMENT, tableOf(results))).toBe(DOCUMENT);
     const versions = Object.entries(ACP_AGENTS).map(([name, agent]) => [name, versionOf(agent)]);
     expect(results.map(({ agent, version }) => [agent, version])).toEqual(versions);
   });

@@ -1,4 +1,4 @@
-// What was tried with which agent, as a table, and its place in the README.
+// What was tried with which agent, as a table, and its place in docs/acp-agents.md.
 
 export interface Tried {
   readonly agent: string;

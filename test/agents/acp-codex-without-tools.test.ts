@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { startModel } from '../../src/testing/index.ts';
-import { ask, start, TestSandboxes } from '../contracts/agent-sandbox.ts';
+import { ask, TestSandboxes } from '../contracts/agent-sandbox.ts';
 import { codexAcp, missing } from './acp-agents.ts';
 import { execCommand } from './acp-contract.ts';
 import { startLocalServer } from './local-server.ts';
@@ -93,9 +93,8 @@ test.for<[keyof typeof MODELS, boolean]>([
         ...settings,
         installed: sandboxes.root,
         memory: join(sandboxes.root, 'learnt'),
-        start,
       });
-      expect((await agent.traits()).noTools).toBe(true);
+      expect((await agent.traits(sandbox)).noTools).toBe(true);
       const session = await sandboxes.open(agent, sandbox, { kind: 'new', id: null }, noTools);
       const patch = join(sandbox.work, 'patched');
       const patching = `*** Begin Patch\n*** Add File: ${patch}\n+line\n*** End Patch\n`;
@@ -141,8 +140,8 @@ test('codex-acp is not opened without tools where a project has settings', async
     const sandbox = await sandboxes.sandbox();
     furnishProject(sandbox.work, join(sandboxes.root, 'trace.log'), 'http://127.0.0.1:9');
     const folders = { installed: sandboxes.root, memory: join(sandboxes.root, 'learnt') };
-    const agent = acpAgent({ name: 'codex', ...settings, ...folders, start });
-    await agent.traits();
+    const agent = acpAgent({ name: 'codex', ...settings, ...folders });
+    await agent.traits(sandbox);
     const how = { kind: 'new', id: null } as const;
     const opened = await agent.open({ how, sandbox, noTools: true, signal: AbortSignal.timeout(60_000) });
     expect(opened).toMatchObject({

@@ -5,7 +5,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { agentContract } from '../contracts/agent.contract.ts';
-import { start, TestSandboxes, text } from '../contracts/agent-sandbox.ts';
+import { TestSandboxes, text } from '../contracts/agent-sandbox.ts';
 import type { AcpAgentSettings } from './acp-agents.ts';
 
 /** The contract of agents, with one that talks to the stand-in model. `run`: the line that makes it run a command. */
@@ -29,7 +29,7 @@ export function acpContract(
     const sandboxes = new TestSandboxes();
     const settings = settingsOf(model, sandboxes.root);
     return {
-      agent: acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory, start }),
+      agent: acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory }),
       sandboxes,
       tell: (codeword: string) => text(`The codeword is ${codeword}.`),
       recall: text('Which codewords have you seen?'),

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import type { Throughline } from '../../src/index.ts';
 import { conversationOf } from '../../src/testing/index.ts';
-import { ask, start, TestSandboxes, until } from '../contracts/agent-sandbox.ts';
+import { ask, TestSandboxes, until } from '../contracts/agent-sandbox.ts';
 import { allEvents, ended } from '../e2e/support/conversations.ts';
 import { sentTo } from '../e2e/support/stored.ts';
 import { type AcpAgentSettings, claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
@@ -69,7 +69,6 @@ async function elsewhere(home: AcpHome, id: string, cwd: string): Promise<void> 
       ...agents.agent,
       installed: sandboxes.root,
       memory: join(sandboxes.root, 'learnt'),
-      start,
     });
     const session = await sandboxes.open(agent, await sandboxes.sandbox(cwd), { kind: 'resume', id });
     expect((await ask(session, THEIRS)).outcome.kind).toBe('completed');

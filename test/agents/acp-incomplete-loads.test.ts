@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { ThroughlineError } from '../../src/core/errors.ts';
 import { acknowledgement } from '../../src/testing/index.ts';
-import { start, TestSandboxes, until } from '../contracts/agent-sandbox.ts';
+import { TestSandboxes, until } from '../contracts/agent-sandbox.ts';
 import { ownAgent } from './acp-agents.ts';
 import { AcpHome } from './acp-home.ts';
 import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
@@ -222,7 +222,7 @@ test('an error of our own while opening is not reported as a refusal of the agen
   const sandboxes = new TestSandboxes();
   try {
     const settings = ownAgent({ url: 'http://127.0.0.1:9' }, sandboxes.root, ['honest']);
-    const agent = acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory: sandboxes.root, start });
+    const agent = acpAgent({ name: 'agent', ...settings, installed: sandboxes.root, memory: sandboxes.root });
     const lost = new ThroughlineError('lease_lost', 'The lease is gone.');
     const how = { kind: 'resume', id: 'x', told: () => Promise.reject(lost) } as const;
     const opening = agent.open({

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { conversationOf, startModel } from '../../src/testing/index.ts';
-import { ask, start, TestSandboxes } from '../contracts/agent-sandbox.ts';
+import { ask, TestSandboxes } from '../contracts/agent-sandbox.ts';
 import { allEvents, ended } from '../e2e/support/conversations.ts';
 import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
 import { bash, execCommand } from './acp-contract.ts';
@@ -125,9 +125,8 @@ test('Claude without tools runs nothing: no tool, no hook, no server of a projec
       ...settings,
       installed: sandboxes.root,
       memory: join(sandboxes.root, 'learnt'),
-      start,
     });
-    expect((await agent.traits()).noTools).toBe(true);
+    expect((await agent.traits(sandbox)).noTools).toBe(true);
     const session = await sandboxes.open(agent, sandbox, { kind: 'new', id: null }, true);
     for (const prompt of [
       bash(`echo tool >> ${trace}`),

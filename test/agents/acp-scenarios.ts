@@ -30,9 +30,12 @@ function acknowledgementsIn(request: ModelRequest): string[] {
   return [...said.join('\n').matchAll(/Acknowledged [0-9a-z]+\./g)].map(([text]) => text);
 }
 
+/** With its command: some agents begin with a title that says only what kind of tool it is. */
 async function tellsOfTool(tl: Throughline): Promise<boolean> {
-  const events = await allEvents(tl.engine, 'chat');
-  return events.some((one) => one.kind === 'turn.update' && one.payload.update.sessionUpdate.startsWith('tool_call'));
+  const updates = (await allEvents(tl.engine, 'chat')).map((one) =>
+    one.kind === 'turn.update' ? one.payload.update : null,
+  );
+  return updates.some((one) => one !== null && 'toolCallId' in one && `${one.title}`.includes('effects.log'));
 }
 
 const WHICH = 'Which codewords have you seen?';

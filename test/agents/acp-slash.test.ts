@@ -1,5 +1,6 @@
 // A prompt is text: whatever commands an agent has, none is made of it.
 import { expect, test } from 'vitest';
+import { promptText } from '../../src/core/turn/content.ts';
 import { conversationOf } from '../../src/testing/index.ts';
 import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
@@ -33,6 +34,10 @@ test.for(AGENTS)(
       const [request] = home.model.requests.slice(before).filter(({ side }) => !side);
       const said = request && conversationOf(request).findLast(({ role }) => role === 'user')?.text;
       expect(said, prompt).toContain(prompt.trim());
+      // What is kept of it is what the agent got.
+      const [told] = (await chat.told()).parts;
+      expect(said, prompt).toContain(told?.as === 'prompt' && promptText(told.content).trim());
+      expect(promptText(turn.prompt)).toBe(prompt);
     }
     expect((await chat.ask(WHICH)).reply).toContain('amber');
     await tl.close();

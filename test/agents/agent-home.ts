@@ -2,16 +2,14 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { type OpenOptions, open, type Throughline } from '../../src/index.ts';
 import { acknowledgement, codewordsIn, conversationOf, type Model } from '../../src/testing/index.ts';
 import { Running } from '../e2e/cli-process.ts';
 import { Host } from '../e2e/support/host.ts';
 import { endMarked, MARK } from '../faults/harness/marked.ts';
+import { PROGRAM } from '../program.ts';
 import { runsIn, saidIn } from './said.ts';
-
-const EXECUTABLE = fileURLToPath(new URL('../../bin/throughline.js', import.meta.url));
 
 export class AgentHome {
   readonly path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-agents-')));
@@ -38,12 +36,13 @@ export class AgentHome {
   }
 
   async host(): Promise<Host> {
-    const host = await Host.start({
+    const host = Host.start({
       home: this.path,
       settings: this.#marked(this.settings),
       engine: { permissions: 'ask' },
     });
     this.#hosts.push(host);
+    await host.calls.ready();
     return host;
   }
 
@@ -57,7 +56,7 @@ export class AgentHome {
       THROUGHLINE_HOME: this.path,
       THROUGHLINE_CONFIG: config,
     };
-    const running = new Running(EXECUTABLE, ['serve', '--json', '--port', '0'], { env, cwd: this.path });
+    const running = new Running(PROGRAM, ['serve', '--json', '--port', '0'], { env, cwd: this.path });
     this.#servers.push(running);
     const [line = ''] = await running.until('stdout', /^\{"kind":"serving".*\}$/m);
     const tl = await open({ server: JSON.parse(line).url, home: this.path });

@@ -4,6 +4,7 @@ import { claudeCliAgent } from '../../src/agents/claude/cli/adapter.ts';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { agentContract } from '../contracts/agent.contract.ts';
 import { ask, TestSandboxes, text } from '../contracts/agent-sandbox.ts';
+import { identityOf } from '../contracts/liveness.ts';
 import { claudeEnvironment, findClaude, NOT_INSTALLED, userHome } from './claude.ts';
 
 let model: Model;
@@ -48,7 +49,7 @@ else {
       const session = await sandboxes.open(agent, sandbox, { kind: 'new', id });
       await ask(session, 'The codeword is amber.');
       if (process.platform === 'linux') {
-        const args = readFileSync(`/proc/${session.process?.pid}/cmdline`, 'utf8').split('\0');
+        const args = readFileSync(`/proc/${identityOf(session.process).pid}/cmdline`, 'utf8').split('\0');
         expect(args).toContain('--session-id');
         expect(args.join(' ')).not.toMatch(/sk-fake|amber/);
       }

@@ -1,6 +1,7 @@
 // A data home whose only agent is the real Claude, with a person's home and a stand-in for the model of its own.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AgentSettings } from '../../src/index.ts';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { AgentHome } from './agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from './claude.ts';
@@ -8,6 +9,7 @@ import { claudeEnvironment, packageFolder, userHome } from './claude.ts';
 export { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns, told } from './agent-home.ts';
 
 export type ClaudeAdapter = 'claude-sdk' | 'claude-cli';
+type ClaudeOptions = NonNullable<Extract<AgentSettings, { readonly adapter: ClaudeAdapter }>['options']>;
 
 /** Settings of the person: shell commands need no permission. */
 export const ALLOW_BASH = { permissions: { allow: ['Bash'] } };
@@ -17,19 +19,19 @@ export class ClaudeHome extends AgentHome {
   readonly config: string;
   readonly env: Record<string, string>;
   /** How its Claude is set. */
-  readonly claude: object;
+  readonly claude: AgentSettings & { readonly adapter: ClaudeAdapter };
 
   /** `settings`: the person's own, of Claude; `options`: ours, of the agent. */
   static async make(
     adapter: ClaudeAdapter,
     settings: object = ALLOW_BASH,
     env: object = {},
-    options: object = {},
+    options: ClaudeOptions = {},
   ): Promise<ClaudeHome> {
     return new ClaudeHome(adapter, await startModel(), settings, env, options);
   }
 
-  private constructor(adapter: ClaudeAdapter, model: Model, settings: object, env: object, options: object) {
+  private constructor(adapter: ClaudeAdapter, model: Model, settings: object, env: object, options: ClaudeOptions) {
     super(model);
     const home = userHome(this.path, settings);
     this.config = join(home, '.claude');

@@ -8,13 +8,14 @@ import type { Readable, Writable } from 'node:stream';
 import { afterAll, describe, expect, test } from 'vitest';
 import { SessionFile } from '../../src/agents/claude/session/session-file.ts';
 import { type Entry, isLink } from '../../src/agents/claude/transcript/entries.ts';
-import { slugOf, transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
+import { slugOf } from '../../src/agents/claude/transcript/locate.ts';
 import { entriesFrom } from '../../src/agents/claude/transcript/position.ts';
 import { TranscriptReader } from '../../src/agents/claude/transcript/reader.ts';
 import { updatesOf } from '../../src/agents/claude/transcript/updates.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
 import { PartsBuilder } from '../../src/core/turn/record.ts';
 import { until } from '../contracts/agent-sandbox.ts';
+import { transcriptAt } from '../contracts/transcript-file.ts';
 import { modelForTests } from '../model/speaking.ts';
 import { type ClaudeLine, claudeOrSkip, runClaude } from './claude.ts';
 import { type ClaudePlace, claudePlace, rehydrate, standing, toldTo, turnRecord } from './transcripts.ts';
@@ -42,14 +43,14 @@ class Follower {
 
   constructor(place: ClaudePlace) {
     this.#place = place;
-    this.#reader = new TranscriptReader(place.file);
+    this.#reader = new TranscriptReader(transcriptAt(place.file));
   }
 
   /** The entries that the turn wrote. */
   async turn(): Promise<Entry[]> {
     const entries: Entry[] = [];
     for await (const added of this.#reader.read()) entries.push(...added);
-    const copied = await new SessionFile(this.#place.file).copy(this.#mirror.length);
+    const copied = await new SessionFile(transcriptAt(this.#place.file)).copy(this.#mirror.length);
     this.#mirror = Buffer.concat([this.#mirror, copied ?? Buffer.alloc(0)]);
     expect(this.#mirror).toEqual(readFileSync(this.#place.file));
     const cold = await standing(this.#place.file);
@@ -57,7 +58,7 @@ class Follower {
     const links = entries.filter(isLink);
     const at = links.findIndex(({ type }) => type === 'user');
     const sent = { prompt: links[at]?.uuid ?? null, position: this.position };
-    const from = await entriesFrom(this.#place.file, sent);
+    const from = await entriesFrom(transcriptAt(this.#place.file), sent);
     expect(from?.position).toBe(this.#reader.position);
     expect(from?.entries.filter(isLink)).toEqual(links.slice(at + 1));
     this.position = this.#reader.position;
@@ -136,7 +137,7 @@ describe('after every turn', { timeout: 240_000 }, () => {
     const position = (await standing(place.file))?.position;
     rmSync(dirname(place.file), { recursive: true });
     expect((await place.resume('now')).run.errors).toContain('No conversation found');
-    expect((await putTranscript(place.file, mirror)).result).toBe('written');
+    expect((await putTranscript(transcriptAt(place.file), mirror)).result).toBe('written');
     expect((await standing(place.file))?.position).toBe(position);
     const { run } = await place.resume('Which codewords have you seen?');
     expect(run.result.result).toBe('I have seen these codewords: cedar.');
@@ -175,7 +176,6 @@ describe('the file of a session is in the expected place', () => {
     const place = claudePlace(context, model.current, scratch);
     const link = join(dirname(place.cwd), 'link');
     symlinkSync(place.cwd, link);
-    expect(transcriptFile(place.env, link, place.id)).toBe(place.file);
     await rehydrate(place, [turnRecord(1)]);
     const claude = claudeOrSkip(context);
     await runClaude(claude, ['now', '--resume', place.id], { cwd: link, env: place.env });

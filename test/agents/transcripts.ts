@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import type { TestContext } from 'vitest';
 import { isWhole } from '../../src/agents/claude/transcript/chain.ts';
 import { blocksOf, type Entry } from '../../src/agents/claude/transcript/entries.ts';
-import { transcriptFile } from '../../src/agents/claude/transcript/locate.ts';
+import { projectDir } from '../../src/agents/claude/transcript/locate.ts';
 import { TranscriptReader } from '../../src/agents/claude/transcript/reader.ts';
 import { synthesise } from '../../src/agents/claude/transcript/synthesise.ts';
 import { putTranscript } from '../../src/agents/claude/transcript/write.ts';
 import type { ToolPart, TurnRecord } from '../../src/core/turn/record.ts';
 import type { Model, ModelRequest } from '../../src/testing/index.ts';
+import { transcriptAt } from '../contracts/transcript-file.ts';
 import { type ClaudeRun, claudeEnvironment, claudeOrSkip, runClaude } from './claude.ts';
 
 export interface ClaudePlace {
@@ -43,7 +44,7 @@ export function claudePlace(
     env,
     id,
     get file() {
-      return transcriptFile(env, cwd, id) ?? '';
+      return join(projectDir(env, cwd), `${id}.jsonl`);
     },
     run,
     async resume(prompt, args = []) {
@@ -56,7 +57,7 @@ export function claudePlace(
 
 /** Where a transcript stands, and whether all of it would reach the model. Null: there is no such file. */
 export async function standing(file: string) {
-  const { present, position, chain } = await new TranscriptReader(file).skip();
+  const { present, position, chain } = await new TranscriptReader(transcriptAt(file)).skip();
   return present ? { position, chain, whole: isWhole(chain) } : null;
 }
 
@@ -78,7 +79,7 @@ export async function rehydrate(
   const lines = change(structuredClone(entries)).map((one) =>
     typeof one === 'string' ? one : `${JSON.stringify(one)}\n`,
   );
-  const { result } = await putTranscript(file, lines.join(''));
+  const { result } = await putTranscript(transcriptAt(file), lines.join(''));
   if (result !== 'written') throw new Error(`the transcript was not written: ${result}`);
   return entries;
 }

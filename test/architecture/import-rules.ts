@@ -17,14 +17,15 @@ const FOLDERS = [
   'testing',
   ...GROUPS,
 ];
-/** What every adapter needs to run a program; it knows none of them. */
-const SHARED = 'agents/shared';
+/** What every adapter needs to run a program, and what sandboxes on this machine have in common; they know none of those. */
+const SHARED = ['agents/shared', 'sandboxes/shared'];
 /** Whoever holds leases keeps them alike. */
 const HOLDERS = ['engine', 'tasks', 'library'];
 /** The only files at the top of src/, and the only ones that reach implementations. */
 const ENTRIES = [
   'compose.ts',
   'compose-agents.ts',
+  'compose-sandboxes.ts',
   'connect.ts',
   'client.ts',
   'serve.ts',
@@ -75,7 +76,7 @@ function whyNot(path: string, specifier: string | undefined): string | undefined
   if (ENTRIES.includes(from)) return undefined;
   if (to === 'core' || (to === 'ports' && from !== 'core')) return undefined;
   if (to === 'leases' && HOLDERS.includes(from)) return undefined;
-  if (to === SHARED && from.startsWith('agents/')) return undefined;
+  if (SHARED.includes(to) && from.split('/')[0] === to.split('/')[0]) return undefined;
   if (to === 'wire' && /^(faces|clients)\//.test(from)) return undefined;
   return `${from} imports ${to}`;
 }

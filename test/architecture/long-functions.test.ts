@@ -18,3 +18,9 @@ test('a long list, a long type and a class of many short functions are none', ()
   const fields = Array.from({ length: 100 }, (_, n) => `  readonly f${n}: number;\n`).join('');
   expect(longFunctions('core/x.ts', `class A {\n${methods}}\ninterface B {\n${fields}}`)).toEqual([]);
 });
+
+test('a component is a function', () => {
+  const view = (count: number) => `export function View({ name }: Props) {\n${lines(count)}  return <p>{name}</p>;\n}`;
+  expect(longFunctions('web/src/view.tsx', view(MOST_LINES - 3))).toEqual([]);
+  expect(longFunctions('web/src/view.tsx', view(MOST_LINES - 2))).toEqual(['View has 61 lines']);
+});

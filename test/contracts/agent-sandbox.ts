@@ -6,20 +6,19 @@ import type { Prompt } from '../../src/core/turn/content.ts';
 import { chunkText } from '../../src/core/turn/update.ts';
 import { processesAt } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentOutcome, AgentSession, OpenHow } from '../../src/ports/agent.ts';
-import type { Child, OpenSandbox } from '../../src/ports/sandbox.ts';
+import type { OpenSandbox } from '../../src/ports/sandbox.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
-import { spawnInGroup } from '../../src/sandboxes/directory/spawn.ts';
+import { localSandbox } from '../../src/sandboxes/shared/local-sandbox.ts';
 
-/** Starts a program outside of any sandbox, as `compose.ts` does. */
-export const start = (
-  command: readonly string[],
-  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
-): Promise<Child> => spawnInGroup(command, { ...options, ...processesAt('test') });
+/** A sandbox that is a directory of the test. */
+export function sandboxAt(work: string): OpenSandbox {
+  return localSandbox({ id: 'test', work, state: work, processes: processesAt('test') });
+}
 
 /** A place for agents of tests, with everything that they start. `dispose` ends all of it. */
 export class TestSandboxes {
   readonly root = mkdtempSync(join(tmpdir(), 'throughline-agent-'));
-  readonly #sandboxes = directorySandboxes({ root: this.root, place: 'test', ...processesAt('test') });
+  readonly #sandboxes = directorySandboxes({ root: this.root, place: 'test', processes: processesAt('test') });
   readonly #sessions: AgentSession[] = [];
   #counter = 0;
 

@@ -7,6 +7,7 @@ import { systemProcesses } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentSession, OpenHow } from '../../src/ports/agent.ts';
 import type { OpenSandbox } from '../../src/ports/sandbox.ts';
 import { ask, effects, send, type TestSandboxes, told, until } from './agent-sandbox.ts';
+import { identityOf } from './liveness.ts';
 
 /** What the suite needs of an agent, besides the port: words that make it do what is to be seen. */
 export interface AgentUnderTest {
@@ -37,7 +38,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       given = await setUp();
       agent = given.agent;
       sandbox = await given.sandboxes.sandbox();
-      traits = await agent.traits();
+      traits = await agent.traits(sandbox);
     });
     afterEach(() => given.sandboxes.dispose());
 
@@ -53,7 +54,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
     };
 
     test('traits are the same whenever they are asked for', async () => {
-      expect(await agent.traits()).toEqual(traits);
+      expect(await agent.traits(sandbox)).toEqual(traits);
       expect(traits.version).not.toBe('');
       expect(traits.window).toBeGreaterThan(0);
     });
@@ -62,7 +63,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       const how = fresh();
       const session = await open(how);
       expect(session.alive).toBe(true);
-      if (session.process) expect(systemProcesses.status(session.process)).toBe('alive');
+      if (session.process) expect(systemProcesses.status(identityOf(session.process))).toBe('alive');
       if (how.kind === 'new' && how.id !== null) expect(session.id).toBe(how.id);
     });
 
@@ -147,7 +148,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       }
       expect(events.at(-1)).toMatchObject({ type: 'ended', outcome: { kind: 'lost' } });
       expect(session.alive).toBe(false);
-      if (session.process) expect(systemProcesses.status(session.process)).toBe('dead');
+      if (session.process) expect(systemProcesses.status(identityOf(session.process))).toBe('dead');
     });
 
     test('a session whose process has ended takes no prompt, and says so without throwing', async () => {

@@ -1,9 +1,17 @@
-import { endMarked, identify, systemProcesses } from '../../src/host/processes.ts';
+import { identityOfLocal, type ProcessIdentity, type SandboxProcess } from '../../src/core/process.ts';
+import { identify, systemProcesses } from '../../src/host/processes.ts';
 
-export { endMarked, identify };
+export { systemProcesses };
 
 /** Whether a process still does anything. A zombie does not; whoever adopted it may take long to notice its end. */
 export function isAlive(pid: number): boolean {
   const identity = identify(pid);
   return identity !== null && systemProcesses.status(identity) === 'alive';
+}
+
+/** What the sandboxes of this machine know of a process in them. */
+export function identityOf(process: SandboxProcess | null | undefined): ProcessIdentity {
+  const identity = process ? identityOfLocal(process) : null;
+  if (identity === null) throw new Error(`${JSON.stringify(process)} is no process of this machine`);
+  return identity;
 }

@@ -13,10 +13,15 @@ async function site(): Promise<StoreSite> {
   const file = join(folder, 'store.db');
   const opened: Store[] = [];
   let [now, monotonic] = [Date.UTC(2026, 0, 15, 12), 5_000];
-  const clock = { now: () => now, monotonic: () => monotonic };
+  /** Each boot counts from another moment. */
+  const boots = ['boot-1', 'boot-2', 'boot-3'];
+  const clockOf = (boot: string) => {
+    const uptime = boots.indexOf(boot) * 777_000_000;
+    return { now: () => now, monotonic: () => uptime + monotonic };
+  };
   return {
     async open({ boot = 'boot-1' } = {}) {
-      const store = await openSqliteStore({ file, clock, boot });
+      const store = await openSqliteStore({ file, clock: clockOf(boot), boot });
       opened.push(store);
       return store;
     },

@@ -12,6 +12,7 @@ import { leases } from './store/leases.ts';
 import { owners } from './store/owners.ts';
 import { pages } from './store/pages.ts';
 import { permissions } from './store/permissions.ts';
+import { queue } from './store/queue.ts';
 import { records } from './store/records.ts';
 import { sessions } from './store/sessions.ts';
 import { tasks } from './store/tasks.ts';
@@ -40,6 +41,7 @@ export function storeContract(harness: StoreHarness): void {
     const parts = {
       conversations,
       turns,
+      queue,
       adopting,
       leases,
       commits,

@@ -14,7 +14,7 @@ import { openAt, temporaryFolder } from '../contracts/sqlite-folder.ts';
 import { CliHome } from './cli-process.ts';
 import { serveProcess } from './http/support/served-process.ts';
 
-const SETTINGS = { agents: { ant: { adapter: 'scripted' } }, defaultAgent: 'ant' };
+const SETTINGS = { agents: { ant: { adapter: 'scripted' } }, defaultAgent: 'ant' } as const;
 
 async function openHome(home: string) {
   const tl = await open({ home, settings: SETTINGS });
@@ -218,7 +218,7 @@ test('what is restored elsewhere leaves the agents of the data home that still r
   const tl = await openHome(home);
   await tl.conversation('notes').ask('The codeword is wren'); // its agent stays warm
   const running = tl.conversation('busy').send('/hang');
-  for await (const event of running) if (event.kind === 'turn.sent') break;
+  for await (const event of running.events) if (event.kind === 'turn.sent') break;
   const file = join(folder, 'busy.db');
   await backupHome({ home, file, force: false, sandboxes: false });
   const other = join(folder, 'other');
@@ -441,4 +441,52 @@ test('a backup that does not arrive completely is no backup', async () => {
   const request = { file: join(folder, 'half.db'), force: false, sandboxes: false };
   expect(await codeOf(receiveBackup(request, () => engine.caller.file('/backup')))).toBe('unreachable');
   expect(readdirSync(folder).toSorted()).toEqual(['backup.db', 'home']);
+});
+
+/** Runs a command and kills it as soon as a path appears that it makes. */
+async function killedAt(cli: CliHome, folder: string, made: RegExp, ...args: string[]): Promise<void> {
+  const found = () => readdirSync(folder).some((name) => made.test(name));
+  for (;;) {
+    const running = cli.start(args);
+    let over = false;
+    const ended = running.ended.finally(() => {
+      over = true;
+    });
+    while (!over && !found()) await new Promise(setImmediate);
+    running.kill('SIGKILL');
+    await ended;
+    if (found()) return; // else it was faster than we are
+  }
+}
+
+test('a backup and a restore that are killed change nothing; what they left is named, and gone with the next one', async () => {
+  const cli = new CliHome();
+  onTestFinished(() => cli.remove());
+  const home = join(cli.path, 'home');
+  for (const word of ['heron', 'osprey'])
+    await cli.ok('send', 'notes', `The codeword is ${word} ${'x'.repeat(100_000)}`);
+  await killedAt(cli, cli.path, /partial$/, 'backup', 'b.db');
+  expect(existsSync(join(cli.path, 'b.db'))).toBe(false);
+  await cli.ok('backup', 'b.db');
+  await cli.ok('send', 'notes', 'The codeword is amber');
+  await killedAt(cli, home, /^\.restore-/, 'restore', 'b.db');
+  expect((await cli.show('notes')).turns).toHaveLength(3);
+  const left = () => readdirSync(home).filter((name) => name.startsWith('.restore-'));
+  expect(left()).toHaveLength(1);
+  expect((await cli.run('doctor')).stdout).toMatch(/directory .*\.restore-.*killed/s);
+  await cli.run('doctor', '--fix');
+  expect(left()).toEqual([]);
+  await killedAt(cli, home, /^\.restore-/, 'restore', 'b.db');
+  expect((await cli.run('restore', 'b.db')).code).toBe(0);
+  expect(left()).toEqual([]);
+  expect((await cli.show('notes')).turns).toHaveLength(2);
+});
+
+test('a backup of another server never replaces the data of this data home', async () => {
+  const { home } = await backedUp();
+  const file = join(home, 'throughline.db');
+  const before = readFileSync(file);
+  const request = { home, file, force: true, sandboxes: false };
+  expect(await codeOf(Promise.try(() => receiveBackup(request, async function* () {})))).toBe('conflict');
+  expect(readFileSync(file)).toEqual(before);
 });

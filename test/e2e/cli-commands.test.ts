@@ -1,4 +1,5 @@
-import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -13,6 +14,66 @@ beforeAll(async () => {
   await home.ok('send', 'story', 'The codeword is heron', '--agent', 'forgetful');
   await home.run('send', 'story', '/fail agent_failed');
   await home.ok('send', 'story', 'Which codewords have you seen?');
+});
+
+describe('told', () => {
+  test('gives the very words of a turn with their hash: by its id, by its number, or of the last one', async () => {
+    const { turns } = await home.show('story');
+    const [last] = await home.lines('told', 'story');
+    expect(last).toMatchObject({ turnId: turns[3].id, rung: 'transcript', sessionId: turns[3].sessionId, attempt: 1 });
+    expect(last.parts).toMatchObject([{ as: 'prompt', turn: 4, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+    expect(last.parts[0].content.at(-1)).toEqual(turns[3].prompt[0]);
+    expect(await home.lines('told', turns[3].id)).toEqual([last]);
+    expect(await home.lines('told', 'story', '4', '--attempt', '1')).toEqual([last]);
+    const { stdout, stderr } = await home.run('told', 'story', '2');
+    expect(stdout).toMatch(/^<conversation-record [0-9a-f]+>\n.*The codeword is osprey.*\nThe codeword is heron\n$/s);
+    expect(stderr).toContain(`told to session ${turns[1].sessionId} by transcript`);
+    expect(stderr).toMatch(/prompt of turn 2, sha256 [0-9a-f]{64}\n/);
+    expect(await home.run('told', 'story', '9')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('no turn 9'),
+    });
+    expect(await home.run('told', 'nothing')).toMatchObject({ code: 4 });
+    expect(await home.run('told', 'story', 'x')).toMatchObject({ code: 2 });
+  });
+});
+
+test('changes lists what differs from the last commit, and says where there is no repository', async () => {
+  const repository = join(home.path, 'repository');
+  execFileSync('git', ['init', '--quiet', repository], { stdio: 'ignore' });
+  await home.ok('send', 'repository', 'Hello.', '--cwd', repository);
+  expect(await home.run('changes', 'repository')).toMatchObject({
+    ...{ code: 0, stdout: '', stderr: expect.stringContaining('Nothing has changed') },
+  });
+  writeFileSync(join(repository, 'a\u001b[2Jb.txt'), 'one\u001b[31m\ntwo\n');
+  expect(await home.ok('changes', 'repository')).toBe('ab.txt  untracked, +2 -0\n');
+  expect(await home.ok('files', 'repository', 'GIT')).toBe('.git/\n');
+  expect(await home.lines('files', 'repository', 'nothing')).toEqual([{ paths: [], more: false }]);
+  const patch = await home.ok('changes', 'repository', '--patch');
+  expect([patch.includes('+two\n'), patch.includes('\u001b')]).toEqual([true, false]);
+  expect(await home.lines('changes', 'repository')).toMatchObject([{ head: null, files: [{ added: 2 }], more: 0 }]);
+  expect(await home.run('changes', 'story')).toMatchObject({
+    ...{ code: 4, stdout: '', stderr: expect.stringContaining('not in a git repository') },
+  });
+});
+
+test('pending lists answers that wait to be delivered, until they are', async () => {
+  expect(await home.run('pending')).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: 'No answer waits to be delivered.\n',
+  });
+  await home.ok('send', 'bot', 'The codeword is wren', '--deliver-to', 'mail:ann', '--request-id', 'mail-1');
+  await home.ok('send', 'bot', 'The codeword is wren', '--deliver-to', 'mail:ann', '--request-id', 'mail-1');
+  const [due, ...others] = await home.lines('pending');
+  expect(due).toMatchObject({ turn: { state: 'completed', requestId: 'mail-1', options: { deliverTo: 'mail:ann' } } });
+  expect(others).toEqual([]);
+  expect(await home.ok('pending')).toMatch(/^[0-9a-f-]{36} {2}completed, for mail:ann, .* {2}The codeword is wren\n$/);
+  expect(await home.ok('pending', '--delivered', due.turn.id)).toBe('turn 1 was delivered to mail:ann\n');
+  expect(await home.lines('pending', '--delivered', due.turn.id)).toMatchObject([{ delivered: true }]);
+  expect(await home.lines('pending')).toEqual([]);
+  expect(await home.run('pending', '--delivered', 'nothing')).toMatchObject({ code: 4 });
+  await home.ok('erase', 'bot', '--yes');
 });
 
 describe('show', () => {
@@ -65,10 +126,32 @@ describe('show', () => {
     expect(text.match(/─── /g)).toHaveLength(1);
   });
 
+  test('shows only the last turns where that is asked for, with what belongs to them', async () => {
+    const whole = await home.show('story');
+    const [last] = await home.lines('show', 'story', '--last', '2');
+    expect(last).toEqual({ ...whole, turns: whole.turns.slice(-2), receipts: whole.receipts.slice(-2) });
+    expect(await home.lines('show', 'story', '--last', '99')).toEqual([whole]);
+    expect(await home.ok('show', 'story', '--last', '1')).not.toContain('turn 3');
+  });
+
   test('finds a conversation by its id as well', async () => {
     const { conversation } = await home.show('story');
     expect((await home.show(conversation.id)).conversation).toEqual(conversation);
   });
+});
+
+test('show has one line for a tool, at its place in the answer; what it printed only where it is asked for', async () => {
+  writeFileSync(join(home.path, 'attached.txt'), 'one\ntwo\n');
+  const prompt = '/say before\n/slow-tool write show.log 300\n/say after';
+  await home.ok('send', 'with-tools', prompt, '--file', 'attached.txt');
+  const shown = await home.ok('show', 'with-tools');
+  expect(shown).toMatch(/before\n {2}edit: write show\.log, \d{3} ms\nafter\n$/);
+  expect(shown).toMatch(/^> \[file file:\/\/.*attached\.txt, 2 lines\]$/m);
+  const verbose = await home.ok('show', 'with-tools', '--verbose');
+  expect(verbose).toContain('    | appended a line to show.log\nafter');
+  expect(verbose).toContain('> one\n> two\n');
+  const [turn] = (await home.show('with-tools')).turns;
+  expect(turn.tools).toMatchObject([{ kind: 'edit', target: 'show.log', status: 'completed', ms: expect.any(Number) }]);
 });
 
 test('list gives one conversation a line, the most recent first, up to the limit', async () => {
@@ -77,6 +160,15 @@ test('list gives one conversation a line, the most recent first, up to the limit
   expect(all.map((one) => one.updatedAt)).toEqual(all.map((one) => one.updatedAt).toSorted((a, b) => b - a));
   expect(await home.lines('list', '--limit', '1')).toEqual(all.slice(0, 1));
   expect(await home.ok('list')).toMatch(/^story {2}4 turns, .* {2}A story$/m);
+  expect(await home.lines('list', '--state', 'asks,idle')).toEqual(all.filter(({ state }) => state === 'idle'));
+  const ofAgent = await home.lines('list', '--agent', 'forgetful', '--since', '2026-01-31', '--limit', '9');
+  expect(ofAgent).toEqual(all.filter(({ lastAgent }) => lastAgent === 'forgetful'));
+  expect(ofAgent.map(({ key }) => key)).toContain('story');
+  expect((await home.run('list', '--until', '2026-01-31')).stderr).toBe('There is no such conversation.\n');
+  expect(await home.run('list', '--state', 'busy')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('States: asks,'),
+  });
   const nobody = await home.run('list', '--as', 'nobody');
   expect(nobody).toMatchObject({ code: 0, stdout: '' });
   expect(nobody.stderr).toContain('no conversations yet');
@@ -154,6 +246,8 @@ describe('follow', () => {
     expect(events.map((event) => event.seq)).toEqual(events.map((_, index) => index + 1));
     expect(await home.lines('follow', 'story', '--until-idle', '--after', '10')).toEqual(events.slice(10));
     expect(await home.lines('follow', 'story', '--until-idle', '--after', String(events.length))).toEqual([]);
+    expect(await home.lines('follow', 'story', '--until-idle', '--last', '3')).toEqual(events.slice(-3));
+    expect(await home.lines('follow', 'story', '--until-idle', '--last', '99999')).toEqual(events);
     const text = await home.ok('follow', 'story', '--until-idle');
     expect(text.trim().split('\n')).toHaveLength(events.length);
     expect(text).toContain('says: Noted: The codeword is heron');
@@ -204,6 +298,15 @@ test('retry sends the prompt of an ended turn again, as a new turn', async () =>
   expect(turns[1]).toMatchObject({ n: 2, retryOf: turn.id, state: 'completed', promptText: turn.promptText });
 });
 
+test('rename changes the title, and kill ends the live session without loss', async () => {
+  await home.ok('send', 'to-kill', 'The codeword is osprey.');
+  expect(await home.ok('rename', 'to-kill', 'Another', 'title')).toBe('Another title\n');
+  expect((await home.show('to-kill')).conversation.title).toBe('Another title');
+  // Without a server no process stays: there is nothing to end.
+  expect(await home.ok('kill', 'to-kill')).toBe('');
+  expect(await home.ok('send', 'to-kill', 'Which codewords have you seen?')).toContain('osprey');
+});
+
 test('fork goes on from a turn in a conversation of its own', async () => {
   expect(await home.ok('fork', 'story', '--turn', '1', '--key', 'forked', '--title', 'Other')).toBe('forked\n');
   expect(await home.ok('send', 'forked', 'Which codewords have you seen?')).toBe(
@@ -237,6 +340,42 @@ test('export writes what import reads, in another home and owner as well', async
   expect(broken.code).toBe(2);
   expect(broken.stderr).toContain('not a conversation that can be imported');
   expect((await home.start(['import', '-'], { input: 'no json' }).ended).stderr).toContain('not valid JSON');
+});
+
+test('import reads messages of a program that called a model itself', async () => {
+  const messages = [
+    { role: 'user', content: 'The codeword is plover.' },
+    { role: 'assistant', content: 'Noted.' },
+  ];
+  const input = JSON.stringify(messages);
+  const piped = await home.start(['import', '-', '--key', 'kept', '--agent', 'scripted'], { input }).ended;
+  expect(piped).toMatchObject({ code: 0, stdout: 'kept\n', stderr: 'imported 1 turn\n' });
+  expect(await home.ok('send', 'kept', 'Which codewords have you seen?')).toContain('plover');
+  const system = JSON.stringify([{ role: 'system', content: 'Be kind.' }, ...messages]);
+  const refused = await home.start(['import', '-'], { input: system }).ended;
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain('Message 1 has the role "system"');
+});
+
+test('export --markdown is a document, in which no answer can pass for a turn or a seam', async () => {
+  await home.ok(
+    'send',
+    'document',
+    '/say # Turn 9\\n</blockquote>\n/tool write document.log\n/say done',
+    '--title',
+    'My *notes*',
+  );
+  await home.ok('send', 'document', 'hello', '--agent', 'rotating');
+  const text = await home.ok('export', 'document', '--markdown');
+  const lines = text.split('\n');
+  expect(lines[0]).toBe('# My \\*notes\\*');
+  expect(lines.filter((line) => line.startsWith('## '))).toEqual(['## Turn 1', '## Turn 2']);
+  expect(text).toMatch(/^> # Turn 9/m);
+  expect(text).toMatch(/\n- edit: write document\.log, \d+ ms\n/);
+  expect(text).toMatch(/\n---\n\n\*Session .*: restored by transcript: 1 turn carried/);
+  expect(text).toContain('\n**rotating**\n\n> Noted: hello\n');
+  const both = await home.run('export', 'document', '--markdown', '--json');
+  expect(both.code).toBe(2);
 });
 
 test('usage sums by day and agent', async () => {
@@ -317,4 +456,38 @@ test('verify checks a head that was kept, also after the conversation went on an
   expect(other).toMatchObject({ code: 1, stdout: '' });
   expect(other.stderr).toContain('does not contain the head');
   expect(await home.run('verify', conversation.id, '--head', 'osprey')).toMatchObject({ code: 2, stdout: '' });
+});
+
+test('queue lists prompts that have not begun, and edits, moves and drops them', async () => {
+  const queue = (...args: string[]) => home.lines('queue', 'later', ...args);
+  const wordsOf = async () => (await queue()).map(({ n, prompt }) => `${n} ${prompt[0].text}`);
+  const until = async (count: number) =>
+    expect.poll(async () => (await queue()).length, { timeout: 30_000 }).toBe(count);
+  const sent = [home.start(['send', 'later', '/hang'])];
+  await expect.poll(async () => (await home.run('show', 'later')).stdout, { timeout: 30_000 }).toContain('running');
+  expect(await home.run('queue', 'later')).toMatchObject({ code: 0, stdout: '', stderr: 'No prompt is queued.\n' });
+  for (const [index, word] of ['one', 'two', 'three'].entries()) {
+    sent.push(home.start(['send', 'later', `/say ${word}`]));
+    await until(index + 1);
+  }
+  expect(await home.ok('queue', 'later')).toMatch(/^turn 2 {2}[0-9a-f-]{36} {2}scripted {2}\/say one\nturn 3 /);
+  const edited = await home.run('queue', 'later', '/say uno', '--edit', '2', '--drop', '3', '--order', '4');
+  expect(edited).toMatchObject({ code: 0, stderr: 'turn 2 is now turn 5\nturn 3 was dropped\n' });
+  expect(edited.stdout).toMatch(/^turn 4 .*\/say three\nturn 5 .*\/say uno\n$/);
+  expect(await sent[1]?.ended).toMatchObject({
+    code: 130,
+    stderr: expect.stringContaining('Replaced by another turn'),
+  });
+  const moved = ['--order', '5,4', '--request-id', 'move'];
+  const [result] = await queue(...moved);
+  expect(result).toMatchObject({ queue: [{ n: 5 }, { n: 6 }], cancelled: [{ n: 4 }], duplicate: false });
+  expect(await wordsOf()).toEqual(['5 /say uno', '6 /say three']);
+  expect(await home.run('queue', 'later', '--drop', '3')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('no queued turn "3". Queued: 5, 6.'),
+  });
+  expect(await home.run('queue', 'later', '--edit', '5')).toMatchObject({ code: 2 });
+  expect(await home.run('queue', 'nothing')).toMatchObject({ code: 4 });
+  await home.ok('cancel', 'later');
+  await Promise.all(sent.map(({ ended }) => ended));
 });

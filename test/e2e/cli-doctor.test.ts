@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { identify } from '../../src/host/processes.ts';
+import { identityOf } from '../contracts/liveness.ts';
 import { CliHome, parseLines, until } from './cli-process.ts';
 
 let home: CliHome;
@@ -41,7 +42,7 @@ test('where nothing is left over, it says so', async () => {
 test('what a killed process held is explained, and with --fix freed, ended and queued again', async () => {
   const running = home.start(['task', 'run', 'Hello.', '--gate', 'sleep 3600']);
   await until(() => query('SELECT no FROM tasks WHERE gate IS NOT NULL').length === 1);
-  const { pid } = JSON.parse(query('SELECT gate FROM tasks')[0]?.gate ?? '{}');
+  const { pid } = identityOf(JSON.parse(query('SELECT gate FROM tasks')[0]?.gate ?? 'null'));
   running.kill('SIGKILL');
   await running.ended;
 
@@ -103,6 +104,7 @@ test('a session on record that no turn ever ran in is closed; one that had turns
   db.close();
   const lines = foundIn(await home.ok('doctor', '--fix', '--json'));
   expect(subjects(lines)).toEqual(['sessions', 'sessions']);
+  expect(lines[1].problem).toContain('no turn ever ran in it');
   expect(query('SELECT state FROM sessions ORDER BY no')).toEqual([{ state: 'dormant' }, { state: 'closed' }]);
   expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).toContain('amber');
 });
@@ -117,6 +119,7 @@ test('an agent that goes on though nobody holds it is ended, with all that it st
   const pids = [agent.pid as number, Number(started.toString())];
   try {
     const db = new DatabaseSync(at('throughline.db'));
+    // As older versions stored it.
     db.prepare('UPDATE sessions SET process = ?').run(JSON.stringify(identify(agent.pid as number)));
     db.close();
     const looked = foundIn((await home.run('doctor', '--json')).stdout);

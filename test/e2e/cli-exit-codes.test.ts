@@ -37,7 +37,8 @@ test('1: a bug in a callback, in one line without a stack', async () => {
 test.each([
   ['an unknown command', ['sned'], /Unknown command 'sned'\. Did you mean send\? See "throughline --help"\./],
   ['an unknown option', ['send', 'k', 'p', '--agnet', 'x'], /Unknown option '--agnet'\. Did you mean --agent\?/],
-  ['a missing argument', ['send', 'k'], /Missing required argument 'prompt'\. See "throughline send --help"\./],
+  ['a missing argument', ['show'], /Missing required argument 'key'\. See "throughline show --help"\./],
+  ['a missing prompt', ['send', 'k'], /The prompt is missing\. Write it after the key, or pipe it in/],
   ['a superfluous argument', ['list', 'x'], /Too many arguments/],
   ['a value that is none', ['send', 'k', 'p', '--restore', 'maybe'], /Allowed choices are required, auto, off/],
   ['a number that is none', ['list', '--limit', '-1'], /whole number/],
@@ -64,6 +65,8 @@ test.each([
   ['conversation', ['show', 'nobody']],
   ['conversation to follow', ['follow', 'nobody', '--until-idle']],
   ['conversation to check', ['verify', 'nobody']],
+  ['conversation to rename', ['rename', 'nobody', 'Title']],
+  ['conversation whose session is ended', ['kill', 'nobody']],
   ['turn or conversation to cancel', ['cancel', 'nobody']],
   ['turn to retry', ['retry', 'nobody']],
   ['question', ['answer', 'nobody', 'allow']],

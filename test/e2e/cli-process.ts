@@ -2,11 +2,9 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
+import { PROGRAM } from '../program.ts';
 import { AGENTS } from './cli-agents.ts';
-
-const PROGRAM = fileURLToPath(new URL('../../bin/throughline.js', import.meta.url));
 
 /** The default depends on the machine. */
 export const MANY_SLOTS = { parallel: 64, perOwner: 64 };
@@ -19,6 +17,8 @@ export interface Ended {
 }
 
 export interface StartOptions {
+  /** Left out: the one that runs the tests. */
+  readonly node?: string;
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
@@ -95,8 +95,8 @@ export class Running {
   stdout = '';
   stderr = '';
 
-  constructor(program: string, args: readonly string[], { input, env, cwd }: StartOptions) {
-    this.#child = spawn(process.execPath, [program, ...args], { cwd, env });
+  constructor(program: string, args: readonly string[], { node = process.execPath, input, env, cwd }: StartOptions) {
+    this.#child = spawn(node, [program, ...args], { cwd, env });
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.stdout += text;
     });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
+import { identityOf } from '../contracts/liveness.ts';
 import { CliHome, until } from './cli-process.ts';
 
 const home = new CliHome();
@@ -19,7 +20,7 @@ async function agentPid(key: string): Promise<number> {
   const { id } = (await home.show(key)).turns.at(-1);
   using database = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true });
   const { sent } = database.prepare('SELECT sent FROM turns WHERE id = ?').get(id) as { sent: string };
-  return JSON.parse(sent).process.pid;
+  return identityOf(JSON.parse(sent).process).pid;
 }
 
 describe('Ctrl-C', () => {

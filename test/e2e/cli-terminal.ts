@@ -1,13 +1,17 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { PROGRAM } from '../program.ts';
 import { type CliHome, pause } from './cli-process.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/throughline.js', import.meta.url));
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
 
 /** The command in a terminal of its own, made by util-linux's or the BSDs' `script`; null: there is none. */
-export function inTerminal(home: CliHome, args: readonly string[], env: Record<string, string> = {}): Terminal | null {
-  const command = [process.execPath, PROGRAM, ...args];
+export function inTerminal(
+  home: CliHome,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  node = process.execPath,
+): Terminal | null {
+  const command = [node, PROGRAM, ...args];
   const version = spawnSync('script', ['--version'], { encoding: 'utf8' });
   if (version.error) return null;
   const scriptArgs = version.stdout.includes('util-linux')

@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
+import { PROGRAM } from '../program.ts';
 import { CliHome } from './cli-process.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/throughline.js', import.meta.url));
 const home = new CliHome();
 afterAll(() => home.remove());
 

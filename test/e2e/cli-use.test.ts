@@ -1,22 +1,24 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { COMMANDS } from '../../src/faces/cli/commands.ts';
-import { CliHome } from './cli-process.ts';
+import { PROGRAM } from '../program.ts';
+import { CliHome, Running } from './cli-process.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());
 
+const SHOWN = Object.entries(COMMANDS).filter(([, { isHidden }]) => !isHidden);
+
 describe('help', () => {
   test('names every command, and the exit codes', async () => {
     const text = await home.ok('--help');
-    for (const [name, { summary }] of Object.entries(COMMANDS))
-      expect(text).toContain(`  ${name} `.padEnd(19) + summary);
-    expect(text).toContain('7 interrupted, 130 cancelled');
+    for (const [name, { summary }] of SHOWN) expect(text).toContain(`  ${name} `.padEnd(19) + summary);
+    expect(text).toMatch(/7 interrupted,\s+130\s+cancelled/);
   });
 
-  test.each(Object.keys(COMMANDS))('of %s has real examples, and needs no data', async (name) => {
+  test.each(SHOWN.map(([name]) => name))('of %s has real examples, and needs no data', async (name) => {
     const nowhere = { env: { THROUGHLINE_HOME: '/dev/null/nowhere', THROUGHLINE_CONFIG: '/dev/null/nowhere' } };
     const { code, stdout, stderr } = await home.start([name, '--help'], nowhere).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -34,6 +36,16 @@ describe('help', () => {
 
 test('the version is that of the package', async () => {
   expect(await home.ok('--version')).toBe(`${packageJson.version}\n`);
+});
+
+test('a checkout runs its sources; all other tests run them as they are in the package', async () => {
+  const program = resolve(import.meta.dirname, '../../bin/throughline.js');
+  expect(PROGRAM).not.toBe(program);
+  const where = { env: home.environment(), cwd: home.path };
+  expect(await new Running(program, ['send', 'sources', 'The codeword is amber.'], where).ended).toMatchObject({
+    code: 0,
+    stdout: 'Noted: The codeword is amber.\n',
+  });
 });
 
 describe('the data home', () => {

@@ -1,29 +1,36 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
+import { ServedHome, TOKEN } from './http/support/served-home.ts';
 
-const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
+/** test/package/packed.test.ts runs these tests with the examples of the packed package. */
+const EXAMPLES = process.env.THROUGHLINE_EXAMPLES ?? fileURLToPath(new URL('../../examples/', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'throughline-examples-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** Runs an example as a person would, and gives the lines that it printed. */
 async function example(name: string, ...args: string[]): Promise<string[]> {
   const env = { ...process.env, TMPDIR: scratch };
-  const child = spawn(process.execPath, [join(EXAMPLES, name), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { code, lines } = await run(process.execPath, [join(EXAMPLES, name), ...args], env);
+  expect(code, lines.join('\n')).toBe(0);
+  return lines;
+}
+
+async function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+  const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const output: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => output.push(String(bytes)));
   const code = await new Promise((resolve) => child.once('close', resolve));
-  expect(code, output.join('')).toBe(0);
-  return output.join('').trim().split('\n');
+  return { code, lines: output.join('').trim().split('\n') };
 }
 
-test('quickstart shows events, an answer and its receipt, and knows what was said when it is run again', async () => {
+test('quickstart shows the text, an answer and its receipt, and knows what was said when it is run again', async () => {
   const [home = '', ...first] = await example('quickstart.ts');
   expect(first).toEqual([
-    'update: {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Noted: The codeword is amber."}}',
+    'text: Noted: The codeword is amber.',
     'ended: completed',
     'reply: I have seen these codewords: amber.',
     'receipt: live, 1 turns carried, 0 dropped, proved',
@@ -66,21 +73,31 @@ test('tracker keeps the books for a program that drives its agent itself', async
   ]);
 });
 
-test('tasks go over their goals until their gates pass, and share what was said in their milestone', async () => {
-  expect(await example('tasks.ts')).toEqual([
-    'fill the log: done after 2 turns, because: The gate passed: exit code 0.',
-    'remember: done after 1 turns, because: The turn completed, and there is no gate.',
-    'gate: fail (exit code 1), pass (exit code 0)',
-    'sessions: 1',
-    'reply: I have seen these codewords: amber.',
+test('tracker.py does the same through a server, with the standard library of Python alone', async (context) => {
+  const missing = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 8))']);
+  if (missing.status !== 0) context.skip('needs python3, 3.8 or newer');
+  await using home = await ServedHome.start();
+  const env = { ...process.env, THROUGHLINE_SERVER: home.url, THROUGHLINE_TOKEN: TOKEN };
+  const { code, lines } = await run('python3', [join(EXAMPLES, 'tracker.py')], env);
+  expect(code, lines.join('\n')).toBe(0);
+  const [first, second, third, ...rest] = lines.map((line) => line.replace(/^req[23]/, 'req2 or req3'));
+  expect([first, second, third]).toEqual([
+    'req1: completed in session-1: I was told: The codeword is amber',
+    'req2 or req3: completed in session-2: I was told: The codeword is amber; And birch',
+    'req2 or req3: completed in session-3: I was told: The codeword is amber; And birch; And birch',
   ]);
+  expect(rest).toEqual(['req4: failed: The model is overloaded.', 'sessions: session-1 -> session-2 -> session-3']);
+  const turns = await home.engine.turns('agent456');
+  expect(turns.map(({ state }) => state)).toEqual(['completed', 'completed', 'completed', 'failed']);
+  expect(turns[3]).toMatchObject({ prompt: [{ text: 'Please fail' }], usage: { inputTokens: 11 } });
 });
 
-test('every example is run here, or with the real Claude in test/agents', () => {
-  const tested = ['claude-sdk-by-hand.ts', 'permissions.ts', 'quickstart.ts', 'restart.ts', 'tasks.ts', 'tracker.ts'];
-  expect(
-    readdirSync(EXAMPLES)
-      .filter((name) => name.endsWith('.ts'))
-      .toSorted(),
-  ).toEqual(tested);
+test('every example is run by a test', () => {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  const tests = globSync('test/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] })
+    .map((file) => readFileSync(join(root, file), 'utf8'))
+    .join('\n');
+  const examples = readdirSync(EXAMPLES).filter((name) => /\.\w+$/.test(name));
+  expect(examples.length).toBeGreaterThan(5);
+  expect(examples.filter((name) => !tests.includes(name))).toEqual([]);
 });

@@ -28,12 +28,32 @@ test('an option that there is not is refused with those that there are, and noth
     'A conversation has no option "agnet".',
   );
   await expect(tl.conversation('chat').ask('hello', misspelt({ requestID: 'r-1' }))).rejects.toThrow(
-    'Sending has no option "requestID".',
+    'send() has no option "requestID".',
   );
   expect(await tl.engine.list()).toEqual([]);
   // What is set to nothing is left out.
   const { reply } = await tl.conversation('chat').ask('hello', misspelt({ requestID: undefined }));
   expect(reply).toBe('Noted: hello');
+});
+
+test('a misspelt option of a verb is refused, and does not mean "without it"', async () => {
+  await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
+  const chat = tl.conversation('verbs', { agent: 'scripted' });
+  await chat.ask('hello');
+  const typo = misspelt({ upto: 1 });
+  const verbs = ['fork', 'follow', 'turns', 'records', 'events', 'warm', 'erase', 'verify'] as const;
+  for (const verb of verbs) {
+    const called = verb === 'follow' ? chat.follow(typo).next() : chat[verb](typo);
+    await expect(called).rejects.toThrow(`${verb}() has no option "upto".`);
+  }
+  expect(await chat.turns()).toHaveLength(1);
+  await expect(chat.told(1, typo)).rejects.toThrow('told() has no option "upto".');
+  for (const verb of ['conversations', 'permissions', 'usage', 'agents', 'close'] as const) {
+    await expect(tl[verb](typo)).rejects.toThrow(`${verb}() has no option "upto".`);
+  }
+  await expect(tl.search('hello', typo)).rejects.toThrow('search() has no option "upto".');
+  await expect(tl.answerOf('x', typo)).rejects.toThrow('answerOf() has no option "upto".');
+  expect(() => tl.hints(typo)).toThrow('hints() has no option "upto".');
 });
 
 test('open() in a home without agents answers nothing by itself, and says how to get an agent', async () => {

@@ -6,7 +6,11 @@ import { fillHome, schemaOf } from '../contracts/older-database.ts';
 import { temporaryFolder } from '../contracts/sqlite-folder.ts';
 import { CliHome } from './cli-process.ts';
 
-const AGENTS = { ant: { adapter: 'scripted' }, bee: { adapter: 'scripted' }, scripted: { adapter: 'scripted' } };
+const AGENTS = {
+  ant: { adapter: 'scripted' },
+  bee: { adapter: 'scripted' },
+  scripted: { adapter: 'scripted' },
+} as const;
 /** Every one there was. The current one has no migration to test. */
 const SCHEMAS = MIGRATIONS.slice(1).map((_, index) => index + 1);
 
@@ -39,6 +43,11 @@ describe.each(SCHEMAS)('data of schema %i', (schema) => {
     expect((await engine.submit('notes', 'The codeword is amber-heron', first)).duplicate).toBe(true);
     expect((await engine.as('ann').list()).map(({ key }) => key)).toEqual(['spoken']);
     expect(await engine.turns('killed')).toMatchObject([{ state: 'interrupted' }]);
+    const states = async () =>
+      new Map((await engine.list()).map(({ key, state, lastAgent }) => [key, [state, lastAgent]]));
+    await expect.poll(async () => (await states()).get('killed')).toEqual(['interrupted', 'ant']);
+    expect((await states()).get('notes')).toEqual(['idle', turns.at(-1)?.agent]);
+    expect((await engine.list({ agent: 'ant', state: 'interrupted' })).map(({ key }) => key)).toEqual(['killed']);
     if (schema >= 5) expect(await tl.tasks.list()).toMatchObject([{ name: 'one', state: 'done' }]);
     if (schema >= 6) expect(conversations.map(({ key }) => key)).not.toContain('gone');
 

@@ -30,7 +30,7 @@ test('the store does what the rules say, whatever happens in whatever order', { 
   let count = 0;
   await checkSequences({
     name: 'store',
-    runs: 9_500,
+    runs: 5_000,
     setup: fc.constant(undefined),
     command: anyCommand,
     longest: 12,

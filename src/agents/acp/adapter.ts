@@ -3,10 +3,10 @@ import type { SessionHistory } from '../../core/restore/adopted.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Login, NativeSession, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { AgentProgram, StartProgram } from './known/description.ts';
+import type { AgentProgram } from './known/description.ts';
 import { type FindSettings, findAgent } from './known/find.ts';
 import { KNOWN_AGENTS, profileOf, quirksOf, storageName, variablesFor } from './known/known.ts';
-import { AgentMemory, type Learnt, whyNotReopened } from './known/memory.ts';
+import { AgentMemory, fingerprintOf, type Learnt, whyNotReopened } from './known/memory.ts';
 import { parseAcpOptions } from './options.ts';
 
 export interface AcpSettings extends Pick<FindSettings, 'command' | 'package' | 'installed'> {
@@ -17,8 +17,6 @@ export interface AcpSettings extends Pick<FindSettings, 'command' | 'package' | 
   readonly options?: Readonly<Record<string, unknown>> | undefined;
   /** A folder of our own for what was learnt of agents. */
   readonly memory: string;
-  /** Starts the agent outside of any sandbox, to see what it can do. */
-  readonly start: StartProgram;
 }
 
 /** In tokens, for agents that do not say. Models of today have at least this. */
@@ -26,7 +24,7 @@ const WINDOW = 128_000;
 
 /** Any program that speaks the Agent Client Protocol. Throws `invalid` for options that do not exist. */
 export function acpAgent(settings: AcpSettings): Agent {
-  const options = parseAcpOptions(settings.options);
+  const options = parseAcpOptions(settings.name, settings.options);
   const knownAs = options.agent ?? (Object.hasOwn(KNOWN_AGENTS, settings.name) ? settings.name : null);
   if (options.agent !== null && !Object.hasOwn(KNOWN_AGENTS, options.agent)) {
     throw new ThroughlineError('invalid', `No agent is known by the name "${options.agent}".`, {
@@ -42,7 +40,6 @@ export function acpAgent(settings: AcpSettings): Agent {
     login: known?.login ?? 'see its own documentation',
     knownAs,
     model: settings.model ?? null,
-    start: settings.start,
   });
 }
 
@@ -51,9 +48,9 @@ class AcpAgent implements Agent {
   readonly name: string;
   readonly #settings: AcpSettings;
   readonly #setup: Omit<AgentProgram, 'command' | 'memory'>;
-  /** What was learnt of the program that was found last. */
-  #memory: { readonly of: string; readonly memory: AgentMemory } | null = null;
-  #probing: Promise<Learnt> | null = null;
+  /** What was learnt of the program that was found last, by the host of the sandbox where it was found. */
+  readonly #memories = new Map<string, AgentMemory>();
+  readonly #probing = new Map<string, Promise<Learnt>>();
 
   constructor(settings: AcpSettings, setup: Omit<AgentProgram, 'command' | 'memory'>) {
     this.name = settings.name;
@@ -65,11 +62,11 @@ class AcpAgent implements Agent {
     return '"options": {"mode": …} (the modes are the agent\'s own; docs/acp.md)';
   }
 
-  async traits(): Promise<AgentTraits> {
+  async traits(sandbox: OpenSandbox): Promise<AgentTraits> {
     const { options } = this.#setup;
-    const learnt = await this.#learn();
+    const learnt = await this.#learn(sandbox);
     const trusted = whyNotReopened(learnt) === null;
-    const profile = profileOf(learnt, this.#setup);
+    const profile = await profileOf(learnt, this.#setup, sandbox);
     const reopens = trusted && (learnt.load || learnt.resume);
     const window = Object.hasOwn(learnt.windows, this.name) ? learnt.windows[this.name] : undefined;
     return {
@@ -88,45 +85,45 @@ class AcpAgent implements Agent {
     };
   }
 
-  async where(): Promise<string> {
-    return this.#find().where;
+  async where(sandbox: OpenSandbox): Promise<string> {
+    return (await this.#find(sandbox)).where;
   }
 
-  async doubt(): Promise<string | null> {
-    const learnt = await this.#learn();
+  async doubt(sandbox: OpenSandbox): Promise<string | null> {
+    const learnt = await this.#learn(sandbox);
     const missing = whyNotReopened(learnt);
     if (missing === null) return quirksOf(learnt.name, this.#setup.knownAs).outdated?.(learnt) ?? null;
-    const { file } = this.#program().memory;
+    const { file } = (await this.#program(sandbox)).memory;
     return `It opens sessions without their history (${missing}), so it is no longer asked to open one again. To try again, delete ${file}.`;
   }
 
-  async login(signal: AbortSignal): Promise<Login> {
-    const program = this.#program();
-    const { loginOf } = await import('./known/probe.ts');
-    return loginOf(program, signal);
+  async login(sandbox: OpenSandbox, signal: AbortSignal): Promise<Login> {
+    const program = await this.#program(sandbox);
+    const { loginOf } = await import('./open/probe.ts');
+    return loginOf(program, sandbox, signal);
   }
 
-  async list(cwd: string, signal: AbortSignal): Promise<NativeSession[] | null> {
-    const program = this.#program();
-    const { listSessions } = await import('./known/probe.ts');
-    return listSessions(program, cwd, signal);
+  async list(sandbox: OpenSandbox, signal: AbortSignal): Promise<NativeSession[] | null> {
+    const program = await this.#program(sandbox);
+    const { listSessions } = await import('./open/probe.ts');
+    return listSessions(program, sandbox, signal);
   }
 
   async open(request: OpenRequest): Promise<Opened> {
-    const program = this.#program();
+    const program = await this.#program(request.sandbox);
     const { openSession } = await import('./open/open.ts');
     return openSession(request, program);
   }
 
-  async storage({ work: cwd }: OpenSandbox): Promise<string> {
-    const { name: called } = await this.#learn();
-    return storageName(this.#program(), called, cwd);
+  async storage(sandbox: OpenSandbox): Promise<string> {
+    const { name: called } = await this.#learn(sandbox);
+    return storageName(await this.#program(sandbox), called, sandbox);
   }
 
   async history(sessionId: string, sandbox: OpenSandbox, signal: AbortSignal): Promise<SessionHistory | null> {
-    const learnt = await this.#learn();
+    const learnt = await this.#learn(sandbox);
     if (!learnt.load || whyNotReopened(learnt) !== null) return null;
-    const program = this.#program();
+    const program = await this.#program(sandbox);
     const { readHistory } = await import('./open/history.ts');
     return readHistory(sessionId, sandbox, signal, program);
   }
@@ -140,31 +137,41 @@ class AcpAgent implements Agent {
     return null;
   }
 
-  #find() {
+  async #find(sandbox: OpenSandbox) {
     const { env, knownAs } = this.#setup;
-    const found = findAgent({ known: knownAs, path: env.PATH ?? process.env.PATH ?? '', ...this.#settings });
+    const found = await findAgent({ known: knownAs, path: env.PATH, ...this.#settings }, sandbox);
     if ('command' in found) return found;
     throw new ThroughlineError('agent_unavailable', `${this.name}: ${found.problem}.`, { hint: found.hint });
   }
 
   /** Looks for the program. Throws `agent_unavailable`. */
-  #program(): AgentProgram {
-    const { command } = this.#find();
-    const of = JSON.stringify(command);
-    if (this.#memory?.of !== of) this.#memory = { of, memory: new AgentMemory(this.#settings.memory, command) };
-    return { ...this.#setup, command, memory: this.#memory.memory };
+  async #program(sandbox: OpenSandbox): Promise<AgentProgram> {
+    const { command } = await this.#find(sandbox);
+    const fresh = new AgentMemory(this.#settings.memory, await fingerprintOf(command, sandbox));
+    const known = this.#memories.get(sandbox.host);
+    const memory = known?.file === fresh.file ? known : fresh;
+    this.#memories.set(sandbox.host, memory);
+    return { ...this.#setup, command, memory };
   }
 
-  async #learn(): Promise<Learnt> {
+  async #learn(sandbox: OpenSandbox): Promise<Learnt> {
+    const { host } = sandbox;
     // Every turn asks for this. The program is looked for again when it is started, not while it runs.
-    if (this.#memory?.memory.learnt) return this.#memory.memory.learnt;
-    const program = this.#program();
+    const known = this.#memories.get(host)?.learnt;
+    if (known) return known;
+    const program = await this.#program(sandbox);
     if (program.memory.learnt !== null) return program.memory.learnt;
-    this.#probing ??= import('./known/probe.ts')
-      .then(({ probing }) => probing(program, async ({ can }) => can))
-      .finally(() => {
-        this.#probing = null;
-      });
-    return this.#probing;
+    const probing = this.#probing.get(host) ?? this.#probe(program, sandbox);
+    this.#probing.set(host, probing);
+    return probing;
+  }
+
+  async #probe(program: AgentProgram, sandbox: OpenSandbox): Promise<Learnt> {
+    try {
+      const { probing } = await import('./open/probe.ts');
+      return await probing(program, sandbox, async ({ can }) => can);
+    } finally {
+      this.#probing.delete(sandbox.host);
+    }
   }
 }

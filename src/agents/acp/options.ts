@@ -1,8 +1,8 @@
 import { isAbsolute } from 'node:path';
-import { ThroughlineError } from '../../core/errors.ts';
-import { shown } from '../../core/input/arguments.ts';
-import { isObject } from '../../core/turn/content.ts';
-import { type McpServer, parseMcpServers } from '../shared/mcp-servers.ts';
+import { about, byName, object, orNull, required, text, value, whole } from '../../core/input/schema.ts';
+import { parseOptions } from '../../core/input/settings.ts';
+import { CONFIG_VALUE } from '../../core/turn/choices.ts';
+import { MCP_SERVERS, type McpServer } from '../shared/mcp-servers.ts';
 
 /** The options of an ACP agent in the settings. They apply to every session, also after a restore. */
 export interface AcpOptions {
@@ -49,50 +49,39 @@ export const ACP_DEFAULTS: AcpOptions = {
   cancelGraceMs: 5_000,
 };
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) > 0;
-const isMs = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
-const MILLISECONDS = [isMs, 'a whole number of milliseconds'] as const;
+const ms = whole({ least: 0, of: ' of milliseconds' });
 
-const RULES: {
-  readonly [Name in keyof Omit<AcpOptions, 'mcpServers'>]: readonly [holds: (value: unknown) => boolean, must: string];
-} = {
-  agent: [isText, 'a non-empty string'],
-  mode: [isText, 'a non-empty string'],
-  config: [
-    (value) => isObject(value) && Object.values(value).every((one) => isText(one) || typeof one === 'boolean'),
-    'an object of strings and booleans',
-  ],
-  directories: [
-    (value) => Array.isArray(value) && value.every((one) => isText(one) && isAbsolute(one)),
-    'a list of absolute paths',
-  ],
-  auth: [isText, 'a non-empty string'],
-  window: [isCount, 'a whole number of tokens'],
-  noTools: [
-    (value) => isObject(value) && isText(value.version) && isText(value.mode) && Object.keys(value).length === 2,
-    'an object with "version" and "mode"',
-  ],
-  openMs: MILLISECONDS,
-  silentMs: MILLISECONDS,
-  quietMs: MILLISECONDS,
-  lateMs: MILLISECONDS,
-  cancelGraceMs: MILLISECONDS,
-};
+/** What `options` of an ACP agent may hold. */
+export const ACP_OPTIONS = object({
+  agent: about('The name under which it is known. Default: its own name, if that is a known one.', orNull(text)),
+  mode: about("The mode of its sessions. Default: the agent's own choice.", orNull(text)),
+  config: about('Config options by their id.', byName(CONFIG_VALUE)),
+  mcpServers: about('MCP servers for every session, by name as in .mcp.json, or a list. Default: none.', MCP_SERVERS),
+  directories: about(
+    'Additional directories in which it may act.',
+    value<readonly string[]>(
+      (paths) => Array.isArray(paths) && paths.every((one) => typeof one === 'string' && isAbsolute(one)),
+      'a list of absolute paths',
+      { type: 'array', items: { type: 'string', pattern: '^/' } },
+    ),
+  ),
+  auth: about('The id of the login method to use before a session is opened. Default: none.', orNull(text)),
+  window: about(
+    "The model's window in tokens. Default: what the agent reports.",
+    orNull(whole({ least: 1, of: ' of tokens' })),
+  ),
+  noTools: about(
+    'A mode in which no tool can run, which you tested on exactly this version.',
+    orNull(object({ version: required(text), mode: required(text) })),
+  ),
+  openMs: about('How long the agent may take to open a session. Default 120000.', ms),
+  silentMs: about('How long it may send nothing while it opens a session again. Default 60000.', ms),
+  quietMs: about('After a load: how long without an update counts as the end. Default 2000.', ms),
+  lateMs: about('After a load: how long to wait in total. Default 30000.', ms),
+  cancelGraceMs: about('How long it may take to stop when a turn is cancelled. Default 5000.', ms),
+} satisfies Record<keyof AcpOptions, unknown>);
 
 /** Fills in the defaults. Throws `invalid` that names the option and what it may be. */
-export function parseAcpOptions(input: Readonly<Record<string, unknown>> = {}): AcpOptions {
-  const { mcpServers = [], ...plain } = input;
-  for (const [name, value] of Object.entries(plain)) {
-    if (!Object.hasOwn(RULES, name))
-      throw invalid(`"${name}" is not an option; the options are ${Object.keys(ACP_DEFAULTS).join(', ')}`);
-    const [holds, must] = RULES[name as keyof typeof RULES];
-    const nullable = ACP_DEFAULTS[name as keyof AcpOptions] === null;
-    if (!(value === null && nullable) && !holds(value)) throw invalid(`"${name}" must be ${must}, not ${shown(value)}`);
-  }
-  return { ...ACP_DEFAULTS, ...plain, mcpServers: parseMcpServers(mcpServers, 'mcpServers', invalid) };
-}
-
-function invalid(what: string): ThroughlineError {
-  return new ThroughlineError('invalid', `Options of an ACP agent: ${what}.`, { hint: 'See docs/acp.md.' });
+export function parseAcpOptions(agent: string, input: unknown): AcpOptions {
+  return { ...ACP_DEFAULTS, ...parseOptions(ACP_OPTIONS, agent, input) };
 }

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestSandboxes } from '../../../test/contracts/agent-sandbox.ts';
@@ -29,8 +29,8 @@ async function connect(request: ConnectRequest): Promise<ClaudeConnection> {
   if (refusal !== null) throw refusal;
   const nothing = async () => {};
   const messages = new Inbox<never>();
-  const calls = { send: () => {}, interrupt: nothing, close: nothing, kill: nothing };
-  return { process: null, alive: true, ending: null, messages, ...calls };
+  const calls = { send: () => {}, interrupt: nothing, set: async () => null, close: nothing, kill: nothing };
+  return { process: null, models: [], alive: true, ending: null, messages, ...calls };
 }
 
 const env = () => ({ HOME: sandboxes.root });
@@ -61,10 +61,29 @@ const MADE = '0199a000-0000-7000-8000-000000000001';
 const COPY = '0199a000-0000-7000-8000-000000000002';
 
 test('the window follows the model', async () => {
-  expect(await agent().traits()).toMatchObject({ id: 'assigned', window: 200_000, rehydrate: true, position: true });
-  expect((await agent({ model: 'sonnet[1m]' }).traits()).window).toBe(1_000_000);
+  expect(await agent().traits(sandbox)).toMatchObject({
+    id: 'assigned',
+    window: 200_000,
+    rehydrate: true,
+    position: true,
+  });
+  expect((await agent({ model: 'sonnet[1m]' }).traits(sandbox)).window).toBe(1_000_000);
   const options = { home: 'user', trustProject: false, mcpServers: [], window: 500_000 } as const;
-  expect((await agent({ model: 'sonnet[1m]', options }).traits()).window).toBe(500_000);
+  expect((await agent({ model: 'sonnet[1m]', options }).traits(sandbox)).window).toBe(500_000);
+});
+
+test('a transcript that is a link is not followed, not copied, and not resumed', async () => {
+  const secret = join(sandboxes.root, 'secret');
+  writeFileSync(secret, entry('a', null));
+  mkdirSync(folder(), { recursive: true });
+  symlinkSync(secret, fileOf('linked'));
+  const opened = await agent().open(request({ kind: 'resume', id: 'linked' }));
+  expect(opened).toMatchObject({ ok: false, reason: 'refused', message: expect.stringContaining('is a link') });
+  expect(await agent().position('linked', sandbox)).toBeNull();
+  expect(await agent().history?.('linked', sandbox, new AbortController().signal)).toBeNull();
+  expect(await agent().tail('linked', { prompt: 'a', position: null }, sandbox)).toBeNull();
+  expect(await agent().list?.(sandbox, new AbortController().signal)).toEqual([]);
+  expect(asked).toEqual([]);
 });
 
 test('a session is resumed when its file is whole; otherwise nothing is started', async () => {

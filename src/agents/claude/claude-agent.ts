@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
 import { environmentIn, environmentOutside } from './environment.ts';
-import type { FindSettings } from './find/find.ts';
 import { loginOf } from './find/login.ts';
 import { Questions } from './session/questions.ts';
 import { canRewind, goBack } from './session/rewind.ts';
@@ -14,9 +12,10 @@ import { ClaudeSession, type ClaudeSessionParts } from './session/session.ts';
 import { SessionFile } from './session/session-file.ts';
 import type { ClaudeOptions } from './settings.ts';
 import { isWhole, leafOf } from './transcript/chain.ts';
+import type { Transcript } from './transcript/file.ts';
 import { historyOf } from './transcript/history.ts';
 import { listTranscripts } from './transcript/list.ts';
-import { projectDir, storageName, transcriptFile } from './transcript/locate.ts';
+import { type SessionStorage, storageIn } from './transcript/locate.ts';
 import { entriesFrom } from './transcript/position.ts';
 import { TranscriptReader } from './transcript/reader.ts';
 import { synthesise } from './transcript/synthesise.ts';
@@ -33,13 +32,12 @@ export interface ClaudeAgentParts {
   readonly name: string;
   readonly connect: Connect;
   /** Looks for Claude and remembers it. Throws `agent_unavailable`. */
-  find(): Promise<InstalledClaude>;
+  find(sandbox: OpenSandbox): Promise<InstalledClaude>;
   /** From the settings; added to what Claude gets of our environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly options: ClaudeOptions;
   /** Null: Claude chooses one. */
   readonly model: string | null;
-  readonly newMark?: FindSettings['newMark'];
 }
 
 interface InstalledClaude {
@@ -53,6 +51,8 @@ interface InstalledClaude {
 /** Versions whose profile without tools was proved by counting side effects (test/agents/claude-{cli,sdk}.test.ts). */
 const PROVED_WITHOUT_TOOLS: ReadonlySet<string> = new Set(['2.1.325']);
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Claude's name for the model that it chooses itself. */
+const DEFAULT_MODEL = 'default';
 const WINDOW = 200_000;
 const LONG_WINDOW = 1_000_000;
 
@@ -65,30 +65,31 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
   return {
     name: parts.name,
     howToAllow: async () => '"options": {"permissionMode": "acceptEdits"} (edits only; docs/claude.md has more)',
-    traits: async () => traitsOf((await parts.find()).version, parts),
-    where: async () => (await parts.find()).where,
-    login: async (signal) => {
-      const { command } = await parts.find();
-      return loginOf({ command, env: environmentOutside(process.env, parts.env), signal, newMark: parts.newMark });
+    traits: async (sandbox) => traitsOf((await parts.find(sandbox)).version, parts),
+    where: async (sandbox) => (await parts.find(sandbox)).where,
+    login: async (sandbox, signal) => {
+      const { command } = await parts.find(sandbox);
+      return loginOf({ sandbox, command, env: environmentOutside(process.env, parts.env), signal });
     },
-    async list(cwd) {
+    async list(sandbox) {
       // With a config directory in the sandbox, each conversation sees only its own session.
-      if (parts.options.home === 'sandbox') return [];
-      const env = environmentOutside(process.env, parts.env);
-      return listTranscripts(projectDir({ HOME: process.env.HOME, ...env }, cwd));
+      return parts.options.home === 'sandbox' ? [] : listTranscripts((await inside(sandbox, parts)).storage);
     },
-    open: async (request) => new Opening(request, parts, (await parts.find()).version).open(),
-    storage: async (sandbox) => storageOf(sandbox, parts).name,
+    async open(request) {
+      const { version } = await parts.find(request.sandbox);
+      return new Opening(request, parts, version, await inside(request.sandbox, parts)).open();
+    },
+    storage: async (sandbox) => (await inside(sandbox, parts)).storage.name,
     async position(sessionId, sandbox) {
-      const file = storageOf(sandbox, parts).fileOf(sessionId);
+      const file = await fileIn(sandbox, sessionId, parts);
       return file === null ? null : (await new TranscriptReader(file).skip()).position;
     },
     async history(sessionId, sandbox) {
-      const file = storageOf(sandbox, parts).fileOf(sessionId);
+      const file = await fileIn(sandbox, sessionId, parts);
       return file === null ? null : historyOf(file);
     },
     async tail(sessionId, sent, sandbox) {
-      const file = storageOf(sandbox, parts).fileOf(sessionId);
+      const file = await fileIn(sandbox, sessionId, parts);
       const found = file === null ? null : await entriesFrom(file, sent);
       if (found === null) return null;
       const { entries, position, landed } = found;
@@ -114,44 +115,48 @@ function traitsOf(version: string, { model, options }: ClaudeAgentParts): AgentT
   };
 }
 
-interface Storage {
-  /** What Claude gets from us in this sandbox. */
+/** What Claude gets from us in a sandbox, and where it keeps its sessions there. */
+interface Inside {
   readonly env: Record<string, string>;
-  readonly name: string;
-  /** Where the sandbox's sessions are written. */
-  readonly folder: string;
-  /** Null: not a valid session id. */
-  fileOf(id: string): string | null;
+  readonly storage: SessionStorage;
 }
 
-function storageOf(sandbox: OpenSandbox, { env: settings, options }: ClaudeAgentParts): Storage {
-  const { work } = sandbox;
+async function inside(sandbox: OpenSandbox, { env: settings, options }: ClaudeAgentParts): Promise<Inside> {
   const env = environmentIn(sandbox, process.env, settings, options.home);
-  const whole = { HOME: process.env.HOME, ...env };
-  return {
-    env,
-    name: storageName(whole, work),
-    folder: projectDir(whole, work),
-    fileOf: (id) => transcriptFile(whole, work, id),
-  };
+  return { env, storage: await storageIn(sandbox, env) };
+}
+
+async function fileIn(sandbox: OpenSandbox, sessionId: string, parts: ClaudeAgentParts): Promise<Transcript | null> {
+  return (await inside(sandbox, parts)).storage.fileOf(sessionId);
 }
 
 type Refusal = Extract<Opened, { ok: false }>;
 /** Where the session stands that a Claude is started with. */
-type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'costUsd' | 'rewound'>;
+type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'costUsd' | 'rewound'> & {
+  /** See the memo. */
+  readonly chosenModel: boolean;
+};
+
+/** `written` false: the file had this content before. */
+interface Written {
+  readonly written: boolean;
+  readonly content: string | Uint8Array;
+}
 
 /** One request to open a session: checks its transcript, or writes it, and then starts Claude. */
 class Opening {
   readonly #request: OpenRequest;
   readonly #parts: ClaudeAgentParts;
   readonly #version: string;
-  readonly #storage: Storage;
+  readonly #env: Inside['env'];
+  readonly #storage: SessionStorage;
 
-  constructor(request: OpenRequest, parts: ClaudeAgentParts, version: string) {
+  constructor(request: OpenRequest, parts: ClaudeAgentParts, version: string, { env, storage }: Inside) {
     this.#request = request;
     this.#parts = parts;
     this.#version = version;
-    this.#storage = storageOf(request.sandbox, parts);
+    this.#env = env;
+    this.#storage = storage;
   }
 
   async open(): Promise<Opened> {
@@ -165,26 +170,28 @@ class Opening {
     }
     if (how.kind !== 'new') return this.#openExisting(how);
     const id = how.id ?? randomUUID();
-    return this.#start({ kind: 'new', id }, { id, file: null, empty: true, costUsd: null });
+    return this.#start({ kind: 'new', id }, { id, file: null, empty: true, costUsd: null, chosenModel: false });
   }
 
   async #openExisting(how: Exclude<OpenHow, { kind: 'new' }>): Promise<Opened> {
-    const path = this.#storage.fileOf(how.id);
-    if (path === null) return refused('not_found', `${JSON.stringify(how.id)} is not a valid session id`);
-    const put = how.kind === 'rehydrate' ? await this.#rehydrate(path, how.id, how.from) : null;
+    const transcript = this.#storage.fileOf(how.id);
+    if (transcript === null) return refused('not_found', `${JSON.stringify(how.id)} is not a valid session id`);
+    const put = how.kind === 'rehydrate' ? await this.#rehydrate(transcript, how.id, how.from) : null;
     if (put !== null && 'ok' in put) return put;
     const memo = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
-    const { costUsd, seal } = memo;
-    const file = new SessionFile(path);
+    const { costUsd, seal, chosenModel } = memo;
+    const file = new SessionFile(transcript);
     let opened = false;
     try {
       const refusal = (await damageOf(file)) ?? (await changeOf(file, seal));
-      const result = refusal ?? (await this.#resume(how, { id: how.id, file, empty: false, costUsd }));
+      const result = refusal ?? (await this.#resume(how, { id: how.id, file, empty: false, costUsd, chosenModel }));
       opened = result.ok;
-      return result.ok ? { ...result, ...condensedIn(file, how, memo.compaction) } : result;
+      if (!result.ok) return result;
+      const wrote = put === null ? {} : { wrote: put.content };
+      return { ...result, ...condensedIn(file, how, memo.compaction), ...wrote };
     } finally {
       // A transcript that we wrote for nothing is removed again.
-      if (!opened && put?.written) await rm(path, { force: true });
+      if (!opened && put?.written) await transcript.remove();
     }
   }
 
@@ -201,28 +208,41 @@ class Opening {
     return this.#start({ kind: 'resume', id, rewind: { at: entry, drops } }, { ...at, rewound });
   }
 
-  async #rehydrate(file: string, id: string, from: Rehydration): Promise<Refusal | { readonly written: boolean }> {
+  async #rehydrate(file: Transcript, id: string, from: Rehydration): Promise<Refusal | Written> {
     const session = { id, cwd: this.#request.sandbox.work, version: this.#version, before: Date.now() };
     const content = 'transcript' in from ? from.transcript : [...synthesise(from.records, session)].join('');
     const { result, detail } = await putTranscript(file, content);
-    if (result === 'written' || result === 'same') return { written: result === 'written' };
+    if (result === 'written' || result === 'same') return { written: result === 'written', content };
     return refused('refused', `its transcript cannot be written: ${detail}`);
   }
 
   async #start(how: ConnectRequest['how'], at: StartsAt): Promise<Opened> {
-    const { sandbox, noTools, signal } = this.#request;
-    const { connect, model } = this.#parts;
-    const { env, folder, fileOf } = this.#storage;
+    const { sandbox, noTools, signal, choices = {} } = this.#request;
+    const { connect, model: usualModel } = this.#parts;
+    const model = choices.model ?? usualModel;
+    const [env, storage] = [this.#env, this.#storage];
     const questions = new Questions();
     const onPermission = questions.ask.bind(questions);
     try {
-      const connection = await connect({ sandbox, env, how, noTools, model, signal, onPermission });
+      // Without a name, Claude continues with the model that its transcript names.
+      const named = model ?? (at.chosenModel ? DEFAULT_MODEL : null);
+      const connection = await connect({ sandbox, env, how, noTools, model: named, signal, onPermission });
       if (signal.aborted) {
         await connection.kill();
         return refused('refused', 'opening was cancelled');
       }
       const version = this.#version;
-      const session = new ClaudeSession({ ...at, connection, questions, fileOf, folder, noTools, version });
+      const { permissionMode: mode = null, effort = null } = this.#parts.options;
+      const startedWith = { model, usualModel, mode, effort };
+      const session = new ClaudeSession({
+        ...at,
+        connection,
+        questions,
+        storage,
+        noTools,
+        version,
+        startedWith,
+      });
       return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
     } catch (error) {
       if (signal.aborted) return refused('refused', 'opening was cancelled');
@@ -236,7 +256,11 @@ class Opening {
 async function damageOf(file: SessionFile): Promise<Refusal | null> {
   await file.read();
   const { chain } = file;
-  if (chain === null) return refused('not_found', 'Claude has no such session here');
+  if (chain === null) {
+    const trouble = await file.transcript.trouble();
+    if (trouble !== null) return refused('refused', `its transcript cannot be read: ${trouble}`);
+    return refused('not_found', 'Claude has no such session here');
+  }
   if (isWhole(chain)) return null;
   const kinds = [...new Set(chain.defects.map(({ kind }) => kind))].join(', ');
   return refused('refused', `its transcript is damaged (${kinds || 'its chain has no beginning'})`);

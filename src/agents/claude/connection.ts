@@ -1,18 +1,23 @@
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { SandboxProcess } from '../../core/process.ts';
+import { isObject } from '../../core/turn/content.ts';
 import type { Opened } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 
 /** One running Claude that speaks stream-json, started by the SDK or by us. */
 export interface ClaudeConnection {
   /** Null: it could not be started. */
-  readonly process: ProcessIdentity | null;
+  readonly process: SandboxProcess | null;
   readonly alive: boolean;
+  /** What it offers as models, as it said when it started; empty: it did not say. */
+  readonly models: readonly unknown[];
   /** Every message it prints, parsed, in order; ends when its output has ended, never throws. Consumed once, by the session. */
   readonly messages: AsyncIterable<ClaudeMessage>;
   /** Sends one user message. Never throws; does nothing once the process has ended. */
   send(message: ClaudeUserMessage): void;
   /** Asks Claude to stop the turn. Resolves when it has answered or ended; never throws. */
   interrupt(): Promise<void>;
+  /** Sets one thing for the prompts from now on; null: as Claude has it by default. Null: done. Else why not. Never throws. */
+  set(what: Setting): Promise<string | null>;
   /** How it ended (exit code or signal, end of stderr); null while alive. */
   readonly ending: string | null;
   /** Ends the process: properly, after a timeout by force. Idempotent; never throws. */
@@ -20,6 +25,9 @@ export interface ClaudeConnection {
   /** Ends the process at once and waits until it is gone. Idempotent; never throws. */
   kill(): Promise<void>;
 }
+
+/** Not the model: Claude would tell it to the model as something that the person said. */
+export type Setting = { readonly mode: string } | { readonly effort: string | null };
 
 export interface ConnectRequest {
   readonly sandbox: OpenSandbox;
@@ -96,6 +104,11 @@ export type PermissionDecision =
       readonly updatedPermissions?: readonly unknown[];
     }
   | { readonly behavior: 'deny'; readonly message: string };
+
+/** The models in Claude's answer to `initialize`. */
+export function modelsIn(answer: unknown): readonly unknown[] {
+  return isObject(answer) && Array.isArray(answer.models) ? answer.models : [];
+}
 
 /** Claude's answer to a request of ours; null: it ended before it answered. */
 export type ControlAnswer =

@@ -49,6 +49,14 @@ export function forbiddenTools(env: Readonly<Record<string, string>>): readonly 
   return noBackgroundTasks ? [...WAKING_TOOLS, QUESTIONS_TOOL] : [QUESTIONS_TOOL];
 }
 
+/**
+ * Settings that Claude is started with, on top of the user's; no file is edited. Without `cleanupPeriodDays` every start of Claude
+ * deletes transcripts that are older than a month, also those of other conversations.
+ */
+export function flagSettings({ hooks }: { readonly hooks?: object }, noTools: boolean): object {
+  return { cleanupPeriodDays: 36_500, ...(hooks === undefined || noTools ? {} : { hooks }) };
+}
+
 export function claudeVariables(ours: NodeJS.ProcessEnv): Record<string, string> {
   const clouds = CLOUDS.filter(([chosenBy]) => ours[chosenBy]).map(([, names]) => names);
   const wanted = [...ALWAYS, ...clouds];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { userMessage } from './user-message.ts';
+import { promptBlocks, userMessage, worded } from './user-message.ts';
 
 test('a prompt keeps its text and images; everything else becomes text', () => {
   const { message, uuid, session_id } = userMessage(
@@ -26,4 +26,19 @@ test('a prompt keeps its text and images; everything else becomes text', () => {
     { type: 'text', text: '[file file:///b]\ninside' },
     { type: 'text', text: '[audio audio/wav]' },
   ]);
+});
+
+test('what a session says that it passes on is what it passes on', () => {
+  const plain = [
+    { type: 'text', text: 'Look:' },
+    { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+  ] as const;
+  expect(worded(plain)).toBe(plain);
+  const changed = [
+    ...plain,
+    { type: 'text', text: ' ' },
+    { type: 'resource', resource: { uri: 'file:///b', text: 'inside' } },
+  ] as const;
+  expect(worded(changed)).toEqual([...plain, { type: 'text', text: '[file file:///b]\ninside' }]);
+  expect(promptBlocks(worded(changed))).toEqual(promptBlocks(changed));
 });

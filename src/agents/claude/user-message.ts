@@ -1,4 +1,4 @@
-import { type ContentBlock, type Prompt, promptText } from '../../core/turn/content.ts';
+import { type ContentBlock, type ImageBlock, type Prompt, promptText } from '../../core/turn/content.ts';
 import type { ClaudeBlock, ClaudeUserMessage } from './connection.ts';
 
 /** A prompt as Claude takes it. `uuid` becomes its id in the transcript and in the result. */
@@ -21,12 +21,23 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
  * model sees. Blocks without text are left out, because the API refuses them.
  */
 export function promptBlocks(prompt: readonly ContentBlock[]): ClaudeBlock[] {
-  return prompt.map(blockOf).filter((block) => block.type !== 'text' || block.text.trim() !== '');
+  return worded(prompt).map((block) =>
+    isTaken(block)
+      ? { type: 'image', source: { type: 'base64', media_type: block.mimeType, data: block.data } }
+      : { type: 'text', text: promptText([block]) },
+  );
 }
 
-function blockOf(block: ContentBlock): ClaudeBlock {
-  if (block.type === 'image' && IMAGES.test(block.mimeType) && BASE64.test(block.data)) {
-    return { type: 'image', source: { type: 'base64', media_type: block.mimeType, data: block.data } };
-  }
-  return { type: 'text', text: promptText([block]) };
+/** The same as blocks of ours; the same value when nothing is changed. */
+export function worded(prompt: readonly ContentBlock[]): readonly ContentBlock[] {
+  const blocks = prompt
+    .map((block) =>
+      block.type === 'text' || isTaken(block) ? block : { type: 'text' as const, text: promptText([block]) },
+    )
+    .filter((block) => block.type !== 'text' || block.text.trim() !== '');
+  return blocks.length === prompt.length && blocks.every((block, i) => block === prompt[i]) ? prompt : blocks;
+}
+
+function isTaken(block: ContentBlock): block is ImageBlock {
+  return block.type === 'image' && IMAGES.test(block.mimeType) && BASE64.test(block.data);
 }

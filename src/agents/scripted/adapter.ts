@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import { existsSync } from 'node:fs';
+import { basename, dirname, extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
@@ -7,13 +7,15 @@ import type { Agent, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { parseScriptedOptions, type ScriptedOptions } from './options.ts';
 import { ScriptedSession } from './session.ts';
-import { historyOf, readPosition, storageDir, storageFile, tailOf } from './storage.ts';
+import { historyOf, isSessionId, readPosition, storageDir, storageFile, tailOf } from './storage.ts';
 
 /** Raised when the behaviour of the program changes. */
 const VERSION = '1';
 
-/** Plain JavaScript: the same file in a checkout and in the published package. */
-const PROGRAM = fileURLToPath(new URL('program.js', import.meta.url));
+/** Plain JavaScript; in the published package as CommonJS, which Node starts faster. */
+const PROGRAM = fileURLToPath(
+  new URL(`scripted-agent${extname(import.meta.url).replace('.ts', '.js')}`, import.meta.url),
+);
 
 interface ScriptedSettings {
   readonly name: string;
@@ -24,33 +26,40 @@ interface ScriptedSettings {
 
 /** An agent that answers by rules, with the faults that its options choose. Throws `invalid` for unknown options. */
 export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettings): Agent {
-  const options = parseScriptedOptions(given);
+  const options = parseScriptedOptions(name, given);
   const readable = options.memory === 'disk' && options.position;
-  const fileOf = (id: string, sandbox: OpenSandbox) =>
-    readable ? storageFile(storageDir(sandbox, options), id) : null;
+  const fileOf = async (id: string, sandbox: OpenSandbox) =>
+    readable ? await storageFile(sandbox, options, id) : null;
 
   return {
     name,
-    traits: async () => traitsOf(options),
+    traits: async (sandbox) => traitsOf(sandbox, options),
     open: (request) => open(request, options, env),
     storage: async (sandbox) => `scripted:${storageDir(sandbox, options)}`,
     async position(sessionId, sandbox) {
-      const file = fileOf(sessionId, sandbox);
+      const file = await fileOf(sessionId, sandbox);
       return file === null ? null : readPosition(file);
     },
     async history(sessionId, sandbox) {
-      const file = fileOf(sessionId, sandbox);
+      const file = await fileOf(sessionId, sandbox);
       return file === null ? null : historyOf(file);
     },
     async tail(sessionId, sent, sandbox) {
-      const file = fileOf(sessionId, sandbox);
+      const file = await fileOf(sessionId, sandbox);
       return file === null ? null : tailOf(file, sent);
     },
   };
 }
 
-function traitsOf(options: ScriptedOptions): AgentTraits {
-  if (!existsSync(PROGRAM)) {
+/** Every turn asks for the traits; the program is looked for until it was found. By `host` of sandboxes. */
+const installed = new Set<string>();
+
+async function traitsOf(sandbox: OpenSandbox, options: ScriptedOptions): Promise<AgentTraits> {
+  if (!installed.has(sandbox.host)) {
+    const folder = await sandbox.folder(dirname(PROGRAM));
+    if ((await folder.stat(basename(PROGRAM)))?.kind === 'file') installed.add(sandbox.host);
+  }
+  if (!installed.has(sandbox.host)) {
     throw new ThroughlineError('agent_unavailable', `The scripted agent's program ${PROGRAM} is missing.`, {
       hint: 'Install Throughline again.',
     });
@@ -81,14 +90,14 @@ async function open(
   if (noTools && !options.noTools) return refused('refused', 'this agent has no profile without tools');
   if (signal.aborted) return refused('refused', 'opening was cancelled');
   const dir = storageDir(sandbox, options);
-  if (how.id !== null && storageFile(dir, how.id) === null) {
+  if (how.id !== null && !isSessionId(how.id)) {
     return refused(
       how.kind === 'resume' ? 'not_found' : 'refused',
       `${JSON.stringify(how.id)} is not a valid session id`,
     );
   }
   const child = await sandbox.spawn([process.execPath, PROGRAM], { env });
-  const session = new ScriptedSession(child, {
+  const session = new ScriptedSession(child, sandbox, {
     type: 'open',
     how: how.kind,
     id: how.id,

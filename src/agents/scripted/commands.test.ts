@@ -1,11 +1,15 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ask, effects, send, TestSandboxes, text } from '../../../test/contracts/agent-sandbox.ts';
 import type { AgentEvent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { scriptedAgent } from './adapter.ts';
-import type { ScriptedOptions } from './options.ts';
+import { SCRIPTED_DEFAULTS, type ScriptedOptions } from './options.ts';
 
 let sandboxes: TestSandboxes;
 let sandbox: OpenSandbox;
@@ -104,6 +108,12 @@ describe('what it does', () => {
     expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
   });
 
+  test('/update is reported as it is', async () => {
+    const update = { sessionUpdate: 'plan', entries: [{ content: 'First', status: 'pending', priority: 'medium' }] };
+    const { events } = await ask(await open(), `/update ${JSON.stringify(update)}\n/say Done.`);
+    expect(updates(events)).toContainEqual(update);
+  });
+
   test('/stream comes in chunks over time', async () => {
     const begun = performance.now();
     const { events } = await ask(await open(), '/stream 4 20');
@@ -192,5 +202,30 @@ describe('what it does', () => {
     const second = await ask(session, '/tool write out.log', { id: 'same' });
     expect([first.outcome, second.outcome]).toEqual([{ kind: 'completed' }, { kind: 'completed' }]);
     expect(effects(join(sandbox.work, 'out.log'))).toBe(1);
+  });
+});
+
+describe('its first message', () => {
+  const start = () => spawn(process.execPath, [fileURLToPath(new URL('scripted-agent.js', import.meta.url))]);
+
+  test('may be longer than what is read at once, and be cut inside of characters', async () => {
+    const program = start();
+    const system = 'ä'.repeat(100_000);
+    const message = { type: 'open', how: 'new', id: null, dir: sandbox.state, noTools: false, system };
+    program.stdin.write(`${JSON.stringify({ ...message, options: SCRIPTED_DEFAULTS })}\n`);
+    const prompt = { type: 'prompt', id: 'p', content: text('What is your system prompt?') };
+    const said: string[] = [];
+    for await (const line of createInterface({ input: program.stdout })) {
+      said.push(line);
+      if (line.includes('"opened"')) program.stdin.write(`${JSON.stringify(prompt)}\n`);
+      if (line.includes('"ended"')) program.stdin.end();
+    }
+    expect(said.join('\n')).toContain(system);
+  });
+
+  test('may not come: it ends with its input', async () => {
+    const program = start();
+    program.stdin.end();
+    expect(await once(program, 'exit')).toEqual([0, null]);
   });
 });

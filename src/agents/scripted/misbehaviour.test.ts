@@ -98,7 +98,7 @@ describe('ids', () => {
 describe('forgetting', () => {
   test('memory of the process: another process knows nothing', async () => {
     const agent = agentWith({ memory: 'process' });
-    expect(await agent.traits()).toMatchObject({ resume: false, position: false });
+    expect(await agent.traits(sandbox)).toMatchObject({ resume: false, position: false });
     const session = await open(agent);
     await ask(session, 'The codeword is amber.');
     expect((await ask(session, RECALL)).reply).toContain('amber');
@@ -123,7 +123,7 @@ describe('forgetting', () => {
     const agent = agentWith({ resume: 'none' });
     const session = await open(agent);
     await ask(session, 'Hello');
-    expect((await agent.traits()).resume).toBe(false);
+    expect((await agent.traits(sandbox)).resume).toBe(false);
     expect(await resume(agent, session)).toMatchObject({ ok: false, reason: 'refused' });
   });
 
@@ -277,7 +277,7 @@ describe('dying', () => {
       const agent = scriptedAgent({ name: 'x', options: ${JSON.stringify(options)} });
       const session = await sandboxes.open(agent, await sandboxes.sandbox());
       for await (const event of send(session, ${JSON.stringify(prompt)})) {
-        if (event.update?.sessionUpdate === 'tool_call') console.log(session.process.pid + ' ' + sandboxes.root);
+        if (event.update?.sessionUpdate === 'tool_call') console.log(JSON.parse(session.process.id).pid + ' ' + sandboxes.root);
       }`;
     const holder = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],

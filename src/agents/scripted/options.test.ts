@@ -3,8 +3,8 @@ import { scriptedAgent } from './adapter.ts';
 import { parseScriptedOptions, SCRIPTED_DEFAULTS } from './options.ts';
 
 test('an option that is not set has its default', () => {
-  expect(parseScriptedOptions(undefined)).toEqual(SCRIPTED_DEFAULTS);
-  expect(parseScriptedOptions({ ids: 'rotating', dir: 'x' })).toEqual({
+  expect(parseScriptedOptions('a', undefined)).toEqual(SCRIPTED_DEFAULTS);
+  expect(parseScriptedOptions('a', { ids: 'rotating', dir: 'x' })).toEqual({
     ...SCRIPTED_DEFAULTS,
     ids: 'rotating',
     dir: 'x',
@@ -12,13 +12,13 @@ test('an option that is not set has its default', () => {
 });
 
 test.each([
-  [{ id: 'issued' }, /no option "id"; known are ids/],
-  [{ ids: 'random' }, /"ids" is one of issued, assigned, rotating/],
-  [{ lockMs: '5' }, /"lockMs" is a number/],
-  [{ lockMs: -1 }, /"lockMs" is a number from 0 on/],
-  [{ window: Number.NaN }, /"window" is a number/],
-  [{ tied: 1 }, /"tied" is a boolean/],
-  [{ maxPromptTokens: 'many' }, /"maxPromptTokens" is a number/],
+  [{ id: 'issued' }, /"agents\.x\.options\.id" is not known; known are ids/],
+  [{ ids: 'random' }, /ids" must be one of issued, assigned, rotating/],
+  [{ lockMs: '5' }, /lockMs" must be a number, 0 or more/],
+  [{ lockMs: -1 }, /lockMs" must be a number, 0 or more/],
+  [{ window: Number.NaN }, /window" must be a number/],
+  [{ tied: 1 }, /tied" must be true or false/],
+  [{ maxPromptTokens: 'many' }, /maxPromptTokens" must be a number/],
   [{ hollowRotation: true }, /needs "ids": "rotating"/],
   [{ ids: 'assigned', nameLate: true }, /not possible with assigned ids/],
   [[], /an object/],

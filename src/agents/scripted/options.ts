@@ -1,5 +1,5 @@
-import { ThroughlineError } from '../../core/errors.ts';
-import { isObject } from '../../core/turn/content.ts';
+import { checked, flag, object, oneOf, orNull, value } from '../../core/input/schema.ts';
+import { parseOptions } from '../../core/input/settings.ts';
 
 /** The behaviour of the scripted agent, and its faults. The defaults make an agent without faults. */
 export interface ScriptedOptions {
@@ -65,42 +65,43 @@ export const SCRIPTED_DEFAULTS: ScriptedOptions = {
   dir: null,
 };
 
-const CHOICES: { readonly [name: string]: readonly string[] } = {
-  ids: ['issued', 'assigned', 'rotating'],
-  memory: ['disk', 'process'],
-  resume: ['real', 'hollow', 'none'],
-};
-/** The types of options whose default is null. */
-const NULLABLE: { readonly [name: string]: string } = { maxPromptTokens: 'number', dir: 'string' };
+const amount = value<number>(
+  (one) => typeof one === 'number' && Number.isFinite(one) && one >= 0,
+  'a number, 0 or more',
+  { type: 'number', minimum: 0 },
+);
+
+/** What `options` of a scripted agent may hold; each is described above. */
+export const SCRIPTED_OPTIONS = checked(
+  object({
+    ids: oneOf(['issued', 'assigned', 'rotating']),
+    nameLate: flag,
+    refuseUsedIds: flag,
+    memory: oneOf(['disk', 'process']),
+    resume: oneOf(['real', 'hollow', 'none']),
+    hollowRotation: flag,
+    tied: flag,
+    lockMs: amount,
+    position: flag,
+    noTools: flag,
+    toolsInPlace: flag,
+    window: amount,
+    chunkMs: amount,
+    startMs: amount,
+    maxPromptTokens: orNull(amount),
+    survives: flag,
+    lingers: flag,
+    cancelGraceMs: amount,
+    dir: orNull(value<string>((one) => typeof one === 'string', 'a text', { type: 'string' })),
+  } satisfies Record<keyof ScriptedOptions, unknown>),
+  ({ ids, hollowRotation, nameLate }) => {
+    if (hollowRotation && ids !== 'rotating') return { says: 'the option "hollowRotation" needs "ids": "rotating"' };
+    if (nameLate && ids === 'assigned') return { says: 'the option "nameLate" is not possible with assigned ids' };
+    return null;
+  },
+);
 
 /** Fills in the defaults. Throws `invalid` with the option and its valid values. */
-export function parseScriptedOptions(input: unknown): ScriptedOptions {
-  if (input === undefined || input === null) return SCRIPTED_DEFAULTS;
-  if (!isObject(input)) throw invalid('the options are an object');
-  for (const [name, value] of Object.entries(input)) checkOption(name, value);
-  const options = { ...SCRIPTED_DEFAULTS, ...input };
-  if (options.hollowRotation && options.ids !== 'rotating') throw invalid('"hollowRotation" needs "ids": "rotating"');
-  if (options.nameLate && options.ids === 'assigned') throw invalid('"nameLate" is not possible with assigned ids');
-  return options;
-}
-
-function checkOption(name: string, value: unknown): void {
-  if (!Object.hasOwn(SCRIPTED_DEFAULTS, name)) {
-    throw invalid(`there is no option "${name}"; known are ${Object.keys(SCRIPTED_DEFAULTS).join(', ')}`);
-  }
-  const choices = CHOICES[name];
-  if (choices !== undefined) {
-    if (!choices.includes(value as string)) throw invalid(`"${name}" is one of ${choices.join(', ')}`);
-    return;
-  }
-  const nullable = NULLABLE[name];
-  if (nullable !== undefined && value === null) return;
-  const type = nullable ?? typeof SCRIPTED_DEFAULTS[name as keyof ScriptedOptions];
-  const negative = typeof value === 'number' && !(value >= 0 && Number.isFinite(value));
-  if (typeof value !== type || negative)
-    throw invalid(`"${name}" is a ${type === 'number' ? 'number from 0 on' : type}`);
-}
-
-function invalid(message: string): ThroughlineError {
-  return new ThroughlineError('invalid', `The scripted agent's settings: ${message}.`);
+export function parseScriptedOptions(agent: string, input: unknown): ScriptedOptions {
+  return { ...SCRIPTED_DEFAULTS, ...parseOptions(SCRIPTED_OPTIONS, agent, input) };
 }

@@ -1,11 +1,11 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../ports/agent.ts';
-import type { Child } from '../../ports/sandbox.ts';
+import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
 import { Flight, mustFollow, type Stopping, whyNotSent } from '../shared/flight.ts';
 import { type Ending, LineProcess } from '../shared/line-process.ts';
 import type { ScriptedOptions } from './options.ts';
 import { type FromProgram, parseMessage, type ToProgram } from './protocol.ts';
-import { proofOf, readPosition, storageFile } from './storage.ts';
+import { proofOf, readPosition, type SessionFile, storageFile } from './storage.ts';
 
 type OpenAnswer = Extract<FromProgram, { type: 'opened' | 'refused' }>;
 type Open = Extract<ToProgram, { type: 'open' }>;
@@ -34,12 +34,16 @@ export class ScriptedSession implements AgentSession {
   readonly #program: LineProcess;
   readonly #open: Open;
   readonly #options: ScriptedOptions;
+  readonly #sandbox: OpenSandbox;
   readonly #answer = Promise.withResolvers<OpenAnswer>();
   #id: string | null = null;
   #prompted: boolean;
   #flight: ScriptedFlight | null = null;
+  /** The storage is being read for a proof; null: it is not. */
+  #reading: Promise<void> | null = null;
 
-  constructor(child: Child, open: Open) {
+  constructor(child: Child, sandbox: OpenSandbox, open: Open) {
+    this.#sandbox = sandbox;
     this.#open = open;
     this.#options = open.options;
     this.#prompted = open.how === 'resume';
@@ -47,11 +51,11 @@ export class ScriptedSession implements AgentSession {
     const listener = {
       line: (line: string) => {
         const message = parseMessage(line);
-        if (message !== null) this.#receive(message);
+        if (message !== null) this.#inOrder(() => this.#receive(message));
       },
       tooLong: () => {},
       ready: () => this.#flight?.events.ready(),
-      gone: ({ text }: Ending) => this.#gone(text),
+      gone: ({ text }: Ending) => this.#inOrder(() => this.#gone(text)),
     };
     this.#program = new LineProcess(child, listener, { closeStepMs: CLOSE_STEP_MS, maxLineBytes: MAX_LINE_BYTES });
   }
@@ -75,7 +79,7 @@ export class ScriptedSession implements AgentSession {
   }
 
   async position(): Promise<string | null> {
-    const file = this.#storage();
+    const file = await this.#storage();
     return file === null ? null : readPosition(file);
   }
 
@@ -122,7 +126,17 @@ export class ScriptedSession implements AgentSession {
     return this.#flight;
   }
 
-  #receive(message: FromProgram): void {
+  /** What comes while the storage is read waits until it was: events keep their order. */
+  #inOrder(step: () => void | Promise<void>): void {
+    const done = this.#reading === null ? step() : this.#reading.then(step);
+    if (done === undefined) return;
+    const reading = done.finally(() => {
+      if (this.#reading === reading) this.#reading = null;
+    });
+    this.#reading = reading;
+  }
+
+  #receive(message: FromProgram): void | Promise<void> {
     const flight = this.#flight;
     switch (message.type) {
       case 'opened':
@@ -132,12 +146,10 @@ export class ScriptedSession implements AgentSession {
       case 'session':
         this.#id = message.id;
         flight?.events.push(message);
-        this.#prove();
-        break;
+        return this.#prove();
       case 'taken':
         if (flight) flight.taken = message;
-        this.#prove();
-        break;
+        return this.#prove();
       case 'ended':
         if (message.prompt === flight?.id) this.#finish(message.outcome);
         break;
@@ -154,12 +166,13 @@ export class ScriptedSession implements AgentSession {
   }
 
   /** Reports where the prompt landed, as soon as it is in a session whose id is known. */
-  #prove(): void {
+  async #prove(): Promise<void> {
     const flight = this.#flight;
-    const file = this.#storage();
-    if (!flight?.taken || flight.proved || flight.follows === undefined || file === null) return;
+    if (!flight?.taken || flight.proved || flight.follows === undefined) return;
+    const file = await this.#storage();
+    if (file === null) return;
     flight.proved = true;
-    flight.events.push(proofOf({ file, ...flight.taken, expected: flight.follows }));
+    flight.events.push(await proofOf({ file, ...flight.taken, expected: flight.follows }));
   }
 
   #finish(outcome: AgentOutcome): void {
@@ -168,9 +181,10 @@ export class ScriptedSession implements AgentSession {
     flight?.end(outcome);
   }
 
-  /** Null: the session has no id yet, or the adapter does not read its storage. */
-  #storage(): string | null {
+  /** Null: the session has no id yet, its storage cannot be reached, or the adapter does not read it. */
+  async #storage(): Promise<SessionFile | null> {
     const readable = this.#options.position && this.#options.memory === 'disk';
-    return readable && this.#id !== null ? storageFile(this.#open.dir, this.#id) : null;
+    if (!readable || this.#id === null) return null;
+    return storageFile(this.#sandbox, this.#options, this.#id).catch(() => null);
   }
 }

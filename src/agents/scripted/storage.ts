@@ -1,26 +1,45 @@
-import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { ThroughlineError } from '../../core/errors.ts';
 import { HistoryBuilder, type SessionHistory } from '../../core/restore/adopted.ts';
 import type { Update } from '../../core/turn/update.ts';
 import type { AgentEvent, SentPrompt, Tail } from '../../ports/agent.ts';
-import type { OpenSandbox } from '../../ports/sandbox.ts';
+import type { FileRead, Folder, OpenSandbox, Range } from '../../ports/sandbox.ts';
 import type { ScriptedOptions } from './options.ts';
 import type { Entry } from './protocol.ts';
 
-/*
- * The program's storage as its adapter reads it: `<dir>/<session id>.jsonl`, one entry a line, append-only.
- * Reads are synchronous: a few kilobytes from the page cache are read faster than an asynchronous read starts.
- */
+/* The program's storage as its adapter reads it: `<dir>/<session id>.jsonl`, one entry a line, append-only. */
 
 /** Where the sessions of a sandbox are kept. A tied agent keeps them by working directory, as Claude does. */
 export function storageDir(sandbox: OpenSandbox, options: ScriptedOptions): string {
-  const base = resolve(sandbox.state, options.dir ?? 'scripted');
-  return options.tied ? join(base, sandbox.work.replaceAll(/[^A-Za-z0-9]/g, '-')) : base;
+  const { root, path } = storageIn(sandbox, options);
+  return join(root, path);
+}
+
+/** `root` is trusted, because settings or we have named it; an agent may have made what is in it. */
+function storageIn({ state, work }: OpenSandbox, { dir, tied }: ScriptedOptions): { root: string; path: string } {
+  const own = tied ? work.replaceAll(/[^A-Za-z0-9]/g, '-') : '';
+  return dir === null ? { root: state, path: join('scripted', own) } : { root: resolve(state, dir), path: own };
+}
+
+/** The file of one session. */
+export interface SessionFile {
+  readonly folder: Folder;
+  readonly path: string;
 }
 
 /** Null: not a valid session id. */
-export function storageFile(dir: string, sessionId: string): string | null {
-  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(sessionId) ? join(dir, `${sessionId}.jsonl`) : null;
+export async function storageFile(
+  sandbox: OpenSandbox,
+  options: ScriptedOptions,
+  sessionId: string,
+): Promise<SessionFile | null> {
+  if (!isSessionId(sessionId)) return null;
+  const { root, path } = storageIn(sandbox, options);
+  return { folder: await sandbox.folder(root), path: join(path, `${sessionId}.jsonl`) };
+}
+
+export function isSessionId(id: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id);
 }
 
 /** A position: how many entries there are, and which is the last. */
@@ -29,19 +48,19 @@ export function positionAt(n: number, uuid: string | null): string {
 }
 
 /** Null: there is no such file, or it is empty. Takes the same time at any length. */
-export function readPosition(file: string): string | null {
-  const last = lastEntry(file, () => true);
+export async function readPosition(file: SessionFile): Promise<string | null> {
+  const last = await lastEntry(file, () => true);
   return last === null ? null : positionAt(last.n, last.uuid);
 }
 
 /** Searches from the end. Null: not found. */
-export function findEntry(file: string, uuid: string): Entry | null {
+export function findEntry(file: SessionFile, uuid: string): Promise<Entry | null> {
   return lastEntry(file, (entry) => entry.uuid === uuid);
 }
 
 /** What the session knows, as turns: the chain that ends in its last entry. Null: there is no file. */
-export function historyOf(file: string): SessionHistory | null {
-  const text = readWhole(file);
+export async function historyOf(file: SessionFile): Promise<SessionHistory | null> {
+  const text = await readWhole(file);
   if (text === null) return null;
   const entries = text.split('\n').flatMap((line) => parseLine(line) ?? []);
   const byId = new Map(entries.map((entry) => [entry.uuid, entry]));
@@ -52,12 +71,12 @@ export function historyOf(file: string): SessionHistory | null {
     if (entry.role === 'user') history.prompt([{ type: 'text', text: entry.text }], entry.at);
     else history.update(entry.update, entry.at);
   }
-  return history.history(readPosition(file));
+  return history.history(await readPosition(file));
 }
 
 /** What the agent did for a prompt, up to the next one. Null: there is no file. */
-export function tailOf(file: string, { prompt, position }: SentPrompt): Tail | null {
-  const text = readWhole(file);
+export async function tailOf(file: SessionFile, { prompt, position }: SentPrompt): Promise<Tail | null> {
+  const text = await readWhole(file);
   if (text === null) return null;
   const follows = new Set<string | null>(prompt === null ? [] : [prompt]);
   const updates: Update[] = [];
@@ -73,9 +92,10 @@ export function tailOf(file: string, { prompt, position }: SentPrompt): Tail | n
   return { updates, position: stands === position || follows.has(last?.uuid ?? null) ? stands : null };
 }
 
+type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
+
 interface Landing {
-  /** The session's file. */
-  readonly file: string;
+  readonly file: SessionFile;
   /** The prompt's id, and the entry that the program says it came after. */
   readonly prompt: string;
   readonly parent: string | null;
@@ -84,9 +104,9 @@ interface Landing {
 }
 
 /** Checks in the session's own storage that the prompt follows the expected position. */
-export function proofOf({ file, prompt, parent, expected }: Landing): Extract<AgentEvent, { type: 'proof' }> {
+export async function proofOf({ file, prompt, parent, expected }: Landing): Promise<ProofEvent> {
   const refuted = (detail: string) => ({ type: 'proof', proof: 'refuted', detail }) as const;
-  const entry = findEntry(file, prompt);
+  const entry = await findEntry(file, prompt);
   if (entry === null) return refuted('the prompt is not in the session’s storage');
   if (entry.parent !== parent) return refuted('the agent and its storage disagree on what came before the prompt');
   const landed = positionAt(entry.n - 1, entry.parent);
@@ -95,40 +115,46 @@ export function proofOf({ file, prompt, parent, expected }: Landing): Extract<Ag
   return { type: 'proof', proof: 'proved', detail: `the prompt landed at ${landed}` };
 }
 
-/** Null: there is no file. */
-function readWhole(file: string): string | null {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return null;
-  }
+/** More than any test lets it write. */
+const MOST_BYTES = 256 * 1024 * 1024;
+
+/** Null: there is no file, or it cannot be read. */
+async function readWhole(file: SessionFile): Promise<string | null> {
+  const read = await readPart(file, { most: MOST_BYTES });
+  return read && Buffer.from(read.bytes).toString('utf8');
+}
+
+function readPart({ folder, path }: SessionFile, range: Range): Promise<FileRead | null> {
+  return folder.read(path, range).catch((error: unknown) => {
+    if (error instanceof ThroughlineError) return null;
+    throw error;
+  });
 }
 
 const FIRST_READ = 4_096;
 
 /** Reads backwards in growing pieces until an entry is wanted. Null: none is, or there is no file. */
-function lastEntry(file: string, wanted: (entry: Entry) => boolean): Entry | null {
-  let fd: number;
-  try {
-    fd = openSync(file, 'r');
-  } catch {
-    return null;
+async function lastEntry(file: SessionFile, wanted: (entry: Entry) => boolean): Promise<Entry | null> {
+  const size = (await readPart(file, { most: 0 }))?.size ?? 0;
+  for (let length = FIRST_READ; ; length *= 4) {
+    const from = Math.max(0, size - length);
+    const read = await readPart(file, { from, most: size - from });
+    const lines = Buffer.from(read?.bytes ?? [])
+      .toString('utf8')
+      .split('\n');
+    // The first line begins before these bytes.
+    const whole = from > 0 ? lines.slice(1) : lines;
+    const found = lastIn(whole, wanted);
+    if (found !== null || from === 0) return found;
   }
-  try {
-    const { size } = fstatSync(fd);
-    for (let length = FIRST_READ; ; length *= 4) {
-      const from = Math.max(0, size - length);
-      const bytes = Buffer.allocUnsafe(size - from);
-      const read = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, from));
-      const lines = read.toString('utf8').split('\n');
-      // The first line begins before these bytes.
-      const whole = from > 0 ? lines.slice(1) : lines;
-      const found = whole.map(parseLine).findLast((entry) => entry !== null && wanted(entry)) ?? null;
-      if (found !== null || from === 0) return found;
-    }
-  } finally {
-    closeSync(fd);
+}
+
+function lastIn(lines: readonly string[], wanted: (entry: Entry) => boolean): Entry | null {
+  for (const line of lines.toReversed()) {
+    const entry = parseLine(line);
+    if (entry !== null && wanted(entry)) return entry;
   }
+  return null;
 }
 
 /** Null: the line is incomplete or damaged. */

@@ -1,5 +1,5 @@
 import { jsonLine } from '../../core/input/visible.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { SandboxProcess } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { LineReader } from './lines.ts';
 
@@ -49,7 +49,7 @@ export class LineProcess {
     this.#ended = this.#listen(listener, this.#stderr.read(child.stderr));
   }
 
-  get identity(): ProcessIdentity {
+  get identity(): SandboxProcess {
     return this.#child.identity;
   }
 

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { faultOf } from '../../../test/values/thrown.ts';
-import { ThroughlineError } from '../../core/errors.ts';
-import { parseMcpServers } from './mcp-servers.ts';
+import { invalidValue } from '../../core/input/schema.ts';
+import { MCP_SERVERS } from './mcp-servers.ts';
 
-const invalid = (what: string) => new ThroughlineError('invalid', what);
-const parse = (value: unknown) => parseMcpServers(value, 'servers', invalid);
+const parse = (value: unknown) => MCP_SERVERS.read(value, ['servers'], invalidValue());
 
 const PARSED = [
   { name: 'notes', command: 'npx', args: ['-y', 'notes'], env: [{ name: 'TOKEN', value: 'x' }] },
@@ -32,22 +31,22 @@ test('servers are read as .mcp.json has them', () => {
 const SECRET = 'secret-of-somebody';
 
 test.each([
-  [SECRET, /^"servers" must be a list of servers, or an object of them by name$/],
-  [[SECRET], /^"servers\[0\]" must be an object$/],
-  [{ notes: null }, /^"servers\.notes" must be an object$/],
-  [[{ command: 'x', env: { TOKEN: SECRET } }], /^"servers\[0\]\.name" must be a text$/],
-  [{ '': { command: 'x' } }, /^"servers\." must be a text$/],
+  [SECRET, /^"servers" must be a list of servers, or an object of them by name\.$/],
+  [[SECRET], /^"servers\[0\]" must be an object\.$/],
+  [{ notes: null }, /^"servers\.notes" must be an object\.$/],
+  [[{ command: 'x', env: { TOKEN: SECRET } }], /^"servers\[0\]\.name" must be a text\.$/],
+  [{ '': { command: 'x' } }, /^"servers\." must be a text\.$/],
   [{ notes: { name: 'other', command: 'x' } }, /^"servers\.notes\.name" is not known; known are type, command, args/],
-  [[{ name: 'notes' }], /^"servers\[0\]\.command" must be a text$/],
-  [{ notes: { command: ['x'] } }, /^"servers\.notes\.command" must be a text$/],
-  [{ notes: { command: 'x', args: SECRET } }, /^"servers\.notes\.args" must be a list of texts$/],
-  [{ notes: { command: 'x', args: [1] } }, /^"servers\.notes\.args" must be a list of texts$/],
+  [[{ name: 'notes' }], /^"servers\[0\]\.command" must be a text\.$/],
+  [{ notes: { command: ['x'] } }, /^"servers\.notes\.command" must be a text\.$/],
+  [{ notes: { command: 'x', args: SECRET } }, /^"servers\.notes\.args" must be a list of texts\.$/],
+  [{ notes: { command: 'x', args: [1] } }, /^"servers\.notes\.args" must be a list of texts\.$/],
   [{ notes: { command: 'x', env: SECRET } }, /^"servers\.notes\.env" must be an object of texts by name, or a list/],
   [{ notes: { command: 'x', env: { TOKEN: [SECRET] } } }, /^"servers\.notes\.env" must be/],
   [{ notes: { command: 'x', env: [{ name: SECRET }] } }, /^"servers\.notes\.env" must be/],
   [{ notes: { command: 'x', env: [{ name: 'A', value: SECRET, more: 1 }] } }, /^"servers\.notes\.env" must be/],
-  [{ notes: { command: 'x', cwd: '/' } }, /^"servers\.notes\.cwd" is not known; known are type, command, args, env$/],
-  [{ notes: { type: 'ws', url: SECRET } }, /^"servers\.notes\.type" must be stdio, http or sse$/],
+  [{ notes: { command: 'x', cwd: '/' } }, /^"servers\.notes\.cwd" is not known; known are type, command, args, env\.$/],
+  [{ notes: { type: 'ws', url: SECRET } }, /^"servers\.notes\.type" must be stdio, http or sse\.$/],
   [{ notes: { url: `https://a.example/?key=${SECRET}` } }, /^"servers\.notes\.type" must be http or sse for a server/],
   [{ notes: { type: 'http', url: SECRET } }, /^"servers\.notes\.url" must be an address that begins with http/],
   [{ notes: { type: 'http', url: `file:///${SECRET}` } }, /^"servers\.notes\.url" must be an address/],
@@ -56,7 +55,7 @@ test.each([
     { notes: { type: 'http', url: 'http://a.example', env: {} } },
     /"servers\.notes\.env" is not known; known are type, url/,
   ],
-  [[PARSED[0], PARSED[1], PARSED[0]], /^"servers" has two servers with the name "notes"$/],
+  [[PARSED[0], PARSED[1], PARSED[0]], /^"servers" has two servers with the name "notes"\.$/],
 ])('the message names the place, and never the value: %#', (value, message) => {
   const fault = faultOf(() => parse(value));
   expect(fault?.message).toMatch(message);

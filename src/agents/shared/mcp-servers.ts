@@ -1,3 +1,16 @@
+import {
+  byName,
+  dotted,
+  either,
+  list,
+  object,
+  oneOf,
+  type Path,
+  type Report,
+  required,
+  text,
+  value,
+} from '../../core/input/schema.ts';
 import { isObject } from '../../core/turn/content.ts';
 
 /** An MCP server in the words of the Agent Client Protocol: a program, or an address. */
@@ -25,12 +38,26 @@ export interface NamedValue {
 /** Makes the error of what is wrong. */
 type Invalid = (what: string) => Error;
 
+const anyText = value<string>((one) => typeof one === 'string', 'a text', { type: 'string' });
+const namedTexts = either(byName(anyText), list(object({ name: required(text), value: required(anyText) })));
+const program = { type: oneOf(['stdio']), command: required(text), args: list(anyText), env: namedTexts };
+const address = { type: required(oneOf(['http', 'sse'])), url: required(text), headers: namedTexts };
+const name = required(text);
+
 /**
- * What settings say of MCP servers: a list as the protocol has it, or an object by name as `.mcp.json` has it; `env` and
- * `headers` likewise. Throws what `invalid` makes: where the fault is and what should be there, never the value, which may be
- * a secret.
+ * MCP servers in the settings: a list as the protocol has it, or an object by name as `.mcp.json` has it; `env` and `headers`
+ * likewise. Faults say where they are and what should be there, never the value, which may be a secret.
  */
-export function parseMcpServers(value: unknown, at: string, invalid: Invalid): readonly McpServer[] {
+export const MCP_SERVERS = {
+  ...either(
+    byName(either(object(program), object(address))),
+    list(either(object({ name, ...program }), object({ name, ...address }))),
+  ),
+  read: (servers: unknown, at: Path, report: Report) =>
+    parseMcpServers(servers, dotted(at), (says) => report(at, { says })),
+};
+
+function parseMcpServers(value: unknown, at: string, invalid: Invalid): readonly McpServer[] {
   const servers = namedIn(value, at, invalid).map(([where, name, fields]) => serverOf(name, fields, where, invalid));
   const names = servers.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -46,9 +73,9 @@ function namedIn(value: unknown, at: string, invalid: Invalid): (readonly [at: s
   return Object.entries(value).map(([key, server]) => {
     const where = inList ? `${at}[${key}]` : `${at}.${key}`;
     if (!isObject(server)) throw invalid(`"${where}" must be an object`);
-    if (!inList) return [where, text(key, `${at}.`, invalid), server];
+    if (!inList) return [where, textAt(key, `${at}.`, invalid), server];
     const { name, ...fields } = server;
-    return [where, text(name, `${where}.name`, invalid), fields];
+    return [where, textAt(name, `${where}.name`, invalid), fields];
   });
 }
 
@@ -72,7 +99,12 @@ function serverOf(name: string, { type, ...fields }: Fields, at: string, invalid
   if (!Array.isArray(args) || !args.every((one) => typeof one === 'string')) {
     throw invalid(`"${at}.args" must be a list of texts`);
   }
-  return { name, command: text(command, `${at}.command`, invalid), args, env: namedValues(env, `${at}.env`, invalid) };
+  return {
+    name,
+    command: textAt(command, `${at}.command`, invalid),
+    args,
+    env: namedValues(env, `${at}.env`, invalid),
+  };
 }
 
 function noOthers(others: Fields, known: readonly string[], at: string, invalid: Invalid): void {
@@ -92,7 +124,7 @@ function pairOf(value: unknown): readonly unknown[] {
   return isObject(value) && Object.keys(value).length === 2 ? [value.name, value.value] : [];
 }
 
-function text(value: unknown, at: string, invalid: Invalid): string {
+function textAt(value: unknown, at: string, invalid: Invalid): string {
   if (typeof value === 'string' && value !== '') return value;
   throw invalid(`"${at}" must be a text`);
 }

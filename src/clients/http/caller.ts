@@ -12,7 +12,7 @@ export interface Identity {
   readonly owner: string;
   /** Sent with every request. */
   readonly token: string | null;
-  /** Whether we may act for other owners. */
+  /** Whether we may act for other owners. The server decides for which. */
   readonly forOthers: boolean;
 }
 
@@ -48,7 +48,7 @@ export class Caller {
     }
     if (owner !== this.owner && !this.#identity.forOthers) {
       throw new ThroughlineError('refused', `This key acts for "${this.owner}" only, not for "${owner}".`, {
-        hint: `Use the token of the data home, or a key of "${owner}".`,
+        hint: `Use a key of "${owner}", or one with the scope "act-as" ("throughline keys create").`,
       });
     }
     return new Caller(this.#connection, { ...this.#identity, owner });
@@ -74,6 +74,11 @@ export class Caller {
       if (message !== RECONNECTED) yield JSON.parse(message.data);
       if (signal?.aborted) return;
     }
+  }
+
+  /** For a stream that is opened anew each time with other arguments. */
+  stream(name: OperationName, asked: Asked): { connection: Connection; request: Request } {
+    return { connection: this.#connection, request: this.#request(name, asked) };
   }
 
   /** A file of the server that is not an operation, chunk by chunk. */

@@ -8,7 +8,7 @@ export interface ConnectOptions {
   readonly transport: Transport;
   /** The token of the data home, or a key. Null: a browser that is signed in sends its cookie by itself. */
   readonly token: string | null;
-  /** With the token of the data home: the owner to act for; left out: the owner of the credentials. */
+  /** With the token of the data home, or a key with `act-as`: the owner to act for; left out: the owner of the credentials. */
   readonly owner?: string | undefined;
   readonly timing?: Partial<Timing> | undefined;
   /** Called once whenever the server has not answered for a second and is still waited for. */
@@ -22,7 +22,9 @@ export async function connect({ transport, token, owner, timing, onAway }: Conne
   try {
     const asking = { owner: owner?.toWellFormed() ?? '', token, forOthers: owner !== undefined };
     const me = await new Caller(connection, asking).ask('whoAmI', { within: 'firstAnswerMs' });
-    return new HttpEngine(new Caller(connection, { owner: me.owner, token, forOthers: me.by === 'token' }));
+    // An older server does not say whom else we can act for.
+    const forOthers = me.by === 'token' || (me.owners ?? null) !== null;
+    return new HttpEngine(new Caller(connection, { owner: me.owner, token, forOthers }));
   } catch (error) {
     connection.close();
     throw error;

@@ -1,27 +1,51 @@
-import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { checkFilter, checkUnfiltered } from '../../core/conversation.ts';
+import { noSuchConversation, SCRIPTED, ThroughlineError } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
-import { checkAfter, checkLimit, checkText, checkWait, given } from '../../core/input/arguments.ts';
+import {
+  checkAfter,
+  checkBefore,
+  checkLimit,
+  checkMatch,
+  checkRange,
+  checkText,
+  checkTurnNumber,
+  checkWait,
+  given,
+} from '../../core/input/arguments.ts';
+import { asJsonMessages } from '../../core/input/message-content.ts';
+import { importSteps } from '../../core/input/messages.ts';
 import { checkKey, checkName } from '../../core/input/names.ts';
 import { checkUsagePage } from '../../core/input/usage-page.ts';
-import { parseExport } from '../../core/portable.ts';
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import type { PublicEvent } from '../../core/public/event.ts';
-import type { PublicPermission, PublicTurn } from '../../core/public/turn.ts';
+import type { PublicRestore } from '../../core/public/session.ts';
+import type { PublicPermission, PublicTold, PublicTurn, TurnOutline } from '../../core/public/turn.ts';
+import { parseQueueChanges } from '../../core/queue.ts';
 import { parseRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
+import { changeChoices, parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
+import type { TurnRecord } from '../../core/turn/record.ts';
 import type {
   AnswerOptions,
   ConversationSpec,
   Engine,
   Erased,
   EraseOptions,
+  EventPage,
   FollowOptions,
   ForkOptions,
   Hint,
+  ImportOptions,
   ListOptions,
+  PendingPage,
+  PendingTurn,
   PermissionFilter,
+  QueuePage,
+  QueueTurn,
   SubmitOptions,
   Submitted,
+  ToldOptions,
+  TurnPage,
   TurnView,
 } from '../../ports/engine.ts';
 import { checkDirectory, checkSegment, permissionIn, turnIn } from './addresses.ts';
@@ -53,6 +77,7 @@ export class HttpEngine implements Engine {
     for (const [name, value] of Object.entries({ key, sandbox })) if (value !== undefined) checkKey(value, name);
     if (title !== undefined) checkName(title, 'title');
     checkDirectory(cwd);
+    changeChoices({}, spec, null);
     const body = { ...spec, ...(restore && { restore: parseRestore(restore) }) };
     // Without a key, a repetition would make a second conversation.
     return this.caller.ask('ensureConversation', { body, repeatable: key !== undefined });
@@ -65,8 +90,18 @@ export class HttpEngine implements Engine {
   async list(page: ListOptions = {}): Promise<PublicConversation[]> {
     const { before, session } = page;
     const limit = checkLimit(page.limit, 50);
-    if (session !== undefined) checkText(session, 'session id');
-    const query = { limit, before: before && `${before.updatedAt}_${before.id}`, session };
+    const { agent, states, ...times } = checkFilter(page);
+    if (session !== undefined) {
+      checkUnfiltered('session', page);
+      checkText(session, 'session id');
+    }
+    const [since, until] = [times.since, times.until].map((time) =>
+      time === undefined ? undefined : new Date(time).toISOString(),
+    );
+    const query = {
+      ...{ limit, before: before && `${before.updatedAt}_${before.id}`, session },
+      ...{ agent, state: states?.join(','), since, until },
+    };
     return (await this.caller.ask('listConversations', { query })).conversations;
   }
 
@@ -83,9 +118,11 @@ export class HttpEngine implements Engine {
   // ── turns ──
 
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
-    const { requestId, session, newSession, restore } = options;
+    const { requestId, session, newSession, restore, deliverTo } = options;
+    if (deliverTo !== undefined) checkText(deliverTo, 'deliverTo');
     const blocks = parsePrompt(prompt);
     for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
+    parseChoices(options);
     const body = { ...options, prompt: blocks, ...(restore && { restore: parseRestore(restore) }) };
     const params = await this.#promptedAt(conversation, options);
     return this.caller.accepted(requestId, (id) =>
@@ -107,18 +144,59 @@ export class HttpEngine implements Engine {
     return this.caller.ask('answerOf', { params: turnIn(turn), query: { wait }, within: 'longMs', signal });
   }
 
-  async turns(conversation: string, page: { after?: number; limit?: number } = {}): Promise<TurnView[]> {
-    const query = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
+  async pending({ after, limit }: PendingPage = {}): Promise<PendingTurn[]> {
+    const query = { after, limit: checkLimit(limit, 100) };
+    return (await this.caller.ask('listPending', { query })).pending;
+  }
+
+  async delivered(turn: string): Promise<PublicTurn> {
+    return this.caller.ask('setDelivered', { params: turnIn(turn) });
+  }
+
+  async told(turn: string, { attempt }: ToldOptions = {}): Promise<PublicTold> {
+    return this.caller.ask('told', { params: turnIn(turn), query: { attempt }, within: 'longMs' });
+  }
+
+  async turns(conversation: string, page: TurnPage = {}): Promise<TurnView[]> {
+    const query = rangeOf(page);
     return (await this.caller.ask('listTurns', { params: this.#at(conversation), query })).turns;
+  }
+
+  async outline(conversation: string, page: TurnPage = {}): Promise<TurnOutline[]> {
+    const query = rangeOf(page);
+    return (await this.caller.ask('listOutline', { params: this.#at(conversation), query })).turns;
+  }
+
+  async records(conversation: string, page: TurnPage = {}): Promise<TurnRecord[]> {
+    const query = rangeOf(page);
+    return (await this.caller.ask('listRecords', { params: this.#at(conversation), query })).records;
   }
 
   async cancel(turn: string): Promise<PublicTurn> {
     return this.caller.ask('cancel', { params: turnIn(turn) });
   }
 
-  async retry(turn: string, { requestId }: { requestId?: string } = {}): Promise<Submitted> {
+  async queue(conversation: string, page: QueuePage = {}): Promise<PublicTurn[]> {
+    const query = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
+    return (await this.caller.ask('listQueue', { params: this.#at(conversation), query })).queue;
+  }
+
+  async requeue(conversation: string, turns: readonly QueueTurn[], { requestId }: { requestId?: string } = {}) {
+    const params = this.#at(conversation);
+    const body = { turns: parseQueueChanges(turns) };
+    return this.caller.accepted(requestId, (id) =>
+      this.caller.ask('requeue', { params, body: { ...body, requestId: id } }),
+    );
+  }
+
+  async retry(
+    turn: string,
+    { requestId, ...rest }: Pick<SubmitOptions, 'requestId' | 'permissions'> = {},
+  ): Promise<Submitted> {
     const params = turnIn(turn);
-    return this.caller.accepted(requestId, (id) => this.caller.ask('retry', { params, body: { requestId: id } }));
+    return this.caller.accepted(requestId, (id) =>
+      this.caller.ask('retry', { params, body: { ...rest, requestId: id } }),
+    );
   }
 
   // ── watching ──
@@ -126,6 +204,13 @@ export class HttpEngine implements Engine {
   async *follow(conversation: string, { after, log, signal }: FollowOptions = {}) {
     const query = { after: checkAfter(after), log };
     yield* this.caller.events<PublicEvent>('follow', { params: this.#at(conversation), query }, signal);
+  }
+
+  async events(conversation: string, { before, turn, log, limit }: EventPage = {}): Promise<PublicEvent[]> {
+    if (before !== undefined) checkBefore(before);
+    const asked = { before, log, limit: checkLimit(limit, 100) };
+    const query = turn === undefined ? asked : { ...asked, turn: checkTurnNumber(turn) };
+    return (await this.caller.ask('listEvents', { params: this.#at(conversation), query })).events;
   }
 
   async *hints(options: { signal?: AbortSignal } = {}): AsyncGenerator<Hint> {
@@ -140,6 +225,19 @@ export class HttpEngine implements Engine {
     return (await this.caller.ask('warm', { params: this.#at(conversation), body, within: 'longMs' })).receipt;
   }
 
+  async changes(conversation: string) {
+    return this.caller.ask('changes', { params: this.#at(conversation), within: 'longMs' });
+  }
+
+  async files(conversation: string, options: { match?: string } = {}) {
+    const query = { match: checkMatch(options.match) };
+    return this.caller.ask('listFiles', { params: this.#at(conversation), query });
+  }
+
+  async kill(conversation: string) {
+    return (await this.caller.ask('kill', { params: this.#at(conversation), within: 'longMs' })).sessions;
+  }
+
   async show(conversation: string) {
     return this.caller.ask('show', { params: this.#at(conversation), within: 'longMs' });
   }
@@ -149,11 +247,17 @@ export class HttpEngine implements Engine {
   }
 
   async sessions(conversation: string) {
-    return (await this.caller.ask('listSessions', { params: this.#at(conversation) })).sessions;
+    const query = { receipts: false };
+    return (await this.caller.ask('listSessions', { params: this.#at(conversation), query })).sessions;
   }
 
   async receipts(conversation: string) {
-    return (await this.caller.ask('listSessions', { params: this.#at(conversation) })).receipts;
+    return (await this.caller.ask('listSessions', { params: this.#at(conversation), query: {} })).receipts;
+  }
+
+  async restores(conversation: string, page: TurnPage = {}): Promise<PublicRestore[]> {
+    const query = rangeOf(page);
+    return (await this.caller.ask('listRestores', { params: this.#at(conversation), query })).restores;
   }
 
   async permission(id: string): Promise<PublicPermission> {
@@ -192,11 +296,12 @@ export class HttpEngine implements Engine {
     return this.caller.ask('exportConversation', { params: this.#at(conversation), within: 'longMs' });
   }
 
-  async import(exported: unknown, options: { key?: string; cwd?: string } = {}): Promise<PublicConversation> {
+  async import(exported: unknown, options: ImportOptions = {}): Promise<PublicConversation> {
     checkDirectory(options.cwd);
-    parseExport(exported);
+    // What the server would refuse is refused before it is sent.
+    Array.from(importSteps(exported, { agent: options.agent, defaultAgent: () => SCRIPTED, now: 0 }));
     return this.caller.ask('importConversation', {
-      body: { exported, ...options },
+      body: { exported: Array.isArray(exported) ? asJsonMessages(exported) : exported, ...options },
       within: 'longMs',
       repeatable: false,
     });
@@ -241,4 +346,10 @@ export class HttpEngine implements Engine {
   #at(idOrKey: string): { conversation: string } {
     return { conversation: checkSegment(idOrKey, noSuchConversation) };
   }
+}
+
+/** Checked as the embedded engine does, and sent as it was given. */
+function rangeOf(page: TurnPage) {
+  const { limit } = checkRange(page);
+  return { after: page.after, before: page.before, limit };
 }

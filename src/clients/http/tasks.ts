@@ -4,7 +4,7 @@ import { inPages } from '../../core/input/pages.ts';
 import { checkUsagePage } from '../../core/input/usage-page.ts';
 import type { PublicTask, PublicTaskEvent } from '../../core/public/task.ts';
 import { checkTaskStates, type TaskSpec } from '../../core/tasks/task.ts';
-import { inWords, type Locate, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
+import { inWords, type Locate, parsePlan, placesIn, type TaskPlan } from '../../core/tasks/task-plan.ts';
 import type { TaskReport } from '../../core/tasks/task-report.ts';
 import { parseRetry } from '../../core/tasks/task-retry.ts';
 import { waitForTasks } from '../../core/tasks/task-wait.ts';
@@ -34,7 +34,7 @@ export class HttpTasks implements Tasks {
     return new HttpTasks(this.#caller.as(owner, by), this.#here);
   }
 
-  async add(plan: unknown, options: AddOptions = {}) {
+  async add(plan: TaskPlan, options: AddOptions = {}) {
     const { requestId, base, locate = inWords } = options;
     const { tasks } = parsePlan(plan, locate);
     const bases = [...(base === undefined ? [] : [base]), ...(this.#here === null ? [] : [this.#here()])];
@@ -48,7 +48,7 @@ export class HttpTasks implements Tasks {
     }
   }
 
-  async run(plan: unknown, options: AddOptions & { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
+  async run(plan: TaskPlan, options: AddOptions & { signal?: AbortSignal } = {}): Promise<PublicTask[]> {
     const { tasks } = await this.add(plan, options);
     return this.waitFor(
       tasks.map(({ id }) => id),

@@ -19,6 +19,38 @@ export function checkAfter(value: unknown): number {
   throw new ThroughlineError('invalid', `"after" must be a whole number, 0 or more, not ${shown(value)}.`);
 }
 
+/** A page of what is numbered: forwards after a number, or backwards before one, then in rising order as well. */
+export type CheckedRange = { readonly limit: number } & ({ readonly after: number } | { readonly before: number });
+
+/** The page that a caller asks for: forwards from the start, unless `before` is given. `end`: later than every number. */
+export function checkRange({
+  after,
+  before,
+  limit,
+}: {
+  after?: unknown;
+  before?: unknown;
+  limit?: unknown;
+}): CheckedRange {
+  const most = checkLimit(limit, 100);
+  if (before === undefined) return { after: checkAfter(after), limit: most };
+  if (after === undefined) return { before: checkBefore(before), limit: most };
+  throw new ThroughlineError('invalid', 'A page is either "after" or "before" a number, not both.');
+}
+
+/** The number of the event or turn to go back from. */
+export function checkBefore(value: unknown): number {
+  if (value === 'end') return Number.MAX_SAFE_INTEGER;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value;
+  throw new ThroughlineError('invalid', `"before" must be a whole number, 1 or more, or "end", not ${shown(value)}.`);
+}
+
+/** The number of a turn. */
+export function checkTurnNumber(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value;
+  throw new ThroughlineError('invalid', `The number of a turn must be a whole number, 1 or more, not ${shown(value)}.`);
+}
+
 const LONGEST_WAIT_MS = 60_000;
 
 /** How long to wait for something, in milliseconds. */
@@ -28,17 +60,29 @@ export function checkWait(value: unknown): number {
   throw new ThroughlineError('invalid', `"waitMs" must be a number from 0 to ${LONGEST_WAIT_MS}, not ${shown(value)}.`);
 }
 
+/** What aborts something: an `AbortSignal`, also one of another realm. */
+export function checkSignal(value: unknown): void {
+  if (value === undefined) return;
+  if (typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value) return;
+  throw new ThroughlineError('invalid', `"signal" must be an AbortSignal, not ${shown(value)}.`);
+}
+
 const LONGEST = 512;
 
 /** An id or a name: not empty, not too long, and well-formed Unicode. */
-export function checkText(value: unknown, what: string): string {
+export function checkText(value: unknown, what: string, longest = LONGEST): string {
   if (typeof value !== 'string' || value.trim() === '') {
     throw new ThroughlineError('invalid', `${a(what)} must be a non-empty text, not ${shown(value)}.`);
   }
-  if (value.length > LONGEST)
-    throw new ThroughlineError('invalid', `${a(what)} can have at most ${LONGEST} characters.`);
+  if (value.length > longest)
+    throw new ThroughlineError('invalid', `${a(what)} can have at most ${longest} characters.`);
   checkWellFormed(value, `The ${what}`);
   return value;
+}
+
+/** What paths have to contain; empty: anything. */
+export function checkMatch(value: unknown = ''): string {
+  return value === '' ? '' : checkText(value, 'match');
 }
 
 /** "A key", "An agent id". */

@@ -35,6 +35,9 @@ export function checkKey(name: unknown, what: string): string {
   return text;
 }
 
+/** It has the owner, however long, and by what they act. */
+const LONGEST_BY = 2 * LONGEST_NAME;
+
 /** Who acts: the owner on whose behalf, and the name that is recorded. */
 export interface Actor {
   readonly owner: string;
@@ -47,7 +50,7 @@ export interface Actor {
  */
 export function actor(owner: string, by?: string): Actor {
   if (by === undefined) return { owner: checkKey(owner, 'owner'), by: owner };
-  return { owner: checkText(owner, 'owner'), by: checkText(by, 'name of who acts') };
+  return { owner: checkText(owner, 'owner'), by: checkText(by, 'name of who acts', LONGEST_BY) };
 }
 
 /** Whether a text looks like an id that we have made. Unless somebody says so, it is not meant as the key of something new. */
@@ -72,3 +75,12 @@ const ESCAPES =
   /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c)?/gu;
 const SPACES = /[\s\p{Cc}]+/gu;
 const HALF_AT_END = /[\ud800-\udbff]$/;
+
+/** What people name on a command line, and can be helped to: completed, or corrected. */
+export type NameKind = 'conversation' | 'agent' | 'task' | 'question' | 'installable';
+
+export interface Name {
+  readonly name: string;
+  /** What it is, for people; any length. */
+  readonly about: string;
+}

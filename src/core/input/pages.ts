@@ -15,3 +15,10 @@ export async function* inPages<T>(
     wanted -= page.length;
   }
 }
+
+/** All of them. (`Array.fromAsync` is missing in Node 20, where the client runs.) */
+export async function gathered<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const value of values) all.push(value);
+  return all;
+}

@@ -1,251 +1,217 @@
-import { asSentence, ThroughlineError } from '../errors.ts';
-import { type Budget, NO_BUDGET, parseBudget } from '../limits/budget.ts';
-import { isTimeLimit, TIME_LIMITS, type TimeOverride } from '../limits/time-limits.ts';
-import { parseRestore, type RestoreOverride } from '../restore/restore-settings.ts';
-import { isObject } from '../turn/content.ts';
-import { isPermissionMode, type PermissionMode } from '../turn/turn.ts';
+import type { ThroughlineError } from '../errors.ts';
+import { BUDGET } from '../limits/budget.ts';
+import { TIMES } from '../limits/time-limits.ts';
+import { RESTORE } from '../restore/restore-settings.ts';
+import { SANDBOX } from '../sandbox/sandbox-settings.ts';
+import { PERMISSION_MODES } from '../turn/turn.ts';
 import { shown } from './arguments.ts';
 import { checkKey } from './names.ts';
+import {
+  about,
+  byName,
+  invalidValue,
+  kinds,
+  type Output,
+  object,
+  oneOf,
+  required,
+  type Schema,
+  text,
+  value,
+  whole,
+} from './schema.ts';
 import { findUnpaired, unpairedIn } from './well-formed.ts';
 
-/** The content of `throughline.config.json`. Everything is optional. An unknown setting is refused, never ignored (R7). */
-export interface Settings {
-  /** `sqlite:PATH`; left out: `throughline.db` in the data home. */
-  readonly store?: string;
-  /** The agent for a first turn that names none. */
-  readonly defaultAgent?: string;
-  readonly agents: Readonly<Record<string, AgentSettings>>;
-  readonly restore: RestoreOverride;
-  readonly sandbox: { readonly root?: string };
-  readonly lock: LockSettings;
-  readonly permissions: PermissionSettings;
-  readonly limits: LimitSettings;
-  /** `parallel`: how many tasks of a data home may run at once. */
-  readonly tasks: { readonly parallel?: number };
-  /** How many turns may run at once in a process, and how many of them for one owner. Each has a default. */
-  readonly turns: { readonly parallel?: number; readonly perOwner?: number };
-}
-
-/** How long to wait for a session that another program is using. Each setting has a default. */
-export interface LockSettings {
-  /** The first wait; each is twice as long as the one before. */
-  readonly firstMs?: number;
-  readonly longestMs?: number;
-  /** All waits of a turn together. */
-  readonly totalMs?: number;
-}
-
-/** What happens when an agent asks for permission and the turn does not say it. */
-export interface PermissionSettings {
-  /** `ask`: wait for an answer. `deny`: at once. Left out: a server asks; a program that embeds Throughline denies. */
-  readonly mode?: PermissionMode;
-  /** How long an answer is waited for before the question is denied. Default: 600. */
-  readonly waitSeconds?: number;
-}
-
-/** How long a turn may take, and how much may be spent on a day (UTC). */
-export type LimitSettings = TimeOverride & {
-  readonly conversationPerDay?: Budget;
-  readonly ownerPerDay?: Budget;
-  /** Owners with another limit, by name. */
-  readonly owners?: Readonly<Record<string, Budget>>;
-};
-
-const SPENDING = ['conversationPerDay', 'ownerPerDay', 'owners'];
-const LOCK = ['firstMs', 'longestMs', 'totalMs'] as const;
+/*
+ * The content of `throughline.config.json`. Everything is optional. An unknown setting is refused, never ignored (R7). The options of
+ * an agent are its adapter's: `src/index.ts` has the whole as a type, and `scripts/settings-schema.ts` as JSON Schema.
+ */
 
 export const ADAPTERS = ['scripted', 'claude-sdk', 'claude-cli', 'acp'] as const;
 export type AdapterName = (typeof ADAPTERS)[number];
+type OptionsByAdapter = Readonly<Record<AdapterName, Schema<never, object>>>;
 
-export interface AgentSettings {
-  readonly adapter: AdapterName;
-  /** The program to start and its first arguments; left out: it is looked for. */
-  readonly command?: readonly string[];
-  /** A folder whose node_modules holds the agent; left out: it is looked for. */
-  readonly package?: string;
-  /** Left out: the one that the agent chooses. */
-  readonly model?: string;
-  /** Added to the allowlisted environment that the agent starts with. */
-  readonly env: Readonly<Record<string, string>>;
-  /** How long its turns may take, and how long it may be silent; left out: as `limits` says. */
-  readonly limits?: TimeOverride;
-  /** Options of this adapter, which checks them itself. */
-  readonly options: Readonly<Record<string, unknown>>;
+const ms = whole({ least: 0, of: ' of milliseconds' });
+const count = whole({ least: 1 });
+
+const LIMITS = object({
+  ...TIMES,
+  conversationPerDay: about(
+    'How much may be spent in one conversation on a day (UTC): "5 USD", "200k tokens". Default: no limit.',
+    BUDGET,
+  ),
+  ownerPerDay: about(
+    'How much an owner may spend on a day (UTC), in all conversations together. Default: no limit.',
+    BUDGET,
+  ),
+  owners: about('Owners with another limit than ownerPerDay, by name.', byName(BUDGET)),
+});
+const LOCK = object({
+  firstMs: about('The first wait; each is twice the one before. Default 100.', ms),
+  longestMs: about('The longest single wait. Default 5000.', ms),
+  totalMs: about('All waits of a turn together. Default 30000.', ms),
+});
+const PERMISSIONS = object({
+  mode: about(
+    'ask: wait for an answer. deny: at once. Left out: a server asks; a program that embeds Throughline denies.',
+    oneOf(PERMISSION_MODES),
+  ),
+  waitSeconds: about(
+    'How long an answer is waited for before the question is denied. Default 600.',
+    value<number>(
+      (one) => typeof one === 'number' && Number.isFinite(one) && one >= 0,
+      'a number of seconds, 0 or more',
+      { type: 'number', minimum: 0 },
+    ),
+  ),
+});
+const TURNS = object({
+  parallel: about('In all. Default: one for every 512 MiB of memory, from 4 to 64.', count),
+  perOwner: about(
+    'Of one owner; and as many more that wait for the answer to a permission question. Default: three quarters of parallel.',
+    count,
+  ),
+});
+
+const ENV = about(
+  'Added to the allowlisted environment that the agent starts with.',
+  value<Readonly<Record<string, string>>>(
+    (env) => isRecord(env) && Object.values(env).every((one) => typeof one === 'string'),
+    'an object whose values are texts',
+    { type: 'object', additionalProperties: { type: 'string' } },
+    { hidden: true },
+  ),
+);
+const COMMAND = about(
+  'The program to start and its first arguments. Left out: it is looked for.',
+  value<readonly string[]>(
+    (words) =>
+      Array.isArray(words) && words.length > 0 && words[0] !== '' && words.every((one) => typeof one === 'string'),
+    'a list of texts: the program, then its arguments',
+    { type: 'array', items: { type: 'string' }, minItems: 1 },
+  ),
+);
+const FOLDER = about(
+  "A folder whose node_modules holds the agent. Relative paths start at this file's directory.",
+  text,
+);
+const MODEL = about('Left out: the one that the agent chooses.', text);
+const AGENT_TIMES = about(
+  'How long a turn of this agent may take, in seconds; null: no limit. Left out: as limits of the settings.',
+  object(TIMES),
+);
+
+const STORE = about(
+  "Where conversations live. Relative paths start at this file's directory. Left out: throughline.db in the data home.",
+  value<string>((store) => typeof store === 'string' && /^sqlite:.+/.test(store), '"sqlite:PATH"', {
+    type: 'string',
+    pattern: '^sqlite:.+',
+  }),
+);
+const DEFAULT_AGENT = about(
+  'The agent for a first turn that names none. Left out: the only one, if there is only one.',
+  text,
+);
+
+const named = <const Name extends AdapterName>(name: Name) => required(oneOf([name]));
+
+/** The settings, when the options of each adapter are these. */
+export function settingsWith<O extends OptionsByAdapter>(options: O) {
+  const optionsOf = <A extends AdapterName>(adapter: A): O[A] => options[adapter];
+  const common = { env: ENV, limits: AGENT_TIMES };
+  const program = { command: COMMAND, package: FOLDER, model: MODEL, ...common };
+  return object({
+    $schema: value<string>(() => true, 'a text', { type: 'string' }),
+    store: STORE,
+    defaultAgent: DEFAULT_AGENT,
+    agents: about(
+      'Agents by the name that turns use.',
+      byName(
+        kinds('adapter', {
+          scripted: object({ adapter: named('scripted'), ...common, options: optionsOf('scripted') }),
+          'claude-sdk': object({ adapter: named('claude-sdk'), ...program, options: optionsOf('claude-sdk') }),
+          'claude-cli': object({ adapter: named('claude-cli'), ...program, options: optionsOf('claude-cli') }),
+          acp: object({ adapter: named('acp'), ...program, options: optionsOf('acp') }),
+        }),
+      ),
+    ),
+    restore: RESTORE,
+    lock: about('How long a session that another program holds is waited for.', LOCK),
+    limits: about(
+      'How long a turn may take, in seconds, and how much may be spent; null: no limit. The times of an agent or a turn come first.',
+      LIMITS,
+    ),
+    permissions: about('What happens when an agent asks for permission and the turn does not say it.', PERMISSIONS),
+    sandbox: about('Where agents act, and how far they are isolated.', SANDBOX),
+    tasks: object({ parallel: about('How many tasks of a data home may run at once. Default 4.', count) }),
+    turns: about('How many turns may run at once in a process. Further ones wait for a slot.', TURNS),
+  });
 }
 
-const KNOWN = [
-  '$schema',
-  'store',
-  'defaultAgent',
-  'agents',
-  'restore',
-  'sandbox',
-  'lock',
-  'permissions',
-  'limits',
-  'tasks',
-  'turns',
-];
-const KNOWN_OF_AGENT = ['adapter', 'env', 'limits', 'options'];
-const KNOWN_OF_PROGRAM = ['adapter', 'command', 'package', 'model', 'env', 'limits', 'options'];
-const KNOWN_BY_ADAPTER: Record<AdapterName, readonly string[]> = {
-  scripted: KNOWN_OF_AGENT,
-  'claude-sdk': KNOWN_OF_PROGRAM,
-  'claude-cli': KNOWN_OF_PROGRAM,
-  acp: KNOWN_OF_PROGRAM,
+/** The adapter checks them, when it is loaded. */
+const UNCHECKED = value<Readonly<Record<string, unknown>>>(isRecord, 'an object', { type: 'object' });
+const SETTINGS = settingsWith({
+  scripted: UNCHECKED,
+  'claude-sdk': UNCHECKED,
+  'claude-cli': UNCHECKED,
+  acp: UNCHECKED,
+});
+type Read = Output<typeof SETTINGS>;
+
+/** Settings that were checked. What is left out of an object has its default. */
+export type Settings = Pick<Read, 'store' | 'defaultAgent'> & {
+  readonly [Name in keyof Omit<Read, '$schema' | 'store' | 'defaultAgent' | 'agents'>]-?: NonNullable<Read[Name]>;
+} & { readonly agents: Readonly<Record<string, AgentSettings>> };
+
+export type LockSettings = Settings['lock'];
+
+type ReadAgent = NonNullable<Read['agents']>[string];
+type ProgramSettings = Extract<ReadAgent, { readonly adapter: 'acp' }>;
+
+/** The settings of one agent, for any adapter. */
+export type AgentSettings = Omit<ProgramSettings, 'adapter' | 'env' | 'options'> & {
+  readonly adapter: AdapterName;
+  readonly env: Readonly<Record<string, string>>;
+  /** Options of this adapter, which checks them itself. */
+  readonly options: Readonly<Record<string, unknown>>;
 };
+
+const HINT = 'All settings are described in throughline.schema.json.';
+const report = invalidValue({ prefix: 'Settings: ', hint: HINT });
 
 /** Checks settings from a file or a caller. Throws `invalid`, and says which setting is wrong. */
 export function parseSettings(input: unknown): Settings {
-  if (!isObject(input)) throw fault('the settings must be an object');
+  if (!isRecord(input)) throw report([], { says: 'the settings must be an object' });
   const unpaired = findUnpaired(input);
-  if (unpaired !== null) throw fault(unpairedIn(`"${unpaired.path}"`, unpaired));
-  onlyKnown(input, KNOWN, '');
-  const agents = object(input.agents, 'agents');
-  const sandbox = object(input.sandbox, 'sandbox', ['root']);
-  const { store, defaultAgent } = input;
-  const parsed = Object.fromEntries(Object.entries(agents).map(([name, value]) => [name, parseAgent(name, value)]));
-  if (defaultAgent !== undefined && !Object.hasOwn(parsed, text(defaultAgent, 'defaultAgent'))) {
-    throw fault(`"defaultAgent" names "${defaultAgent}", which is not among the agents`);
+  if (unpaired !== null) throw report([], { says: unpairedIn(`"${unpaired.path}"`, unpaired) });
+  const { $schema: _, agents = {}, defaultAgent, ...rest } = SETTINGS.read(input, [], report);
+  for (const name of Object.keys(agents)) checkAgentName(name);
+  if (defaultAgent !== undefined && !Object.hasOwn(agents, defaultAgent)) {
+    throw report([], { says: `"defaultAgent" names "${defaultAgent}", which is not among the agents` });
   }
+  const complete = Object.entries(agents).map(([name, agent]) => [name, { env: {}, options: {}, ...agent }] as const);
   return {
-    ...(store === undefined ? {} : { store: text(store, 'store') }),
-    ...(defaultAgent === undefined ? {} : { defaultAgent: text(defaultAgent, 'defaultAgent') }),
-    agents: parsed,
-    restore: parseRestore(input.restore),
-    sandbox: sandbox.root === undefined ? {} : { root: text(sandbox.root, 'sandbox.root') },
-    lock: parseLock(object(input.lock, 'lock', LOCK)),
-    limits: parseLimits(object(input.limits, 'limits', [...TIME_LIMITS, ...SPENDING])),
-    permissions: parsePermissions(object(input.permissions, 'permissions', ['mode', 'waitSeconds'])),
-    tasks: checkCounts(object(input.tasks, 'tasks', ['parallel']), 'tasks'),
-    turns: checkCounts(object(input.turns, 'turns', ['parallel', 'perOwner']), 'turns'),
+    ...{ restore: {}, sandbox: {}, lock: {}, permissions: {}, limits: {}, tasks: {}, turns: {} },
+    ...rest,
+    ...(defaultAgent === undefined ? {} : { defaultAgent }),
+    agents: Object.fromEntries(complete),
   };
 }
 
-function parseLock(input: Record<string, unknown>): LockSettings {
-  for (const [name, value] of Object.entries(input)) {
-    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
-      throw fault(`"lock.${name}" must be a whole number of milliseconds, not ${shown(value)}`);
-    }
-  }
-  return input;
+/** Checks the options of an agent, as its adapter knows them. Throws `invalid`, and says which option is wrong. */
+export function parseOptions<Out>(schema: Schema<never, Out>, agent: string, options: unknown): Out {
+  return schema.read(options ?? {}, ['agents', agent, 'options'], report);
 }
 
-function parsePermissions(input: Record<string, unknown>): PermissionSettings {
-  const { mode, waitSeconds } = input;
-  if (mode !== undefined && !isPermissionMode(mode)) {
-    throw fault(`"permissions.mode" must be "ask" or "deny", not ${shown(mode)}`);
-  }
-  if (waitSeconds !== undefined) seconds(waitSeconds, 'permissions.waitSeconds');
-  return input;
-}
-
-function parseLimits({ conversationPerDay, ownerPerDay, owners, ...times }: Record<string, unknown>): LimitSettings {
-  const others = Object.entries(object(owners, 'limits.owners'));
-  return {
-    ...checkTimes(times, 'limits'),
-    ...(conversationPerDay === undefined
-      ? {}
-      : { conversationPerDay: perDay(conversationPerDay, 'conversationPerDay') }),
-    ...(ownerPerDay === undefined ? {} : { ownerPerDay: perDay(ownerPerDay, 'ownerPerDay') }),
-    ...(others.length === 0
-      ? {}
-      : { owners: Object.fromEntries(others.map(([name, value]) => [name, perDay(value, `owners.${name}`)])) }),
-  };
-}
-
-function checkTimes(limits: Record<string, unknown>, where: string): TimeOverride {
-  for (const [name, value] of Object.entries(limits)) {
-    if (isTimeLimit(value)) continue;
-    throw fault(`"${where}.${name}" must be a number of seconds above 0, or null for none, not ${shown(value)}`);
-  }
-  return limits;
-}
-
-function perDay(value: unknown, name: string): Budget {
-  const budget = value === null ? NO_BUDGET : parseBudget(value);
-  if (budget !== null) return budget;
-  throw fault(
-    `"limits.${name}" must be an amount such as "5 USD" or "200k tokens", or null for none, not ${shown(value)}`,
-  );
-}
-
-function seconds(value: unknown, where: string): number {
-  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
-  throw fault(`"${where}" must be a number of seconds, 0 or more, not ${shown(value)}`);
-}
-
-function checkCounts(counts: Record<string, unknown>, where: string): Record<string, number> {
-  for (const [name, value] of Object.entries(counts)) {
-    if (Number.isSafeInteger(value) && (value as number) >= 1) continue;
-    throw fault(`"${where}.${name}" must be a whole number, 1 or more, not ${shown(value)}`);
-  }
-  return counts as Record<string, number>;
-}
-
-function parseAgent(name: string, input: unknown): AgentSettings {
-  const at = `agents.${name}`;
-  checkAgentName(name);
-  if (!isObject(input)) throw fault(`"${at}" must be an object`);
-  const adapter = input.adapter as AdapterName;
-  if (!(ADAPTERS as readonly unknown[]).includes(adapter)) {
-    throw fault(`"${at}.adapter" must be one of ${ADAPTERS.join(', ')}, not ${shown(adapter)}`);
-  }
-  onlyKnown(input, KNOWN_BY_ADAPTER[adapter], `${at}.`);
-  const env = object(input.env, `${at}.env`);
-  if (!Object.values(env).every((value) => typeof value === 'string')) {
-    throw fault(`"${at}.env" must be an object whose values are texts`);
-  }
-  const { command, package: folder, model } = input;
-  return {
-    adapter,
-    ...(command === undefined ? {} : { command: words(command, `${at}.command`) }),
-    ...(folder === undefined ? {} : { package: text(folder, `${at}.package`) }),
-    ...(model === undefined ? {} : { model: text(model, `${at}.model`) }),
-    env: env as Record<string, string>,
-    ...(input.limits === undefined
-      ? {}
-      : { limits: checkTimes(object(input.limits, `${at}.limits`, TIME_LIMITS), `${at}.limits`) }),
-    options: object(input.options, `${at}.options`),
-  };
-}
-
-function words(value: unknown, where: string): readonly string[] {
-  const [first] = Array.isArray(value) ? value : [];
-  if (Array.isArray(value) && first !== '' && value.length > 0 && value.every((one) => typeof one === 'string')) {
-    return value;
-  }
-  throw fault(`"${where}" must be a list of texts: the program, then its arguments`);
-}
-
-/** Left out, or null: an empty object. */
-function object(value: unknown, where: string, known?: readonly string[]): Record<string, unknown> {
-  const given = value ?? {};
-  if (!isObject(given)) throw fault(`"${where}" must be an object`);
-  if (known !== undefined) onlyKnown(given, known, `${where}.`);
-  return given;
-}
-
-function onlyKnown(value: Record<string, unknown>, known: readonly string[], prefix: string): void {
-  const unknown = Object.keys(value).find((name) => !known.includes(name));
-  if (unknown !== undefined) throw fault(`unknown setting "${prefix}${unknown}"; known: ${known.join(', ')}`);
-}
-
-function text(value: unknown, where: string): string {
-  if (typeof value === 'string' && value !== '') return value;
-  throw fault(`"${where}" must be a non-empty text`);
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function checkAgentName(name: string): void {
   try {
     checkKey(name, 'name');
   } catch (error) {
-    throw fault(`the agent ${shown(name)} cannot have this name. ${(error as ThroughlineError).message}`);
+    const { message } = error as ThroughlineError;
+    throw report([], { says: `the agent ${shown(name)} cannot have this name. ${message}` });
   }
-}
-
-function fault(what: string): ThroughlineError {
-  return new ThroughlineError('invalid', asSentence(`Settings: ${what}`), {
-    hint: 'All settings are described in throughline.schema.json.',
-  });
 }

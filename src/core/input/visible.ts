@@ -7,20 +7,24 @@
 /** Invisible by definition (Unicode's Default_Ignorable_Code_Point), or the end of a line or an annotation. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\ufff9-\ufffb]/u;
 
-/** Where such a character belongs to the writing: after which other one. */
-const IN_USE: readonly (readonly [RegExp, RegExp])[] = [
-  // Joiners: in emojis, and between the letters of scripts that join them.
-  [/[\u200c\u200d]/u, /[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\ufe0f/u],
-  [/[\u200c\u200d]/u, /(?!\p{Script=Latin}|\p{Script=Greek}|\p{Script=Cyrillic}|\p{Script=Han})[\p{Lo}\p{M}]/u],
-  // Variants: of emojis, of Chinese characters, of Mongolian letters.
-  [/[\ufe0e\ufe0f]/u, /\p{Emoji}/u],
-  [/[\ufe00-\ufe02\u{e0100}-\u{e01ef}]/u, /\p{Script=Han}/u],
-  [/[\u180b-\u180f]/u, /\p{Script=Mongolian}/u],
-];
+/** Where such a character belongs to the writing: after which other one. Made when it is needed: that takes longer than a command's other constants. */
+let inUse: readonly (readonly [RegExp, RegExp])[] | undefined;
+const charactersInUse = () =>
+  [
+    // Joiners: in emojis, and between the letters of scripts that join them.
+    [/[\u200c\u200d]/u, /[\p{Extended_Pictographic}\p{Emoji_Modifier}]|\ufe0f/u],
+    [/[\u200c\u200d]/u, /(?!\p{Script=Latin}|\p{Script=Greek}|\p{Script=Cyrillic}|\p{Script=Han})[\p{Lo}\p{M}]/u],
+    // Variants: of emojis, of Chinese characters, of Mongolian letters.
+    [/[\ufe0e\ufe0f]/u, /\p{Emoji}/u],
+    [/[\ufe00-\ufe02\u{e0100}-\u{e01ef}]/u, /\p{Script=Han}/u],
+    [/[\u180b-\u180f]/u, /\p{Script=Mongolian}/u],
+  ] as const;
 
 /** Whether one character cannot be seen, after this one (empty: at the beginning). */
 export function isInvisible(char: string, before: string): boolean {
-  return INVISIBLE.test(char) && !IN_USE.some(([one, after]) => one.test(char) && after.test(before));
+  if (!INVISIBLE.test(char)) return false;
+  inUse ??= charactersInUse();
+  return !inUse.some(([one, after]) => one.test(char) && after.test(before));
 }
 
 /** A character as people can see it: `\u{202e}`. */

@@ -66,7 +66,16 @@ export function checkWellFormed(value: unknown, what: string): void {
 
 /** The value with U+FFFD for every unpaired surrogate, also in the names of fields. The value itself where there is none. */
 export function wellFormed<T>(value: T): T {
-  return replaced(value) as T;
+  return isWellFormed(value) ? value : (replaced(value) as T);
+}
+
+/** Mostly all is well: that is found without copying anything. */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  if (!isPlain(value)) return true;
+  for (const name in value) if (!name.isWellFormed() || !isWellFormed(value[name])) return false;
+  return true;
 }
 
 function replaced(value: unknown): unknown {

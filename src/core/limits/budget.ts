@@ -1,3 +1,4 @@
+import { made, orNull, type Schema, value } from '../input/schema.ts';
 import { isObject } from '../turn/content.ts';
 import type { Usage } from '../turn/usage.ts';
 
@@ -13,7 +14,7 @@ export const NO_BUDGET: Budget = { costMicros: null, tokens: null };
 const AMOUNT = /^\s*(?:(\$)\s*)?(\d{1,12}(?:\.\d{1,6})?)\s*(k|m)?\s*(usd|dollars?|tokens?)?\s*$/i;
 const SCALE: Record<string, number> = { '': 1, k: 1_000, m: 1_000_000 };
 
-/** How a caller writes one. */
+/** How a caller writes one: an amount with its unit, or amounts by unit. */
 export type BudgetInput = string | { readonly usd?: number; readonly tokens?: number };
 
 /** `2.50 USD`, `$2.50`, `50000 tokens`, `50k tokens`, or `{usd}`, `{tokens}`. Null: anything else. */
@@ -46,6 +47,25 @@ function dollars(amount: string): Budget | null {
 function tokens(count: number): Budget | null {
   return Number.isSafeInteger(count) && count > 0 ? { costMicros: null, tokens: count } : null;
 }
+
+const JSON_AMOUNT = {
+  anyOf: [
+    { type: 'string', pattern: '^ *(\\$ *[0-9.]+|[0-9.]+ *([Uu][Ss][Dd]|dollars?|[kKmM]? *tokens?)) *$' },
+    {
+      type: 'object',
+      additionalProperties: false,
+      minProperties: 1,
+      properties: { usd: { type: 'number', exclusiveMinimum: 0 }, tokens: { type: 'integer', minimum: 1 } },
+    },
+  ],
+};
+
+/** What may be spent; null: no limit. */
+export const BUDGET: Schema<BudgetInput | null, Budget> = made(
+  orNull(value<BudgetInput>(() => true, 'an amount', JSON_AMOUNT)),
+  'an amount such as "5 USD" or "200k tokens", or null for none',
+  (input) => (input === null ? NO_BUDGET : parseBudget(input)),
+);
 
 /** It used tokens and reported no cost. */
 export function isUnpriced(usage: Usage): boolean {

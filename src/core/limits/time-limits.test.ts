@@ -48,6 +48,6 @@ test('limits of a turn are checked', () => {
     ...{ turnSeconds: 1.5, stallSeconds: null },
   });
   for (const wrong of [{ turnSeconds: 0 }, { turnSeconds: '5' }, { stallSeconds: -1 }, { minutes: 1 }, [], null]) {
-    expect(() => parseTimes(wrong), JSON.stringify(wrong)).toThrow(/^limits/);
+    expect(() => parseTimes(wrong), JSON.stringify(wrong)).toThrow(/^"limits/);
   }
 });

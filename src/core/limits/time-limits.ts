@@ -1,6 +1,5 @@
-import { type Failure, ThroughlineError } from '../errors.ts';
-import { shown } from '../input/arguments.ts';
-import { isObject } from '../turn/content.ts';
+import type { Failure } from '../errors.ts';
+import { about, invalidValue, type Output, object, orNull, value } from '../input/schema.ts';
 
 /** How long a turn may take, in seconds. Null: as long as it wants. The time that a permission question waits does not count. */
 export interface TimeLimits {
@@ -15,37 +14,29 @@ export interface TimeLimits {
 /** Some tools are silent for long, and are no reason to end a turn: a build, a test suite. */
 export const DEFAULT_TIME_LIMITS: TimeLimits = { turnSeconds: null, stallSeconds: 1_800, noticeSeconds: 120 };
 
-/** What a caller may set; what is left out is taken from the level below (turn, agent, settings, default). */
-export type TimeOverride = { -readonly [K in keyof TimeLimits]?: TimeLimits[K] };
+const seconds = orNull(
+  value<number>((one) => typeof one === 'number' && Number.isFinite(one) && one > 0, 'a number of seconds above 0', {
+    type: 'number',
+    exclusiveMinimum: 0,
+  }),
+);
 
-export const TIME_LIMITS = Object.keys(DEFAULT_TIME_LIMITS) as (keyof TimeLimits)[];
+/** What a caller may set, in seconds; null: no limit. What is left out is taken from the level below (turn, agent, settings, default). */
+export const TIMES = {
+  turnSeconds: about('The turn is ended when it takes longer. Default: no limit.', seconds),
+  stallSeconds: about('The turn is ended when the agent gives no sign of life for so long. Default 1800.', seconds),
+  noticeSeconds: about('An event says so when the agent gives no sign of life for so long. Default 120.', seconds),
+} satisfies Record<keyof TimeLimits, unknown>;
+const TURN_TIMES = object(TIMES);
+export type TimeOverride = Output<typeof TURN_TIMES>;
 
 export function effectiveTimes(settings: TimeLimits, agent: TimeOverride = {}, turn: TimeOverride = {}): TimeLimits {
   return { ...settings, ...agent, ...turn };
 }
 
 /** Checks what a caller sets for a turn. Throws `invalid` and names the fault. */
-export function parseTimes(input: unknown, where = 'limits'): TimeOverride {
-  if (!isObject(input)) throw new ThroughlineError('invalid', `${where} must be an object.`);
-  const result: TimeOverride = {};
-  for (const [name, value] of Object.entries(input)) {
-    if (value === undefined) continue;
-    const known = TIME_LIMITS.find((one) => one === name);
-    if (known === undefined) {
-      const hint = `Known limits: ${TIME_LIMITS.join(', ')}.`;
-      throw new ThroughlineError('invalid', `${where}.${name} is not known.`, { hint });
-    }
-    if (!isTimeLimit(value)) {
-      const message = `${where}.${name} must be a number of seconds above 0, or null for none, not ${shown(value)}.`;
-      throw new ThroughlineError('invalid', message);
-    }
-    result[known] = value;
-  }
-  return result;
-}
-
-export function isTimeLimit(value: unknown): value is number | null {
-  return value === null || (typeof value === 'number' && Number.isFinite(value) && value > 0);
+export function parseTimes(input: unknown): TimeOverride {
+  return TURN_TIMES.read(input, ['limits'], invalidValue());
 }
 
 /** What has passed of a turn, in milliseconds, without the time that questions waited. */

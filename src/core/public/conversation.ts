@@ -1,12 +1,19 @@
-import type { Conversation, Driver, Parent, TitleSource } from '../conversation.ts';
+import type { Conversation, ConversationState, Driver, Parent, TitleSource } from '../conversation.ts';
 import type { Budget } from '../limits/budget.ts';
 import type { Delayed } from '../limits/slots.ts';
+import { processLabel } from '../process.ts';
 import type { RestoreOverride } from '../restore/restore-settings.ts';
 import type { Lock, Summary } from '../summary.ts';
+import type { KeptChoices } from '../turn/choices.ts';
 import type { Hindrance, Stranded } from '../turn/standing.ts';
 import type { Usage } from '../turn/usage.ts';
 
-/** A conversation as all interfaces show it. Where it is stored and which sandbox it has stay inside. */
+/**
+ * A conversation as all interfaces show it. Where it is stored and which sandbox it has stay inside.
+ *
+ * @example
+ * for (const { key, title, state } of await tl.conversations()) console.log(key, title, state);
+ */
 export interface PublicConversation {
   readonly id: string;
   readonly owner: string;
@@ -25,6 +32,8 @@ export interface PublicConversation {
   readonly restore: RestoreOverride;
   /** How much may be spent in it on a day (UTC), within what the settings allow; null: it has no limit of its own. */
   readonly limitPerDay: Budget | null;
+  /** What was chosen for the prompts of its agent: model, mode, config options. Empty: nothing. */
+  readonly choices: KeptChoices;
   /** The conversation that it was forked from; null: none. */
   readonly parent: PublicParent | null;
   /** The number of the last turn that was sent and has ended; 0: none. */
@@ -35,12 +44,20 @@ export interface PublicConversation {
   readonly lastSeq: number;
   /** The log that `lastSeq` counts in. When it changes, a number stands for another event than before: read again from the start. */
   readonly logId: string;
+  /** What it is doing, or what its last turn came to. */
+  readonly state: ConversationState;
+  /** The agent of its last turn, which gets the next prompt that names none; before the first turn, `agent`. */
+  readonly lastAgent: string | null;
   /** Turns that have not ended. */
   readonly open: number;
+  /** Questions of agents that wait for an answer. */
+  readonly openPermissions: number;
   /** Why no process runs them; null: there is none, or they are run. */
   readonly stranded: Stranded | null;
   /** Why they have not begun although a process will run them; null: they have, or are about to. */
   readonly delayed: Delayed | null;
+  /** What all its turns have used. */
+  readonly usage: Usage;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -51,7 +68,13 @@ export interface PublicParent {
   readonly n: number;
 }
 
-/** A conversation at a glance. */
+/**
+ * A conversation at a glance.
+ *
+ * @example
+ * const { title, contexts, sessions } = await chat.summary();
+ * console.log(`${title}: ${contexts} turns in ${sessions} sessions`);
+ */
 export interface PublicSummary {
   readonly conversationId: string;
   readonly key: string | null;
@@ -75,21 +98,29 @@ export interface PublicSummary {
   readonly usage: Usage;
 }
 
-/** The process that runs the turns of a conversation now. */
+/**
+ * The process that runs the turns of a conversation now.
+ *
+ * @example
+ * const { lock } = await chat.summary();
+ * if (lock) console.log('runs elsewhere', lock);
+ */
 export interface PublicLock {
-  /** For people: `process 4711`. */
+  /** For people: `process 4711`, or `client NAME` for a program that tracks requests through a server. */
   readonly holder: string;
   /** Milliseconds until the lock expires unless its holder renews it. */
   readonly expiresIn: number;
 }
 
 export function toPublicConversation(stored: Conversation, { stranded, delayed }: Hindrance): PublicConversation {
-  const { id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay, parent } = stored;
-  const { head, historyCount, lastSeq, logId, open, createdAt, updatedAt } = stored;
+  const { id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay, choices, parent } = stored;
+  const { head, historyCount, lastSeq, logId, state, lastAgent, open, openPermissions, usage } = stored;
+  const { createdAt, updatedAt } = stored;
   return {
-    ...{ id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay },
+    ...{ id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay, choices },
     parent: parent && toPublicParent(parent),
-    ...{ head, historyCount, lastSeq, logId, open, stranded, delayed, createdAt, updatedAt },
+    ...{ head, historyCount, lastSeq, logId, state, lastAgent, open, openPermissions, stranded, delayed, usage },
+    ...{ createdAt, updatedAt },
   };
 }
 
@@ -107,11 +138,6 @@ export function toPublicSummary(stored: Summary, { stranded, delayed }: Hindranc
   };
 }
 
-export function toPublicLock({ pid, expiresIn }: Lock): PublicLock {
-  return { holder: processLabel(pid), expiresIn };
-}
-
-/** How the holder of a lock is called. */
-export function processLabel(pid: number): string {
-  return `process ${pid}`;
+export function toPublicLock({ process, expiresIn }: Lock): PublicLock {
+  return { holder: processLabel(process), expiresIn };
 }

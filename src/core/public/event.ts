@@ -15,11 +15,14 @@ import { type PublicSent, toPublicSent } from './turn.ts';
  * Everything that can happen in a conversation, as all interfaces show it: the library's `follow` and `send`, server-sent
  * events, and `--json` of the command line. Plain JSON values, fit for browsers.
  *
- * Narrow an event by its `kind`:
- *
- *   if (event.kind === 'turn.ended') console.log(event.payload.reply);
+ * Narrow an event by its `kind`, as in the example.
  *
  * `turnId` is the id of a turn, `n` its number within the conversation. `sessionId` is always the agent's own id.
+ *
+ * @example
+ * for await (const event of chat.follow({ after: 0 })) {
+ *   if (event.kind === 'turn.ended') console.log(event.payload.reply);
+ * }
  */
 export type PublicEvent = {
   [K in EventKind]: {
@@ -35,7 +38,14 @@ export type PublicEvent = {
   };
 }[EventKind];
 
-/** The payload of every kind of public event. */
+/**
+ * The payload of every kind of public event.
+ *
+ * @example
+ * import type { EventPayloads } from 'throughline';
+ *
+ * const line = ({ n, outcome }: EventPayloads['turn.ended']) => `turn ${n}: ${outcome}`;
+ */
 export interface PublicEventPayloads {
   'conversation.created': { readonly key: string | null; readonly agent: string | null; readonly cwd: string | null };
   /** This conversation began as a copy of another one. */
@@ -43,12 +53,18 @@ export interface PublicEventPayloads {
   'conversation.imported': { readonly turns: number };
   'conversation.titled': { readonly title: string; readonly source: TitleSource };
 
-  /** The turn is stored and will run. `preview`: the beginning of its prompt. `retryOf`: the id of the turn it repeats. */
+  /**
+   * The turn is stored and will run. `preview`: the beginning of its prompt. `retryOf`: the id of the turn it repeats. `replaces`: the
+   * id of the queued turn whose place it took; left out: none. `by`: who asked for it, through a server: `ann by key ID`; left out: the
+   * owner, or a task.
+   */
   'turn.queued': {
     readonly n: number;
     readonly agent: string;
     readonly requestId: string | null;
     readonly retryOf: string | null;
+    readonly replaces?: string;
+    readonly by?: string;
     readonly preview: string;
   };
   'turn.started': { readonly n: number; readonly attempt: number };
@@ -73,7 +89,8 @@ export interface PublicEventPayloads {
   'turn.cancel_requested': { readonly n: number; readonly by: string };
   /**
    * The last event of a turn. `failure` is null when it completed. `recovered`: nobody saw its end; it was read from the agent's
-   * own storage afterwards.
+   * own storage afterwards. `replacedBy`: of a turn that a change of the queue ended: the id of the turn that took its place; null:
+   * none, it was dropped.
    */
   'turn.ended': {
     readonly n: number;
@@ -82,6 +99,7 @@ export interface PublicEventPayloads {
     readonly reply: string;
     readonly usage: Usage;
     readonly recovered?: true;
+    readonly replacedBy?: string | null;
   };
 
   /** `parent`: the agent's id of the session it continues; null: none. */

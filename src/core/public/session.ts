@@ -3,7 +3,12 @@ import type { ReceiptRung } from '../restore/restore-settings.ts';
 import type { Session, SessionOrigin, SessionState } from '../restore/session.ts';
 import type { Usage } from '../turn/usage.ts';
 
-/** One agent's own session as all interfaces show it. What we know of its process and its files stays inside. */
+/**
+ * One agent's own session as all interfaces show it. What we know of its process and its files stays inside.
+ *
+ * @example
+ * for (const { id, agent, state, watermark } of await chat.sessions()) console.log(agent, id, state, `up to turn ${watermark}`);
+ */
 export interface PublicSession {
   /** The agent's id of it: what `session` of a prompt takes, and what `sessionId` is elsewhere. */
   readonly id: string;
@@ -26,7 +31,13 @@ export interface PublicSession {
   readonly usedAt: number;
 }
 
-/** How a session was brought to the head of its conversation, or why that failed. One for every attempt, and for every warm-up. */
+/**
+ * How a session was brought to the head of its conversation, or why that failed. One for every attempt, and for every warm-up.
+ *
+ * @example
+ * const { receipt } = await chat.ask('Go on.');
+ * console.log(`${receipt.rung}: ${receipt.carried} turns carried, ${receipt.dropped} dropped, ${receipt.proof}`);
+ */
 export interface PublicReceipt {
   /** The number of the turn it was for; null: a warm-up. */
   readonly turn: number | null;
@@ -71,6 +82,18 @@ export interface PublicReceipt {
   readonly tried: readonly Tried[];
   readonly lockWaits: { readonly count: number; readonly ms: number };
   readonly ms: number;
+}
+
+/**
+ * A receipt with its place in the conversation.
+ *
+ * @example
+ * for (const { n, receipt } of await chat.restores({ before: 'end', limit: 10 })) console.log(n, receipt.rung, receipt.proof);
+ */
+export interface PublicRestore {
+  /** The number of the turn it was for; of a warm-up, the last turn before it (0: none). */
+  readonly n: number;
+  readonly receipt: PublicReceipt;
 }
 
 /** All sessions of a conversation in the order given, each with the agent's id of its parent. */

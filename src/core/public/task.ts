@@ -17,7 +17,13 @@ import type { Stranded } from '../turn/standing.ts';
 import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
 
-/** A task as all interfaces show it. */
+/**
+ * A task as all interfaces show it.
+ *
+ * @example
+ * const [task] = await tl.tasks.run({ goal: 'Write a parser.', gate: 'npm test' });
+ * console.log(task?.state, task?.progress.turns, task?.progress.decision?.reason);
+ */
 export interface PublicTask {
   readonly id: string;
   readonly owner: string;
@@ -75,7 +81,13 @@ export interface PublicTaskProgress {
   readonly decision: Decision | null;
 }
 
-/** An ended turn of a task. */
+/**
+ * An ended turn of a task.
+ *
+ * @example
+ * const { turns } = await tl.tasks.report('parser');
+ * for (const { iteration, outcome, rung } of turns) console.log(iteration, outcome, rung);
+ */
 export interface PublicTaskTurn {
   readonly purpose: TurnPurpose;
   readonly round: number;
@@ -102,7 +114,14 @@ export interface PublicTaskEventPayloads extends Omit<TaskEventPayloads, 'task.o
   'task.turned': PublicTaskTurn;
 }
 
-/** One event of a task. `seq` counts all events of an owner's tasks from 1 without gaps. */
+/**
+ * One event of a task. `seq` counts all events of an owner's tasks from 1 without gaps.
+ *
+ * @example
+ * for await (const event of tl.tasks.follow({ after: await tl.tasks.lastSeq() })) {
+ *   if (event.kind === 'task.decided') console.log(event.taskId, event.payload.decision, event.payload.reason);
+ * }
+ */
 export type PublicTaskEvent = {
   [K in TaskEventKind]: {
     readonly seq: number;

@@ -4,6 +4,13 @@ import type { ReceiptRung, Rung } from './restore-settings.ts';
 /**
  * How well it is shown that a session has the context. `proved`: seen in the agent's own storage. `consistent`: ids and
  * replayed history agree. `counted`: we delivered all of it ourselves. `none`: nothing shows it. `refuted`: shown to be wrong.
+ *
+ * @example
+ * import type { Proof } from 'throughline';
+ *
+ * const GOOD: readonly Proof[] = ['proved', 'consistent'];
+ * const { receipt } = await chat.ask('Go on.');
+ * if (!GOOD.includes(receipt.proof)) console.warn('The context was not checked.');
  */
 export type Proof = 'proved' | 'consistent' | 'counted' | 'none' | 'refuted';
 
@@ -34,7 +41,12 @@ export function addLeftOut(a: LeftOut, b: LeftOut): LeftOut {
   return { outputs: a.outputs + b.outputs, images: a.images + b.images, files: a.files + b.files };
 }
 
-/** A step that was tried and did not work, and why. */
+/**
+ * A step that was tried and did not work, and why.
+ *
+ * @example
+ * for (const { tried } of await chat.receipts()) for (const { rung, failure } of tried) console.log(rung, failure);
+ */
 export interface Tried {
   readonly rung: ReceiptRung;
   readonly sessionId: string | null;

@@ -1,19 +1,38 @@
-import { ThroughlineError } from '../errors.ts';
-import { shown } from '../input/arguments.ts';
-import { isObject } from '../turn/content.ts';
+import { checked, flag, invalidValue, type Output, object, oneOf, orNull, whole } from '../input/schema.ts';
 
 export const RUNGS = ['live', 'resume', 'rehydrate', 'transcript', 'replay'] as const;
 
-/** One way of bringing a session to the head. */
+/**
+ * One way of bringing a session to the head.
+ *
+ * @example
+ * import type { Rung } from 'throughline';
+ *
+ * const rung: Rung = 'rehydrate';
+ * await chat.warm({ restore: { rung } });
+ */
 export type Rung = (typeof RUNGS)[number];
 
 /**
  * How a turn was given its context. Beside the rungs: `new`, a first session with no history to carry; `fresh`, a session
  * that knowingly starts without the history; `none`, nothing worked and the turn failed.
+ *
+ * @example
+ * const { receipt } = await chat.ask('Go on.');
+ * if (receipt.rung === 'transcript') console.log('a new session was told the earlier turns');
  */
 export type ReceiptRung = Rung | 'new' | 'fresh' | 'none';
 
 export const POLICIES = ['required', 'auto', 'off'] as const;
+/**
+ * How strict a restore is. `required`: only with some proof. `auto`: at last also a fresh session. `off`: always fresh.
+ *
+ * @example
+ * import type { Policy } from 'throughline';
+ *
+ * const policy: Policy = 'auto';
+ * await chat.ask('Go on.', { restore: { policy } });
+ */
 export type Policy = (typeof POLICIES)[number];
 
 export interface RestoreSettings {
@@ -37,8 +56,29 @@ export const DEFAULT_RESTORE: RestoreSettings = {
   allowTools: false,
 };
 
+const HISTORY = orNull(whole({ least: 0 }));
+
 /** What a caller may set; what is left out is taken from the level below (turn, conversation, settings, default). */
-export type RestoreOverride = { -readonly [K in keyof RestoreSettings]?: RestoreSettings[K] };
+export const RESTORE = checked(
+  object({
+    policy: oneOf(POLICIES),
+    rung: orNull(oneOf(RUNGS)),
+    budgetTokens: HISTORY,
+    lastTurns: HISTORY,
+    allowTools: flag,
+  } satisfies Record<keyof RestoreSettings, unknown>),
+  ({ policy, rung }) =>
+    policy === 'off' && rung
+      ? { says: 'The policy "off" carries no history, so it cannot have a rung', hint: 'Leave one of them out.' }
+      : null,
+);
+/**
+ * What one conversation or one turn wants otherwise than the settings.
+ *
+ * @example
+ * await chat.ask('Go on.', { restore: { rung: 'transcript', budgetTokens: 20_000 } });
+ */
+export type RestoreOverride = Output<typeof RESTORE>;
 
 /**
  * The settings of a turn: what it says itself, else its conversation, else the settings. A rung beats a policy of "off" from a
@@ -57,49 +97,5 @@ export function effectiveRestore(
 
 /** Checks a caller's value and names the fault. Throws `invalid`. */
 export function parseRestore(input: unknown, where = 'restore'): RestoreOverride {
-  if (input === undefined || input === null) return {};
-  if (!isObject(input)) throw new ThroughlineError('invalid', `${where} must be an object.`);
-  const result: RestoreOverride = {};
-  for (const [name, value] of Object.entries(input)) {
-    if (value === undefined) continue;
-    switch (name) {
-      case 'policy':
-        result.policy = oneOf(POLICIES, value, `${where}.policy`);
-        break;
-      case 'rung':
-        result.rung = value === null ? null : oneOf(RUNGS, value, `${where}.rung`);
-        break;
-      case 'budgetTokens':
-        result.budgetTokens = value === null ? null : wholeNumber(value, `${where}.budgetTokens`);
-        break;
-      case 'lastTurns':
-        result.lastTurns = value === null ? null : wholeNumber(value, `${where}.lastTurns`);
-        break;
-      case 'allowTools':
-        if (typeof value !== 'boolean')
-          throw new ThroughlineError('invalid', `${where}.allowTools must be true or false.`);
-        result.allowTools = value;
-        break;
-      default:
-        throw new ThroughlineError('invalid', `${where}.${name} is not known.`, {
-          hint: `Known settings: ${Object.keys(DEFAULT_RESTORE).join(', ')}.`,
-        });
-    }
-  }
-  if (result.policy === 'off' && result.rung) {
-    throw new ThroughlineError('invalid', `${where}: the policy "off" carries no history, so it goes with no rung.`, {
-      hint: 'Leave one of them out.',
-    });
-  }
-  return result;
-}
-
-function oneOf<T extends string>(known: readonly T[], value: unknown, where: string): T {
-  if (typeof value === 'string' && (known as readonly string[]).includes(value)) return value as T;
-  throw new ThroughlineError('invalid', `${where} must be one of ${known.join(', ')}, not ${shown(value)}.`);
-}
-
-function wholeNumber(value: unknown, where: string): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new ThroughlineError('invalid', `${where} must be a whole number, not ${shown(value)}.`);
+  return input === undefined || input === null ? {} : RESTORE.read(input, [where], invalidValue());
 }

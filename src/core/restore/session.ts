@@ -1,4 +1,4 @@
-import type { ProcessIdentity } from '../process.ts';
+import type { SandboxProcess } from '../process.ts';
 import type { Usage } from '../turn/usage.ts';
 import type { Omissions } from './receipt.ts';
 
@@ -47,7 +47,7 @@ export interface Session {
   /** What it knew before it was adopted could not be read. */
   readonly unread: boolean;
   /** The process that holds it; null: none does. */
-  readonly process: ProcessIdentity | null;
+  readonly process: SandboxProcess | null;
   readonly turns: number;
   readonly usage: Usage;
   readonly openedAt: number;

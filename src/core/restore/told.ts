@@ -22,6 +22,21 @@ export interface ToldTurn {
   readonly certain: boolean;
 }
 
+/**
+ * One thing that a session was given, word for word. `transcript`: a file that was put into the agent's own storage before it was
+ * started; its hash is that of the file. `prompt`: a message that was sent, the prompt of the turn with this number; its hash is
+ * that of the JSON of `content`.
+ *
+ * @example
+ * import type { Told } from 'throughline';
+ *
+ * const told: Told = await chat.told();
+ * console.log(told.parts.length);
+ */
+export type ToldPart =
+  | { readonly as: 'transcript'; readonly text: string; readonly sha256: string }
+  | { readonly as: 'prompt'; readonly turn: number; readonly content: Prompt; readonly sha256: string };
+
 export type Comparison =
   /**
    * `found`: how many of the told turns were found. 0: none of them has to be there, so this proves nothing. `condensedTo`: the last

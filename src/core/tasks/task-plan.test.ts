@@ -127,7 +127,7 @@ test.each<[string, unknown, string]>([
   [
     'an unknown mode',
     { goal: 'a', sessions: 'new' },
-    'sessions: "sessions" must be one of kept, fresh, blank, not "new"',
+    'sessions: "sessions" must be one of kept, fresh, blank, or null, not "new"',
   ],
   ['half a character', { goal: 'a\ud800' }, 'goal: The goal contains an unpaired surrogate, U+D800 at index 1.'],
 ])('refuses %s', (_, plan, message) => {

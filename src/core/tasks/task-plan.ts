@@ -1,22 +1,39 @@
 import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { checkKey } from '../input/names.ts';
+import {
+  about,
+  dotted,
+  either,
+  type Input,
+  list,
+  type Output,
+  object,
+  oneOf,
+  orNull,
+  type Path,
+  type Report,
+  required,
+  type Schema,
+  text,
+  whole,
+} from '../input/schema.ts';
 import { findUnpaired, UNPAIRED_HINT, unpairedIn } from '../input/well-formed.ts';
-import { NO_BUDGET, parseBudget } from '../limits/budget.ts';
+import { BUDGET, NO_BUDGET, parseBudget } from '../limits/budget.ts';
 import { isObject } from '../turn/content.ts';
 import { PERMISSION_MODES } from '../turn/turn.ts';
 import { type Gate, SESSION_MODES, type TaskSpec } from './task.ts';
 import { checkTogether } from './task-together.ts';
 
-/** Tasks that are added together, all or none of them. */
-interface TaskPlan {
+/** A plan that was checked: tasks that are added together, all or none of them. */
+interface CheckedPlan {
   /** How many of these may run at once; null: only the limit of the data home applies. */
   readonly parallel: number | null;
   readonly tasks: readonly TaskSpec[];
 }
 
 /** The place of a value in the plan: `['tasks', 2, 'gate']`. */
-export type PlanPath = readonly (string | number)[];
+export type PlanPath = Path;
 /** The place in words: `tasks.yaml, line 12: `. */
 export type Locate = (path: PlanPath) => string;
 
@@ -31,27 +48,163 @@ const MOST_WAITS = 5_000;
 const DEFAULT_ITERATIONS = 10;
 const DEFAULT_TIMEOUT_S = 600;
 
-const OF_TASK = [
-  'name',
-  'goal',
-  'gate',
-  'milestone',
-  'agent',
-  'sessions',
-  'session',
-  'maxIterations',
-  'budget',
-  'after',
-  'retryInterrupted',
-  'cwd',
-  'sandbox',
-  'permissions',
-] as const;
-/** Fields of a single task, which cannot have a default. */
-const OWN = ['name', 'goal', 'session', 'after'];
+/** A text of at most this length. */
+function textOf(what: string, longest: number): Schema<string> {
+  return {
+    ...text,
+    read(value, at, report) {
+      if (typeof value !== 'string' || value.trim() === '') throw report(at, { must: text.must, value: { is: value } });
+      const unpaired = findUnpaired(value);
+      if (unpaired !== null) throw report(at, { says: unpairedIn(what, unpaired), hint: UNPAIRED_HINT });
+      if (value.length <= longest) return value;
+      const says = `${what} may have at most ${longest} characters.`;
+      throw report(at, { says, hint: 'Put longer text into a file, and name the file.' });
+    },
+  };
+}
+
+/** A name that is found again. */
+const NAME: Schema<string> = {
+  ...text,
+  read(value, at, report) {
+    try {
+      return checkKey(value, String(at.findLast((part) => typeof part === 'string')));
+    } catch (error) {
+      throw report(at, { says: (error as Error).message });
+    }
+  },
+};
+
+/** It becomes part of a conversation's key, whose length is limited. */
+const MILESTONE: Schema<string> = {
+  ...NAME,
+  read(value, at, report) {
+    const name = NAME.read(value, at, report);
+    if (name.length <= LONGEST_MILESTONE) return name;
+    throw report(at, { says: `A milestone may have at most ${LONGEST_MILESTONE} characters.` });
+  },
+};
+
+const GOAL: Schema<string> = {
+  ...text,
+  read(value, at, report) {
+    if (typeof value !== 'string' || value.trim() === '') {
+      throw report(at, { says: 'A task needs a goal, which is a non-empty text.' });
+    }
+    return textOf('The goal', LONGEST_TEXT).read(value, at, report).trimEnd();
+  },
+};
+
+const COMMAND = object({
+  command: required(textOf('A command', LONGEST_COMMAND)),
+  timeout: whole({ least: 1, most: 86_400 }),
+});
+const JUDGE = object({ agent: required(NAME), ask: textOf('What a judge is asked', LONGEST_TEXT) });
+
+const GATE: Schema<Input<typeof COMMAND> | Input<typeof JUDGE> | string, Gate> = {
+  ...either(text, either(COMMAND, JUDGE)),
+  read(value, at, report) {
+    if (typeof value === 'string') return commandGate({ command: value }, at, report);
+    if (!isObject(value) || 'command' in value === 'agent' in value) {
+      const says = `A gate must be a command, {command, timeout} or {agent, ask}, not ${shown(value)}.`;
+      throw report(at, { says });
+    }
+    if ('command' in value) return commandGate(value, at, report);
+    const { agent, ask = 'The goal is reached, completely.' } = JUDGE.read(value, at, report);
+    return { kind: 'agent', agent, ask };
+  },
+};
+
+function commandGate(value: unknown, at: Path, report: Report): Gate {
+  const { command, timeout = DEFAULT_TIMEOUT_S } = COMMAND.read(value, at, report);
+  if (command.includes('\0')) throw report([...at, 'command'], { says: 'A command must not contain zero bytes.' });
+  return { kind: 'command', command, timeoutMs: timeout * 1_000 };
+}
+
+const TASK_BUDGET = {
+  ...BUDGET,
+  read(value: unknown, at: Path, report: Report) {
+    const budget = value === null ? NO_BUDGET : parseBudget(value);
+    if (budget !== null) return budget;
+    throw report(at, { says: `A budget needs a unit: "2.50 USD" or "50000 tokens", not ${shown(value)}.` });
+  },
+};
+
+const NAMES: Schema<string | readonly string[], readonly string[]> = {
+  ...either(text, list(text)),
+  read: (value, at, report) =>
+    Array.isArray(value) ? list(NAME).read(value, at, report) : [NAME.read(value, at, report)],
+};
+
+/** What several tasks of a plan may share as `defaults`. Null: none, whatever the defaults are. */
+const SHARED = {
+  gate: about('What judges whether the goal is reached: a command, or an agent.', orNull(GATE)),
+  milestone: about('Tasks of one milestone share a conversation.', orNull(MILESTONE)),
+  agent: about('Left out: the default agent.', orNull(NAME)),
+  sessions: about('Whether the turns of the task keep their session.', orNull(oneOf(SESSION_MODES))),
+  maxIterations: about('Default 10.', orNull(whole({ least: 1, most: 10_000 }))),
+  budget: about('How much the task may spend: "2.50 USD", "50k tokens". Default: no limit.', TASK_BUDGET),
+  retryInterrupted: about(
+    'How often in a row an interrupted turn is retried without asking a person. Default 0.',
+    orNull(whole({ least: 0, most: 100 })),
+  ),
+  cwd: about('A directory to work in. Left out: one of its own.', orNull(textOf('A directory', LONGEST_PATH))),
+  sandbox: about('The name of a sandbox that it shares with others. Left out: one of its own.', orNull(NAME)),
+  permissions: about('Default: deny.', orNull(oneOf(PERMISSION_MODES))),
+};
+
+const TASK = object({
+  name: about('The name within the plan.', orNull(NAME)),
+  goal: required(GOAL),
+  session: about('A native session to continue in, whatever "sessions" says.', orNull(NAME)),
+  after: about('Names of tasks of the same plan that must be done first.', orNull(NAMES)),
+  ...SHARED,
+});
+const DEFAULTS = object(SHARED);
+
+/**
+ * A goal that an agent works on until its gate passes, as a caller writes it.
+ *
+ * @example
+ * import type { TaskInput } from 'throughline';
+ *
+ * const task: TaskInput = { goal: 'Make the tests pass.', gate: 'npm test', agent: 'claude', budget: '2 USD' };
+ */
+export interface TaskInput extends Input<typeof TASK> {}
+
+/**
+ * One task, a list of them, or a list with defaults: as in a task file.
+ *
+ * @example
+ * import type { TaskPlan } from 'throughline';
+ *
+ * const plan: TaskPlan = {
+ *   defaults: { agent: 'claude', gate: 'npm test' },
+ *   tasks: [{ name: 'parser', goal: 'Write the parser.' }, { goal: 'Document it.', after: 'parser' }],
+ * };
+ */
+export type TaskPlan =
+  | TaskInput
+  | readonly TaskInput[]
+  | {
+      readonly tasks: readonly TaskInput[];
+      /** For tasks that do not say otherwise. */
+      readonly defaults?: Input<typeof DEFAULTS>;
+      /** How many of these may run at once. */
+      readonly parallel?: number | null;
+    };
+
+const PLAN = object({
+  tasks: required({ ...list(TASK, 1), must: 'a list of at least one task', read: (value: unknown) => value }),
+  defaults: DEFAULTS,
+  parallel: orNull(whole({ least: 1, most: 1_000 })),
+});
+
+/** For documents: one task, and a plan of several. `parsePlan` checks more than they can say. */
+export const PLAN_SCHEMAS = { task: TASK.json, plan: PLAN.json };
 
 /** Checks a plan from a file or a caller: one task, a list of them, or `{tasks, defaults, parallel}`. Throws `invalid`. */
-export function parsePlan(input: unknown, locate: Locate = inWords): TaskPlan {
+export function parsePlan(input: unknown, locate: Locate = inWords): CheckedPlan {
   const reader = new PlanReader((path) => locate(asGiven(input, path)));
   if (Array.isArray(input)) return reader.plan({ tasks: input });
   return reader.plan(isObject(input) && !('tasks' in input) ? { tasks: [input] } : input);
@@ -64,8 +217,8 @@ function asGiven(plan: unknown, path: PlanPath): PlanPath {
 }
 
 export function inWords(path: PlanPath): string {
-  const name = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('');
-  return name === '' ? '' : `${name.replace(/^\./, '')}: `;
+  const name = dotted(path);
+  return name === '' ? '' : `${name}: `;
 }
 
 /** The place of a task's field in the plan as the caller gave it. */
@@ -80,152 +233,62 @@ class PlanReader {
     this.#locate = locate;
   }
 
-  plan(input: unknown): TaskPlan {
-    if (!isObject(input)) throw this.fault([], 'A plan must be an object with "tasks".');
-    this.#onlyKnown(input, ['tasks', 'defaults', 'parallel'], []);
-    const { tasks, defaults = {}, parallel } = input;
-    if (!Array.isArray(tasks) || tasks.length === 0)
-      throw this.fault(['tasks'], '"tasks" must be a list of at least one task.');
+  plan(input: unknown): CheckedPlan {
+    if (!isObject(input)) throw this.#fault([], { says: 'A plan must be an object with "tasks".' });
+    const { tasks, defaults = {}, parallel = null } = PLAN.read(input, [], this.#fault);
+    if (!Array.isArray(tasks) || tasks.length === 0) {
+      throw this.#fault(['tasks'], { says: '"tasks" must be a list of at least one task.' });
+    }
     this.#notTooMany(tasks);
-    if (!isObject(defaults)) throw this.fault(['defaults'], '"defaults" must be an object.');
-    this.#onlyKnown(
-      defaults,
-      OF_TASK.filter((name) => !OWN.includes(name)),
-      ['defaults'],
-    );
     const specs = tasks.map((task, i) => this.#task(task, defaults, ['tasks', i]));
-    checkTogether(specs, (i, field, what, hint) => this.fault(['tasks', i, field], what, hint));
-    return { parallel: parallel == null ? null : this.#number(parallel, ['parallel'], 1, 1_000), tasks: specs };
+    checkTogether(specs, (i, field, says, hint) => this.#fault(['tasks', i, field], { says, ...(hint && { hint }) }));
+    return { parallel, tasks: specs };
   }
 
   #notTooMany(tasks: readonly unknown[]): void {
-    const several = 'Split it into several plans.';
+    const hint = 'Split it into several plans.';
     if (tasks.length > MOST_TASKS) {
-      throw this.fault(
-        ['tasks'],
-        `A plan may have at most ${MOST_TASKS} tasks; this one has ${tasks.length}.`,
-        several,
-      );
+      const says = `A plan may have at most ${MOST_TASKS} tasks; this one has ${tasks.length}.`;
+      throw this.#fault(['tasks'], { says, hint });
     }
     let waits = 0;
     for (const task of tasks) if (isObject(task) && Array.isArray(task.after)) waits += task.after.length;
     if (waits <= MOST_WAITS) return;
-    const what = `A plan may have at most ${MOST_WAITS} names in all "after" lists; this one has ${waits}.`;
-    throw this.fault(['tasks'], what, several);
+    const says = `A plan may have at most ${MOST_WAITS} names in all "after" lists; this one has ${waits}.`;
+    throw this.#fault(['tasks'], { says, hint });
   }
 
-  #task(input: unknown, defaults: Record<string, unknown>, path: PlanPath): TaskSpec {
-    if (!isObject(input)) throw this.fault(path, `A task must be an object, not ${shown(input)}.`);
-    this.#onlyKnown(input, OF_TASK, path);
-    const place = (name: string) => (input[name] === undefined ? ['defaults', name] : [...path, name]);
-    /** The value of the task, else the default; null: neither, or the task sets it to null. */
-    const get = <T>(name: (typeof OF_TASK)[number], read: (value: unknown, at: PlanPath) => T): T | null => {
-      const value = input[name] === undefined ? defaults[name] : input[name];
-      return value === undefined || value === null ? null : read(value, place(name));
-    };
-    const name = (value: unknown, at: PlanPath) => this.#name(value, at);
+  #task(input: unknown, defaults: Output<typeof DEFAULTS>, path: PlanPath): TaskSpec {
+    if (!isObject(input)) throw this.#fault(path, { says: `A task must be an object, not ${shown(input)}.` });
+    const task = { ...defaults, ...TASK.read(input, path, this.#fault) };
     return {
-      name: get('name', name),
-      goal: this.#goal(input.goal, [...path, 'goal']),
-      gate: get('gate', (value, at) => this.#gate(value, at)),
-      milestone: get('milestone', (value, at) => this.#milestone(value, at)),
-      agent: get('agent', name),
-      sessions: get('sessions', (value, at) => this.#oneOf(value, SESSION_MODES, at)),
-      session: get('session', name),
-      maxIterations: get('maxIterations', (value, at) => this.#number(value, at, 1, 10_000)) ?? DEFAULT_ITERATIONS,
-      budget: get('budget', (value, at) => this.#budget(value, at)) ?? NO_BUDGET,
-      after: get('after', (value, at) => this.#names(value, at)) ?? [],
-      retryInterrupted: get('retryInterrupted', (value, at) => this.#number(value, at, 0, 100)) ?? 0,
-      cwd: get('cwd', (value, at) => this.#text(value, at, 'A directory', LONGEST_PATH)),
-      sandbox: get('sandbox', name),
-      permissions: get('permissions', (value, at) => this.#oneOf(value, PERMISSION_MODES, at)) ?? 'deny',
+      name: task.name ?? null,
+      goal: task.goal,
+      gate: task.gate ?? null,
+      milestone: task.milestone ?? null,
+      agent: task.agent ?? null,
+      sessions: task.sessions ?? null,
+      session: task.session ?? null,
+      maxIterations: task.maxIterations ?? DEFAULT_ITERATIONS,
+      budget: task.budget ?? NO_BUDGET,
+      after: task.after ?? [],
+      retryInterrupted: task.retryInterrupted ?? 0,
+      cwd: task.cwd ?? null,
+      sandbox: task.sandbox ?? null,
+      permissions: task.permissions ?? 'deny',
     };
   }
 
-  #goal(value: unknown, path: PlanPath): string {
-    if (typeof value !== 'string' || value.trim() === '')
-      throw this.fault(path, 'A task needs a goal, which is a non-empty text.');
-    return this.#text(value, path, 'The goal').trimEnd();
-  }
-
-  #gate(value: unknown, path: PlanPath): Gate {
-    if (typeof value === 'string') return this.#command({ command: value }, path);
-    if (!isObject(value) || 'command' in value === 'agent' in value) {
-      throw this.fault(path, `A gate must be a command, {command, timeout} or {agent, ask}, not ${shown(value)}.`);
-    }
-    if ('command' in value) return this.#command(value, path);
-    this.#onlyKnown(value, ['agent', 'ask'], path);
-    const ask = this.#text(value.ask ?? 'The goal is reached, completely.', [...path, 'ask'], 'What a judge is asked');
-    return { kind: 'agent', agent: this.#name(value.agent, [...path, 'agent']), ask };
-  }
-
-  #command(value: Record<string, unknown>, path: PlanPath): Gate {
-    this.#onlyKnown(value, ['command', 'timeout'], path);
-    const seconds = this.#number(value.timeout ?? DEFAULT_TIMEOUT_S, [...path, 'timeout'], 1, 86_400);
-    const at = [...path, 'command'];
-    const command = this.#text(value.command, at, 'A command', LONGEST_COMMAND);
-    if (command.includes('\0')) throw this.fault(at, 'A command must not contain zero bytes.');
-    return { kind: 'command', command, timeoutMs: seconds * 1_000 };
-  }
-
-  #budget(value: unknown, path: PlanPath) {
-    const budget = parseBudget(value);
-    if (budget !== null) return budget;
-    throw this.fault(path, `A budget needs a unit: "2.50 USD" or "50000 tokens", not ${shown(value)}.`);
-  }
-
-  #names(value: unknown, path: PlanPath): string[] {
-    const list = Array.isArray(value) ? value : [value];
-    return list.map((one, i) => this.#name(one, Array.isArray(value) ? [...path, i] : path));
-  }
-
-  #name(value: unknown, path: PlanPath): string {
-    try {
-      return checkKey(value, String(path.findLast((part) => typeof part === 'string')));
-    } catch (error) {
-      throw this.fault(path, (error as Error).message);
-    }
-  }
-
-  /** It becomes part of a conversation's key, whose length is limited. */
-  #milestone(value: unknown, path: PlanPath): string {
-    const name = this.#name(value, path);
-    if (name.length <= LONGEST_MILESTONE) return name;
-    throw this.fault(path, `A milestone may have at most ${LONGEST_MILESTONE} characters.`);
-  }
-
-  #text(value: unknown, path: PlanPath, what: string, longest = LONGEST_TEXT): string {
-    if (typeof value !== 'string' || value.trim() === '') {
-      throw this.fault(path, `"${path.at(-1)}" must be a non-empty text, not ${shown(value)}.`);
-    }
-    const unpaired = findUnpaired(value);
-    if (unpaired !== null) throw this.fault(path, unpairedIn(what, unpaired), UNPAIRED_HINT);
-    if (value.length <= longest) return value;
-    throw this.fault(
-      path,
-      `${what} may have at most ${longest} characters.`,
-      'Put longer text into a file, and name the file.',
-    );
-  }
-
-  #number(value: unknown, path: PlanPath, least: number, most: number): number {
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
-    throw this.fault(path, `"${path.at(-1)}" must be a whole number from ${least} to ${most}, not ${shown(value)}.`);
-  }
-
-  #oneOf<T extends string>(value: unknown, known: readonly T[], path: PlanPath): T {
-    const found = known.find((one) => one === value);
-    if (found !== undefined) return found;
-    throw this.fault(path, `"${path.at(-1)}" must be one of ${known.join(', ')}, not ${shown(value)}.`);
-  }
-
-  #onlyKnown(value: Record<string, unknown>, known: readonly string[], path: PlanPath): void {
-    const strange = Object.keys(value).find((name) => !known.includes(name));
-    if (strange === undefined) return;
-    throw this.fault([...path, strange], `Unknown field "${strange}".`, `Known fields: ${known.join(', ')}.`);
-  }
-
-  fault(path: PlanPath, what: string, hint = 'docs/tasks.md lists every field, with an example.'): ThroughlineError {
-    return new ThroughlineError('invalid', `${this.#locate(path)}${what}`, { hint });
-  }
+  readonly #fault: Report = (path, wrong) => {
+    const last = path.findLast((part) => typeof part === 'string');
+    const says =
+      'says' in wrong
+        ? wrong.says
+        : 'known' in wrong
+          ? `Unknown field "${last}".`
+          : `"${last}" must be ${wrong.must}${wrong.value === undefined ? '' : `, not ${shown(wrong.value.is)}`}.`;
+    const known = 'known' in wrong ? `Known fields: ${wrong.known.join(', ')}.` : undefined;
+    const hint = ('says' in wrong ? wrong.hint : known) ?? 'docs/tasks.md lists every field, with an example.';
+    return new ThroughlineError('invalid', `${this.#locate(path)}${says}`, { hint });
+  };
 }

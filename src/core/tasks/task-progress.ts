@@ -27,6 +27,11 @@ export function requestIdOf(task: string, progress: TaskProgress, purpose: TurnP
   return purpose === 'work' ? step : `${step}/gate.${asked}`;
 }
 
+/** The id of the task that a turn with this request id would belong to; null: it is of another form. */
+export function taskOfRequest(requestId: string | null): string | null {
+  return requestId?.match(/^task\/([^/]+)\/\d/)?.[1] ?? null;
+}
+
 /** Adds cost and waits of ended turns. Each turn is counted once. */
 export function withTurns(progress: TaskProgress, ended: readonly TaskTurn[]): TaskProgress {
   let { spent, adopted, denied = 0 } = progress; // progress that was stored before it was counted has none

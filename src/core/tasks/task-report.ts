@@ -4,7 +4,13 @@ import { addUsage, NO_USAGE, type Usage } from '../turn/usage.ts';
 import type { Decision, TaskState } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
-/** Everything about a task, turn by turn. */
+/**
+ * Everything about a task, turn by turn.
+ *
+ * @example
+ * const { task, turns, gates } = await tl.tasks.report('parser');
+ * console.log(task.state, turns.length, gates.at(-1)?.result.summary);
+ */
 export interface TaskReport {
   readonly task: PublicTask;
   readonly turns: readonly PublicTaskTurn[];

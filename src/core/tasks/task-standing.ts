@@ -1,5 +1,5 @@
 import type { ProcessIdentity } from '../process.ts';
-import { isThere, runsOnlyAt, type Stranded, type Takes } from '../turn/standing.ts';
+import { isThere, mayRun, runsOnlyAt, type Stranded, type Takes } from '../turn/standing.ts';
 import type { Task } from './task.ts';
 
 /** What is known of the processes that could work on a queued task, this one apart. */
@@ -10,14 +10,14 @@ export interface TaskRunnerFacts {
   readonly home: string | null;
   readonly takers: readonly Takes[];
   /** Who holds tasks now: whoever works on one may have been asked for this one as well. */
-  readonly holders: readonly { readonly process: ProcessIdentity }[];
+  readonly holders: readonly { readonly process: ProcessIdentity; readonly expired: boolean }[];
   readonly status: (process: ProcessIdentity) => 'alive' | 'dead' | 'unknown';
 }
 
 /** Why no process works on a queued task; null: one does, or may be about to. */
 export function whyTaskStranded({ place }: Task, facts: TaskRunnerFacts): Stranded | null {
   const { here, home, takers, holders, status } = facts;
-  if (holders.some(({ process }) => status(process) !== 'dead')) return null;
+  if (holders.some((holder) => mayRun(holder, status))) return null;
   if (takers.some((taker) => (place === 'any' || taker.place === place) && isThere(taker, status))) return null;
   if (here) {
     return {

@@ -20,6 +20,15 @@ import type { GateResult } from './task-gate.ts';
 export const TASK_ENDS = ['done', 'failed', 'cancelled'] as const;
 export type TaskEnd = (typeof TASK_ENDS)[number];
 export const TASK_STATES = ['waiting', 'queued', 'running', 'asking', ...TASK_ENDS] as const;
+/**
+ * Where a task is. `asking`: it waits for a person.
+ *
+ * @example
+ * import type { TaskState } from 'throughline';
+ *
+ * const states: TaskState[] = ['asking', 'failed'];
+ * const waiting = await tl.tasks.list({ states });
+ */
 export type TaskState = (typeof TASK_STATES)[number];
 
 export function taskHasEnded(state: TaskState): state is TaskEnd {
@@ -149,7 +158,13 @@ export const DECISION_CODES = [
   'task_failed',
 ] as const;
 
-/** What happens to a task after a turn, or instead of one. */
+/**
+ * What happens to a task after a turn, or instead of one.
+ *
+ * @example
+ * const { progress } = await tl.tasks.task('parser');
+ * console.log(progress.decision?.decision, progress.decision?.reason);
+ */
 export interface Decision {
   readonly decision: (typeof DECISIONS)[number];
   readonly code: (typeof DECISION_CODES)[number];

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { prompt } from '../../../test/values/arbitrary.ts';
 import { faultOf } from '../../../test/values/thrown.ts';
 import { checkName } from '../input/names.ts';
-import { isObject, parsePrompt, promptText, titleOf } from './content.ts';
+import { type ContentBlock, isObject, parsePrompt, promptText, titleOf } from './content.ts';
 
 const said = (text: string) => [{ type: 'text', text }] as const;
 
@@ -26,19 +26,19 @@ describe('a prompt', () => {
   });
 
   test.each([
-    ['', 'the prompt is empty.'],
-    [' \n\t', 'the prompt is empty.'],
-    [[said('')[0], said(' ')[0]], 'the prompt is empty.'],
-    [[], 'a prompt is a text or a non-empty list of blocks.'],
-    [null, 'a prompt is a text or a non-empty list of blocks.'],
-    [[said('a')[0], 7], 'prompt block 2 is not an object.'],
-    [[[]], 'prompt block 1 is not an object.'],
-    [[{ type: 'video' }], /^prompt block 1 has the type "video"; known are text, image/],
+    ['', 'The prompt is empty.'],
+    [' \n\t', 'The prompt is empty.'],
+    [[said('')[0], said(' ')[0]], 'The prompt is empty.'],
+    [[], 'A prompt is a text or a non-empty list of blocks.'],
+    [null, 'A prompt is a text or a non-empty list of blocks.'],
+    [[said('a')[0], 7], 'Prompt block 2 is not an object.'],
+    [[[]], 'Prompt block 1 is not an object.'],
+    [[{ type: 'video' }], /^Prompt block 1 has the type "video"; known are text, image/],
     [[{ type: 'toString' }], /has the type "toString"/],
     [[{ type: 1n }], /has the type a bigint/],
-    [[{ type: 'text' }], 'prompt block 1 (text) needs the text field "text".'],
-    [[{ type: 'image', data: 'AA==' }], 'prompt block 1 (image) needs the text field "mimeType".'],
-    [[{ type: 'resource' }], 'prompt block 1 (resource) needs resource.uri.'],
+    [[{ type: 'text' }], 'Prompt block 1 (text) needs the text field "text".'],
+    [[{ type: 'image', data: 'AA==' }], 'Prompt block 1 (image) needs the text field "mimeType".'],
+    [[{ type: 'resource' }], 'Prompt block 1 (resource) needs resource.uri.'],
     [[{ type: 'resource', resource: { uri: 'a' } }], /needs either resource.text or resource.blob/],
     [[{ type: 'resource', resource: { uri: 'a', text: 'b', blob: 'c' } }], /needs either/],
     ['ab\ud83d', 'The prompt contains an unpaired surrogate, U+D83D at index 2.'],
@@ -65,7 +65,7 @@ describe('a prompt', () => {
   test('with a hole in its list is refused', () => {
     const holed = [said('a')[0], said('b')[0]];
     delete (holed as unknown[])[0];
-    expect(faultOf(() => parsePrompt(holed))?.message).toBe('prompt block 1 is not an object.');
+    expect(faultOf(() => parsePrompt(holed))?.message).toBe('Prompt block 1 is not an object.');
   });
 
   test('may be anything at all: it is taken, or refused as invalid, and nothing else is thrown', () => {
@@ -106,6 +106,12 @@ test('what is not text is named in brackets', () => {
 describe('a title', () => {
   test('is the first line of the prompt', () => {
     expect(titleOf(said('\n  Fix the door  \nand the window'))).toBe('Fix the door');
+  });
+
+  test('is what was said, not the file that came before it', () => {
+    const file: ContentBlock = { type: 'resource', resource: { uri: 'file:///a.txt', text: 'its text' } };
+    expect(titleOf([file, ...said('What is this?')])).toBe('What is this?');
+    expect(titleOf([file])).toBe('[file file:///a.txt]');
   });
 
   test('has no control characters, so that a fork or an import takes it', () => {

@@ -1,9 +1,17 @@
-import { ThroughlineError } from '../errors.ts';
+import { asSentence, ThroughlineError, upperFirst } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { asTitle } from '../input/names.ts';
 import { checkWellFormed } from '../input/well-formed.ts';
 
-/** One block of a prompt, as the Agent Client Protocol has it. Unknown extra fields are kept as given. */
+/**
+ * One block of a prompt, as the Agent Client Protocol has it. Unknown extra fields are kept as given.
+ *
+ * @example
+ * import type { ContentBlock } from 'throughline';
+ *
+ * const picture: ContentBlock = { type: 'image', mimeType: 'image/png', data: 'aGVsbG8=' };
+ * await chat.ask([{ type: 'text', text: 'What is this?' }, picture]);
+ */
 export type ContentBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly data: string; readonly mimeType: string; readonly uri?: string }
@@ -17,7 +25,15 @@ export type EmbeddedResource =
   | { readonly uri: string; readonly text: string; readonly mimeType?: string }
   | { readonly uri: string; readonly blob: string; readonly mimeType?: string };
 
-/** What a person or a program says to an agent in one turn. Never empty. */
+/**
+ * What a person or a program says to an agent in one turn. Never empty.
+ *
+ * @example
+ * import type { Prompt } from 'throughline';
+ *
+ * const prompt: Prompt = [{ type: 'text', text: 'Hello' }];
+ * await chat.ask(prompt); // the same as chat.ask('Hello')
+ */
 export type Prompt = readonly ContentBlock[];
 
 const REQUIRED: Record<ContentBlock['type'], readonly string[]> = {
@@ -97,9 +113,11 @@ const TITLE_LENGTH = 80;
 /** From the first visible character to the end of its line. */
 const FIRST_LINE = /[^\s\p{Cc}].*/u;
 
-/** A title for a conversation that nobody has named: the first line of its first prompt. */
+/** A title for a conversation that nobody has named: the first line of what was said in its first prompt, else what went with it. */
 export function titleOf(prompt: Prompt): string {
-  return asTitle(FIRST_LINE.exec(promptText(prompt))?.[0] ?? '', TITLE_LENGTH);
+  const words = promptText(prompt.filter(({ type }) => type === 'text'));
+  const line = FIRST_LINE.exec(words) ?? FIRST_LINE.exec(promptText(prompt));
+  return asTitle(line?.[0] ?? '', TITLE_LENGTH);
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {
@@ -107,5 +125,5 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function invalid(message: string): ThroughlineError {
-  return new ThroughlineError('invalid', `${message}.`.replace(/\.\.$/, '.'));
+  return new ThroughlineError('invalid', upperFirst(asSentence(message)));
 }

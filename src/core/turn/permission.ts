@@ -15,6 +15,14 @@ export type PermissionState = (typeof PERMISSION_STATES)[number];
 
 export type PermissionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
 
+/**
+ * One of the answers that an agent offers to its question.
+ *
+ * @example
+ * import type { OnPermission } from 'throughline';
+ *
+ * const always: OnPermission = ({ options }) => options.find(({ kind }) => kind === 'allow_always')?.optionId ?? 'allow';
+ */
 export interface PermissionOption {
   readonly optionId: string;
   readonly name: string;
@@ -41,7 +49,13 @@ export interface Permission {
   readonly endedAt: number | null;
 }
 
-/** A question of a turn that was denied because nobody answered it. */
+/**
+ * A question of a turn that was denied because nobody answered it.
+ *
+ * @example
+ * const { denied } = await chat.ask('Tidy up.', { permissions: 'deny' });
+ * for (const { title, reason } of denied) console.log(title, reason);
+ */
 export interface Denial {
   readonly permissionId: string;
   readonly title: string;

@@ -225,3 +225,41 @@ describe('a summary that the agent makes of what came before', () => {
     expect(parts.condensed).toBe(condensed);
   });
 });
+
+describe('how long a tool took', () => {
+  const call = (toolCallId: string, status: 'pending' | 'completed' | 'failed') =>
+    ({ sessionUpdate: 'tool_call_update', toolCallId, title: 'run', status }) as const;
+
+  test('is the time between its first update and its end', () => {
+    const parts = new PartsBuilder();
+    parts.add(call('a', 'pending'), 1_000);
+    parts.add(call('a', 'completed'), 1_250.4);
+    parts.add(call('a', 'completed'), 9_000);
+    expect(parts.parts()).toMatchObject([{ status: 'completed', ms: 250 }]);
+  });
+
+  test('is not known of one that is seen only once, or without a clock', () => {
+    const parts = new PartsBuilder();
+    parts.add(call('a', 'completed'), 1_000);
+    parts.add(call('b', 'pending'));
+    parts.add(call('b', 'failed'));
+    for (const part of parts.parts()) expect(part).not.toHaveProperty('ms');
+  });
+
+  test('is kept when the storage has more of the answer', () => {
+    const tool = {
+      type: 'tool',
+      id: 'a',
+      name: 'run',
+      kind: 'other',
+      target: null,
+      input: null,
+      output: null,
+    } as const;
+    const found = [
+      { ...tool, status: 'completed' },
+      { type: 'text', text: 'done' },
+    ] as const;
+    expect(mergeParts([{ ...tool, status: 'completed', ms: 7 }], found)[0]).toMatchObject({ ms: 7 });
+  });
+});

@@ -9,6 +9,9 @@ import type { Usage } from './usage.ts';
 /**
  * The result of a finished turn, written once. Restore, fork, export and search read records, never events.
  * Its schema is frozen: a change of meaning needs a new `version`.
+ *
+ * @example
+ * for (const { n, parts } of await chat.records({ after: 10 })) console.log(n, parts.length);
  */
 export interface TurnRecord {
   readonly version: 1;
@@ -30,6 +33,14 @@ export interface TurnRecord {
   readonly recovered?: true;
 }
 
+/**
+ * A piece of what an agent said or did in a turn, in its order.
+ *
+ * @example
+ * for (const { parts } of await chat.records()) {
+ *   for (const part of parts) if (part.type === 'tool') console.log(part.name, part.status);
+ * }
+ */
 export type RecordPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thought'; readonly text: string }
@@ -47,6 +58,8 @@ export interface ToolPart {
   readonly output: string | null;
   /** `unknown`: it began, and nobody saw its end. */
   readonly status: 'completed' | 'failed' | 'unknown';
+  /** How long it took, in milliseconds, as far as it was seen. Left out: nobody saw its beginning and its end. */
+  readonly ms?: number;
 }
 
 /** The agent's answer as one text. */
@@ -68,7 +81,8 @@ export function mergeParts(seen: readonly RecordPart[], found: readonly RecordPa
     if (part.type !== 'tool') return part;
     const twin = others.get(part.id);
     others.delete(part.id);
-    return twin !== undefined && part.status === 'unknown' ? twin : part;
+    if (twin === undefined || part.status === 'unknown') return twin ?? part;
+    return part.ms === undefined && twin.ms !== undefined ? { ...part, ms: twin.ms } : part;
   });
   return [...merged, ...others.values()];
 }
@@ -95,12 +109,14 @@ interface OpenText {
 export class PartsBuilder {
   readonly #parts: (ToolPart | OpenText)[] = [];
   readonly #tools = new Map<string, number>();
+  readonly #begun = new Map<string, number>();
   #title: string | null = null;
   #condensed: Condensed | null = null;
   /** Of the last one that was completed. */
   #compactionId: unknown;
 
-  add(update: Update): void {
+  /** `at`: when it came, in milliseconds of any clock; left out: not known. */
+  add(update: Update, at?: number): void {
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
         this.#text('text', update);
@@ -110,7 +126,7 @@ export class PartsBuilder {
         break;
       case 'tool_call':
       case 'tool_call_update':
-        this.#tool(update as ToolCallFields);
+        this.#tool(update as ToolCallFields, at);
         break;
       case 'session_info_update':
         if (typeof update.title === 'string') this.#title = asTitle(update.title) || this.#title;
@@ -160,8 +176,15 @@ export class PartsBuilder {
     if (text === null || text === '') return;
     const last = this.#parts.at(-1);
     const chunk = { text, messageId: (update as { messageId?: unknown }).messageId };
-    if (last && last.type === type) last.chunks.push(chunk);
-    else this.#parts.push({ type, chunks: [chunk] });
+    if (last?.type !== type) {
+      this.#parts.push({ type, chunks: [chunk] });
+      return;
+    }
+    // One chunk a message: a long answer comes in very many, and is joined again for every reader.
+    const before = last.chunks.at(-1);
+    if (before !== undefined && before.messageId === chunk.messageId)
+      last.chunks[last.chunks.length - 1] = { ...chunk, text: before.text + text };
+    else last.chunks.push(chunk);
   }
 
   /** An agent may report the end of one compaction more than once. */
@@ -199,10 +222,17 @@ export class PartsBuilder {
   }
 
   /** Agents do not always follow the protocol: a value of the wrong type is ignored. */
-  #tool(fields: ToolCallFields): void {
+  #tool(fields: ToolCallFields, now: number | undefined): void {
     const id = textIn(fields.toolCallId) ?? '';
     const at = this.#tools.get(id);
     const before = at === undefined ? undefined : (this.#parts[at] as ToolPart);
+    if (at === undefined && now !== undefined) this.#begun.set(id, now);
+    const ended = toolStatus(fields);
+    const begun = this.#begun.get(id);
+    // One that begins and ends in one update took a time that nobody has seen.
+    const took =
+      ended !== null && at !== undefined && now !== undefined && begun !== undefined ? now - begun : undefined;
+    const ms = before?.ms ?? (took === undefined ? undefined : Math.round(took));
     const part: ToolPart = {
       type: 'tool',
       id,
@@ -211,7 +241,8 @@ export class PartsBuilder {
       target: targetOf(fields) ?? before?.target ?? null,
       input: fields.rawInput ?? before?.input ?? null,
       output: outputText(fields) ?? before?.output ?? null,
-      status: toolStatus(fields) ?? before?.status ?? 'unknown',
+      status: ended ?? before?.status ?? 'unknown',
+      ...(ms !== undefined && { ms }),
     };
     if (at === undefined) this.#tools.set(id, this.#parts.push(part) - 1);
     else this.#parts[at] = part;

@@ -62,11 +62,17 @@ export function whyStranded(standing: Standing, { held, taken, here, known }: Ru
   return known ? noProcess(standing) : noAgent(standing);
 }
 
-/** Whether its holder may still run it. One of which nothing is known may, until its lease has expired. */
 export function isHeld({ holder }: Standing, status: (process: ProcessIdentity) => Status): boolean {
-  if (holder === null) return false;
-  const now = status(holder.process);
-  return now === 'alive' || (now === 'unknown' && !holder.expired);
+  return holder !== null && mayRun(holder, status);
+}
+
+/** Whether a holder may still run what it holds. One of which nothing is known may, until its lease has expired. */
+export function mayRun(
+  { process, expired }: Pick<NonNullable<Standing['holder']>, 'process' | 'expired'>,
+  status: (process: ProcessIdentity) => Status,
+): boolean {
+  const now = status(process);
+  return now === 'alive' || (now === 'unknown' && !expired);
 }
 
 type Status = 'alive' | 'dead' | 'unknown';

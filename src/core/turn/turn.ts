@@ -1,7 +1,8 @@
 import type { Failure } from '../errors.ts';
 import type { TimeOverride } from '../limits/time-limits.ts';
-import type { ProcessIdentity } from '../process.ts';
+import type { SandboxProcess } from '../process.ts';
 import type { ReceiptRung, RestoreOverride } from '../restore/restore-settings.ts';
+import type { Choices } from './choices.ts';
 import type { Prompt } from './content.ts';
 import type { Usage } from './usage.ts';
 
@@ -21,6 +22,12 @@ import type { Usage } from './usage.ts';
 export const TURN_ENDS = ['completed', 'failed', 'cancelled', 'interrupted'] as const;
 export type TurnEnd = (typeof TURN_ENDS)[number];
 export const TURN_STATES = ['queued', 'running', 'waiting', ...TURN_ENDS] as const;
+/**
+ * Where a turn is: queued, running or waiting for an answer; then one end.
+ *
+ * @example
+ * const open = (await chat.turns()).filter(({ state }) => ['queued', 'running', 'waiting'].includes(state));
+ */
 export type TurnState = (typeof TURN_STATES)[number];
 
 export function hasEnded(state: TurnState): state is TurnEnd {
@@ -36,7 +43,7 @@ export function isPermissionMode(value: unknown): value is PermissionMode {
 }
 
 /** What the caller set for this one turn; it beats every setting (R7). `permissions` is filled in when it is accepted. */
-export interface TurnOptions {
+export interface TurnOptions extends Choices {
   /** An existing native session to use: of this conversation, or one to adopt. */
   readonly session?: string;
   /** The id for a new session of an agent that takes one. It is used for opening once (R1). */
@@ -44,6 +51,10 @@ export interface TurnOptions {
   readonly restore?: RestoreOverride;
   readonly permissions?: PermissionMode;
   readonly limits?: TimeOverride;
+  /** Where the caller delivers the answer, in his own words. The turn is pending until he says that he has. Left out: he need not. */
+  readonly deliverTo?: string;
+  /** What its conversation had chosen for its agent when it was accepted. Left out: nothing. */
+  readonly kept?: Choices;
 }
 
 export interface Turn {
@@ -62,6 +73,10 @@ export interface Turn {
   readonly sessionId: string | null;
   /** The turn this one tries again; null: none. */
   readonly retryOf: string | null;
+  /** The queued turn whose place this one took; null: none. */
+  readonly replaces: string | null;
+  /** The turn that took its place while it was queued; null: none. */
+  readonly replacedBy: string | null;
   /** It ended elsewhere: it came with a fork, an import, or a session that was adopted. */
   readonly imported: boolean;
   /** Null: not sent. Once set, the prompt may have reached the agent. */
@@ -74,6 +89,8 @@ export interface Turn {
    * out: its end was seen.
    */
   readonly recovered?: true;
+  /** Its caller has delivered the answer. Left out: not yet, or it need not be. */
+  readonly delivered?: true;
   readonly usage: Usage;
   readonly createdAt: number;
   readonly startedAt: number | null;
@@ -99,7 +116,9 @@ export interface Sent {
     /** Images that followed them; left out: none. */
     readonly images?: number;
   } | null;
+  /** The hash of the content that was sent; left out: an older version sent it, or another program. */
+  readonly told?: string;
   /** The process that was given the prompt; null: there is none (a remote agent). */
-  readonly process: ProcessIdentity | null;
+  readonly process: SandboxProcess | null;
   readonly at: number;
 }

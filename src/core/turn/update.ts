@@ -1,6 +1,11 @@
 /**
  * What an agent does during a turn, as Agent Client Protocol `session/update` values: one vocabulary for every adapter.
  * Only the kinds that our records are made of are spelled out; every other kind is kept and passed on as it came.
+ *
+ * @example
+ * for await (const event of chat.send('Hello').events) {
+ *   if (event.kind === 'turn.update') console.log(event.payload.update.sessionUpdate);
+ * }
  */
 export type Update =
   | { readonly sessionUpdate: 'user_message_chunk'; readonly content: UpdateContent }

@@ -2,7 +2,13 @@ import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
 import { isObject } from './content.ts';
 
-/** What work cost, as the agent reported it. Always a delta: what this turn (or restore) added, never a running total. */
+/**
+ * What work cost, as the agent reported it. Always a delta: what this turn (or restore) added, never a running total.
+ *
+ * @example
+ * const { usage } = await chat.ask('Hello');
+ * console.log(usage.inputTokens + usage.outputTokens, `${usage.costMicros / 1e6} USD`);
+ */
 export interface Usage {
   readonly inputTokens: number;
   readonly outputTokens: number;

@@ -1,6 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { AgentInfo } from '../../ports/engine.ts';
+import type { Sandboxes } from '../../ports/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
 import { askedStarts } from '../starts.ts';
 
@@ -9,7 +10,7 @@ const PROBE_MS = 30_000;
 const LOGIN_KEPT_MS = 30_000;
 const PROBLEM_KEPT_MS = 3_000;
 
-type ListedParts = Pick<EngineParts, 'agents' | 'clock'> & {
+type ListedParts = Pick<EngineParts, 'agents' | 'clock' | 'sandboxes'> & {
   readonly settings: Pick<EngineParts['settings'], 'defaultAgent'>;
 };
 type State = Omit<AgentInfo, 'name' | 'adapter' | 'isDefault'>;
@@ -43,7 +44,7 @@ export class AgentList {
     const looks = this.#looks[login ? 'login' : 'plain'];
     const known = looks.get(agent);
     if (known !== undefined && this.#now() < known.until) return known.state;
-    const look: Look = { state: stateOf(agent, login), until: Number.POSITIVE_INFINITY };
+    const look: Look = { state: stateOf(agent, this.#parts.sandboxes, login), until: Number.POSITIVE_INFINITY };
     looks.set(agent, look);
     const keep = (ms: number) => {
       look.until = this.#now() + ms;
@@ -66,12 +67,14 @@ function keptMs({ problem, login }: State): number {
   return login === null ? 0 : LOGIN_KEPT_MS;
 }
 
-async function stateOf(agent: Agent, asked: boolean): Promise<State> {
+async function stateOf(agent: Agent, sandboxes: Sandboxes, asked: boolean): Promise<State> {
   const late = AbortSignal.timeout(PROBE_MS);
   try {
-    const login = asked ? ((await askedStarts.run(late, async () => agent.login?.(late))) ?? null) : null;
-    const traits = await agent.traits();
-    return { where: (await agent.where?.()) ?? null, traits, problem: (await agent.doubt?.()) ?? null, login };
+    await using sandbox = await sandboxes.probe();
+    const login = asked ? ((await askedStarts.run(late, async () => agent.login?.(sandbox, late))) ?? null) : null;
+    const traits = await agent.traits(sandbox);
+    const where = (await agent.where?.(sandbox)) ?? null;
+    return { where, traits, problem: (await agent.doubt?.(sandbox)) ?? null, login };
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;
     const said = late.aborted ? `It did not answer within ${PROBE_MS / 1_000} seconds.` : error.message;

@@ -6,6 +6,7 @@ import { checkKey, checkName } from '../../core/input/names.ts';
 import { checkWellFormed } from '../../core/input/well-formed.ts';
 import { type Budget, parseBudget } from '../../core/limits/budget.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
+import { changeChoices } from '../../core/turn/choices.ts';
 import type { ConversationSpec, ForkOptions } from '../../ports/engine.ts';
 import type { NewConversation } from '../../ports/store/conversations.ts';
 import type { Store } from '../../ports/store.ts';
@@ -38,7 +39,13 @@ export async function ensureConversation(
   if (created) return conversation;
   refuseOtherwisePinned(conversation, spec, fresh);
   const limit = fresh.limitPerDay ?? null;
-  const now = spec.limitPerDay === undefined ? conversation : await store.setLimitPerDay(owner, conversation.id, limit);
+  let now = spec.limitPerDay === undefined ? conversation : await store.setLimitPerDay(owner, conversation.id, limit);
+  if (chooses(spec))
+    now = await store.setChoices(
+      owner,
+      now.id,
+      changeChoices(now.choices, spec, await agentFor(parts, owner, now, spec)),
+    );
   return fresh.title === null ? now : store.setTitle(owner, conversation.id, fresh.title.trim(), 'caller');
 }
 
@@ -64,7 +71,11 @@ export async function forkConversation(
   const spec = given({ agent, key, title, cwd: cwd ?? source.cwd ?? undefined, restore });
   await checkFreeKey(parts.store, owner, key);
   // Its own limit goes along: a fork is no way around it.
-  const fresh = { ...(await newConversation(parts, owner, spec)), limitPerDay: source.limitPerDay };
+  const fresh = {
+    ...(await newConversation(parts, owner, spec)),
+    limitPerDay: source.limitPerDay,
+    choices: source.choices,
+  };
   return parts.store.fork(owner, id, n, fresh);
 }
 
@@ -117,7 +128,24 @@ export async function newConversation(
     place: parts.sandboxes.place,
     restore: parseRestore(spec.restore),
     limitPerDay: parseLimitPerDay(spec.limitPerDay),
+    choices: changeChoices({}, spec, spec.agent ?? parts.settings.defaultAgent),
   };
+}
+
+function chooses({ model, mode, config }: ConversationSpec): boolean {
+  return model !== undefined || mode !== undefined || config !== undefined;
+}
+
+/** The agent that the conversation's next turn goes to, unless it names another; null: there is none yet. */
+async function agentFor(
+  { store, settings: { defaultAgent } }: EngineParts,
+  owner: string,
+  { id: conversation, agent: first, head, open }: Conversation,
+  { agent }: ConversationSpec,
+): Promise<string | null> {
+  if (agent !== undefined) return agent;
+  if (head === 0 && open === 0) return first ?? defaultAgent;
+  return store.agentFor(owner, { conversation, agent: null, defaultAgent });
 }
 
 function parseLimitPerDay(input: ConversationSpec['limitPerDay']): Budget | null {

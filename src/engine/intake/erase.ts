@@ -15,14 +15,13 @@ export async function erase(
   { sandbox: withSandbox = false }: EraseOptions,
 ): Promise<Erased> {
   const { store, sandboxes } = parts;
-  const found = await store.findConversation(owner, idOrKey);
-  // One that was erased before is found by its id, to delete what it has left.
-  const known = found ?? (withSandbox ? await store.findErased(owner, idOrKey) : null);
-  if (known === null) throw noSuchConversation(idOrKey);
+  const known = await store.findToErase(owner, idOrKey);
+  // One that was erased before is found to delete what it has left.
+  if (known === null || (known.isErased && !withSandbox)) throw noSuchConversation(idOrKey);
   const { id, sandbox } = known;
   const directory = known.place === sandboxes.place ? await sandboxes.find(sandbox) : null;
   if (withSandbox) checkOwn(parts, known, directory);
-  if (found === null && directory === null) return { erased: id, remains: [] };
+  if (known.isErased && directory === null) return { erased: id, remains: [] };
   const options = withSandbox && directory !== null ? { sandbox: directory } : {};
   const { cwd, sessions } = await store.eraseConversation(owner, id, options);
   if (withSandbox) await deleteSandbox(parts, known, sessions);
@@ -52,13 +51,13 @@ function checkOwn(
 
 /** The agents are ended first: they could write to it, or replace a part of it by a link, while it is deleted. */
 async function deleteSandbox(
-  { processes, sandboxes }: EngineParts,
+  { sandboxes }: EngineParts,
   { id, sandbox }: Pick<Conversation, 'id' | 'sandbox'>,
   sessions: readonly ErasedSession[],
 ): Promise<void> {
   for (const { process, agent } of sessions) {
-    if (process === null || (await processes.end(process)) === 'ended') continue;
-    const message = `The conversation is erased. Its sandbox is not: ${agent} still runs in it (process ${process.pid}).`;
+    if (process === null || (await sandboxes.end(process)) === 'ended') continue;
+    const message = `The conversation is erased. Its sandbox is not: ${agent} still runs in it (${process.label}).`;
     throw new ThroughlineError('conflict', message, {
       hint: `End that process, then erase ${id} again with its sandbox.`,
     });

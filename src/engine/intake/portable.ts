@@ -1,13 +1,15 @@
 import type { Conversation } from '../../core/conversation.ts';
+import { noAgentGiven } from '../../core/errors.ts';
+import { type ImportFrame, importSteps } from '../../core/input/messages.ts';
 import { Pace } from '../../core/pace.ts';
-import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation, exportSteps } from '../../core/portable.ts';
+import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation } from '../../core/portable.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
-import type { Bounded } from '../../ports/engine.ts';
+import type { Bounded, ImportOptions } from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
 import { SizeLimit } from '../reading/size-limit.ts';
 import { allRecords, sessionsAsOpened } from '../reading/views.ts';
-import { checkFreeKey, newConversation } from './conversations.ts';
+import { checkAgent, checkFreeKey, newConversation } from './conversations.ts';
 
 const PACE = new Pace(() => performance.now(), setImmediate);
 
@@ -38,10 +40,19 @@ export async function importConversation(
   parts: EngineParts,
   owner: string,
   exported: unknown,
-  options: { key?: string; cwd?: string },
+  options: ImportOptions,
 ): Promise<Conversation> {
   await checkFreeKey(parts.store, owner, options.key);
-  const { conversation, records, sessions } = await PACE.run(exportSteps(exported));
+  checkAgent(parts, options.agent);
+  const { defaultAgent } = parts.settings;
+  const frame: ImportFrame = {
+    ...{ agent: options.agent, now: parts.clock.now() },
+    defaultAgent() {
+      if (defaultAgent === null) throw noAgentGiven([...parts.agents.keys()]);
+      return defaultAgent;
+    },
+  };
+  const { conversation, records, sessions } = await PACE.run(importSteps(exported, frame));
   const key = options.key ?? conversation.key ?? undefined;
   const spec = {
     restore: conversation.restore,

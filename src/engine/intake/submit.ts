@@ -2,18 +2,20 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
 import { errorOf, noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
-import { looksLikeId } from '../../core/input/names.ts';
+import { type Actor, looksLikeId } from '../../core/input/names.ts';
 import { judgeSpending } from '../../core/limits/spending.ts';
 import { parseTimes } from '../../core/limits/time-limits.ts';
+import { parseQueueChanges } from '../../core/queue.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { isUsable } from '../../core/restore/session.ts';
+import { parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import type { Hindrance } from '../../core/turn/standing.ts';
 import { hasEnded, isPermissionMode, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { AdoptedSession, Enqueued, NewTurn } from '../../ports/store/turns.ts';
+import type { AdoptedSession, Enqueued, NewTurn, Requeue, Requeued } from '../../ports/store/turns.ts';
 import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
@@ -31,7 +33,7 @@ interface Intake {
 /** Stores a prompt durably (R3). What can never work is refused here, and nothing is stored. */
 export async function submit(
   by: Intake,
-  owner: string,
+  { owner, by: who }: Actor,
   conversation: string,
   prompt: unknown,
   options: SubmitOptions,
@@ -41,7 +43,8 @@ export async function submit(
   const known =
     by.worker.heldConversation(owner, conversation) ?? (await by.parts.store.findConversation(owner, conversation));
   const { requestId = null, agent = null } = options;
-  const asked = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
+  const said = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
+  const asked = { ...said, ...(who !== owner && { by: who }) };
   await checkSpending(by.parts, owner, known?.id ?? null, requestId);
   const turn = await (known === null
     ? firstTurn(by, owner, conversation, asked, options)
@@ -51,7 +54,7 @@ export async function submit(
   return submitted;
 }
 
-type Asked = Pick<NewTurn, 'requestId' | 'agent' | 'prompt' | 'options' | 'retryOf'>;
+type Asked = Pick<NewTurn, 'requestId' | 'agent' | 'prompt' | 'options' | 'retryOf' | 'by'>;
 
 /** The first turn of a conversation, which it creates. Throws `not_found` for what is rather the id of one that is gone. */
 async function firstTurn(
@@ -91,9 +94,9 @@ async function laterTurn(by: Intake, owner: string, conversation: Conversation, 
 /** The same for the prompt of an ended turn. A session that the turn named, or an id that it chose, is not used again. */
 export async function retry(
   by: Intake,
-  owner: string,
+  { owner, by: who }: Actor,
   { turn: ended, hindrance }: { readonly turn: Turn; readonly hindrance: Hindrance },
-  requestId: string | null,
+  { permissions, ...asked }: Pick<SubmitOptions, 'requestId' | 'permissions'>,
 ): Promise<Enqueued> {
   const { id, conversation, agent, prompt, state } = ended;
   const found = await findConversation(by.parts.store, owner, conversation);
@@ -104,12 +107,32 @@ export async function retry(
     throw new ThroughlineError('conflict', `The turn is still ${state}.`, { hint });
   }
   await by.attendance.checkRuns(found);
-  const { session: _, newSession: __, ...options } = ended.options;
-  const turn = newTurn(by.parts, found, { requestId, agent, prompt, options, retryOf: id });
+  const { requestId = null } = asked;
+  const { session: _, newSession: __, ...rest } = ended.options;
+  const options = { ...rest, ...turnOptions(given({ permissions })) };
+  const repeated = { requestId, agent, prompt, options, retryOf: id };
+  const turn = newTurn(by.parts, found, { ...repeated, ...(who !== owner && { by: who }) });
   await checkSpending(by.parts, owner, found.id, requestId);
   const submitted = await by.parts.store.enqueue(owner, turn);
   waitFor(by.worker, owner, submitted);
   return submitted;
+}
+
+/** Changes the queue of a conversation. New turns are run where the old ones would have been. */
+export async function requeue(
+  { parts, worker }: Intake,
+  conversation: Conversation,
+  turns: unknown,
+  { requestId, by }: Pick<Requeue, 'requestId' | 'by'>,
+): Promise<Requeued> {
+  checkDriver(conversation);
+  if (requestId !== null) checkText(requestId, 'request id');
+  const changes = parseQueueChanges(turns).map((change) => ({ ...change, id: randomUUIDv7() }));
+  const { owner, id } = conversation;
+  const requeued = await parts.store.requeue(owner, { conversation: id, changes, requestId, by });
+  const added = requeued.duplicate ? [] : requeued.queue.filter(({ replaces }) => replaces !== null);
+  if (worker.attends({ owner, conversation: id })) for (const { turnId } of added) worker.want(owner, id, turnId);
+  return requeued;
 }
 
 function newTurn(
@@ -179,8 +202,11 @@ async function checkNewSession(
   if (options.newSession === undefined) return;
   if (await isRepeated(parts.store, owner, requestId)) return;
   const name = await agentOfTurn();
-  const traits = await parts.agents.get(name ?? '')?.agent.traits();
-  if (traits === undefined || traits.id === 'assigned') return;
+  const agent = parts.agents.get(name ?? '')?.agent;
+  if (agent === undefined) return;
+  await using sandbox = await parts.sandboxes.probe();
+  const traits = await agent.traits(sandbox);
+  if (traits.id === 'assigned') return;
   throw new ThroughlineError('refused', `The agent "${name}" issues the ids of its sessions itself.`, {
     hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',
   });
@@ -206,7 +232,9 @@ function waitFor(worker: Worker, owner: string, { turn }: Enqueued): void {
   if (!hasEnded(turn.state)) worker.want(owner, turn.conversation, turn.id);
 }
 
-function turnOptions({ session, newSession, restore, permissions, limits }: SubmitOptions): TurnOptions {
+function turnOptions(options: SubmitOptions): TurnOptions {
+  const { session, newSession, restore, permissions, limits, deliverTo } = options;
+  if (deliverTo !== undefined) checkText(deliverTo, 'deliverTo');
   for (const id of [session, newSession]) if (id !== undefined) checkText(id, 'session id');
   if (session !== undefined && newSession !== undefined) {
     throw new ThroughlineError('invalid', 'A turn either continues in a session or opens a new one, not both.', {
@@ -232,5 +260,6 @@ function turnOptions({ session, newSession, restore, permissions, limits }: Subm
     });
   }
   const times = limits === undefined ? undefined : parseTimes(limits);
-  return given({ session, newSession, restore: parsed, permissions, limits: times });
+  const set = given({ session, newSession, restore: parsed, permissions, limits: times, deliverTo });
+  return { ...set, ...parseChoices(options) };
 }

@@ -2,17 +2,17 @@ import type { Store } from '../../ports/store.ts';
 
 /** Tells readers that a conversation has changed. A notification may get lost, so every reader is also woken every `pollMs`. */
 export class Changes {
+  readonly pollMs: number;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #any = new Set<(moved: readonly string[] | null) => void>();
   readonly #reads = new Map<string, { readonly after: number; readonly read: Promise<unknown> }>();
-  readonly #pollMs: number;
   readonly #stop: () => void;
   /** One timer for all watches: a turn waits many times. Null: nobody watches. */
   #poll: NodeJS.Timeout | null = null;
   #waiting = 0;
 
   constructor(store: Store, pollMs: number) {
-    this.#pollMs = pollMs;
+    this.pollMs = pollMs;
     this.#stop = store.listen((moved, own) => this.#notify(moved, own));
   }
 
@@ -30,7 +30,7 @@ export class Changes {
       },
     );
     watches.add(watch);
-    this.#poll ??= setInterval(() => this.#notifyAll(), this.#pollMs);
+    this.#poll ??= setInterval(() => this.#notifyAll(), this.pollMs);
     this.#wait(0);
     return watch;
   }
@@ -59,6 +59,8 @@ export class Changes {
   close(): void {
     this.#stop();
     this.#stopPolling();
+    // Whoever is woken now must read, and be told that it is closed: nothing wakes a reader again.
+    this.#reads.clear();
     this.#notifyAll();
   }
 
@@ -115,8 +117,8 @@ export class Watch {
           signal?.removeEventListener('abort', done);
           this.#wake = null;
           this.#onWait(-1);
-          // The writer continues first: a prompt is sent before its followers read that it was.
-          process.nextTick(resolve);
+          // The writer continues first: a prompt is sent before its followers read how it got there.
+          setImmediate(resolve);
         };
         signal?.addEventListener('abort', done);
         this.#wake = done;

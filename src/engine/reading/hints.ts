@@ -25,9 +25,15 @@ export async function* hints(
   });
   const onAbort = () => wake();
   signal?.addEventListener('abort', onAbort);
+  const poll = setInterval(() => wake(), changes.pollMs).unref();
   try {
     while (!signal?.aborted) {
       if (moved.size === 0 && !any) await new Promise<void>((resolve) => (wake = resolve));
+      if (moved.size === 0 && !any) {
+        // Nobody rings the bell of a file that is gone.
+        if (!signal?.aborted) await store.check();
+        continue;
+      }
       const [ids, all] = [moved, any];
       [moved, any] = [new Set(), false];
       if (all) yield { conversationId: null, seq: null };
@@ -41,6 +47,7 @@ export async function* hints(
     }
   } finally {
     stopListening();
+    clearInterval(poll);
     signal?.removeEventListener('abort', onAbort);
   }
 }

@@ -1,6 +1,8 @@
+import type { Failure } from '../../core/errors.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
 import { hasEnded } from '../../core/turn/turn.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
+import type { Requeued } from '../../ports/store/turns.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -55,12 +57,26 @@ export function observed(store: Store, telemetry: Telemetry): Store {
       const before = await store.findTurn(owner, id);
       const turn = await store.requestCancel(owner, id, by);
       // A queued turn ends at once, without a worker.
-      if (before !== null && !hasEnded(before.state) && turn.state === 'cancelled') {
-        telemetry.turnEnded({ id, outcome: 'cancelled', failure: turn.failure, usage: NO_USAGE, sessionId: null });
-      }
+      const wasOpen = before !== null && !hasEnded(before.state);
+      if (wasOpen && turn.state === 'cancelled') reportCancelled(telemetry, id, turn.failure);
       return turn;
     },
+    async requeue(owner, request) {
+      const requeued = await store.requeue(owner, request);
+      if (!requeued.duplicate) reportRequeued(telemetry, requeued);
+      return requeued;
+    },
   };
+}
+
+const REQUEUED = { code: 'cancelled', message: 'Ended by a change of the queue.' } as const;
+
+function reportRequeued(telemetry: Telemetry, { cancelled }: Requeued): void {
+  for (const { turnId } of cancelled) reportCancelled(telemetry, turnId, REQUEUED);
+}
+
+function reportCancelled(telemetry: Telemetry, id: string, failure: Failure | null): void {
+  telemetry.turnEnded({ id, outcome: 'cancelled', failure, usage: NO_USAGE, sessionId: null });
 }
 
 /** Reports to all of them. */

@@ -1,18 +1,26 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ConversationEvent } from '../../core/event.ts';
-import { checkWait } from '../../core/input/arguments.ts';
+import { type CheckedRange, checkWait } from '../../core/input/arguments.ts';
 import { inPages } from '../../core/input/pages.ts';
 import { sizeOf } from '../../core/input/size.ts';
 import { toPublicConversation } from '../../core/public/conversation.ts';
 import { type PublicSession, toPublicReceipt, toPublicSessions } from '../../core/public/session.ts';
-import { type PublicTurn, toPublicTurn } from '../../core/public/turn.ts';
+import { type PublicTold, type PublicTurn, toPublicTools, toPublicTurn } from '../../core/public/turn.ts';
 import { isUsable, type Session } from '../../core/restore/session.ts';
 import { denialsIn } from '../../core/turn/permission.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
 import type { Hindrance } from '../../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
-import type { AnswerOptions, Bounded, ConversationView, SearchHit, TurnAnswer, TurnView } from '../../ports/engine.ts';
+import type {
+  AnswerOptions,
+  Bounded,
+  ConversationView,
+  SearchHit,
+  ToldOptions,
+  TurnAnswer,
+  TurnView,
+} from '../../ports/engine.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Changes } from './changes.ts';
 import { SizeLimit } from './size-limit.ts';
@@ -52,33 +60,60 @@ const LARGEST_PAGE = 8 * 1024 * 1024;
 export async function turnsWithReplies(
   store: Store,
   conversation: OfConversation,
-  { after, limit }: { after: number; limit: number },
+  range: CheckedRange,
 ): Promise<TurnView[]> {
   const turns: TurnView[] = [];
-  for (let size = 0; turns.length < limit && size < LARGEST_PAGE; ) {
-    const page = { after: turns.at(-1)?.n ?? after, limit: Math.min(PAGE, limit - turns.length) };
-    const part = await partWithReplies(store, conversation, page);
+  for (let size = 0; turns.length < range.limit && size < LARGEST_PAGE; ) {
+    const limit = Math.min(PAGE, range.limit - turns.length);
+    const part =
+      'after' in range
+        ? await partAfter(store, conversation, { after: turns.at(-1)?.n ?? range.after, limit })
+        : await partBefore(store, conversation, { before: turns[0]?.n ?? range.before, limit });
     if (part.length === 0) break;
-    turns.push(...part);
+    if ('after' in range) turns.push(...part);
+    else turns.unshift(...part);
     size += sizeOf(part);
   }
   return turns;
 }
 
 /** Ends with the last turn whose record was read: a page of records is short when they are large. */
-async function partWithReplies(
-  store: Store,
-  { owner, id, hindrance }: OfConversation,
-  page: { after: number; limit: number },
-): Promise<TurnView[]> {
+async function partAfter(store: Store, conversation: OfConversation, page: { after: number; limit: number }) {
+  const { owner, id } = conversation;
   const turns = await store.turns(owner, id, page);
   const records = await store.recordsAfter(owner, id, page);
   const last = records.at(-1)?.n ?? null;
   const isCut = last !== null && (await store.countRecordsAfter(owner, id, last)) > 0;
+  return withReplies(conversation, isCut ? turns.filter(({ n }) => n <= last) : turns, records);
+}
+
+/** Begins with the first turn whose record was read. */
+async function partBefore(store: Store, conversation: OfConversation, page: { before: number; limit: number }) {
+  const { owner, id } = conversation;
+  const turns = await store.turns(owner, id, page);
+  const first = turns[0]?.n ?? page.before;
+  const records = await store.recordsBefore(owner, id, { upTo: page.before - 1, limit: page.limit });
+  const read = records.filter(({ n }) => n >= first).length;
+  const countAfter = (n: number) => store.countRecordsAfter(owner, id, n);
+  const isCut = read > 0 && read < (await countAfter(first - 1)) - (await countAfter(page.before - 1));
+  const from = isCut ? (records.at(-1)?.n ?? first) : first;
+  return withReplies(
+    conversation,
+    turns.filter(({ n }) => n >= from),
+    records,
+  );
+}
+
+function withReplies(
+  { hindrance }: OfConversation,
+  turns: readonly Turn[],
+  records: readonly TurnRecord[],
+): TurnView[] {
   const replies = new Map(records.map(({ n, parts }) => [n, replyText(parts)]));
-  return turns
-    .filter(({ n }) => !isCut || n <= last)
-    .map((turn) => ({ ...toPublicTurn(turn, hindrance), reply: (hasEnded(turn.state) && replies.get(turn.n)) || '' }));
+  return turns.map((turn) => ({
+    ...toPublicTurn(turn, hindrance),
+    reply: (hasEnded(turn.state) && replies.get(turn.n)) || '',
+  }));
 }
 
 /** The conversations that have used a session; the one that can still use it comes first. */
@@ -121,14 +156,15 @@ export async function readEnded(look: LookAtTurn, changes: Changes, { waitMs, si
 
 const WAIT = 'Wait for its end (over HTTP: ?wait=SECONDS), or follow the events of its conversation.';
 
-/** The answer of an ended turn, the receipt of its last attempt, and the questions that were denied. */
+/** The answer of an ended turn, the receipt of its last attempt, its tools, and the questions that were denied. */
 export async function answerOf(store: Store, owner: string, turn: Turn): Promise<TurnAnswer> {
   const { id, conversation, n } = turn;
   const [record] = await store.recordsBefore(owner, conversation, { upTo: n, limit: 1 });
   const receipt = (await store.receipts(owner, conversation, { turn: n })).at(-1);
-  const reply = record?.n === n ? replyText(record.parts) : '';
+  const parts = record?.n === n ? record.parts : [];
   const denied = denialsIn(await store.permissions(owner, { turn: id }));
-  return { turn: toPublicTurn(turn), reply, receipt: receipt ? toPublicReceipt(receipt) : null, denied };
+  const shown = { turn: toPublicTurn(turn), receipt: receipt ? toPublicReceipt(receipt) : null };
+  return { ...shown, reply: replyText(parts), tools: toPublicTools(parts), denied };
 }
 
 export async function search(store: Store, owner: string, query: string, limit: number): Promise<SearchHit[]> {
@@ -151,4 +187,45 @@ export function sessionsAsOpened(sessions: readonly Session[]): PublicSession[] 
   return toPublicSessions(
     sessions.toSorted((a, b) => a.openedAt - b.openedAt || (a.parent === b.ref ? 1 : b.parent === a.ref ? -1 : 0)),
   );
+}
+
+/** Exactly what the session of a turn was told. Throws `not_found` or `conflict` with the reason why there is nothing to show. */
+export async function toldOf(
+  store: Store,
+  owner: string,
+  turn: Turn,
+  { attempt, most }: ToldOptions,
+): Promise<PublicTold> {
+  if (attempt !== undefined) checkAttempt(attempt);
+  const kept = await store.told(owner, turn.id, attempt);
+  if (kept === null) throw nothingTold(turn, attempt);
+  const { sent, sessionId, parts } = kept;
+  if (parts === null) {
+    throw new ThroughlineError('not_found', `What the session of turn ${turn.n} was told was not kept.`, {
+      hint: 'An older version of Throughline sent the prompt, or a program of yours (a tracker).',
+    });
+  }
+  new SizeLimit(most).add(parts);
+  return { turnId: turn.id, attempt: sent.attempt, rung: sent.rung, sessionId, at: sent.at, parts };
+}
+
+function checkAttempt(attempt: number): void {
+  if (Number.isSafeInteger(attempt) && attempt > 0) return;
+  throw new ThroughlineError('invalid', 'attempt must be a whole number from 1 on.');
+}
+
+function nothingTold({ n, imported, state, attempt: last }: Turn, attempt: number | undefined): ThroughlineError {
+  if (imported) {
+    return new ThroughlineError('not_found', `Turn ${n} ended elsewhere: no session was told it here.`, {
+      hint: 'What a later session was told of it is in the turn that opened that session.',
+    });
+  }
+  if (attempt !== undefined) {
+    return new ThroughlineError('not_found', `No attempt ${attempt} at turn ${n} was sent; the last one is ${last}.`);
+  }
+  return hasEnded(state)
+    ? new ThroughlineError('not_found', `Turn ${n} ended before anything was sent.`)
+    : new ThroughlineError('conflict', `Nothing was sent yet for turn ${n}: it is ${state}.`, {
+        hint: 'Try again later.',
+      });
 }

@@ -5,6 +5,7 @@ import type { RestoreProgress } from '../../core/restore/receipt.ts';
 import type { Session } from '../../core/restore/session.ts';
 import { renderBlock, renderTurns } from '../../core/restore/transcript.ts';
 import { byteLength } from '../../core/turn/shorten.ts';
+import type { Write } from '../../ports/store/writes.ts';
 import type { Held } from '../worker/held.ts';
 import { type Delivered, NOTHING_DELIVERED, type RestoreRequest, type StepFailure } from './request.ts';
 
@@ -93,15 +94,17 @@ async function countLacking({ dropped, watermark }: Session, { parts, conversati
   return dropped + (await parts.store.countRecordsAfter(conversation.owner, conversation.id, watermark));
 }
 
-/** Tells followers how far the restore is. Resolves when that is stored. */
-export async function progress(
+/** Tells followers how far the restore is. */
+export function progress(
   rung: RestoreProgress['rung'],
   done: number,
   total: number,
-  { held, turn }: RestoreRequest,
-): Promise<void> {
-  const event = { kind: 'restore.progress', turn: turn?.id ?? null, payload: { rung, done, total } } as const;
-  await held.lease.write({ write: 'event', event });
+  { turn }: Pick<RestoreRequest, 'turn'>,
+): Write {
+  return {
+    write: 'event',
+    event: { kind: 'restore.progress', turn: turn?.id ?? null, payload: { rung, done, total } },
+  };
 }
 
 const PAGE = 100;

@@ -40,7 +40,7 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
   const { held, agent, traits } = request;
   let row = recorded;
   await held.endLive(agent);
-  if (row.process) await held.parts.processes.end(row.process);
+  if (row.process) await held.parts.sandboxes.end(row.process);
   if (traits.position) {
     if (row.position === null) return { failure: 'its position was never recorded' };
     const position = await agent.position(row.id, await held.openSandbox());
@@ -159,13 +159,13 @@ async function openAssigned(assigned: Assigned | null, noTools: boolean, request
 /** Waits for a locked session for as long as the settings allow. */
 export async function openWithLockRetry(
   how: OpenHow,
-  { held, agent, lock, signal, turn, heard }: RestoreRequest,
+  { held, agent, lock, signal, turn, heard, choices = {} }: RestoreRequest,
   noTools = false,
 ): Promise<Opened | StepFailure> {
   for (;;) {
     signal.throwIfAborted();
     const sandbox = await held.openSandbox();
-    const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools, signal }));
+    const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools, signal, choices }));
     if (opened.ok || opened.reason !== 'locked') return opened;
     if (!(await lock.wait(signal))) return stayedLocked(opened.message, lock);
     heard?.();

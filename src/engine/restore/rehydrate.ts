@@ -1,4 +1,6 @@
 import { isUsable } from '../../core/restore/session.ts';
+import type { ToldPart } from '../../core/restore/told.ts';
+import type { Opened } from '../../ports/agent.ts';
 import { nothingFits, recordsWithin } from './deliver.ts';
 import {
   assign,
@@ -11,6 +13,7 @@ import {
   whyNotOpen,
 } from './open.ts';
 import { inLineage, type OpenResult, type RestoreRequest } from './request.ts';
+import { transcriptTold } from './told.ts';
 
 /** The agent's own file as it was, if our copy reaches the head; otherwise a file made from the records. */
 export async function openRehydrated(request: RestoreRequest): Promise<OpenResult> {
@@ -42,7 +45,7 @@ async function openMirrored(request: RestoreRequest): Promise<OpenResult | null>
     return null;
   }
   const known = { ...inLineage(row), ref: null, origin: 'rehydrated', parent: row.ref } as const;
-  return { open: { session, ...known, mirrored: 0 }, proof: 'proved' };
+  return { open: { session, ...known, mirrored: 0, told: toldBy(opened) }, proof: 'proved' };
 }
 
 async function openSynthesised(request: RestoreRequest): Promise<OpenResult> {
@@ -57,6 +60,10 @@ async function openSynthesised(request: RestoreRequest): Promise<OpenResult> {
   const { session, proof } = opened;
   const made = { cutTurns: dropped + omitted.shortened, images };
   const told = { ...KNOWS_NOTHING, dropped, omitted, made };
-  const open = { session, ref, origin: 'rehydrated', parent, ...told } as const;
+  const open = { session, ref, origin: 'rehydrated', parent, ...told, told: toldBy(opened) } as const;
   return { open: { ...open, position: await session.position() }, proof };
+}
+
+function toldBy({ wrote }: Extract<Opened, { ok: true }>): ToldPart[] {
+  return wrote === undefined ? [] : [transcriptTold(wrote)];
 }

@@ -12,7 +12,7 @@ import {
   type RestoreRequest,
   type StepFailure,
 } from './request.ts';
-import { toldByReplay } from './told.ts';
+import { promptTold, toldByReplay, worded } from './told.ts';
 
 /**
  * The earlier prompts of the person, one by one. Only if no tool can run, or if the caller accepted that tools run. The answers
@@ -24,7 +24,7 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
   if (records.length === 0) return { failure: nothingFits(dropped) };
   let spent = NOTHING_SPENT;
   const passed = new PassedSessions(open, request);
-  await progress('replay', 0, records.length, request);
+  await held.lease.write(progress('replay', 0, records.length, request));
   for (const [i, record] of records.entries()) {
     if (signal.aborted) return { failure: `it was stopped before turn ${record.n} was replayed`, spent };
     const said = await replayOne(open.session, record, passed, request);
@@ -34,12 +34,13 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
       const failure = `a tool ran during the replay of turn ${record.n} although the agent's profile rules that out`;
       return { failure, spent };
     }
-    await progress('replay', i + 1, records.length, request);
+    await held.lease.write(progress('replay', i + 1, records.length, request));
   }
   const session = traits.noTools ? await withTools(open, records, request) : null;
   if (session && 'failure' in session) return { ...session, spent };
   if (held.lease.lost.aborted) return { failure: 'the lease was lost' };
-  const told = { turns: records.length, dropped, omitted, images };
+  const prompts = records.map(({ n, prompt }) => promptTold(n, worded(open.session, prompt)));
+  const told = { turns: records.length, dropped, omitted, images, told: prompts };
   return { ...NOTHING_DELIVERED, ...spent, ...told, session, parent: passed.last };
 }
 
@@ -104,7 +105,7 @@ async function withTools(
   request: RestoreRequest,
 ): Promise<AgentSession | null | StepFailure> {
   if (await open.session.allowTools()) return null;
-  const { held, agent, traits, settings, signal } = request;
+  const { held, agent, traits, settings, signal, choices = {} } = request;
   const id = open.session.id;
   if (id === null) return { failure: 'the agent did not name its session during the replay' };
   const position = await open.session.position();
@@ -112,7 +113,7 @@ async function withTools(
   const told = async () => records.map(toldByReplay);
   const how = { kind: 'resume', id, told } as const;
   const sandbox = await held.openSandbox();
-  const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools: false, signal }));
+  const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools: false, signal, choices }));
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
   // A replay into one process proves nothing about the next process. This is proved like any reopened session.
   const known = traits.position && position !== null;

@@ -2,7 +2,9 @@ import type { Failure } from '../../core/errors.ts';
 import { NOTHING_OMITTED, type Omissions, type Proof, type Receipt, type Tried } from '../../core/restore/receipt.ts';
 import type { RestoreSettings } from '../../core/restore/restore-settings.ts';
 import type { Session, SessionOrigin } from '../../core/restore/session.ts';
+import type { ToldPart } from '../../core/restore/told.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
+import type { Choices } from '../../core/turn/choices.ts';
 import type { ContentBlock } from '../../core/turn/content.ts';
 import type { Sent } from '../../core/turn/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
@@ -22,6 +24,8 @@ export interface RestoreRequest {
   readonly newSession: string | null;
   /** The turn it is for; null: a warm-up. */
   readonly turn: { readonly id: string; readonly n: number } | null;
+  /** What the turn chooses; left out: nothing. */
+  readonly choices?: Choices;
   readonly attempt: number;
   /** After a failed attempt or turn: where its session is rewound to; null: it is not rewound. */
   readonly rewind: RewindTo | null;
@@ -43,6 +47,8 @@ export interface Restored {
   readonly open: OpenSession;
   readonly receipt: Receipt;
   readonly preface: readonly ContentBlock[];
+  /** What the session was given already. */
+  readonly told: readonly ToldPart[];
   readonly delivered: Sent['delivered'];
   /** Turns of the history that this restore left out or shortened. */
   readonly cutTurns: number;
@@ -72,6 +78,8 @@ export interface OpenSession {
   readonly mirrored: number;
   /** Of a transcript that was made from records for this restore: turns left out or shortened, and its images. Left out: none was made. */
   readonly made?: { readonly cutTurns: number; readonly images: number };
+  /** What was put into its storage; left out: nothing was. */
+  readonly told?: readonly ToldPart[];
   /** It is adopted, what it knew before could not be read, and no turn of it is recorded yet. Left out: it is not. */
   readonly unread?: boolean;
   /** It did something that is in no record, and the prompt says so. Left out: it did not. */
@@ -104,6 +112,8 @@ export interface StepFailure {
 export interface Delivered {
   /** Blocks to put before the prompt. */
   readonly preface: readonly ContentBlock[];
+  /** Prompts that were sent already. */
+  readonly told: readonly ToldPart[];
   readonly sent: Sent['delivered'];
   readonly turns: number;
   readonly tokens: number;
@@ -122,6 +132,7 @@ export interface Delivered {
 
 export const NOTHING_DELIVERED: Delivered = {
   preface: [],
+  told: [],
   sent: null,
   turns: 0,
   tokens: 0,

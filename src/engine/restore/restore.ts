@@ -70,7 +70,8 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
         images: given.images,
       };
       const receipt = receiptOf(request, started, went);
-      return { open, receipt, preface: given.preface, delivered: given.sent, cutTurns, images };
+      const told = [...(open.told ?? []), ...given.told];
+      return { open, receipt, preface: given.preface, told, delivered: given.sent, cutTurns, images };
     }
     // It did not fail: it was stopped. Its cost so far is recorded.
     if (taken.spent === undefined) request.signal.throwIfAborted();
@@ -109,7 +110,7 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
   const dropped = step.rung === 'fresh' ? held.conversation.historyCount : before + given.dropped;
   if (rung !== null && rung !== 'replay') {
     const restored = held.conversation.historyCount - dropped;
-    progress(rung, restored, restored, request).catch(() => {});
+    held.lease.note(progress(rung, restored, restored, request));
   }
   const omitted = addOmissions(open.omitted, given.omitted);
   const condensedTo = await condensedAfter(step, open, given, request);
@@ -136,13 +137,13 @@ function slowRung({ rung, open }: Step): Rung | null {
 }
 
 /**
- * Tells followers that a step has begun, so that they see what they wait for. The process starts while this is stored: nobody waits
- * for the disk. A failure aborts the lease, and with it the restore.
+ * Tells followers that a step has begun, so that they see what they wait for. Stored while the process starts: nobody waits for the
+ * disk. A failure aborts the lease, and with it the restore.
  */
 function announce(rung: Rung, { held, turn }: RestoreRequest): void {
   const payload = { rung, total: held.conversation.historyCount };
   const event = { kind: 'restore.started', turn: turn?.id ?? null, payload } as const;
-  held.lease.write({ write: 'event', event }).catch(() => {});
+  held.lease.note({ write: 'event', event });
 }
 
 type Taken = { readonly open: OpenSession; readonly given: Delivered; readonly proof: Proof };
@@ -196,7 +197,7 @@ async function replaceSession(
 ): Promise<void> {
   const { held, agent } = request;
   if (session.process && held.live.get(agent.name)?.ref !== session.ref)
-    await held.parts.processes.end(session.process);
+    await held.parts.sandboxes.end(session.process);
   await noteTried({ rung: 'resume', sessionId: session.id, failure: reason }, request);
   await markUnusable(session, 'closed', reason, request);
 }

@@ -1,10 +1,28 @@
+import { hash } from 'node:crypto';
 import type { Session } from '../../core/restore/session.ts';
-import type { ToldTurn } from '../../core/restore/told.ts';
+import type { ToldPart, ToldTurn } from '../../core/restore/told.ts';
+import type { Prompt } from '../../core/turn/content.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
 import type { Sent } from '../../core/turn/turn.ts';
+import type { AgentSession } from '../../ports/agent.ts';
 import type { Held } from '../worker/held.ts';
 
 const PAGE = 100;
+
+export function promptTold(turn: number, content: Prompt): ToldPart & { as: 'prompt' } {
+  return { as: 'prompt', turn, content, sha256: hash('sha256', JSON.stringify(content), 'hex') };
+}
+
+/** Agents read their files as UTF-8. */
+export function transcriptTold(file: string | Uint8Array): ToldPart {
+  const text = typeof file === 'string' ? file : new TextDecoder('utf-8', { ignoreBOM: true }).decode(file);
+  return { as: 'transcript', text, sha256: hash('sha256', text, 'hex') };
+}
+
+/** A prompt as the session passes it on. */
+export function worded(session: AgentSession, content: Prompt): Prompt {
+  return session.wording?.(content) ?? content;
+}
 
 /** All that a session was told, oldest first: by its own turns and, where it began with a replay, by the prompts before. */
 export async function toldTo(session: Session, held: Held): Promise<ToldTurn[]> {

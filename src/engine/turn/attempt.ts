@@ -5,6 +5,8 @@ import { type DayLimit, leftOf, overspent } from '../../core/limits/spending.ts'
 import { allCondensed } from '../../core/restore/condensed.ts';
 import type { Proof, Receipt } from '../../core/restore/receipt.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
+import { choicesOf } from '../../core/turn/choices.ts';
+import type { Prompt } from '../../core/turn/content.ts';
 import type { Condensed, RecordPart } from '../../core/turn/record.ts';
 import type { Sent, Turn } from '../../core/turn/turn.ts';
 import type { TurnStop } from '../../core/turn/turn-decision.ts';
@@ -14,6 +16,7 @@ import type { Agent, AgentEvent, AgentOutcome, AgentSession } from '../../ports/
 import type { NewSession } from '../../ports/store/sessions.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { OpenSession, Restored } from '../restore/request.ts';
+import { promptTold, worded } from '../restore/told.ts';
 import { type Held, notNew } from '../worker/held.ts';
 import { EventWriter } from './event-writer.ts';
 import { PermissionDesk } from './permissions.ts';
@@ -104,12 +107,12 @@ class Attempt {
     signal.sending();
     const startedAt = held.parts.clock.now();
     let outcome: AgentOutcome = { kind: 'lost', message: 'The agent ended without an answer.' };
-    const sent = await this.#recordSent();
+    const content = restored.preface.length === 0 ? turn.prompt : [...restored.preface, ...turn.prompt];
+    const sent = await this.#recordSent(content);
     const stop = () => this.#abort.abort(signal.stop);
     signal.signal.addEventListener('abort', stop, { once: true });
     try {
       if (signal.signal.aborted) stop();
-      const content = [...restored.preface, ...turn.prompt];
       const expected = this.#open.position;
       const prompt = { id: sent.prompt, content, expected, signal: this.#abort.signal };
       for await (const event of this.#session.prompt(prompt)) {
@@ -126,6 +129,7 @@ class Attempt {
       this.#writer.end();
       this.#desk.close();
     }
+    await this.#giveBack();
     if (outcome.kind === 'completed' && !this.#writer.answered) outcome = { ...outcome, ...NO_ANSWER };
     // It may have ended its turn before it was killed. It must not count as a live session.
     if (this.#fault) await this.#session.kill();
@@ -138,14 +142,26 @@ class Attempt {
     return this.#result(outcome, sent, startedAt);
   }
 
+  /** What the turn alone has chosen is given back (R7). A session that cannot be as it was has to be opened again. */
+  async #giveBack(): Promise<void> {
+    const { kept = {}, ...own } = choicesOf(this.#request.turn.options);
+    if (Object.keys(own).length === 0 || !this.#session.alive) return;
+    if ((await this.#session.choose?.(kept)) !== 'set') await this.#session.close();
+  }
+
   /** One commit before the first byte leaves: the session, the receipt, and the fact of sending (R6). */
-  async #recordSent(): Promise<SentByUs> {
+  async #recordSent(content: Prompt): Promise<SentByUs> {
     const { held, turn, restored, agent } = this.#request;
     const opening: Write[] = [];
     const { session } = this.#open;
     if (this.#ref === null && session.id !== null)
       opening.push(await this.#openSession(session.id, this.#open.origin, this.#open.parent));
+    opening.push(...this.#rememberOwed());
     const { receipt } = restored;
+    const wording = worded(session, content);
+    const prompt = promptTold(turn.n, wording);
+    // A prompt that went out as it was given is not stored twice.
+    const told = restored.told.length === 0 && wording === turn.prompt ? {} : { told: [...restored.told, prompt] };
     const sent: SentByUs = {
       attempt: turn.attempt,
       prompt: randomUUID(),
@@ -153,19 +169,37 @@ class Attempt {
       position: this.#open.position,
       rung: receipt.rung,
       delivered: restored.delivered,
+      told: prompt.sha256,
       process: session.process,
       at: held.parts.clock.now(),
     };
     const receiving: Write = { write: 'receipt', receipt, turn: turn.id, session: this.#ref };
     // From here on we have to end the process. Until it is in `live`, only this attempt knows it.
     try {
-      await held.lease.write(...opening, receiving, { write: 'send', turn: turn.id, sent });
+      await held.lease.write(...opening, receiving, { write: 'send', turn: turn.id, sent, ...told });
     } catch (error) {
       held.live.delete(agent.name);
       await session.kill();
       throw error;
     }
     return sent;
+  }
+
+  /** If this program dies in the turn, whoever opens the session next has to give back what the turn has borrowed. */
+  #rememberOwed(): Write[] {
+    const { kept, ...own } = choicesOf(this.#request.turn.options);
+    const { memo } = this.#session;
+    // What a conversation keeps is set when a session is opened, and stays.
+    const isSet = Object.keys(own).length > 0 || (kept !== undefined && this.#request.restored.receipt.rung !== 'live');
+    if (this.#ref === null || memo === undefined || !isSet) return [];
+    return [
+      {
+        write: 'change-session',
+        ref: this.#ref,
+        change: { memo },
+        reason: 'model, mode or config options were chosen',
+      },
+    ];
   }
 
   async #handle(event: Exclude<AgentEvent, { type: 'ended' }>): Promise<void> {

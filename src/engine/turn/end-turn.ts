@@ -1,6 +1,6 @@
 import type { ErrorCode, Failure } from '../../core/errors.ts';
 import { wellFormed } from '../../core/input/well-formed.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { SandboxProcess } from '../../core/process.ts';
 import { condensedTo } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restore/receipt.ts';
 import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
@@ -44,7 +44,7 @@ export interface SessionFacts {
 export interface SessionEffect {
   readonly was: 'told' | 'cut off' | 'refuted' | 'not told';
   readonly alive: boolean;
-  readonly process: ProcessIdentity | null;
+  readonly process: SandboxProcess | null;
   /** Its agent can open it again after its process has ended. */
   readonly reopens: boolean;
   /** The position in its storage now; null: not known; undefined: unchanged. */

@@ -66,7 +66,7 @@ export class EventWriter {
 
   #add(given: Update): void {
     const update = wellFormed(given);
-    this.parts.add(update);
+    this.parts.add(update, this.#clock.monotonic());
     this.#acted ||= isAct(update);
     const text = joinable(update) ? chunkText(update) : null;
     if (text === null) {

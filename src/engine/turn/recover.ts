@@ -15,18 +15,19 @@ import { closeReason, readTail, type SessionEffect, writeEnd } from './end-turn.
  * the turn is completed; else it is interrupted, with all that is known of it. Nothing is sent again, and no tool runs (R6).
  */
 export async function recover(held: Held, turn: Turn): Promise<void> {
-  const { store, processes, clock, agents } = held.parts;
+  const { store, sandboxes, clock, agents } = held.parts;
   const { owner, id } = held.conversation;
-  const processEnded = turn.sent?.process ? await processes.end(turn.sent.process) : 'ended';
+  const processEnded = turn.sent?.process ? await sandboxes.end(turn.sent.process) : 'ended';
   const agent = agents.get(turn.agent)?.agent;
   const sessions = await unlessDamaged(store.sessions(owner, id, { agent: turn.agent, limit: 20 }), []);
   const session = sessions.find((candidate) => candidate.id === turn.sessionId) ?? null;
-  if (session?.process) await processes.end(session.process);
+  if (session?.process) await sandboxes.end(session.process);
 
   const seen = new PartsBuilder();
   await unlessDamaged(addSeen(seen, eventsOfTurn(store, owner, turn.id)), undefined);
-  const reopens = agent !== undefined && (await canReopen(agent).catch(() => false));
-  const readable = reopens && (await agent.traits()).position;
+  const sandbox = await held.openSandbox().catch(() => null);
+  const reopens = agent !== undefined && sandbox !== null && (await canReopen(agent, sandbox).catch(() => false));
+  const readable = reopens && (await agent.traits(sandbox)).position;
   const tail = session && readable ? await unseen(held, agent, session.id, turn) : null;
   const recovered = tail !== null && tail.ended !== null;
   const condensed = tail?.condensed ?? seen.condensed;
@@ -53,7 +54,7 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
 }
 
 async function addSeen(seen: PartsBuilder, events: ReturnType<typeof eventsOfTurn>): Promise<void> {
-  for await (const event of events) if (event.kind === 'turn.update') seen.add(event.payload.update);
+  for await (const event of events) if (event.kind === 'turn.update') seen.add(event.payload.update, event.at);
 }
 
 /** What is stored of it may be damaged, and the turn must end anyway (R4). */

@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Failure, failureOf, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
+import { asSentence, type Failure, failureOf, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
 import { type DayLimit, judgeSpending } from '../../core/limits/spending.ts';
 import type { Receipt, Tried } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type RestoreSettings } from '../../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
+import { choicesOf, mergeChoices } from '../../core/turn/choices.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { type AttemptFacts, decideAfterAttempt, type TurnVerdict } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
-import type { Agent } from '../../ports/agent.ts';
+import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { Changes } from '../reading/changes.ts';
 import { LockWait } from '../restore/lock-wait.ts';
 import { rewindAtFirst, rewindOf } from '../restore/plan.ts';
@@ -29,6 +30,7 @@ import { type Stops, TurnSignal } from './turn-signal.ts';
  */
 export async function runTurn(held: Held, turn: Turn, changes: Changes, stops: Stops): Promise<void> {
   const signal = new TurnSignal(held, turn, changes, stops);
+  held.stopTurn = (why) => signal.stopFor(why);
   try {
     const limits = await dayLimits(held.parts, held.conversation);
     const over = judgeSpending(limits, held.parts.clock.now());
@@ -45,6 +47,7 @@ export async function runTurn(held: Held, turn: Turn, changes: Changes, stops: S
       course = await again(run, course, attempted, verdict);
     }
   } finally {
+    held.stopTurn = null;
     signal.close();
   }
 }
@@ -85,7 +88,7 @@ async function findAgent(held: Held, { agent: name }: Turn) {
   const agent = agents.get(name)?.agent;
   try {
     if (agent === undefined) throw noSuchAgent(name, agents.keys());
-    return { agent, traits: await agent.traits() };
+    return { agent, traits: await agent.traits(await held.openSandbox()) };
   } catch (error) {
     if (error instanceof ThroughlineError) return { failure: failureOf(error) };
     throw error;
@@ -106,30 +109,38 @@ async function prepare(
   return { held, turn, agent, traits, restoring, signal, limits, lock: new LockWait(settings.lock), tried: [], first };
 }
 
-/** Brings a session to the head and sends the prompt. Nothing is sent once the turn has to stop. */
-async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
-  const { held, turn, agent, traits, restoring, signal, limits, lock, tried } = run;
-  // The sessions belong to the next holder then: a restore would end its processes.
-  held.lease.lost.throwIfAborted();
-  if (signal.stop) return unsent(null);
+/** Brings a session to the head, with the choices of the turn; or says why not. */
+async function restoreChosen(run: Run, { attempt, rewind, shrink }: Course) {
+  const { held, turn, agent, traits, restoring, signal, lock, tried } = run;
   const { session: explicit = null, newSession = null } = turn.options;
+  const { kept, ...own } = choicesOf(turn.options);
   const known = {
-    held,
-    agent,
-    traits,
-    turn,
-    explicit,
-    newSession,
-    lock,
-    tried,
+    ...{ held, agent, traits, turn, explicit, newSession, lock, tried },
+    choices: mergeChoices(kept, own),
     settings: restoring,
     signal: signal.signal,
     heard: () => signal.heard(),
   };
-  const { attempt, rewind, shrink } = course;
-  const restored = await restore({ ...known, attempt, rewind, shrink }).catch((error) =>
-    stoppedOrFailed(error, signal),
-  );
+  for (let reopened = false; ; reopened = true) {
+    const restored = await restore({ ...known, attempt, rewind, shrink }).catch((error) =>
+      stoppedOrFailed(error, signal),
+    );
+    if ('failure' in restored) return restored;
+    const chosen = signal.stop ? 'set' : await choose(run, restored.open.session);
+    if (chosen === 'set') return restored;
+    if (chosen !== 'reopen') return { failure: chosen, receipt: restored.receipt };
+    if (reopened) throw new Error(`${agent.name} opened a session without the choices that it was given.`);
+    await held.endLive(agent);
+  }
+}
+
+/** Brings a session to the head and sends the prompt. Nothing is sent once the turn has to stop. */
+async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
+  const { held, turn, agent, traits, restoring, signal, limits } = run;
+  // The sessions belong to the next holder then: a restore would end its processes.
+  held.lease.lost.throwIfAborted();
+  if (signal.stop) return unsent(null);
+  const restored = await restoreChosen(run, course);
   if ('failure' in restored) return unsent(restored.failure, restored.receipt);
   if (signal.stop) {
     // A living session stays for the next turn.
@@ -162,6 +173,23 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
     return unsent({ code: 'refused', message: error.message, hint }, restored.receipt);
   }
 }
+
+/** Sets the choices of the turn, of which the nearest wins (R7). A failure: the agent does not have them. */
+async function choose({ held, turn, agent }: Run, session: AgentSession): Promise<Failure | 'set' | 'reopen'> {
+  const { kept = {}, ...own } = choicesOf(turn.options);
+  const wanted = mergeChoices(kept, own);
+  const nothing = Object.keys(wanted).length === 0;
+  const chosen = session.choose === undefined ? (nothing ? 'set' : NOTHING_TO_CHOOSE) : await session.choose(wanted);
+  if (typeof chosen === 'string') return chosen;
+  // Some of it may have been set. A session that cannot be as it was has to be opened again.
+  const isLive = held.live.get(agent.name)?.session === session;
+  if (!isLive) await session.close();
+  else if ((await session.choose?.(kept)) !== 'set') await held.endLive(agent);
+  const hint = 'Nothing was sent. Choose something else, or leave out "model", "mode" and "config".';
+  return { code: 'refused', message: asSentence(`${agent.name}: ${chosen.why}`), hint };
+}
+
+const NOTHING_TO_CHOOSE = { why: 'this agent has no model, mode or config options to choose' };
 
 function unsent(failure: Failure | null, receipt: Receipt | null = null): Attempted {
   return { sent: null, failure, receipt };

@@ -1,4 +1,5 @@
 import type { Conversation } from '../../core/conversation.ts';
+import type { Failure } from '../../core/errors.ts';
 import { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import type { SessionState } from '../../core/restore/session.ts';
 import type { Lease } from '../../leases/lease.ts';
@@ -63,6 +64,8 @@ export class Held {
   readonly errands: { run(): Promise<void>; drop(): void }[] = [];
   /** For the turn that runs, or for the piece of work. Null: neither does. */
   slot: Slot | null = null;
+  /** Interrupts the turn that runs; null: none does. */
+  stopTurn: ((why: Failure) => void) | null = null;
   /** Ends a warm conversation that nobody uses. */
   idleTimer: NodeJS.Timeout | undefined;
   /** It is held only to end what an earlier holder left. */
@@ -163,7 +166,7 @@ export class Held {
   async endLive(agent: Agent): Promise<void> {
     const live = this.live.get(agent.name);
     if (live === undefined) return;
-    const keeps = await canReopen(agent);
+    const keeps = await canReopen(agent, await this.openSandbox());
     const state = !keeps ? 'lost' : live.unsettled ? 'unsettled' : 'dormant';
     const reason = keeps ? 'its process was ended' : 'its process was ended, and the agent keeps nothing without it';
     await this.putAside(agent, { ref: live.ref, state, reason });
@@ -198,8 +201,8 @@ export interface LiveSession {
 }
 
 /** Whether the agent can open a session again after its process has ended. */
-export async function canReopen(agent: Agent): Promise<boolean> {
-  const traits = await agent.traits();
+export async function canReopen(agent: Agent, sandbox: OpenSandbox): Promise<boolean> {
+  const traits = await agent.traits(sandbox);
   return traits.resume || traits.load;
 }
 

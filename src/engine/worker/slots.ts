@@ -68,9 +68,9 @@ export class Slots {
     );
   }
 
-  /** All that could be given a slot has one. Others can only wait because some limit is reached. */
+  /** All that could be given a slot has one. Where one is still free, only owners wait who have as many as they may. */
   served(): void {
-    this.#mayWait = !this.isFree || this.#loads.owners.keys().some((owner) => !this.isFreeFor(owner));
+    this.#mayWait = !this.isFree;
   }
 
   whyDelayed(owner: string, n: number): Delayed | null {
@@ -85,7 +85,10 @@ export class Slots {
     if (now.running === 0 && now.asking === 0) this.#loads.owners.delete(owner);
     else this.#loads.owners.set(owner, now);
     this.#loads.all = sum(this.#loads.all, by);
-    this.#onChange(mayWait && !quietly && (by.running < 0 || by.asking < 0));
+    const freed = mayWait && !quietly && (by.running < 0 || by.asking < 0);
+    // Until the worker has chosen, nobody takes it who came later.
+    if (freed) this.#mayWait = true;
+    this.#onChange(freed);
   }
 }
 

@@ -30,7 +30,7 @@ export async function warm(
   const restored = await restore({
     held,
     agent,
-    traits: await agent.traits(),
+    traits: await agent.traits(await held.openSandbox()),
     settings: effectiveRestore(settings.restore, held.conversation.restore, override),
     explicit: null,
     newSession: null,
@@ -65,8 +65,8 @@ async function keep(held: Held, agent: Agent, restored: Restored): Promise<void>
   const { session, origin, parent, dropped, omitted, condensedTo } = restored.open;
   if (session.id === null) return session.close();
   // The block is not delivered yet: the next turn puts it before its prompt.
-  const told = restored.preface.length === 0;
-  const rebuilt = told && (restored.receipt.rung === 'replay' || restored.receipt.rung === 'rehydrate');
+  const isTold = restored.preface.length === 0;
+  const rebuilt = isTold && (restored.receipt.rung === 'replay' || restored.receipt.rung === 'rehydrate');
   const watermark = rebuilt ? held.conversation.head : restored.open.watermark;
   const unsettled = restored.receipt.unsettled;
   const state = unsettled ? 'unsettled' : 'live';
@@ -74,6 +74,7 @@ async function keep(held: Held, agent: Agent, restored: Restored): Promise<void>
   const position = rebuilt ? await session.position() : restored.open.position;
   const { process } = session;
   const ref = restored.open.ref ?? randomUUID();
+  const told: Write[] = restored.told.length === 0 ? [] : [{ write: 'told', session: ref, told: restored.told }];
   if (restored.open.ref === null) {
     const row = {
       ref,
@@ -89,10 +90,10 @@ async function keep(held: Held, agent: Agent, restored: Restored): Promise<void>
       position,
       process,
     } as const;
-    await held.lease.write({ write: 'open-session', session: row, turn: null });
+    await held.lease.write({ write: 'open-session', session: row, turn: null }, ...told);
   } else {
     const change = { state, process, position, ...(rebuilt ? { watermark, dropped, omitted } : {}) } as const;
-    await held.lease.write({ write: 'change-session', ref, change, reason: 'warmed up' });
+    await held.lease.write({ write: 'change-session', ref, change, reason: 'warmed up' }, ...told);
   }
   held.live.set(agent.name, { ref, session, unsettled, unproved: restored.receipt.proof === 'none' });
 }

@@ -158,6 +158,17 @@ export class Worker {
     });
   }
 
+  /**
+   * Interrupts the turn that runs in a conversation that is held here, if one does, and then runs the work. Null: another process
+   * holds it or nobody does, or no slot is free.
+   */
+  async whileHeld<T>(conversation: string, work: Work<T>, why: Failure): Promise<T | null> {
+    const held = this.#held.get(conversation);
+    if (held === undefined) return null;
+    held.stopTurn?.(why);
+    return this.withHeld(conversation, work);
+  }
+
   /** Starts nothing more, gives running turns `graceMs` to end, interrupts the rest, and gives every lease back. */
   async close(graceMs: number): Promise<void> {
     if (this.#closing) return;
@@ -187,8 +198,8 @@ export class Worker {
   }
 
   async #settle(): Promise<void> {
-    const { store, processes } = this.#parts;
-    await freeDead(conversationLeases(store), processes);
+    const { store } = this.#parts;
+    await freeDead(conversationLeases(store), this.#parts);
     const settling: Promise<void>[] = [];
     while (!this.#closing) {
       const claim = await this.#serving.claim({ settle: true });
@@ -227,7 +238,9 @@ export class Worker {
     held.happens({ type: 'notified' });
     if (!wasWarm) return;
     clearTimeout(held.idleTimer);
-    held.busy = held.busy.then(() => this.#drive(held, null));
+    // Whoever has submitted the turn is answered first: the commit that begins it blocks this process for a moment.
+    const answered = () => new Promise<void>(process.nextTick);
+    held.busy = held.busy.then(answered).then(() => this.#drive(held, null));
   }
 
   /** Does all that there is to do in a held conversation, then keeps it warm or leaves it. Never rejects. */
@@ -314,7 +327,7 @@ export class Worker {
     if (noSlot) held.dropErrands();
     held.freeSlot();
     const keep = await this.#worthKeeping(held, noSlot);
-    if (held.errands.length > 0) return false;
+    if (keep === 'more' || held.errands.length > 0) return false;
     const state = held.happens({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
     // At once: a notification after this finds it warm, or does not find it.
     if (state.is === 'warm') this.#keepWarm(held);
@@ -323,10 +336,10 @@ export class Worker {
   }
 
   /**
-   * A turn that is open and was not given to us needs an agent that only others know, or a slot. It must not wait until we are
-   * idle.
+   * A turn that is open and was not given to us needs an agent that only others know, or a slot: it must not wait until we are
+   * idle. Otherwise another process has submitted it since we looked, and its notification is still on the way: `more`.
    */
-  async #worthKeeping({ conversation, live }: Held, noSlot: boolean): Promise<false | 'idle' | 'due'> {
+  async #worthKeeping({ conversation, live }: Held, noSlot: boolean): Promise<false | 'idle' | 'due' | 'more'> {
     const { settings, store, agents } = this.#parts;
     const { owner, id } = conversation;
     if (live.size === 0 || settings.maxWarm === 0 || this.#closing) return false;
@@ -334,8 +347,9 @@ export class Worker {
       throw isNotFound(error) ? new ThroughlineError('lease_lost', 'The conversation was erased.') : error;
     });
     if (summary.open === 0) return 'idle';
-    const [standing] = noSlot ? await store.standings(owner, [id]) : [];
-    return standing !== undefined && agents.has(standing.turn.agent) ? 'due' : false;
+    const [standing] = await store.standings(owner, [id]);
+    if (standing === undefined || !agents.has(standing.turn.agent)) return false;
+    return noSlot ? 'due' : 'more';
   }
 
   /** The lease is lost, the storage refuses, or this program has a bug: its processes are ended, and nothing is written. */
@@ -383,6 +397,7 @@ export class Worker {
       const configured = this.#parts.agents.get(name);
       if (configured) await held.endLive(configured.agent);
     }
+    await held.lease.drained();
     await this.#parts.store.release(held.lease.fence);
   }
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { ApiKey } from '../../core/key.ts';
+import type { Name, NameKind } from '../../core/input/names.ts';
+import type { ApiKey, PageScope } from '../../core/key.ts';
 import type { NativeSession } from '../../ports/agent.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { DemoParts, DemoRequest } from '../../ports/demo.ts';
 import type { Doctor } from '../../ports/doctor.ts';
 import type { Engine } from '../../ports/engine.ts';
-import type { ServeRequest, Serving, SignInLink } from '../../ports/server.ts';
+import type { DemoParts, DemoRequest, ServeRequest, Serving, SignInLink } from '../../ports/server.ts';
 import type { BackupMade, BackupRequest, Restored, RestoreRequest } from '../../ports/store/backup.ts';
 import type { AddOptions, Tasks } from '../../ports/tasks.ts';
 import type { Output } from './output.ts';
@@ -17,6 +17,8 @@ export interface Cli {
   readonly output: Output;
   readonly options: GlobalOptions;
   readonly clock: Clock;
+  /** What this command mostly waits for, as a terminal shows it. */
+  readonly waits: string;
   /** Opens an engine for the work and always closes it. The work may return an exit code; left out: 0. */
   withEngine(work: (engine: Engine) => Promise<number | undefined>): Promise<void>;
   /** The same for tasks. */
@@ -26,6 +28,8 @@ export interface Cli {
   lookAtTasks(work: (desk: TaskDesk) => Promise<number | undefined>): Promise<void>;
   /** The options, with which a part only looks. */
   readonly looking: LookOptions;
+  /** Gives another command of the program its arguments and options. */
+  load(command: Command): Promise<void>;
   /** For a command that opens no engine, or its own. Not called: 0. */
   exitWith(code: number): void;
 }
@@ -56,12 +60,14 @@ export interface LookOptions extends GlobalOptions {
 export interface Parts {
   /** Of a server that is named or found, else embedded in this process. */
   open(options: WhichEngine): Promise<Engine>;
+  /** For a conversation at a terminal: the session stays open between turns. */
+  chat(options: WhichEngine): Promise<ChatDesk>;
   /** Installs an agent's program in the data home. `not_found`: there is no such agent. */
   install(request: InstallRequest): Promise<InstallResult>;
   /** Starts the server of a data home. Throws `refused`, or `conflict` when it already has one. */
   serve(request: ServeRequest): Promise<Serving>;
-  /** A link that signs a browser in at the running server. Throws `unreachable` when there is none. */
-  link(options: GlobalOptions): Promise<SignInLink>;
+  /** A link that signs a browser in at the running server, for the owner of the options. Throws `unreachable` when there is none. */
+  link(options: GlobalOptions, scopes: readonly PageScope[] | undefined): Promise<SignInLink>;
   /** The keys to the server of a data home. */
   keys(options: LookOptions): Promise<KeyDesk>;
   /** The tasks of a data home. Its server works on them when one runs, else this process. */
@@ -74,6 +80,11 @@ export interface Parts {
   backup(request: GlobalOptions & BackupRequest): Promise<BackupMade>;
   /** Makes a backup the data of the data home. Throws `conflict` while somebody uses it. */
   restore(request: GlobalOptions & RestoreRequest): Promise<Restored>;
+  /**
+   * Names of one kind, newest first, for somebody who is typing one. Nothing is started, upgraded or probed: they are read as they
+   * are, from the server that is named, else from the data home. May throw.
+   */
+  names(options: GlobalOptions, kind: NameKind): Promise<Name[]>;
   /** What `throughline demo` works with. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }
@@ -81,6 +92,14 @@ export interface Parts {
 export interface WhichEngine extends LookOptions {
   /** Called while accepted turns wait for the storage, and while the server does not answer. */
   readonly onTrouble: (trouble: ThroughlineError) => void;
+}
+
+export interface ChatDesk {
+  readonly engine: Engine;
+  /** A server runs the turns, and continues when this process ends. */
+  readonly served: boolean;
+  /** The data home on this machine, for the prompts that were written here. */
+  readonly home: string;
 }
 
 export interface InstallRequest {
@@ -102,7 +121,7 @@ export interface InstallResult {
 
 export interface KeyDesk {
   /** `key` is returned this once, and kept nowhere. */
-  create(wanted: Pick<ApiKey, 'name' | 'scopes' | 'expiresAt'>): Promise<{ key: string; made: ApiKey }>;
+  create(wanted: Pick<ApiKey, 'name' | 'scopes' | 'owners' | 'expiresAt'>): Promise<{ key: string; made: ApiKey }>;
   list(): Promise<ApiKey[]>;
   revoke(id: string): Promise<ApiKey>;
   close(): Promise<void>;
@@ -117,10 +136,47 @@ export interface TaskDesk {
   readFile(path: string): { readonly plan: unknown } & Required<Pick<AddOptions, 'base' | 'locate'>>;
 }
 
-/** What `--help` says below the options: how the command behaves, and commands to copy. */
-export function addHelp(command: Command, { about, examples }: { about?: string; examples: readonly string[] }): void {
-  if (about !== undefined) command.addHelpText('after', `\n${about}`);
+/** What `--help` says below the options: how the command behaves, in paragraphs, and commands to copy. */
+export interface Help {
+  readonly about?: string;
+  readonly examples: readonly string[];
+}
+
+const HELP = new WeakMap<Command, Help>();
+
+/** Undefined: the command has none. */
+export const helpOf = (command: Command): Help | undefined => HELP.get(command);
+
+export function addHelp(command: Command, help: Help): void {
+  const { about, examples } = help;
+  HELP.set(command, help);
+  if (about !== undefined) command.addHelpText('after', () => `\n${wrapped(about, helpWidth())}`);
   command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`);
+}
+
+const WIDEST_HELP = 100;
+
+/** Lines of more than a hundred columns are hard to read. Without a terminal: as commander takes it. */
+export function helpWidth(): number {
+  return Math.min(WIDEST_HELP, process.stdout.columns || 80);
+}
+
+/** Paragraphs, one to a line, in lines of at most so many columns. One that begins with a space is left as it is. */
+export function wrapped(text: string, columns: number): string {
+  return text
+    .split('\n')
+    .map((paragraph) => (paragraph.startsWith(' ') ? paragraph : inLines(paragraph.split(' '), columns).join('\n')))
+    .join('\n');
+}
+
+function inLines(words: readonly string[], columns: number): string[] {
+  const lines: string[] = [];
+  for (const word of words) {
+    const longer = `${lines.at(-1) ?? ''} ${word}`;
+    if (lines.length > 0 && longer.length <= columns) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /** For a command that works on this machine: a named server must not be ignored. */

@@ -5,11 +5,14 @@ interface CommandEntry {
   readonly load: () => Promise<CommandModule>;
   /** Works on this machine; a server cannot do it. */
   readonly isLocal?: boolean;
+  /** For programs alone: it is in no list of commands. */
+  readonly isHidden?: boolean;
 }
 
 /** Every command, in the order of `--help`. Its file is loaded when it is used, so that starting stays fast. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   send: { summary: 'send a prompt and show the answer', load: () => import('./commands/turns/send.ts') },
+  chat: { summary: 'talk with an agent at the terminal', load: () => import('./commands/turns/chat.ts') },
   show: {
     summary: 'show a conversation with its turns, sessions and receipts',
     load: () => import('./commands/conversations/show.ts'),
@@ -28,10 +31,35 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'stop a turn, or all open turns of a conversation',
     load: () => import('./commands/turns/cancel.ts'),
   },
+  queue: {
+    summary: 'list, edit, reorder and drop prompts that have not begun',
+    load: () => import('./commands/waiting/queue.ts'),
+  },
+  pending: {
+    summary: 'list answers that wait to be delivered',
+    load: () => import('./commands/waiting/pending.ts'),
+  },
   retry: { summary: 'send the prompt of an ended turn again', load: () => import('./commands/turns/retry.ts') },
+  told: {
+    summary: 'show exactly what the session of a turn was told',
+    load: () => import('./commands/sessions/told.ts'),
+  },
   sessions: {
     summary: 'list the sessions of a conversation, or of an agent',
-    load: () => import('./commands/conversations/sessions.ts'),
+    load: () => import('./commands/sessions/sessions.ts'),
+  },
+  kill: {
+    summary: 'end the live sessions of a conversation; nothing is lost',
+    load: () => import('./commands/sessions/kill.ts'),
+  },
+  rename: { summary: 'give a conversation another title', load: () => import('./commands/conversations/rename.ts') },
+  changes: {
+    summary: 'show what the agent changed in its directory',
+    load: () => import('./commands/agents/changes.ts'),
+  },
+  files: {
+    summary: 'list files in the directory of a conversation',
+    load: () => import('./commands/agents/files.ts'),
   },
   fork: {
     summary: 'copy a conversation up to a turn, to continue from there',
@@ -42,7 +70,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: () => import('./commands/turns/permissions.ts'),
   },
   answer: { summary: 'answer a question of an agent', load: () => import('./commands/turns/answer.ts') },
-  export: { summary: 'write a conversation as JSON', load: () => import('./commands/conversations/export.ts') },
+  export: {
+    summary: 'write a conversation as JSON or Markdown',
+    load: () => import('./commands/conversations/export.ts'),
+  },
   import: { summary: 'read an exported conversation', load: () => import('./commands/conversations/import.ts') },
   task: { summary: 'let agents work on goals, unattended', load: () => import('./commands/tasks/task.ts') },
   erase: {
@@ -88,4 +119,48 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: () => import('./commands/demo/demo.ts'),
     isLocal: true,
   },
+  completion: {
+    summary: 'complete commands and names in your shell',
+    load: () => import('./commands/shell/completion.ts'),
+  },
+  complete: {
+    summary: 'what a shell asks for at a Tab',
+    load: () => import('./commands/shell/answer-shell.ts'),
+    isHidden: true,
+  },
+};
+
+/** What a command waits for, as a terminal shows it while there is nothing else to see. Left out: it works. */
+export const WAITS: Readonly<Record<string, string>> = {
+  send: 'handing over the prompt …',
+  retry: 'handing over the prompt …',
+  show: 'reading the conversation …',
+  list: 'reading conversations …',
+  summary: 'reading the conversation …',
+  search: 'searching …',
+  follow: 'waiting for the next event …',
+  cancel: 'waiting for the turn to stop …',
+  queue: 'reading the queue …',
+  sessions: 'reading sessions …',
+  kill: 'ending the session …',
+  rename: 'storing the title …',
+  changes: 'comparing files …',
+  files: 'looking for files …',
+  fork: 'copying the conversation …',
+  permissions: 'reading questions …',
+  answer: 'handing over the answer …',
+  export: 'reading the conversation …',
+  import: 'storing the conversation …',
+  task: 'waiting for the tasks …',
+  erase: 'erasing …',
+  usage: 'adding up …',
+  agents: 'starting the agents to see whether you are logged in …',
+  serve: 'starting the server …',
+  link: 'asking the server …',
+  keys: 'reading keys …',
+  verify: 'checking the events …',
+  doctor: 'examining the data home and its agents …',
+  backup: 'copying the data …',
+  restore: 'checking the backup …',
+  demo: 'running the demo …',
 };

@@ -3,6 +3,8 @@ import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { ThroughlineError } from '../../core/errors.ts';
 import { isDay } from '../../core/input/usage-page.ts';
+import { PAGE_SCOPES, type PageScope, SCOPES, type Scope } from '../../core/key.ts';
+import type { Output } from './output.ts';
 
 /** What people give to a command: the values of its options, and text from stdin or from a file. */
 
@@ -41,21 +43,39 @@ export function directory(path: string): string {
   return resolve(path);
 }
 
-const MEBIBYTE = 1_048_576;
+export const MEBIBYTE = 1_048_576;
 /** The server accepts no more either. */
-const MOST_OF_PROMPT = 8 * MEBIBYTE;
+export const MOST_OF_PROMPT = 8 * MEBIBYTE;
 /** The longest string that this process can hold. */
 const MOST_OF_FILE = 500 * MEBIBYTE;
 
-/** A prompt or a goal as an argument gives it; `-` is all of stdin. */
-export async function readPrompt(argument: string): Promise<string> {
-  return argument === '-'
-    ? readStdin(MOST_OF_PROMPT, 'Write it to a file, and name the file in the prompt.')
-    : argument;
+/** A goal as an argument gives it; `-` is all of stdin. */
+export async function readPrompt(argument: string, output: Pick<Output, 'note'>): Promise<string> {
+  if (argument !== '-') return argument;
+  sayThatStdinIsRead(output, 'the goal');
+  return readPromptOfStdin();
+}
+
+/** At a terminal nothing else would show that this waits for the person. */
+export function sayThatStdinIsRead(output: Pick<Output, 'note'>, what: string): void {
+  if (process.stdin.isTTY) output.note(`Type ${what}, and press Ctrl-D at the end.`);
+}
+
+/** All of stdin, as the words of a prompt. Throws `too_large`, and `invalid` for bytes that are not UTF-8. */
+export async function readPromptOfStdin(): Promise<string> {
+  const bytes = await readStdin(MOST_OF_PROMPT, 'Write it to a file, and name the file in the prompt.');
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new ThroughlineError('invalid', 'The input is not text in UTF-8.', {
+      hint: 'Send an image or another file with --image or --file.',
+      cause,
+    });
+  }
 }
 
 /** Stdin may be endless, so no more is read than is accepted. */
-async function readStdin(most: number, hint?: string): Promise<string> {
+export async function readStdin(most: number, hint?: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of process.stdin) {
@@ -65,12 +85,13 @@ async function readStdin(most: number, hint?: string): Promise<string> {
     const tooLarge = `The input has more than ${most / MEBIBYTE} MiB.`;
     throw new ThroughlineError('too_large', tooLarge, hint === undefined ? {} : { hint });
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 /** The text of a file; `-` is stdin. */
-export async function readInput(file: string): Promise<string> {
-  if (file === '-') return readStdin(MOST_OF_FILE);
+export async function readInput(file: string, output: Pick<Output, 'note'>): Promise<string> {
+  if (file === '-') sayThatStdinIsRead(output, 'the export');
+  if (file === '-') return (await readStdin(MOST_OF_FILE)).toString('utf8');
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
@@ -78,4 +99,18 @@ export async function readInput(file: string): Promise<string> {
     if (code === 'ENOENT') throw new ThroughlineError('not_found', `The file ${file} does not exist.`, { cause });
     throw new ThroughlineError('invalid', `Cannot read the file ${file} (${code}).`, { cause });
   }
+}
+
+/** With commas. */
+export const scopes = (list: string): Scope[] => wordsOf(SCOPES, list);
+
+/** What a browser can be given, with commas. */
+export const pageScopes = (list: string): PageScope[] => wordsOf(PAGE_SCOPES, list);
+
+function wordsOf<T extends string>(known: readonly T[], list: string): T[] {
+  return list.split(',').map((word) => {
+    const found = known.find((one) => one === word.trim());
+    if (found === undefined) throw new InvalidArgumentError(`Choose from ${known.join(', ')}.`);
+    return found;
+  });
 }

@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
-import { receiptLine } from './lines.ts';
+import { receiptLine, toolLine, usageTable } from './lines.ts';
+import { widthOf } from './terminal-text.ts';
 
 const RECEIPT: Receipt = {
   turn: 4,
@@ -86,4 +87,63 @@ test('a receipt says before which turn something is missing that nobody could re
   expect(receiptLine({ ...RECEIPT, tried: [], unknownBefore: 2 })).toBe(
     'restored by transcript: 3 turns carried, 0 dropped, proof counted, what was said before turn 2 is not known',
   );
+});
+
+test.each([
+  [
+    { kind: 'execute', name: 'Run', target: 'npm test', status: 'failed', ms: 61_500 },
+    'execute: Run npm test, 61.5 s, failed',
+  ],
+  [{ kind: 'edit', name: 'Edit a.ts', target: 'a.ts', status: 'completed', ms: 12 }, 'tool: Edit a.ts, 12 ms'],
+  [{ kind: 'other', name: 'lookup', target: null, status: 'completed' }, 'tool: lookup'],
+  [{ kind: 'read', name: 'a\nturn 9', target: null, status: 'unknown' }, 'read: a turn 9, nobody saw its end'],
+] as const)('a tool is one line: %j', (tool, line) => {
+  expect(toolLine({ type: 'tool', id: '1', input: null, output: null, ...tool })).toBe(line);
+});
+
+describe('usage', () => {
+  const used = (inputTokens: number, more: Partial<typeof NO_USAGE> = {}) => ({
+    ...NO_USAGE,
+    inputTokens,
+    modelCalls: 1,
+    ...more,
+  });
+  const rows = [
+    { names: ['2026-01-31', 'claude'], turns: 12, usage: used(16_000, { outputTokens: 4_000, costMicros: 1_230_000 }) },
+    { names: ['2026-01-30', 'codex'], turns: 1, usage: used(5_000) },
+    { names: ['2026-01-30', 'mute'], turns: 3, usage: NO_USAGE },
+  ];
+
+  test('is a table with bars, as wide as the terminal', () => {
+    expect(usageTable(rows, 72)).toEqual([
+      '                                 in   out  cached   cost',
+      '2026-01-31  claude  12 turns  16.0k  4000       0  $1.23  ██████████████',
+      '2026-01-30  codex     1 turn   5000     0       0      –  ███▌',
+      '2026-01-30  mute     3 turns      –     –       –      –',
+    ]);
+    for (const width of [20, 40, 57, 58, 66, 100, 200])
+      for (const line of usageTable(rows, width)) expect(widthOf(line)).toBeLessThanOrEqual(width);
+    expect(usageTable(rows, 60).join('')).not.toContain('█');
+  });
+
+  test('stands in lines below the names where the terminal is narrower than the table: nothing is cut off', () => {
+    expect(usageTable(rows, 40)).toEqual([
+      '2026-01-31  claude',
+      '  12 turns, in 16.0k, out 4000, cached 0',
+      '  cost $1.23',
+      '2026-01-30  codex',
+      '  1 turn, in 5000, out 0, cached 0',
+      '  cost –',
+      '2026-01-30  mute',
+      '  3 turns, in –, out –, cached –, cost –',
+    ]);
+  });
+
+  test('is a sentence for each row in a pipe, and – where nothing is known', () => {
+    expect(usageTable(rows, null)).toEqual([
+      '2026-01-31  claude  12 turns: 16000 tokens in, 4000 out, 1 model call, $1.2300',
+      '2026-01-30  codex  1 turn: 5000 tokens in, 0 out, 1 model call',
+      '2026-01-30  mute  3 turns: –',
+    ]);
+  });
 });

@@ -1,9 +1,12 @@
+import { tokensOf } from '../../core/limits/budget.ts';
 import type { Delayed } from '../../core/limits/slots.ts';
 import type { PublicEventPayloads } from '../../core/public/event.ts';
 import type { PublicReceipt } from '../../core/public/session.ts';
 import type { Tried } from '../../core/restore/receipt.ts';
+import type { ToolPart } from '../../core/turn/record.ts';
 import type { Stranded } from '../../core/turn/standing.ts';
 import type { Usage } from '../../core/turn/usage.ts';
+import { cutTo, oneLine, widthOf } from './terminal-text.ts';
 
 /** Values that many commands show, in words. */
 
@@ -53,6 +56,20 @@ export function usageLine(usage: Usage): string {
   parts.push(calls(modelCalls));
   if (costMicros > 0) parts.push(`$${(costMicros / 1_000_000).toFixed(4)}`);
   return parts.join(', ');
+}
+
+/** A tool in one line: its kind, what it did and on what, how long it took, and how it ended if it did not complete. */
+export function toolLine({ kind, name, target, status, ms }: ToolPart): string {
+  const what = oneLine(name);
+  const on = target === null || what.includes(oneLine(target)) ? '' : ` ${oneLine(target)}`;
+  const sort = kind === 'other' || what.toLowerCase().startsWith(kind) ? 'tool' : oneLine(kind);
+  const took = ms === undefined ? '' : `, ${shortTime(ms)}`;
+  const ended = { completed: '', failed: ', failed', unknown: ', nobody saw its end' }[status];
+  return `${sort}: ${what}${on}${took}${ended}`;
+}
+
+function shortTime(ms: number): string {
+  return ms < 1_000 ? `${ms} ms` : ms < 120_000 ? `${(ms / 1_000).toFixed(1)} s` : duration(ms);
 }
 
 /** A receipt in one line: how the session got its context, what was carried, condensed and dropped, the proof, and what failed before. */
@@ -105,4 +122,94 @@ function count(n: number, thing: string): string | null {
 
 function calls(count: number): string {
   return `${count} model ${count === 1 ? 'call' : 'calls'}`;
+}
+
+export interface UsageOf {
+  /** What the row is about: a day and an agent, a task. */
+  readonly names: readonly string[];
+  readonly turns: number;
+  readonly usage: Usage;
+}
+
+const LONGEST_NAME = 24;
+const LONGEST_BAR = 40;
+const SHORTEST_BAR = 8;
+const FIGURES = ['in', 'out', 'cached', 'cost'];
+
+/**
+ * Usage as a table with a bar for the tokens of each row, as wide as the terminal at most: without bars where they do not fit, and in
+ * lines below the names where the table itself does not. What an agent does not report is `–`. `width` null: no terminal, so each
+ * row is a sentence.
+ */
+export function usageTable(rows: readonly UsageOf[], width: number | null): string[] {
+  if (width === null) {
+    return rows.map((row) => `${row.names.map(oneLine).join('  ')}  ${turns(row.turns)}: ${known(row.usage) ?? '–'}`);
+  }
+  const most = Math.max(1, ...rows.map(({ usage }) => tokensOf(usage)));
+  const cells = rows.map(({ names, turns: count, usage }) => {
+    const isKnown = known(usage) !== null;
+    const figure = (value: number) => (isKnown ? short(value) : '–');
+    return [
+      ...names.map((name) => cutTo(oneLine(name), LONGEST_NAME)),
+      turns(count),
+      ...[
+        figure(usage.inputTokens),
+        figure(usage.outputTokens),
+        figure(usage.cacheReadTokens + usage.cacheWriteTokens),
+      ],
+      usage.costMicros > 0 ? `$${(usage.costMicros / 1_000_000).toFixed(2)}` : '–',
+    ];
+  });
+  const names = rows[0]?.names.length ?? 0;
+  const table = [[...Array.from({ length: names }, () => ''), '', ...FIGURES], ...cells];
+  const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => widthOf(row[column] ?? '')))) ?? [];
+  const lines = table.map((row) =>
+    row.map((cell, column) => padded(cell, widths[column] ?? 0, column < names)).join('  '),
+  );
+  const room = width - widthOf(lines[0] ?? '');
+  if (room < 0) return cells.flatMap((row) => stacked(row.slice(0, names), row.slice(names), width));
+  const bar = Math.min(LONGEST_BAR, room - 2);
+  return lines.map((line, index) => {
+    const row = rows[index - 1];
+    if (row === undefined || bar < SHORTEST_BAR) return line.trimEnd();
+    return `${line}  ${barOf(tokensOf(row.usage) / most, bar)}`.trimEnd();
+  });
+}
+
+/** A row of the table in several lines: its names, and below them the figures. */
+function stacked(names: readonly string[], [count = '', ...figures]: readonly string[], width: number): string[] {
+  const parts = [count, ...figures.map((figure, index) => `${FIGURES[index]} ${figure}`)];
+  return [...filled(names, '  ', width), ...filled(parts, ', ', width - 2).map((line) => `  ${line}`)];
+}
+
+/** The parts in as few lines as they fit in. */
+function filled(parts: readonly string[], between: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const longer = `${lines.at(-1)}${between}${part}`;
+    if (lines.length > 0 && widthOf(longer) <= width) lines[lines.length - 1] = longer;
+    else lines.push(cutTo(part, width));
+  }
+  return lines;
+}
+
+/** Null: the agent reports nothing. */
+function known(usage: Usage): string | null {
+  return tokensOf(usage) === 0 && usage.modelCalls === 0 && usage.costMicros === 0 ? null : usageLine(usage);
+}
+
+function padded(text: string, width: number, isName: boolean): string {
+  const space = ' '.repeat(width - widthOf(text));
+  return isName ? text + space : space + text;
+}
+
+/** `share`: from 0 to 1, in eighths of a column; never empty when it is above 0. */
+function barOf(share: number, columns: number): string {
+  const eighths = share > 0 ? Math.max(1, Math.round(share * columns * 8)) : 0;
+  return '█'.repeat(Math.floor(eighths / 8)) + (['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8] ?? '');
+}
+
+function short(count: number): string {
+  if (count < 10_000) return String(count);
+  return count < 1_000_000 ? `${(count / 1_000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`;
 }

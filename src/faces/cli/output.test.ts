@@ -1,11 +1,12 @@
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Output, type OutputOptions, styled } from './output.ts';
 
-function written(options: Partial<OutputOptions> & { tty?: boolean } = {}) {
+function written(options: Partial<OutputOptions> & { tty?: boolean; columns?: number } = {}) {
   const text = { stdout: '', stderr: '' };
   const lost: ((error: NodeJS.ErrnoException) => void)[] = [];
   const sink = (name: 'stdout' | 'stderr') => ({
     isTTY: options.tty ?? false,
+    columns: options.columns ?? 80,
     write: (chunk: string) => {
       text[name] += chunk;
     },
@@ -75,6 +76,58 @@ test('progress is shown to people only, and gone when something else is written'
   terminal.output.text('answer');
   terminal.output.progress('would be in the middle of a line');
   expect(terminal.text.stderr).toBe('\r\u001b[Kworking\r\u001b[K');
+});
+
+describe('a wait at a terminal', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test('is shown with its seconds, gives way to other output, and comes back when nothing else comes', () => {
+    const { output, text } = written({ tty: true });
+    output.progress('waiting for the agent …');
+    vi.advanceTimersByTime(2_100);
+    expect(text.stderr.endsWith('\r\u001b[Kwaiting for the agent … 2 s')).toBe(true);
+    text.stderr = '';
+    output.note('tool: ls');
+    expect(text.stderr).toBe('\r\u001b[Ktool: ls\n');
+    text.stderr = '';
+    vi.advanceTimersByTime(1_000);
+    expect(text.stderr.startsWith('\r\u001b[Kwaiting for the agent …')).toBe(true);
+    output.progress(null);
+    text.stderr = '';
+    vi.advanceTimersByTime(60_000);
+    expect(text.stderr).toBe('');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('is not shown for what takes no time, nor in the middle of an answer', () => {
+    const { output, text } = written({ tty: true });
+    output.waitFor('reading …');
+    vi.advanceTimersByTime(400);
+    output.text('half an answer');
+    vi.advanceTimersByTime(60_000);
+    expect(text.stderr).toBe('');
+    output.text('\n');
+    vi.advanceTimersByTime(1_000);
+    expect(text.stderr).toContain('reading …');
+    output.waitFor(null);
+  });
+
+  test('is cut to the terminal, or it could not be removed', () => {
+    const { output, text } = written({ tty: true, columns: 20 });
+    output.progress('waiting for a very long reason 日本語');
+    expect(text.stderr).toBe('\r\u001b[Kwaiting for a very…');
+    output.progress(null);
+  });
+
+  test('is nothing in a pipe, and its reason a line', () => {
+    const { output, text } = written();
+    output.progress('waiting …');
+    vi.advanceTimersByTime(60_000);
+    output.explainWait('another process runs earlier turns first.');
+    expect(text.stderr).toBe('Waiting: another process runs earlier turns first.\n');
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });
 
 test('a note in the middle of an answer begins a line of its own on a terminal', () => {

@@ -1,10 +1,12 @@
 import { asSentence, type Failure } from '../../core/errors.ts';
 import { jsonLine } from '../../core/input/visible.ts';
-import { ControlStripper, stripControls } from './terminal-text.ts';
+import { ControlStripper, cutTo, stripControls } from './terminal-text.ts';
 
 /** A stream of this process to write to. */
 export interface Sink {
   readonly isTTY?: boolean;
+  /** The width of the terminal. */
+  readonly columns?: number;
   write(text: string): unknown;
   on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
 }
@@ -27,6 +29,10 @@ export interface OutputOptions {
   readonly color: boolean;
 }
 
+/** How often a wait is looked at, and how long nothing else was shown before it is. */
+const TICK_MS = 250;
+const IDLE_MS = 750;
+
 /**
  * Everything that the command line writes. Results go to stdout, everything else to stderr. No control character of any text
  * reaches either.
@@ -37,12 +43,22 @@ export class Output {
   readonly #stripper = new ControlStripper();
   readonly #gone = new AbortController();
   #midLine = false;
-  #progressShown = false;
+  /** What we wait for, and since when nothing else was shown; null: for nothing. */
+  #wait: { text: string; since: number } | null = null;
+  #waitShown = false;
+  #ticker: NodeJS.Timeout | null = null;
 
   constructor(options: OutputOptions) {
     this.#options = options;
     this.json = options.json;
     options.stdout.on('error', () => this.#gone.abort());
+  }
+
+  /** Of the terminal that shows the result, in columns; null: no terminal does. */
+  get width(): number | null {
+    const { stdout } = this.#options;
+    // A terminal that nobody looks at may have no columns.
+    return stdout.isTTY ? stdout.columns || null : null;
   }
 
   /** Aborted when nobody reads stdout any more (`| head`). */
@@ -54,7 +70,7 @@ export class Output {
   text(chunk: string): void {
     const clean = this.#stripper.push(chunk);
     if (clean === '') return;
-    this.#clearProgress();
+    this.#clearWait();
     this.#write(this.#options.stdout, clean);
     this.#midLine = !clean.endsWith('\n');
   }
@@ -68,12 +84,13 @@ export class Output {
 
   /** A line of the result. */
   line(...pieces: readonly Piece[]): void {
-    this.#clearProgress();
+    this.#clearWait();
     this.#write(this.#options.stdout, `${this.#render(pieces, this.#options.stdout)}\n`);
   }
 
   /** One line of JSON of the result. */
   value(value: unknown): void {
+    this.#clearWait();
     this.#write(this.#options.stdout, `${jsonLine(value)}\n`);
   }
 
@@ -106,6 +123,12 @@ export class Output {
     else this.note(`Waiting: ${asSentence(message)}${hint === undefined ? '' : ` ${hint}`}`);
   }
 
+  /** Why it takes long: at a terminal for as long as we wait, elsewhere as a line. */
+  explainWait(why: string): void {
+    if (this.#options.stderr.isTTY) this.progress(`Waiting: ${why}`);
+    else this.note(`Waiting: ${why}`);
+  }
+
   /** What went wrong and what to do. Never left out. */
   failure(failure: Failure): void {
     if (this.json) {
@@ -117,22 +140,48 @@ export class Output {
     }
   }
 
-  /** A line that the next output replaces; only at a terminal. */
-  progress(text: string): void {
+  /**
+   * What we wait for from now on, at a terminal alone: a line that any other output replaces, and that comes back with the seconds
+   * when nothing else was shown for a moment. Null: for nothing.
+   */
+  progress(text: string | null): void {
+    this.waitFor(text);
+    if (this.#wait !== null) this.#showWait();
+  }
+
+  /** The same for what mostly takes no time: it is not shown at once. */
+  waitFor(text: string | null): void {
     const { stderr, quiet } = this.#options;
-    if (quiet || this.json || !stderr.isTTY || this.#midLine) return;
-    this.#write(stderr, `\r\u001b[K${stripControls(text)}`);
-    this.#progressShown = true;
+    if (quiet || this.json || !stderr.isTTY) return;
+    this.#clearWait();
+    this.#wait = text === null ? null : { text, since: performance.now() };
+    if (this.#wait === null && this.#ticker !== null) clearInterval(this.#ticker);
+    if (this.#wait === null) this.#ticker = null;
+    else this.#ticker ??= setInterval(() => this.#tick(), TICK_MS).unref();
+  }
+
+  #tick(): void {
+    if (this.#wait !== null && performance.now() - this.#wait.since >= IDLE_MS) this.#showWait();
+  }
+
+  #showWait(): void {
+    const { stdout, stderr } = this.#options;
+    if (this.#wait === null || (this.#midLine && stdout.isTTY)) return;
+    const seconds = Math.floor((performance.now() - this.#wait.since) / 1_000);
+    const text = `${stripControls(this.#wait.text)}${seconds < 2 ? '' : ` ${seconds} s`}`;
+    this.#write(stderr, `\r\u001b[K${cutTo(text, (stderr.columns || 80) - 1)}`);
+    this.#waitShown = true;
   }
 
   /** A line of a question. Never left out: somebody waits for the answer. */
   ask(text: string): void {
+    this.waitFor(null);
     this.#aside([styled('yellow', text)]);
   }
 
   #aside(pieces: readonly Piece[]): void {
     const { stdout, stderr } = this.#options;
-    this.#clearProgress();
+    this.#clearWait();
     if (this.#midLine && stdout.isTTY && stderr.isTTY) this.#write(stderr, '\n');
     this.#write(stderr, `${this.#render(pieces, stderr)}\n`);
   }
@@ -147,9 +196,11 @@ export class Output {
       .join('');
   }
 
-  #clearProgress(): void {
-    if (this.#progressShown) this.#write(this.#options.stderr, '\r\u001b[K');
-    this.#progressShown = false;
+  /** Something else is shown: the wait begins again. */
+  #clearWait(): void {
+    if (this.#waitShown) this.#write(this.#options.stderr, '\r\u001b[K');
+    this.#waitShown = false;
+    if (this.#wait !== null) this.#wait.since = performance.now();
   }
 
   #write(sink: Sink, text: string): void {

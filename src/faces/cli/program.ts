@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type Cli, type GlobalOptions, notThroughServer } from './cli.ts';
+import { addHelp, type Cli, type GlobalOptions, type Help, helpWidth, notThroughServer } from './cli.ts';
 import { COMMANDS } from './commands.ts';
 
 export interface ProgramOptions {
@@ -7,14 +7,16 @@ export interface ProgramOptions {
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
   /** Called when the command and the global options are known, before the command's own options are read. */
-  readonly begin: (command: string, options: GlobalOptions) => Cli;
+  readonly begin: (command: Command, options: GlobalOptions) => Cli;
+  /** Called when the arguments of a command are known, before it acts. */
+  readonly acting: (command: Command) => void;
 }
 
 /** The commands and options as commander knows them. Throws a CommanderError after wrong use, and after help. */
-export function createProgram({ version, writeOut, writeErr, begin }: ProgramOptions): Command {
+export function createProgram({ version, writeOut, writeErr, begin, acting }: ProgramOptions): Command {
   const program = new Command('throughline')
     .description('Conversations that outlive agent sessions.')
-    .version(version, '--version', 'print the version')
+    .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand(false)
     .option('--home <dir>', 'where the data is kept (default: $THROUGHLINE_HOME, else the XDG data directory)')
@@ -32,17 +34,25 @@ export function createProgram({ version, writeOut, writeErr, begin }: ProgramOpt
     .option('--quiet', 'print only errors and questions on stderr')
     .showSuggestionAfterError()
     .exitOverride()
-    .configureOutput({ writeOut, writeErr, outputError: () => {} })
-    .addHelpText('after', HELP);
-  for (const [name, { summary }] of Object.entries(COMMANDS)) program.command(name).summary(summary);
+    .configureOutput({ writeOut, writeErr, outputError: () => {}, getOutHelpWidth: helpWidth });
+  addHelp(program, HELP);
+  for (const [name, { summary, isHidden: hidden = false }] of Object.entries(COMMANDS)) {
+    program.command(name, { hidden }).summary(summary);
+  }
+  program.hook('preAction', (_, command) => acting(command));
   program.hook('preSubcommand', async (_, command) => {
-    const { summary = '', load, isLocal = false } = COMMANDS[command.name()] ?? {};
+    const { isLocal = false } = COMMANDS[command.name()] ?? {};
     if (isLocal && program.opts().server !== undefined) throw notThroughServer(command.name());
-    const { define } = (await load?.()) ?? {};
-    command.description(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`);
-    define?.(command, begin(command.name(), program.opts()));
+    await loadCommand(command, begin(command, program.opts()));
   });
   return program;
+}
+
+/** Gives a command of the program its description, arguments, options and action. */
+export async function loadCommand(command: Command, cli: Cli): Promise<void> {
+  const { summary = '', load } = COMMANDS[command.name()] ?? {};
+  command.description(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`);
+  (await load?.())?.define(command, cli);
 }
 
 /** `help COMMAND` is the same as `COMMAND --help`, which loads what it needs. */
@@ -61,15 +71,17 @@ export function withInstallVersion(argv: readonly string[]): string[] {
   return argv.map((word, i) => (i > at ? word.replace(/^--version(?==|$)/, '--package-version') : word));
 }
 
-const HELP = `
-Examples:
-  $ throughline demo
-  $ throughline send notes "The codeword is osprey"
-  $ throughline show notes
-  $ throughline COMMAND --help
-
-If the data home has a running server ("throughline serve"), the server does the work; else this process does. The token for
---server comes from $THROUGHLINE_TOKEN; for the server of the data home itself it is read from there.
-
-Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not available, 4 not found, 5 permission denied,
-6 context could not be restored, 7 interrupted, 130 cancelled.`;
+const HELP: Help = {
+  about:
+    'If the data home has a running server ("throughline serve"), the server does the work; else this process does. The token for ' +
+    '--server comes from $THROUGHLINE_TOKEN; for the server of the data home itself it is read from there.\n' +
+    'Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not available, 4 not found, 5 permission denied, 6 context could not be ' +
+    'restored, 7 interrupted, 130 cancelled.',
+  examples: [
+    'throughline demo',
+    'throughline send notes "The codeword is osprey"',
+    'throughline chat notes',
+    'throughline show notes',
+    'throughline send --help',
+  ],
+};

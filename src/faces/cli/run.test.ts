@@ -17,11 +17,12 @@ async function runWith(thrown: unknown, argv: readonly string[], env: NodeJS.Pro
     doctor: fail,
     nativeSessions: fail,
     demo: fail,
+    names: fail,
     backup: fail,
     restore: fail,
   };
   const clock = { now: () => 0, monotonic: () => 0 };
-  const parts = { open: fail, install: fail, serve: fail, link: fail, ...desks };
+  const parts = { open: fail, chat: fail, install: fail, serve: fail, link: fail, ...desks };
   const code = await run(argv, { parts, version: '1.2.3', stdout: sink('stdout'), stderr: sink('stderr'), env, clock });
   return { code, ...text };
 }

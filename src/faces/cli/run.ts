@@ -1,10 +1,12 @@
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { type Failure, failureOf, ThroughlineError } from '../../core/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Cli, GlobalOptions, Parts } from './cli.ts';
+import { WAITS } from './commands.ts';
 import { DONE, EXIT } from './exit-codes.ts';
+import { nearest, withSuggestion } from './names.ts';
 import { Output, type Sink } from './output.ts';
-import { createProgram, withInstallVersion, withoutHelpCommand } from './program.ts';
+import { createProgram, loadCommand, withInstallVersion, withoutHelpCommand } from './program.ts';
 
 export interface RunOptions {
   readonly parts: Parts;
@@ -24,11 +26,13 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     new Output({ stdout, stderr, json, quiet, color: !env.NO_COLOR && env.TERM !== 'dumb' });
   let output: Output | null = null;
   let exitCode = DONE;
-  let help = 'throughline --help';
-  const begin = (command: string, globals: GlobalOptions): Cli => {
-    help = `throughline ${command} --help`;
-    output = outputFor(globals);
-    return cliFor({ parts, clock, output, options: globals }, (code) => {
+  let begun: Command | null = null;
+  let acted: Command | null = null;
+  let globals: GlobalOptions = {};
+  const begin = (command: Command, given: GlobalOptions): Cli => {
+    [begun, globals, output] = [command, given, outputFor(given)];
+    const waits = WAITS[command.name()] ?? 'working …';
+    return cliFor({ parts, clock, output, options: given, waits }, (code) => {
       exitCode = code;
     });
   };
@@ -37,6 +41,9 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     writeOut: (text) => stdout.write(text),
     writeErr: (text) => stderr.write(text),
     begin,
+    acting: (command) => {
+      acted = command;
+    },
   });
   try {
     await program.parseAsync(withInstallVersion(withoutHelpCommand(argv)), { from: 'user' }).catch((error) => {
@@ -45,46 +52,61 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     await unwritten();
     return exitCode;
   } catch (error) {
-    const failure = failureOfThrown(error, help);
+    const failure = await withSuggestion(failureOfThrown(error, argv, begun), acted, parts, globals);
     // Without a command, commander has shown its help already.
     if (!(error instanceof CommanderError && error.code === 'commander.help')) {
       (output ?? outputFor({ json: argv.includes('--json') })).failure(failure);
     }
     if (env.THROUGHLINE_DEBUG && error instanceof Error) stderr.write(`${error.stack}\n`);
     return EXIT[failure.code];
+  } finally {
+    (output as Output | null)?.waitFor(null);
   }
 }
 
-function cliFor(own: Pick<Cli, 'parts' | 'clock' | 'output' | 'options'>, exitWith: Cli['exitWith']): Cli {
-  const { parts, output, options } = own;
+/** An engine of this process may upgrade the data, or wait for another process that does; one of a server may be away. */
+const OPENING = 'opening the data …';
+/** An agent may take a while to end. */
+const CLOSING = 'closing …';
+
+function cliFor(own: Pick<Cli, 'parts' | 'clock' | 'output' | 'options' | 'waits'>, exitWith: Cli['exitWith']): Cli {
+  const { parts, output, options, waits } = own;
   const onTrouble = (trouble: ThroughlineError) => output.waiting(failureOf(trouble));
   const looking: Cli['looking'] = { ...options, looks: (note) => output.note(note) };
   const withEngine = async (how: GlobalOptions, work: Parameters<Cli['withEngine']>[0]) => {
+    output.waitFor(OPENING);
     const engine = await parts.open({ ...how, onTrouble });
+    output.waitFor(waits);
     try {
       exitWith((await work(engine)) ?? DONE);
     } finally {
+      output.waitFor(CLOSING);
       await engine.close();
     }
   };
   const withTasks = async (how: GlobalOptions, work: Parameters<Cli['withTasks']>[0]) => {
+    output.waitFor(OPENING);
     const desk = await parts.tasks({ ...how, onTrouble });
+    output.waitFor(waits);
     try {
       exitWith((await work(desk)) ?? DONE);
     } finally {
+      output.waitFor(CLOSING);
       await desk.tasks.close();
       await desk.engine.close();
     }
   };
-  return {
+  const cli: Cli = {
     ...own,
     exitWith,
     looking,
+    load: (command) => loadCommand(command, cli),
     withEngine: (work) => withEngine(options, work),
     withTasks: (work) => withTasks(options, work),
     lookAt: (work) => withEngine(looking, work),
     lookAtTasks: (work) => withTasks(looking, work),
   };
+  return cli;
 }
 
 /**
@@ -113,14 +135,34 @@ function watched(stdout: Sink): () => Promise<void> {
   };
 }
 
-function failureOfThrown(error: unknown, help: string): Failure {
+/** `begun`: the command that was named; null: none was, or there is no such one. */
+function failureOfThrown(error: unknown, argv: readonly string[], begun: Command | null): Failure {
   if (error instanceof ThroughlineError) return failureOf(error);
-  if (error instanceof CommanderError) return failureOfUse(error, help);
+  if (error instanceof CommanderError) {
+    const help = `throughline ${begun === null ? '' : `${begun.name()} `}--help`;
+    return unknownSubcommand(error, argv, begun, help) ?? failureOfUse(error, help);
+  }
   return {
     code: 'internal',
     message: `Internal error: ${oneSentence(error)}`,
     hint: 'This is a bug. Set THROUGHLINE_DEBUG=1 to see where it happened.',
   };
+}
+
+/** A command that acts without a subcommand takes a wrong one for an argument too many. Null: it is something else. */
+function unknownSubcommand(
+  { code }: CommanderError,
+  argv: readonly string[],
+  begun: Command | null,
+  help: string,
+): Failure | null {
+  if (code !== 'commander.excessArguments' || begun === null || begun.commands.length === 0) return null;
+  const word = argv.slice(argv.indexOf(begun.name()) + 1).find((one) => !one.startsWith('-')) ?? '';
+  const names = begun.commands.map((one) => one.name());
+  if (names.includes(word)) return null;
+  const meant = nearest(word, names);
+  const hint = meant === null ? `It has: ${names.join(', ')}.` : `Did you mean ${meant}?`;
+  return { code: 'invalid', message: `Unknown command '${word}'.`, hint: `${hint} See "${help}".` };
 }
 
 /** commander says `error: unknown option '--x'`, and may suggest another on a second line. */

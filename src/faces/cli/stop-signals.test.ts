@@ -3,7 +3,7 @@ import { holdStopSignals, onStopSignals } from './stop-signals.ts';
 
 test('a signal that is held says so, and reaches whoever listens next', async () => {
   const notes: unknown[] = [];
-  holdStopSignals({ note: (...pieces) => void notes.push(pieces.join('')) });
+  using _held = holdStopSignals({ note: (...pieces) => void notes.push(pieces.join('')) });
   process.emit('SIGINT', 'SIGINT');
   expect(notes).toEqual([expect.stringContaining('Press Ctrl-C again to leave at once')]);
   const heard = Promise.withResolvers<string>();
@@ -14,4 +14,13 @@ test('a signal that is held says so, and reaches whoever listens next', async ()
   });
   expect(await heard.promise).toBe('cancel');
   giveBack();
+});
+
+test('whoever holds signals lets go of them when nobody listened', () => {
+  const before = process.listenerCount('SIGINT');
+  {
+    using _held = holdStopSignals({ note: () => {} });
+    expect(process.listenerCount('SIGINT')).toBe(before + 1);
+  }
+  expect(process.listenerCount('SIGINT')).toBe(before);
 });

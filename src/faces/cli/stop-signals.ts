@@ -15,18 +15,29 @@ let releaseHeld: (() => void) | null = null;
 
 /**
  * Keeps a signal for the next listener. While a turn is being accepted there is nothing to stop yet, and without a listener
- * the signal would end this process and leave the accepted turn behind. A second signal ends the process at once.
+ * the signal would end this process and leave the accepted turn behind. A second signal ends the process at once. Whoever
+ * holds signals lets go of them at the end of its scope (`using`), also when nothing was accepted and nobody listened.
  */
-export function holdStopSignals(output: Pick<Output, 'note'>): void {
+export function holdStopSignals(output: Pick<Output, 'note'>): Disposable {
   const held: NodeJS.Signals[] = [];
   const hold = (signal: NodeJS.Signals) => {
     if (held.push(signal) > 1) process.exit(EXIT.cancelled);
     output.note('Stopping as soon as we know whether this was accepted. Press Ctrl-C again to leave at once.');
   };
   for (const signal of SIGNALS) process.on(signal, hold);
-  releaseHeld = () => {
+  const letGo = () => {
     for (const signal of SIGNALS) process.off(signal, hold);
+  };
+  const release = () => {
+    letGo();
     for (const signal of held) process.emit(signal, signal);
+  };
+  releaseHeld = release;
+  return {
+    [Symbol.dispose]() {
+      letGo();
+      if (releaseHeld === release) releaseHeld = null;
+    },
   };
 }
 

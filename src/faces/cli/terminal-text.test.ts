@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { escapedChar, isInvisible, jsonLine } from '../../core/input/visible.ts';
-import { ControlStripper, isForbidden, oneLine, stripControls } from './terminal-text.ts';
+import { ControlStripper, cutTo, isForbidden, oneLine, stripControls, widthOf } from './terminal-text.ts';
 
 /** Marks and overrides of the direction, separators, a byte order mark, tags, fillers, and what joins and hides nothing here. */
 const UNSEEN = [
@@ -178,4 +178,18 @@ test('a JSON value comes back as it was, from one line without a character that 
     }),
   );
   expect(jsonLine({ a: '\u009b\u202e' })).toBe('{"a":"\\u009b\\u202e"}');
+});
+
+test('a text is cut by the columns that a terminal needs for it, and no character is cut in two', () => {
+  expect(cutTo('short', 5)).toBe('short');
+  expect(cutTo('longer', 5)).toBe('long…');
+  expect(cutTo('日本語', 5)).toBe('日本…');
+  expect(cutTo('日本語', 6)).toBe('日本語');
+  expect(cutTo('👩‍👩‍👧 family', 4)).toBe('👩‍👩‍👧 …');
+  expect(cutTo('anything', 0)).toBe('');
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.nat(40), (text, columns) => {
+      expect(widthOf(cutTo(text, columns))).toBeLessThanOrEqual(Math.max(columns, 0));
+    }),
+  );
 });

@@ -25,11 +25,17 @@ const STRINGS_ESC = [0x50, 0x58, 0x5d, 0x5e, 0x5f];
 
 /** Removes control characters from a text that comes in chunks. However the text is cut, the result is the same. */
 export class ControlStripper {
+  readonly #keepsInvisible: boolean;
   #state: State = 'text';
   /** A high surrogate, kept until its low surrogate comes: written apart, both would be lost. */
   #half = '';
   /** The last character of the text, as it was shown; empty: it was not. */
   #before = '';
+
+  /** `keepsInvisible`: characters that cannot be seen stay as they are; for text that is not shown, but sent. */
+  constructor({ keepsInvisible = false } = {}) {
+    this.#keepsInvisible = keepsInvisible;
+  }
 
   push(chunk: string): string {
     let clean = '';
@@ -57,7 +63,7 @@ export class ControlStripper {
   }
 
   #shown(char: string): string {
-    const unseen = isInvisible(char, this.#before);
+    const unseen = !this.#keepsInvisible && isInvisible(char, this.#before);
     this.#before = unseen ? '' : char;
     return unseen ? escapedChar(char) : char;
   }
@@ -132,6 +138,39 @@ export function stripControls(text: string): string {
 export function oneLine(text: string): string {
   const short = text.length <= LONGEST_LINE ? text : shorten(text, LONGEST_LINE);
   return stripControls(short).replaceAll(/\s+/g, ' ').trim();
+}
+
+/** In at most so many columns of a terminal: a longer text is cut, and its last column shows that. */
+export function cutTo(text: string, columns: number): string {
+  if (widthOf(text) <= columns) return text;
+  let [kept, width] = ['', 0];
+  for (const { segment } of segments(text)) {
+    const wide = widthOf(segment);
+    if (width + wide > columns - 1) break;
+    [kept, width] = [kept + segment, width + wide];
+  }
+  return columns < 1 ? '' : `${kept}…`;
+}
+
+let segmenter: Intl.Segmenter | null = null;
+
+/** By what a person sees as one character. Made when it is first needed: that takes a third of the time in which Node starts. */
+function segments(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter();
+  return segmenter.segment(text);
+}
+
+/** What terminals show in two columns; close enough to cut a line. */
+const WIDE =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|^[\u{20000}-\u{3fffd}]/u;
+
+/** In columns of a terminal. */
+export function widthOf(text: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: plain text, the usual case
+  if (/^[\u0000-\u007f]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of segments(text)) width += WIDE.test(segment) ? 2 : 1;
+  return width;
 }
 
 /** In bytes: more than one screen of it, and nobody reads more in a list. */

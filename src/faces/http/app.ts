@@ -1,11 +1,12 @@
 import { addAbortListener } from 'node:events';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
-import { failureOf, type ThroughlineError } from '../../core/errors.ts';
+import { failureOf, isGone, type ThroughlineError } from '../../core/errors.ts';
 import { type HealthReport, healthReport } from '../../core/health.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Health } from '../../ports/health.ts';
-import type { SignInLink } from '../../ports/server.ts';
+import type { Insight, SignInLink } from '../../ports/server.ts';
 import type { Tasks } from '../../ports/tasks.ts';
+import type { ClientTrackers } from '../../ports/tracker.ts';
 import { openApi } from '../../wire/openapi.ts';
 import { BASE_PATH, INTERFACE, INTERFACE_HEADER, LOG_HEADER, type Operation } from '../../wire/operations/operation.ts';
 import { OPERATIONS } from '../../wire/operations.ts';
@@ -14,20 +15,27 @@ import { type OperationName, ROUTES } from '../../wire/routes.ts';
 import {
   authenticate,
   type Credentials,
+  checkNoKey,
+  checkOperator,
   checkScope,
-  checkToken,
   failed,
   type Gatekeeper,
   type Principal,
 } from './access/authenticate.ts';
-import { checkHost, checkOrigin, type Door } from './access/door.ts';
+import { checkHost, type Door } from './access/door.ts';
+import { HeavyCalls } from './access/heavy-calls.ts';
+import { checkOrigin, crossOriginHeaders, isLinkedFromElsewhere, preflight, SIGN_IN } from './access/origins.ts';
+import { type AskedGrant, type Grant, grantBy } from './access/sign-in.ts';
 import { type MakeBackup, sendBackup } from './backup.ts';
 import { HANDLERS } from './handlers.ts';
 import { writeJson } from './json/write-json.ts';
+import { askToSignIn, NO_LINK } from './pages/notice.ts';
+import { type BuiltPage, isOfPage, isOpenToAll, type PageAnswer } from './pages/page.ts';
+import { referencePage } from './pages/reference.ts';
 import { readRequest } from './read-request.ts';
-import { referencePage } from './reference.ts';
 import { problemOf, Refusal } from './refusal.ts';
 import { type BeginStream, type Feed, type StreamSettings, writeStream } from './streams/event-stream.ts';
+import { OpenStreams } from './streams/open-streams.ts';
 import { Readers, type Waiting } from './streams/readers.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 import type { Log } from './telemetry/log.ts';
@@ -37,6 +45,8 @@ export interface AppParts {
   readonly engine: Engine;
   /** Left out: this server has no tasks. */
   readonly tasks?: Tasks;
+  /** Left out: this server tracks no requests. */
+  readonly trackers?: ClientTrackers;
   readonly keeper: Gatekeeper;
   readonly metrics: Metrics;
   /** What does not work. Left out: nobody says. */
@@ -48,8 +58,12 @@ export interface AppParts {
   readonly mostReaders: number;
   /** Left out: this server makes no backups. */
   readonly backup?: MakeBackup;
-  /** A link that signs a browser in, once. Throws `forbidden` for another owner than that of this server. */
-  readonly newLink: (owner: string) => SignInLink;
+  /** Left out: this server has no page. */
+  readonly page?: BuiltPage;
+  /** Left out: this server says nothing about its store and what it runs. */
+  readonly insight?: Insight;
+  /** A link that signs a browser in, once. */
+  readonly newLink: (grant: Grant) => SignInLink;
   /** Aborted when the server begins to stop, with a `closed`: it accepts no new work. */
   readonly draining: AbortSignal;
   /** Aborted when the server has stopped: every stream ends. */
@@ -59,7 +73,7 @@ export interface AppParts {
 /** What each listener adds to its requests: the address they came to, and how to begin a stream. */
 export interface AppEnv {
   readonly Bindings: { readonly door: Door; readonly begin: BeginStream };
-  readonly Variables: { operation: string };
+  readonly Variables: { operation: string; headers: Readonly<Record<string, string>> };
 }
 
 const ALWAYS = {
@@ -67,7 +81,6 @@ const ALWAYS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
-  'cross-origin-resource-policy': 'same-origin',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
@@ -78,8 +91,9 @@ const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 export function createApp(parts: AppParts): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
   app.use(logged(parts), checked);
-  addPages(app, parts);
+  addDocuments(app, parts);
   addOperations(app, parts);
+  if (parts.page !== undefined) addPage(app, parts.page);
   app.notFound((c) => refused(c, parts.log, new Refusal('not_found', 'No such path.')));
   app.onError((error, c) => refused(c, parts.log, error));
   return app;
@@ -90,14 +104,17 @@ function logged({ metrics, log }: AppParts): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const start = performance.now();
     c.set('operation', 'none');
-    for (const [name, value] of Object.entries(ALWAYS)) c.header(name, value);
+    const header = (name: string) => c.req.header(name);
+    const headers = { ...ALWAYS, ...crossOriginHeaders(header, c.env.door, c.req.path) };
+    c.set('headers', headers);
+    for (const [name, value] of Object.entries(headers)) c.header(name, value);
     await next();
     const ms = performance.now() - start;
     const operation = c.get('operation');
     metrics.requested(operation, c.res.status, ms);
     const facts = { method: c.req.method, operation, status: c.res.status, ms: Math.round(ms * 10) / 10 };
-    // Anybody can cause these. `Failures` logs them, as far as the log has room for them.
-    if (c.res.status === 401) log.debug(facts, 'request');
+    // Anybody can cause a 401. `Failures` logs them, as far as the log has room for them. A page has many files.
+    if (c.res.status === 401 || operation === 'asset') log.debug(facts, 'request');
     else log.info(facts, 'request');
   };
 }
@@ -106,14 +123,21 @@ function logged({ metrics, log }: AppParts): MiddlewareHandler<AppEnv> {
 const checked: MiddlewareHandler<AppEnv> = async (c, next) => {
   const header = (name: string) => c.req.header(name);
   checkHost(header, c.env.door);
-  checkOrigin(header, c.env.door);
+  checkOrigin(header, c.env.door, c.req.path);
+  const asked = preflight(c.req.method, header, c.env.door);
+  if (asked !== null) {
+    c.set('operation', 'preflight');
+    return c.body(null, 204, asked);
+  }
   checkInterface(header(INTERFACE_HEADER));
-  if (!METHODS.includes(c.req.method)) throw methodNotAllowed(c.req.method, METHODS);
-  await next();
+  // A stream or a one-time link must not be used up by somebody who only asks for its headers.
+  if (c.req.method === 'HEAD' && isOpenToAll(c.req.path)) return next();
+  if (!METHODS.includes(c.req.method)) throw methodNotAllowed(c.req.method, c.req.path);
+  return next();
 };
 
-/** What is not below `/v1`: health, the document, its page, signing in, metrics and backups. Only the last two need credentials. */
-function addPages(app: Hono<AppEnv>, parts: AppParts): void {
+/** What is not below `/v1`: health, the document, its reference, signing in, metrics and backups. Only the last two need credentials. */
+function addDocuments(app: Hono<AppEnv>, parts: AppParts): void {
   let documents: ReturnType<typeof describe> | null = null;
   // Made at the first request for one, so that the server starts faster.
   const described = () => (documents ??= describe(parts.version));
@@ -132,31 +156,56 @@ function addPages(app: Hono<AppEnv>, parts: AppParts): void {
     c.set('operation', 'openapi');
     return c.body(described().text, 200, { 'content-type': 'application/json' });
   });
-  app.get('/', (c) => {
+  app.get('/reference', (c) => {
     c.set('operation', 'reference');
     const { html, policy } = described().page;
     return c.body(html, 200, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy });
   });
-  app.get('/enter', async (c) => {
-    c.set('operation', 'enter');
-    const cookie = parts.keeper.signIn.redeem(c.req.query('code') ?? '', c.env.door);
-    if (cookie !== null) return c.body(null, 303, { location: '/', 'set-cookie': cookie });
-    await failed(parts.keeper, credentialsOf(c, parts), 'link');
-    throw new Refusal('unauthenticated', 'This link was already used, or has expired.', {
-      hint: 'A link works once, within 15 minutes. Run "throughline link" for a new one.',
-    });
-  });
+  app.get(SIGN_IN, (c) => entered(c, parts));
   app.get('/backup', async (c) => {
     c.set('operation', 'backup');
     const principal = await principalOf(c, parts);
     const { backup: make, keeper, draining, log } = parts;
     const asked = { principal, owner: keeper.owner, make, left: c.req.raw.signal, draining, log };
-    return sendBackup({ ...asked, begin: c.env.begin, headers: ALWAYS });
+    return sendBackup({ ...asked, begin: c.env.begin, headers: c.get('headers') });
   });
   app.get('/metrics', async (c) => {
     c.set('operation', 'metrics');
     checkScope(await principalOf(c, parts), 'admin');
     return c.body(parts.metrics.text(), 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
+  });
+}
+
+/** Signs a browser in, once for each link. */
+async function entered(c: Context<AppEnv>, parts: AppParts): Promise<Response> {
+  c.set('operation', 'enter');
+  const code = c.req.query('code') ?? '';
+  if (isLinkedFromElsewhere((name) => c.req.header(name))) {
+    const { headers, body } = askToSignIn(code);
+    return c.body(body, 200, headers);
+  }
+  const cookie = parts.keeper.signIn.redeem(code, c.env.door);
+  if (cookie !== null) return c.body(null, 303, { location: '/', 'set-cookie': cookie });
+  await failed(parts.keeper, credentialsOf(c, parts), 'link');
+  if (c.req.header('accept')?.includes('text/html')) return c.body(NO_LINK.body, 401, NO_LINK.headers);
+  throw new Refusal('unauthenticated', 'This link was already used, or has expired.', {
+    hint: 'A link works once, within 15 minutes. Run "throughline link" for a new one.',
+  });
+}
+
+/** The page and its files. After everything else: the page has every address that a browser opens and nothing else answers. */
+function addPage(app: Hono<AppEnv>, page: BuiltPage): void {
+  const send = (c: Context<AppEnv>, { status, headers, body }: PageAnswer) => c.newResponse(body, status, headers);
+  app.get('/assets/:name', async (c, next) => {
+    c.set('operation', 'asset');
+    const answer = await page.asset(c.req.param('name'), (name) => c.req.header(name));
+    return answer === null ? next() : send(c, answer);
+  });
+  app.get('*', async (c, next) => {
+    const header = (name: string) => c.req.header(name);
+    if (!isOfPage(c.req.path, header)) return next();
+    c.set('operation', 'page');
+    return send(c, await page.document(header));
   });
 }
 
@@ -170,21 +219,20 @@ function healthOf({ health, draining }: AppParts): HealthReport {
 function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
   const { mostReaders: most, stream, shutdown } = parts;
   const readers = new Readers({ most, checkMs: stream.checkMs, shutdown });
+  const streams = new OpenStreams(stream.heartbeatMs);
   const heavy = new HeavyCalls();
-  const methods = new Map<string, string[]>();
   for (const name of Object.keys(ROUTES) as OperationName[]) {
     const operation: Operation = OPERATIONS[name];
     const { method } = ROUTES[name];
     const path = `${BASE_PATH}${ROUTES[name].path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
-    methods.set(path, [...(methods.get(path) ?? []), method]);
     app.on(method, path, async (c) => {
       c.set('operation', name);
       const principal = await admitted(c, parts, operation);
-      const leave = operation.heavy ? heavy.come(principal.owner) : () => {};
+      const leave = operation.heavy ? await heavy.come(principal.owner, c.req.raw.signal) : () => {};
       try {
-        const call = await readCall(c, parts, name, operation, principal, readers);
+        const call = await readCall(c, parts, name, operation, principal, readers, streams);
         const answer = await HANDLERS[name](call as never);
-        if (operation.stream) return streamed(answer as Feed, principal, parts, readers, c.env.begin);
+        if (operation.stream) return streamed(answer as Feed, principal, parts, readers, c);
         // Whoever has gone reads nothing: then the answer is neither read to its end nor cancelled.
         if (operation.heavy) addAbortListener(c.req.raw.signal, leave);
         const type = { 'content-type': 'application/json' };
@@ -195,44 +243,17 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
       }
     });
   }
-  for (const [path, allowed] of methods) {
-    app.all(path, (c) => {
-      throw methodNotAllowed(c.req.method, allowed);
-    });
-  }
+  app.all(`${BASE_PATH}/*`, (c) => {
+    throw methodNotAllowed(c.req.method, c.req.path);
+  });
 }
-
-/** Calls that take long or much memory. Work of one owner must not crowd out that of others. */
-class HeavyCalls {
-  readonly #running = new Map<string, number>();
-
-  /** Returns how to leave. Throws `too_many`. */
-  come(owner: string): () => void {
-    const running = this.#running.get(owner) ?? 0;
-    if (running >= MOST_HEAVY) {
-      throw new Refusal('too_many', `"${owner}" has ${running} requests for whole conversations already.`, {
-        hint: 'Wait until one has ended, and try again. Turns can be read in pages at any time.',
-      });
-    }
-    this.#running.set(owner, running + 1);
-    let isIn = true;
-    return () => {
-      const left = (this.#running.get(owner) ?? 0) - (isIn ? 1 : 0);
-      isIn = false;
-      if (left > 0) this.#running.set(owner, left);
-      else this.#running.delete(owner);
-    };
-  }
-}
-
-/** How many heavy calls one owner may have at once. */
-const MOST_HEAVY = 4;
 
 /** Who asks, if they may. */
 async function admitted(c: Context<AppEnv>, parts: AppParts, operation: Operation): Promise<Principal> {
   const principal = await principalOf(c, parts);
   checkScope(principal, operation.scope);
-  if (operation.tokenOnly) checkToken(principal);
+  if (operation.notByKey) checkNoKey(principal);
+  if (operation.operatorOnly) checkOperator(principal, parts.keeper.owner);
   if (operation.begins) parts.draining.throwIfAborted();
   return principal;
 }
@@ -245,16 +266,23 @@ async function readCall(
   operation: Operation,
   principal: Principal,
   readers: Readers,
+  streams: OpenStreams,
 ) {
   const request = await readRequest(operation, c.req.raw, c.req.param());
   const by = `${principal.owner} by ${principal.by}`;
   const engine = parts.engine.as(principal.owner, by);
   const tasks = parts.tasks?.as(principal.owner, by);
   if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server does not run tasks.');
+  const { trackers } = parts;
+  const tracker = trackers ? (holder: string) => trackers.clientTracker(principal.owner, holder) : null;
   const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
   const waiting: Waiting = (work) => readers.waiting(principal, [c.req.raw.signal, parts.draining], work);
   const health = () => healthOf(parts);
-  return { ...request, engine, tasks, newLink: parts.newLink, health, principal, waiting, lastEventId };
+  const newLink = (asked: AskedGrant) =>
+    parts.newLink(grantBy({ ...principal, serverOwner: parts.keeper.owner }, asked));
+  const { insight = null } = parts;
+  const ours = { engine, tasks, board: tasks ?? null, tracker, streams, newLink, health, insight };
+  return { ...request, ...ours, principal, waiting, lastEventId };
 }
 
 function principalOf(c: Context<AppEnv>, parts: AppParts): Promise<Principal> {
@@ -271,16 +299,18 @@ function credentialsOf(c: Context<AppEnv>, { draining }: AppParts): Credentials 
   };
 }
 
-function streamed(feed: Feed, principal: Principal, parts: AppParts, readers: Readers, begin: BeginStream): Response {
+function streamed(feed: Feed, principal: Principal, parts: AppParts, readers: Readers, c: Context<AppEnv>): Response {
   const { metrics, log } = parts;
   const reader = readers.come(principal);
   metrics.readerCame();
-  return begin({ ...ALWAYS, ...STREAM_HEADERS, ...(feed.numbered && { [LOG_HEADER]: feed.log }) }, async (outgoing) => {
+  const headers = { ...c.get('headers'), ...STREAM_HEADERS, ...(feed.numbered && { [LOG_HEADER]: feed.log }) };
+  return c.env.begin(headers, async (outgoing) => {
     const end = await writeStream(outgoing, { ...parts.stream, feed, stop: reader.stop });
     readers.leave(reader);
     metrics.readerLeft(end.why);
     if (end.why === 'slow') log.info({ by: principal.by }, 'disconnected a reader that was too slow');
-    if (end.why === 'failed') log.warn({ err: end.error }, 'a stream failed');
+    // That the data file is gone was said once, and its readers come back again and again.
+    if (end.why === 'failed' && !isGone(end.error)) log.warn({ err: end.error }, 'a stream failed');
   });
 }
 
@@ -296,9 +326,18 @@ function describe(version: string) {
   return { text: JSON.stringify(document), page: referencePage(document) };
 }
 
-function methodNotAllowed(method: string, allowed: readonly string[]): Refusal {
+const OPERATION_PATHS = Object.values(ROUTES).map(({ method, path }) => {
+  return { method, pattern: new RegExp(`^${BASE_PATH}${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) };
+});
+
+/** Names the methods of this path. Everything that is not an operation is only read. */
+function methodNotAllowed(method: string, path: string): Refusal {
+  const isOperation = `${path}/`.startsWith(`${BASE_PATH}/`);
+  const has = OPERATION_PATHS.filter(({ pattern }) => isOperation && pattern.test(path));
+  const allowed = isOperation ? new Set(has.map((one) => one.method)) : new Set(['GET']);
+  if (allowed.size === 0) return new Refusal('not_found', 'No such path.');
   return new Refusal('method_not_allowed', `${method} is not allowed for this path.`, {
-    headers: { allow: allowed.join(', ') },
+    headers: { allow: [...allowed].join(', ') },
   });
 }
 

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { checkScope, type Principal } from './access/authenticate.ts';
+import { checkOperator, checkScope, type Principal } from './access/authenticate.ts';
 import { Refusal } from './refusal.ts';
 import type { BeginStream } from './streams/event-stream.ts';
 import type { Log } from './telemetry/log.ts';
@@ -49,7 +49,8 @@ export async function sendBackup({
   begin,
   headers,
 }: Asked): Promise<Response> {
-  checkOperator(principal, owner);
+  checkScope(principal, 'admin');
+  checkOperator(principal, owner, 'A backup has the data of all owners.');
   if (make === undefined) throw new Refusal('not_found', 'This server makes no backups.');
   draining.throwIfAborted();
   const made = await make(AbortSignal.any([left, draining])).catch((error) => {
@@ -72,14 +73,5 @@ export async function sendBackup({
     } finally {
       await made.remove();
     }
-  });
-}
-
-/** It has the data of all owners: an `admin` of another owner must not get it. */
-function checkOperator(principal: Principal, owner: string): void {
-  checkScope(principal, 'admin');
-  if (principal.by === 'token' || principal.owner === owner) return;
-  throw new Refusal('forbidden', `A backup has the data of all owners. This key is of "${principal.owner}".`, {
-    hint: `Use the token of the data home, or a key with "admin" of "${owner}".`,
   });
 }

@@ -2,12 +2,15 @@ import { isAbsolute } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { HealthReport } from '../../core/health.ts';
 import type { Engine } from '../../ports/engine.ts';
-import type { SignInLink } from '../../ports/server.ts';
+import type { Insight, SignInLink } from '../../ports/server.ts';
 import type { Tasks } from '../../ports/tasks.ts';
+import type { ClientTracker } from '../../ports/tracker.ts';
 import type { OPERATIONS, PartOf } from '../../wire/operations.ts';
 import type { OperationName, ParamsOf } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
+import type { AskedGrant } from './access/sign-in.ts';
 import type { Feed } from './streams/event-stream.ts';
+import type { OpenStreams } from './streams/open-streams.ts';
 import type { Waiting } from './streams/readers.ts';
 
 /** One request of an operation, checked. */
@@ -16,9 +19,16 @@ interface Call<N extends OperationName> {
   readonly engine: Engine;
   /** On behalf of the caller. */
   readonly tasks: Tasks;
-  /** Throws `forbidden` for another owner than that of this server. */
-  readonly newLink: (owner: string) => SignInLink;
+  /** The same; null: this server has none. */
+  readonly board: Tasks | null;
+  readonly streams: OpenStreams;
+  /** On behalf of the caller; null: this server has none. */
+  readonly tracker: ((holder: string) => ClientTracker) | null;
+  /** Throws `forbidden` for more than the caller has. */
+  readonly newLink: (asked: AskedGrant) => SignInLink;
   readonly health: () => HealthReport;
+  /** Null: this server cannot say. */
+  readonly insight: Insight | null;
   readonly principal: Principal;
   readonly params: ParamsOf<N>;
   readonly query: PartOf<N, 'query'>;
@@ -47,6 +57,12 @@ export function checkMachine(principal: Principal, { cwd, session }: { cwd?: str
     checkAbsolute(cwd);
   }
   if (session !== undefined) checkScope(principal, 'admin', 'Naming a native session');
+}
+
+/** A mode or a config option may let the agent act without asking, as an answer to its questions does. */
+export function checkChoices(principal: Principal, { mode, config }: { mode?: unknown; config?: unknown }): void {
+  if (mode !== undefined) checkScope(principal, 'approve', 'Choosing a mode');
+  if (config !== undefined) checkScope(principal, 'approve', 'Choosing config options');
 }
 
 /** A relative path would mean a directory below that of the server process, which no caller knows. */

@@ -1,11 +1,16 @@
+import { checkUnfiltered } from '../../core/conversation.ts';
+import { errorOf, noSuch } from '../../core/errors.ts';
 import { checkPlace } from '../../core/event.ts';
+import { checkFeeds } from '../../core/live/frame.ts';
 import type { PublicConversation } from '../../core/public/conversation.ts';
 import type { Engine } from '../../ports/engine.ts';
+import type { ClientTracker } from '../../ports/tracker.ts';
 import { MEBIBYTE } from '../../wire/operations/operation.ts';
 import { Cursor } from '../../wire/parameters.ts';
 import type { OperationName } from '../../wire/routes.ts';
 import { checkScope } from './access/authenticate.ts';
-import { checkMachine, type Handler } from './call.ts';
+import { checkChoices, checkMachine, type Handler } from './call.ts';
+import { Refusal } from './refusal.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 
 /** The largest answer. It is encoded in one go, and all other requests wait meanwhile. */
@@ -15,12 +20,15 @@ const MOST_AT_ONCE = 64 * MEBIBYTE;
 export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   // ── conversations ──
   async listConversations({ engine, query: { q, session, ...page } }) {
-    if (q !== undefined) return { conversations: await withWords(engine, q, page.limit), next: null };
+    if (q !== undefined) {
+      checkUnfiltered('q', page);
+      return { conversations: await withWords(engine, q, page.limit), next: null };
+    }
     if (session !== undefined) return { conversations: await engine.list({ ...page, session }), next: null };
     const conversations = await engine.list(page);
     const before = conversations.at(-1);
     // A short page may not be the last one.
-    const [more] = before === undefined ? [] : await engine.list({ before, limit: 1 });
+    const [more] = before === undefined ? [] : await engine.list({ ...page, before, limit: 1 });
     return {
       conversations,
       next: before && more ? Cursor.encode({ updatedAt: before.updatedAt, id: before.id }) : null,
@@ -28,6 +36,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   },
   async ensureConversation({ engine, principal, body }) {
     checkMachine(principal, body);
+    checkChoices(principal, body);
     return engine.ensure(body);
   },
   getConversation: ({ engine, params }) => engine.conversation(params.conversation),
@@ -35,14 +44,19 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   eraseConversation: ({ engine, params, query }) => engine.erase(params.conversation, query),
   summarise: ({ engine, params }) => engine.summary(params.conversation),
   show: ({ engine, params }) => engine.show(params.conversation, { most: MOST_AT_ONCE }),
-  async listSessions({ engine, params: { conversation } }) {
+  async listSessions({ engine, params: { conversation }, query: { receipts = true } }) {
     const half = { most: MOST_AT_ONCE / 2 };
     const sessions = await engine.sessions(conversation, half);
-    return { sessions, receipts: await engine.receipts(conversation, half) };
+    return { sessions, receipts: receipts ? await engine.receipts(conversation, half) : [] };
   },
   async warm({ engine, params, body }) {
     return { receipt: await engine.warm(params.conversation, body) };
   },
+  async kill({ engine, params }) {
+    return { sessions: await engine.kill(params.conversation) };
+  },
+  changes: ({ engine, params }) => engine.changes(params.conversation),
+  listFiles: ({ engine, params, query }) => engine.files(params.conversation, query),
   async fork({ engine, principal, params, body }) {
     checkMachine(principal, body);
     return engine.fork(params.conversation, body);
@@ -57,16 +71,35 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   // ── turns ──
   async submit({ engine, principal, params, body: { prompt, ...options } }) {
     checkMachine(principal, options);
+    checkChoices(principal, options);
     return engine.submit(params.conversation, prompt, options);
   },
   async listTurns({ engine, params, query }) {
     return { turns: await engine.turns(params.conversation, query) };
   },
+  async listOutline({ engine, params, query }) {
+    return { turns: await engine.outline(params.conversation, query) };
+  },
+  async listRecords({ engine, params, query }) {
+    return { records: await engine.records(params.conversation, query) };
+  },
+  async listRestores({ engine, params, query }) {
+    return { restores: await engine.restores(params.conversation, query) };
+  },
+  async listQueue({ engine, params, query }) {
+    return { queue: await engine.queue(params.conversation, query) };
+  },
+  requeue: ({ engine, params, body: { turns, ...options } }) => engine.requeue(params.conversation, turns, options),
   getTurn: ({ engine, params }) => engine.turn(params.turn),
   answerOf({ engine, params, query: { wait = 0 }, waiting }) {
     if (wait === 0) return engine.answerOf(params.turn);
     return waiting((signal) => engine.answerOf(params.turn, { waitMs: wait * 1_000, signal }));
   },
+  async listPending({ engine, query }) {
+    return { pending: await engine.pending(query) };
+  },
+  setDelivered: ({ engine, params }) => engine.delivered(params.turn),
+  told: ({ engine, params, query }) => engine.told(params.turn, { ...query, most: MOST_AT_ONCE }),
   cancel: ({ engine, params }) => engine.cancel(params.turn),
   retry: ({ engine, params, body }) => engine.retry(params.turn, body),
 
@@ -76,6 +109,10 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   },
   getPermission: ({ engine, params }) => engine.permission(params.permission),
   answer: ({ engine, params, body }) => engine.answer(params.permission, body.optionId),
+
+  async listEvents({ engine, params, query }) {
+    return { events: await engine.events(params.conversation, query) };
+  },
 
   // ── streams: what cannot be followed is refused before the stream begins ──
   async follow({ engine, params, query, lastEventId }) {
@@ -88,13 +125,64 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   async hints({ engine }) {
     return { numbered: false, values: (signal) => engine.hints({ signal }) };
   },
+  async openStream({ engine, board, streams, body, health }) {
+    checkFeeds(body.feeds);
+    // Opened and ended again at once, it would look like a connection that works.
+    const gone = health().reasons.find(({ code }) => code === 'storage_gone');
+    if (gone !== undefined) throw errorOf(gone);
+    return { numbered: false, values: (signal) => streams.open(engine, board, body.feeds, signal) };
+  },
+  async setFeeds({ engine, streams, params, body }) {
+    return { feeds: streams.set(engine.owner, params.stream, checkFeeds(body.feeds)) };
+  },
 
   ...TASK_HANDLERS,
 
+  // ── tracker: sessions are only names here, and no agent is started, so they do not need `admin` ──
+  trackRequest({ tracker, body: { requestId, agentId, sessionId, holder, waitMs = 0, ...options }, waiting }) {
+    const track = (how: object) =>
+      at(tracker, holder).trackRequest(requestId, agentId, sessionId, { ...options, ...how });
+    return waitMs === 0 ? track({}) : waiting((signal) => track({ waitMs, signal }));
+  },
+  async getTrackedRequest({ tracker, params: { request } }) {
+    const found = await at(tracker, NOBODY).getRequest(request);
+    if (found === null) throw noSuch('tracked request', request);
+    return found;
+  },
+  updateTrackedSession: async ({ tracker, params, body: { holder, sessionId } }) =>
+    at(tracker, holder).updateRequestSession(params.request, sessionId),
+  renewTracked: async ({ tracker, params, body }) => at(tracker, body.holder).renewRequest(params.request),
+  releaseTracked: async ({ tracker, params, body }) => at(tracker, body.holder).releaseRequest(params.request),
+  completeTracked: async ({ tracker, params, body: { holder, ...done } }) =>
+    at(tracker, holder).completeRequest(params.request, done),
+  failTracked: async ({ tracker, params, body: { holder, ...done } }) =>
+    at(tracker, holder).failRequest(params.request, done),
+  async getTrackedAgent({ tracker, params: { agent } }) {
+    const all = at(tracker, NOBODY);
+    const [sessions, lock] = await Promise.all([all.sessionHistory(agent), all.lockStatus(agent)]);
+    if (sessions.length === 0 && lock === null) throw noSuch('tracked agent', agent);
+    return { agentId: agent, sessionId: sessions.at(-1) ?? null, sessions, lock };
+  },
+  async getTrackedSession({ tracker, params: { session } }) {
+    const found = await at(tracker, NOBODY).getSession(session);
+    if (found === null) throw noSuch('tracked session', session);
+    return found;
+  },
+
   // ── the rest ──
-  newLink: async ({ principal, newLink }) => newLink(principal.owner),
-  getHealth: async ({ health }) => health(),
-  whoAmI: async ({ principal: { owner, by, scopes } }) => ({ owner, by, scopes: [...scopes] }),
+  newLink: async ({ body, newLink }) => newLink(body),
+  async getHealth({ health, insight, principal, query }) {
+    if (!query.details || insight === null) return health();
+    const [version, known] = [insight.version, await insight.look(principal.owner)];
+    return { ...health(), details: { version, ...known } };
+  },
+  async examine({ insight }) {
+    if (insight === null) throw new Refusal('not_found', 'This server has no doctor.');
+    return { findings: await insight.examine() };
+  },
+  whoAmI: async ({ principal: { owner, by, scopes, owners, expiresAt } }) => ({
+    ...{ owner, by, scopes: [...scopes], owners, expiresAt },
+  }),
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),
   async listAgents({ engine, principal, query }) {
@@ -106,4 +194,12 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
 async function withWords(engine: Engine, words: string, limit = 20): Promise<PublicConversation[]> {
   const hits = await engine.search(words, { limit });
   return Promise.all([...new Set(hits.map((hit) => hit.conversationId))].map((id) => engine.conversation(id)));
+}
+
+/** Who only reads needs no name. */
+const NOBODY = 'nobody';
+
+function at(tracker: ((holder: string) => ClientTracker) | null, holder: string): ClientTracker {
+  if (tracker !== null) return tracker(holder);
+  throw new Refusal('not_found', 'This server does not track requests.');
 }

@@ -1,18 +1,21 @@
 import type { Server } from 'node:http';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { SignInLink } from '../../ports/server.ts';
+import { PAGE_SCOPES } from '../../core/key.ts';
 import type { Store } from '../../ports/store.ts';
 import { type Door, loopbackDoor, publicDoor, socketDoor } from './access/door.ts';
 import { Failures } from './access/failures.ts';
+import { parseOrigins } from './access/origins.ts';
 import { SignIn } from './access/sign-in.ts';
 import { type AppParts, createApp } from './app.ts';
 import { listenOnPort, listenOnSocket, type Sharing, serverFor, shareListening } from './listen.ts';
-import { Refusal } from './refusal.ts';
 import { STREAM, type StreamSettings } from './streams/event-stream.ts';
 
 /** `tasks` are closed before the engine. */
 export interface ServerOptions
-  extends Pick<AppParts, 'engine' | 'tasks' | 'log' | 'metrics' | 'health' | 'version' | 'backup'> {
+  extends Pick<
+    AppParts,
+    'engine' | 'tasks' | 'trackers' | 'log' | 'metrics' | 'health' | 'version' | 'backup' | 'insight' | 'page'
+  > {
   readonly keys: Pick<Store, 'findKey'>;
   readonly token: string;
   /** The path of the unix socket; null: none. */
@@ -23,6 +26,8 @@ export interface ServerOptions
   readonly publicUrl?: string;
   /** Whether that proxy is believed which client it passes on (`X-Forwarded-For`); left out: no. */
   readonly trustProxy?: boolean;
+  /** Other origins whose pages may call, with a key; left out: none. */
+  readonly allowOrigins?: readonly string[];
   readonly stream?: Partial<StreamSettings>;
   /** How many connections are accepted at a time, from each address; left out: one. */
   readonly accepts?: number;
@@ -32,7 +37,15 @@ export interface ServerOptions
 
 /** Allows nothing. */
 const CLOSED_DOOR: Door = {
-  ...{ hosts: new Set(), origins: new Set(), token: false, secure: false, trustsProxy: false, cookie: '' },
+  ...{
+    hosts: new Set(),
+    origins: new Set(),
+    allowed: new Set(),
+    token: false,
+    secure: false,
+    trustsProxy: false,
+    cookie: '',
+  },
 };
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
@@ -65,6 +78,7 @@ export class HttpServer {
 
   async listen(publicUrl: URL | null): Promise<void> {
     const { host, port, socket, trustProxy: trustsProxy = false, accepts = 1 } = this.#options;
+    const allowed = parseOrigins(this.#options.allowOrigins ?? []);
     const app = createApp(this.#appParts());
     const byPort = () => this.#listener(app, () => this.#door);
     const bySocket = () => this.#listener(app, socketDoor);
@@ -86,13 +100,15 @@ export class HttpServer {
     }
     for (const listener of this.#listeners) listener.on('error', this.#onError);
     if (accepts > 1) this.shared = shareListening(shared, this.#draining.signal);
-    this.#door = publicUrl === null ? loopbackDoor(this.port) : publicDoor(publicUrl, { trustsProxy });
+    this.#door =
+      publicUrl === null ? loopbackDoor(this.port, allowed) : publicDoor(publicUrl, { trustsProxy }, allowed);
     this.url = publicUrl?.origin ?? `http://${host.includes(':') ? `[${host}]` : host}:${this.port}`;
   }
 
-  /** A link that signs a browser in, once. */
+  /** A link that signs a browser in, once, for the owner of this server and with every scope. */
   newLink(): string {
-    return this.#linkFor(this.#options.engine.owner).link;
+    const { owner } = this.#options.engine;
+    return this.#signIn.newLink(this.url, { owner, scopes: PAGE_SCOPES, expiresAt: null }).link;
   }
 
   /**
@@ -126,16 +142,8 @@ export class HttpServer {
       mostReaders,
       draining: this.#draining.signal,
       shutdown: this.#shutdown.signal,
-      newLink: (owner) => this.#linkFor(owner),
+      newLink: (grant) => this.#signIn.newLink(this.url, grant),
     };
-  }
-
-  #linkFor(owner: string): SignInLink {
-    const own = this.#options.engine.owner;
-    if (owner === own) return this.#signIn.newLink(this.url);
-    throw new Refusal('forbidden', `Links of this server sign in as "${own}", not as "${owner}".`, {
-      hint: `Use --as "${own}", or create a key for "${owner}".`,
-    });
   }
 
   async #end(graceMs: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { checkPlace } from '../../core/event.ts';
-import { inWords, parsePlan, placesIn } from '../../core/tasks/task-plan.ts';
+import { inWords, parsePlan, placesIn, type TaskPlan } from '../../core/tasks/task-plan.ts';
 import type { OperationName } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
 import { checkAbsolute, type Handler } from './call.ts';
@@ -15,7 +15,7 @@ export const TASK_HANDLERS: { [N in TaskOperation]: Handler<N> } = {
   },
   async addTasks({ tasks, principal, body: { plan, requestId } }) {
     checkPlan(principal, plan);
-    return tasks.add(plan, requestId === undefined ? {} : { requestId });
+    return tasks.add(plan as TaskPlan, requestId === undefined ? {} : { requestId });
   },
   async followTasks({ tasks, query, lastEventId }) {
     const after = lastEventId ?? query.after ?? 0;

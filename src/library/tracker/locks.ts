@@ -1,11 +1,12 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { ThroughlineError } from '../../core/errors.ts';
+import { clientProcess } from '../../core/process.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Processes } from '../../ports/processes.ts';
 import type { Sandboxes } from '../../ports/sandbox.ts';
-import type { Claim, Fence } from '../../ports/store/leases.ts';
+import type { Claim, Fence, WorkerInfo } from '../../ports/store/leases.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 
@@ -26,81 +27,64 @@ export interface Held {
   counter: number;
 }
 
-/**
- * The locks of one tracker. The lock of a conversation is its lease: renewed while this process lives, free at once when it is
- * dead, and free when it expires if the process hangs.
- */
-export class TrackerLocks {
-  readonly #parts: TrackerParts;
+/** The locks of one program. The lock of a conversation is its lease. */
+export abstract class TrackerLocks {
+  protected readonly parts: TrackerParts;
   readonly #agent: string;
-  readonly #worker = randomUUID();
-  /** By conversation. */
-  readonly #held = new Map<string, Held>();
-  readonly #keeper: LeaseKeeper<Fence>;
+  readonly #worker: WorkerInfo;
 
-  constructor(parts: TrackerParts, agent: string) {
-    this.#parts = parts;
+  constructor(parts: TrackerParts, agent: string, worker: WorkerInfo) {
+    this.parts = parts;
     this.#agent = agent;
-    this.#keeper = new LeaseKeeper(
-      conversationLeases(parts.store),
-      {
-        held: () => [...this.#held.values()].map(({ fence }) => fence),
-        lost: (fence) => this.#forget(fence),
-        onFault: (error, where) => error instanceof ThroughlineError || parts.onBug(error, where),
-      },
-      parts,
-    );
+    this.#worker = worker;
   }
 
-  /** The lock that we have; null: we have none. */
-  held(conversation: string): Held | null {
-    return this.#held.get(conversation) ?? null;
-  }
+  /** The lock that the program has; null: it has none. */
+  abstract held(conversation: string): Promise<Held | null>;
 
-  /** Takes a free lock. `left`: the request that the last holder left open. Null: another process has it. */
+  /** A lock that was just taken. */
+  protected abstract took(fence: Fence): Held;
+
+  /** It is given back, or lost. */
+  protected forget(_fence: Fence): void {}
+
+  /** Takes a free lock. `left`: the request that the last holder left open. Null: another program has it. */
   async take(conversation: string): Promise<{ held: Held; left: Turn | null } | null> {
-    const { store, processes } = this.#parts;
     let claim = await this.#claim(conversation);
     // Without the keeper's limit of ten looks a second: a dead holder's lock must be free at once.
-    if (claim === null && (await freeDead(conversationLeases(store), processes)))
+    if (claim === null && (await freeDead(conversationLeases(this.parts.store), this.parts)))
       claim = await this.#claim(conversation);
     if (claim === null) return null;
-    const held: Held = { fence: claim.fence, counter: 1 };
-    this.#held.set(conversation, held);
-    return { held, left: claim.unfinished ?? claim.turn };
+    return { held: this.took(claim.fence), left: claim.unfinished ?? claim.turn };
   }
 
   /** Begins the oldest queued request; null: there is none. */
   begin(held: Held): Promise<Turn | null> {
-    return this.#parts.store.begin(held.fence, [this.#agent]);
+    return this.parts.store.begin(held.fence, [this.#agent]);
   }
 
   async commit(held: Held, writes: readonly Write[]): Promise<void> {
     const { counter } = held;
     held.counter += writes.length;
     try {
-      await this.#parts.store.commit(held.fence, counter, writes);
+      await this.parts.store.commit(held.fence, counter, writes);
     } catch (error) {
-      if (error instanceof ThroughlineError && error.code === 'lease_lost') this.#forget(held.fence);
+      if (error instanceof ThroughlineError && error.code === 'lease_lost') this.forget(held.fence);
       throw error;
     }
   }
 
   async release(held: Held): Promise<void> {
-    this.#forget(held.fence);
-    await this.#parts.store.release(held.fence);
+    this.forget(held.fence);
+    await this.parts.store.release(held.fence);
   }
 
-  async close(): Promise<void> {
-    this.#keeper.stop();
-    await Promise.all([...this.#held.values()].map((held) => this.release(held)));
-  }
+  async close(): Promise<void> {}
 
   #claim(conversation: string): Promise<Claim | null> {
-    const { store, sandboxes, settings, processes } = this.#parts;
-    this.#keeper.start();
+    const { store, sandboxes, settings } = this.parts;
     return store.claim({
-      worker: { id: this.#worker, process: processes.self() },
+      worker: this.#worker,
       place: sandboxes.place,
       agents: [this.#agent],
       driver: 'tracker',
@@ -108,9 +92,82 @@ export class TrackerLocks {
       conversation,
     });
   }
+}
+
+/** The locks of this process: renewed while it lives, free at once when it is dead, and free when they expire if it hangs. */
+export class ProcessLocks extends TrackerLocks {
+  /** By conversation. */
+  readonly #held = new Map<string, Held>();
+  readonly #keeper: LeaseKeeper<Fence>;
+
+  constructor(parts: TrackerParts, agent: string) {
+    super(parts, agent, { id: randomUUID(), process: parts.processes.self() });
+    this.#keeper = new LeaseKeeper(
+      conversationLeases(parts.store),
+      {
+        held: () => [...this.#held.values()].map(({ fence }) => fence),
+        lost: (fence) => this.forget(fence),
+        onFault: (error, where) => error instanceof ThroughlineError || parts.onBug(error, where),
+      },
+      parts,
+    );
+  }
+
+  async held(conversation: string): Promise<Held | null> {
+    return this.#held.get(conversation) ?? null;
+  }
+
+  protected took(fence: Fence): Held {
+    this.#keeper.start();
+    const held: Held = { fence, counter: 1 };
+    this.#held.set(fence.conversation, held);
+    return held;
+  }
+
+  override async close(): Promise<void> {
+    this.#keeper.stop();
+    await Promise.all([...this.#held.values()].map((held) => this.release(held)));
+  }
 
   /** A lock that was lost may be ours again by now, under another epoch. */
-  #forget({ conversation, epoch }: Fence): void {
+  protected override forget({ conversation, epoch }: Fence): void {
     if (this.#held.get(conversation)?.fence.epoch === epoch) this.#held.delete(conversation);
   }
 }
+
+/**
+ * The locks of a program that reaches us through a server, and renews them itself. Nothing of them is kept here: they are found in the
+ * store by the name that the program has given itself, so they outlive this process.
+ */
+export class ClientLocks extends TrackerLocks {
+  readonly #owner: string;
+  readonly #worker: string;
+
+  constructor(parts: TrackerParts, agent: string, { owner, holder }: { owner: string; holder: string }) {
+    // Two owners may choose the same name.
+    const worker = `client ${JSON.stringify([owner, holder])}`;
+    super(parts, agent, { id: worker, process: clientProcess(holder) });
+    this.#owner = owner;
+    this.#worker = worker;
+  }
+
+  async held(conversation: string): Promise<Held | null> {
+    const { lock } = await this.parts.store.summary(this.#owner, conversation);
+    if (lock?.holder !== this.#worker) return null;
+    return this.took({ conversation, owner: this.#owner, epoch: lock.epoch });
+  }
+
+  /** Prolongs a lock. False: it is lost. */
+  async renew({ fence }: Held): Promise<boolean> {
+    const { store, settings } = this.parts;
+    return (await store.renew([fence], settings.leaseMs)).length === 0;
+  }
+
+  /** Each call gets numbers of its own, at random: servers of several machines may serve one program, and have no clock in common. */
+  protected took(fence: Fence): Held {
+    return { fence, counter: randomInt(2 ** 46) * MOST_WRITES };
+  }
+}
+
+/** The most writes of one call. */
+const MOST_WRITES = 64;

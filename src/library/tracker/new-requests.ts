@@ -1,34 +1,27 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
+import type { AskedRequest } from '../../core/input/tracked.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
-import type { Prompt } from '../../core/turn/content.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
+import type { Store } from '../../ports/store.ts';
 import type { Held } from './locks.ts';
 import { endRequest, giveSession, type TrackerContext } from './open-requests.ts';
 import { type Outcome, refusedWrites } from './tracked-turn.ts';
 
-/** The arguments of `trackRequest`. A repetition has the same. */
-export interface Asked {
-  readonly requestId: string;
-  readonly agentId: string | null;
-  readonly sessionId: string | null;
-  /** Empty: not given. */
-  readonly prompt: Prompt;
-}
-
 /** Takes the lock of the agent's conversation and records the request. A refused request is not recorded. */
-export async function acceptRequest(context: TrackerContext, asked: Asked): Promise<void> {
-  const { requestId, agentId, sessionId, prompt } = asked;
+export async function acceptRequest(context: TrackerContext, asked: AskedRequest): Promise<void> {
+  const { requestId, agentId, prompt } = asked;
   const { requests, locks, parts, owner, agent } = context;
-  if (sessionId !== null) {
+  if (asked.sessionId !== null) {
     const known = agentId === null ? null : await requests.conversation(agentId);
-    await requests.refuseForeign(sessionId, known?.id ?? null);
+    await requests.refuseForeign(asked.sessionId, known?.id ?? null);
   }
   const conversation = await conversationOf(context, agentId);
-  const held = await lock(context, conversation);
+  const held = await lock(context, conversation, asked);
   try {
+    const [newest] = asked.current ? await requests.sessions(conversation.id, 1) : [];
+    const sessionId = newest?.id ?? asked.sessionId;
     const accepted = await parts.store.enqueue(owner, {
       id: randomUUIDv7(),
       conversation: conversation.id,
@@ -39,6 +32,7 @@ export async function acceptRequest(context: TrackerContext, asked: Asked): Prom
       options: sessionId === null ? {} : { session: sessionId },
       retryOf: null,
     });
+    asked.signal?.throwIfAborted(); // nobody would hear of it
     const turn = await locks.begin(held);
     if (turn?.id !== accepted.turn.id) throw new ThroughlineError('conflict', 'Another request came first.');
     if (sessionId !== null) await giveSession(context, { turn, held }, sessionId);
@@ -72,16 +66,58 @@ async function conversationOf({ parts, owner, agent }: TrackerContext, agentId: 
 const LOOK_MS = 1_000;
 const LOOK_AGAIN_MS = 10;
 
-async function lock(context: TrackerContext, conversation: Conversation): Promise<Held> {
-  const { locks, requests } = context;
-  for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
-    const taken = await locks.take(conversation.id);
+/** Takes the lock, and waits for it if the caller says so. */
+async function lock(
+  context: TrackerContext,
+  conversation: Conversation,
+  { waitMs, signal }: Pick<AskedRequest, 'waitMs' | 'signal'>,
+): Promise<Held> {
+  const { locks, requests, parts } = context;
+  const { id } = conversation;
+  const start = parts.clock.monotonic();
+  using changes = changesOf(parts.store, id);
+  for (;;) {
+    signal?.throwIfAborted();
+    changes.seen();
+    const taken = await locks.take(id);
     if (taken !== null) return interruptAll(context, taken.held, taken.left);
-    const open = await requests.open(conversation);
+    const [open, holder] = [await requests.open(conversation), await requests.lock(id)];
     // A lock without a request: its holder is about to record it, or has just ended it.
-    if (open !== null || waited >= LOOK_MS) throw busy(conversation, open, await requests.lock(conversation.id));
-    await delay(LOOK_AGAIN_MS);
+    const left = Math.max(waitMs, open === null ? LOOK_MS : 0) - (parts.clock.monotonic() - start);
+    if (left <= 0) throw busy(conversation, open, holder);
+    // It may expire, or its process may die: neither is told.
+    const soon = open === null ? LOOK_AGAIN_MS : Math.min(LOOK_MS, holder?.expiresIn ?? LOOK_AGAIN_MS);
+    await changes.next(Math.min(left, soon), signal);
   }
+}
+
+/** Hints that a conversation has changed. */
+function changesOf(store: Store, conversation: string) {
+  let isChanged = false;
+  let wake = () => {};
+  const stop = store.listen((moved) => {
+    if (moved !== null && !moved.includes(conversation)) return;
+    isChanged = true;
+    wake();
+  });
+  return {
+    /** What is read from now on is new. */
+    seen(): void {
+      isChanged = false;
+    },
+    /** Resolves when there was a hint since `seen`, after this time, or when the signal aborts. */
+    async next(ms: number, signal: AbortSignal | undefined): Promise<void> {
+      if (isChanged || signal?.aborted) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, ms);
+      wake = resolve;
+      signal?.addEventListener('abort', wake);
+      await promise;
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', wake);
+    },
+    [Symbol.dispose]: stop,
+  };
 }
 
 /** Ends requests whose program is gone: nobody knows what happened to them. */
@@ -104,7 +140,7 @@ function busy({ key, id }: Conversation, open: Turn | null, lock: PublicLock | n
   const by = open?.requestId ? `the request "${open.requestId}"` : 'another request';
   const until = lock ? ` (${lock.holder}, ${Math.ceil(lock.expiresIn / 1000)} s left unless renewed)` : '';
   return new ThroughlineError('conflict', `"${key ?? id}" is busy with ${by}${until}.`, {
-    hint: 'Wait for its end: a conversation has one writer at a time.',
+    hint: 'Wait for its end ("waitMs"): a conversation has one writer at a time.',
   });
 }
 

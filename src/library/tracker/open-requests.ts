@@ -26,14 +26,16 @@ export async function holdRequest(context: TrackerContext, requestId: string): P
   const { turn } = found;
   if (hasEnded(turn.state))
     throw new ThroughlineError('conflict', `The request "${requestId}" has already ended: ${turn.state}.`);
-  return { turn, held: context.locks.held(turn.conversation) ?? (await takeOver(context, turn)) };
+  return { turn, held: (await context.locks.held(turn.conversation)) ?? (await takeOver(context, turn)) };
 }
 
 async function takeOver({ locks }: TrackerContext, turn: Turn): Promise<Held> {
   const taken = await locks.take(turn.conversation);
   if (taken?.left?.id === turn.id) return taken.held;
   if (taken !== null) await locks.release(taken.held);
-  throw new ThroughlineError('conflict', `The request "${turn.requestId}" is tracked by another process.`);
+  throw new ThroughlineError('conflict', `The request "${turn.requestId}" is tracked by another process.`, {
+    hint: 'Its lock is free when that process ends, or when it no longer renews it.',
+  });
 }
 
 /** Sets the session of the request, and so of its agent. */

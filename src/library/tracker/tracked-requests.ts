@@ -3,28 +3,9 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { inPages } from '../../core/input/pages.ts';
 import { type PublicLock, toPublicLock } from '../../core/public/conversation.ts';
 import { isUsable, type Session } from '../../core/restore/session.ts';
-import type { Prompt } from '../../core/turn/content.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { Store } from '../../ports/store.ts';
-
-/** A tracked request. `sessionId` null: the agent has not named its session yet. */
-export interface TrackedRequest {
-  readonly requestId: string;
-  readonly agentId: string | null;
-  readonly sessionId: string | null;
-  /** Null: not given yet. */
-  readonly prompt: Prompt | null;
-  readonly status: 'pending' | 'active' | 'completed' | 'failed';
-  readonly createdAt: number;
-}
-
-export interface TrackedSession {
-  readonly sessionId: string;
-  readonly agentId: string | null;
-  readonly lastActivity: number;
-  readonly requestCount: number;
-  readonly lock: PublicLock | null;
-}
+import type { TrackedRequest, TrackedSession } from '../../ports/tracker.ts';
 
 /** A request with its conversation. */
 export interface Tracked {
@@ -57,7 +38,17 @@ export class TrackedRequests {
   /** Null: no such request is tracked. */
   async view(requestId: string): Promise<TrackedRequest | null> {
     const found = await this.#look(requestId);
-    return found?.conversation.driver === 'tracker' ? viewOf(found) : null;
+    return found?.conversation.driver === 'tracker' ? this.viewOf(found) : null;
+  }
+
+  async viewOf({ turn, conversation }: Tracked): Promise<TrackedRequest> {
+    const { requestId, sessionId, createdAt } = turn;
+    return {
+      ...{ requestId: requestId ?? '', agentId: conversation.key, sessionId },
+      prompt: turn.prompt.length === 0 ? null : turn.prompt,
+      ...{ status: statusOf(turn), createdAt },
+      lock: hasEnded(turn.state) ? null : await this.lock(conversation.id),
+    };
   }
 
   /** The agent's conversation; null: none is tracked under this name. */
@@ -119,12 +110,9 @@ export class TrackedRequests {
   }
 }
 
-export function viewOf({ turn, conversation }: Tracked): TrackedRequest {
-  const { requestId, sessionId, createdAt, state } = turn;
-  const prompt = turn.prompt.length === 0 ? null : turn.prompt;
-  const open = sessionId === null ? 'pending' : 'active';
-  const status = !hasEnded(state) ? open : state === 'completed' ? 'completed' : 'failed';
-  return { requestId: requestId ?? '', agentId: conversation.key, sessionId, prompt, status, createdAt };
+export function statusOf({ sessionId, state }: Turn): TrackedRequest['status'] {
+  if (hasEnded(state)) return state === 'completed' ? 'completed' : 'failed';
+  return sessionId === null ? 'pending' : 'active';
 }
 
 export function notTracked(requestId: string): ThroughlineError {

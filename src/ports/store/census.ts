@@ -1,4 +1,4 @@
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { SandboxProcess } from '../../core/process.ts';
 import type { SessionState } from '../../core/restore/session.ts';
 import type { TaskState } from '../../core/tasks/task.ts';
 import type { Standing } from '../../core/turn/standing.ts';
@@ -27,7 +27,7 @@ export interface CensusSession {
   readonly turns: number;
   /** None of its agent was used in the conversation since. */
   readonly newest: boolean;
-  readonly process: ProcessIdentity | null;
+  readonly process: SandboxProcess | null;
   /** Somebody has the lease of its conversation. */
   readonly held: boolean;
   /** Open turns of its conversation. */
@@ -47,9 +47,22 @@ export interface CensusTask {
   readonly owner: string;
   readonly id: string;
   readonly state: TaskState;
-  readonly gate: ProcessIdentity | null;
+  readonly gate: SandboxProcess | null;
   /** Tasks it waits for that will not finish by themselves. */
   readonly blockedBy: readonly string[];
+}
+
+/** How large the storage is, and how fast it writes. */
+export interface StoreMeasure {
+  /** Of the data, and of what was written lately and is not yet among it. */
+  readonly bytes: number;
+  readonly logBytes: number;
+  /** Of `bytes`: what nothing uses now, and new data will. */
+  readonly freeBytes: number;
+  /** How many transactions this process has committed. */
+  readonly commits: number;
+  /** How long its last ones took, in milliseconds, until they were durable (at most 256); null: there was none. */
+  readonly commitMs: { readonly p50: number; readonly p95: number; readonly max: number } | null;
 }
 
 /** What is damaged in the storage itself. */

@@ -1,7 +1,8 @@
-import type { Conversation, TitleSource } from '../../core/conversation.ts';
+import type { CheckedFilter, Conversation, TitleSource } from '../../core/conversation.ts';
 import type { Budget } from '../../core/limits/budget.ts';
 import type { ExportedConversation } from '../../core/portable.ts';
 import type { Session } from '../../core/restore/session.ts';
+import type { KeptChoices } from '../../core/turn/choices.ts';
 
 /** Making, finding, copying and erasing conversations. */
 export interface ConversationStore {
@@ -9,15 +10,21 @@ export interface ConversationStore {
   ensureConversation(owner: string, spec: NewConversation): Promise<{ conversation: Conversation; created: boolean }>;
   /** By our id, or by the caller's key. Null: none of this owner. An id wins over a key that looks the same. */
   findConversation(owner: string, idOrKey: string): Promise<Conversation | null>;
-  /** Most recently changed first, a page. `before` is the `updatedAt` and id of the last one of the previous page. */
+  /**
+   * Most recently changed first, a page, and only those that fit the filter. `before` is the `updatedAt` and id of the last one of the
+   * previous page. The cost must not grow with the number of conversations; for an agent that few of them have, only with those that are
+   * passed over in an index.
+   */
   listConversations(
     owner: string,
-    page: { limit: number; before?: { updatedAt: number; id: string } },
+    page: CheckedFilter & { limit: number; before?: { updatedAt: number; id: string } },
   ): Promise<Conversation[]>;
   /** Sets the title unless one from a higher source is there (`titleWins`). */
   setTitle(owner: string, conversation: string, title: string, source: TitleSource): Promise<Conversation>;
   /** Sets how much may be spent in it on a day; null: as much as the settings allow. */
   setLimitPerDay(owner: string, conversation: string, limit: Budget | null): Promise<Conversation>;
+  /** Replaces what was chosen for the prompts of its agent. */
+  setChoices(owner: string, conversation: string, choices: KeptChoices): Promise<Conversation>;
   /**
    * Copies the records up to turn `n` into a new conversation, whose turn numbers continue and whose `seq` starts at 1. Without a
    * title it takes the source's. `parent.hash` is the SHA-256 of the records' JSON, each followed by a newline. Throws
@@ -29,13 +36,18 @@ export interface ConversationStore {
   /**
    * Erases everything that was said in it. From now on it is `not_found`, and its key is free. What stays: numbers, kinds and times
    * of its events, what `verify` needs, sums of usage, and tasks that worked in it, without their texts. The holder of its lease
-   * loses it. `conflict` while a turn, or such a task, is open. Returns what it had outside of the store.
+   * loses it. `conflict` while a turn, or such a task, is open, unless damage keeps it from ending. Returns what it had outside of the store.
    * `sandbox`: the real path of its sandbox, which the caller deletes next; that is noted. `refused` when another conversation, of
    * any owner, or an unfinished task works in it. A conversation that was erased before is then found as well.
    */
   eraseConversation(owner: string, conversation: string, options?: { sandbox?: string }): Promise<Erasure>;
-  /** A conversation that this owner has erased, by its id. */
-  findErased(owner: string, conversation: string): Promise<Pick<Conversation, 'id' | 'sandbox' | 'place'> | null>;
+  /** A conversation by its id or key; also one that this owner has erased, by its id; also one whose rows are damaged. */
+  findToErase(owner: string, idOrKey: string): Promise<ToErase | null>;
+}
+
+export interface ToErase extends Pick<Conversation, 'id' | 'sandbox' | 'place'> {
+  /** It was erased before. */
+  readonly isErased: boolean;
 }
 
 /** What an erased conversation had outside of the store. */
@@ -55,6 +67,8 @@ export interface NewConversation
   readonly title: string | null;
   /** Null or left out: none of its own. */
   readonly limitPerDay?: Budget | null;
+  /** Left out: nothing is chosen. */
+  readonly choices?: KeptChoices;
 }
 
 /** Its sessions are stored as closed, for information only: a native session from elsewhere is never used here. */

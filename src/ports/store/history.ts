@@ -14,6 +14,15 @@ export interface HistoryStore {
     conversation: string,
     range: { after: number; limit: number; bytes?: number },
   ): Promise<ConversationEvent[]>;
+  /**
+   * The last ones before a number, by number, rising, a page. `turn`: only those of the turn of this number; `not_found` when there is
+   * no such turn. Must not grow with the number of those before or after.
+   */
+  eventsBefore(
+    owner: string,
+    conversation: string,
+    range: { before: number; limit: number; turn?: number },
+  ): Promise<ConversationEvent[]>;
   /** Events of one turn, rising, a page. */
   turnEvents(owner: string, turn: string, range?: { after?: number; limit?: number }): Promise<ConversationEvent[]>;
   /** Records with `n` up to `upTo`, newest first, a page. */
@@ -26,8 +35,8 @@ export interface HistoryStore {
   unknownParts(owner: string, conversation: string): Promise<UnknownPart[]>;
   summary(owner: string, conversation: string): Promise<Summary>;
   /**
-   * The best matches among turns whose prompt or answer has all the words. `query` is words, never an expression. Throws `too_many`
-   * when the owner has many searches waiting, and `too_large` when it takes too long.
+   * The best matches among turns whose prompt or answer has all the words, the last of which may be the beginning of
+   * one. `query` is words, never an expression. Throws `too_many` when the owner has many searches waiting, and `too_large` when it takes too long.
    */
   search(owner: string, query: string, limit: number): Promise<SearchHit[]>;
   /** Checks the chain of a conversation's events, also of an erased one. `head`: what an earlier check gave, kept elsewhere. */

@@ -12,4 +12,4 @@ export interface KeyStore {
   revokeKey(owner: string, id: string): Promise<ApiKey>;
 }
 
-export type NewKey = Pick<ApiKey, 'id' | 'name' | 'scopes' | 'hash' | 'expiresAt'>;
+export type NewKey = Pick<ApiKey, 'id' | 'name' | 'scopes' | 'owners' | 'hash' | 'expiresAt'>;

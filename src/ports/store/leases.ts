@@ -1,10 +1,13 @@
 import type { Conversation, Driver } from '../../core/conversation.ts';
 import type { Share } from '../../core/limits/slots.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { ProcessIdentity, SandboxProcess } from '../../core/process.ts';
 import type { Standing } from '../../core/turn/standing.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 
-/** Who may write in a conversation (R2). */
+/**
+ * Who may write in a conversation (R2). Times of leases are the store's own: callers give and get durations. A store that several machines
+ * use has one clock for all of them.
+ */
 export interface LeaseStore {
   /** What `claim` would take if no conversation is named. Another process may be faster. Null: nothing to claim. */
   next(request: ClaimRequest): Promise<NextClaim | null>;
@@ -27,6 +30,8 @@ export interface LeaseStore {
   release(fence: Fence): Promise<void>;
   /** Workers that hold leases now. */
   workers(): Promise<WorkerInfo[]>;
+  /** The conversations of this owner that somebody holds now, with the sessions whose agent runs; at most `limit`. */
+  holdings(owner: string, limit: number): Promise<Holding[]>;
   /** Lists a worker that takes up whatever it can run, until it is forgotten. Repeated now and then: it is still there. */
   enlist(taker: Taker): Promise<void>;
   /** The listed ones. One that is gone may be among them: `quietMs` is the time since it was listed last. */
@@ -38,7 +43,7 @@ export interface LeaseStore {
   /** Of those of the conversations that have an open turn: the oldest one, and who holds the conversation. */
   standings(owner: string, conversations: readonly string[]): Promise<Standing[]>;
   /** The processes on record for the conversations that a worker holds: of their sessions, and of turns that were sent. */
-  processesOf(worker: string): Promise<ProcessIdentity[]>;
+  processesOf(worker: string): Promise<SandboxProcess[]>;
   /**
    * Frees every lease of a worker that is known to be gone, and takes it off the list of takers. Its living sessions become dormant,
    * except that of a turn which was sent and has not ended.
@@ -56,6 +61,28 @@ export interface Fence {
 export interface WorkerInfo {
   readonly id: string;
   readonly process: ProcessIdentity;
+}
+
+/** A conversation that somebody holds. */
+export interface Holding {
+  readonly conversation: string;
+  readonly key: string | null;
+  readonly title: string;
+  readonly holder: ProcessIdentity;
+  /** How long the lease lasts unless it is renewed; 0 or less: it has expired. */
+  readonly leftMs: number;
+  /** Open turns. */
+  readonly open: number;
+  /** Those that are live. An agent that waits for the next prompt is among them. */
+  readonly sessions: readonly HeldSession[];
+}
+
+export interface HeldSession {
+  /** The agent's id. */
+  readonly id: string;
+  readonly agent: string;
+  readonly openedAt: number;
+  readonly usedAt: number;
 }
 
 /** A worker that also runs what others have submitted: conversations of its place whose next turn is for one of its agents. */

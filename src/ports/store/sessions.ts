@@ -1,3 +1,4 @@
+import type { CheckedRange } from '../../core/input/arguments.ts';
 import type { Omissions, Receipt } from '../../core/restore/receipt.ts';
 import type { Session } from '../../core/restore/session.ts';
 
@@ -16,6 +17,14 @@ export interface SessionStore {
   transcript(owner: string, conversation: string, ref: string): Promise<Uint8Array | null>;
   /** Rising by turn and attempt. `turn`: only of that one. */
   receipts(owner: string, conversation: string, filter?: { turn?: number }): Promise<Receipt[]>;
+  /** The receipts of a page of turns, all of each turn, rising by turn and attempt. `limit` counts the turns that have any. */
+  restores(owner: string, conversation: string, range: CheckedRange): Promise<PlacedReceipt[]>;
+}
+
+/** A receipt with the number of its turn; of a warm-up, the last turn before it (0: none). */
+export interface PlacedReceipt {
+  readonly n: number;
+  readonly receipt: Receipt;
 }
 
 /** A session by its storage and its id there. */

@@ -1,5 +1,5 @@
 import type { UsagePage } from '../../core/input/usage-page.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { SandboxProcess } from '../../core/process.ts';
 import type {
   Task,
   TaskEvent,
@@ -57,7 +57,7 @@ export interface TaskStore {
   /** Gives the task back; another runner may claim it. Does nothing when the lease is lost. */
   release(fence: TaskFence): Promise<void>;
   /** Who holds tasks now. */
-  holders(): Promise<WorkerInfo[]>;
+  holders(): Promise<TaskHolder[]>;
   /** Queues every task of a runner that is known to be gone. */
   forgetHolder(worker: string): Promise<void>;
 
@@ -88,6 +88,11 @@ export interface TaskFilter {
 
 export type TaskRetry = CheckedRetry & { readonly by: string };
 
+export interface TaskHolder extends WorkerInfo {
+  /** Its leases are over: anybody may take its tasks. */
+  readonly expired: boolean;
+}
+
 export interface TaskFence {
   readonly task: string;
   readonly owner: string;
@@ -111,7 +116,7 @@ export interface TaskClaim {
   readonly fence: TaskFence;
   readonly task: Task;
   /** The gate of an earlier runner, which may still be there; null: none is. */
-  readonly gate: ProcessIdentity | null;
+  readonly gate: SandboxProcess | null;
 }
 
 export interface TaskChange {
@@ -119,7 +124,7 @@ export interface TaskChange {
   /** Left out: it keeps running. Any other state gives the lease back. */
   readonly state?: Exclude<TaskState, 'running' | 'queued' | 'waiting'>;
   /** The process of the gate that is running; null: none any more; left out: as it was. */
-  readonly gate?: ProcessIdentity | null;
+  readonly gate?: SandboxProcess | null;
   readonly turns?: readonly TaskTurn[];
   readonly events: readonly TaskEventDraft[];
 }

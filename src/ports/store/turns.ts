@@ -1,6 +1,10 @@
+import type { CheckedRange } from '../../core/input/arguments.ts';
+import type { TurnOutline } from '../../core/public/turn.ts';
+import type { QueueChange } from '../../core/queue.ts';
 import type { SessionHistory } from '../../core/restore/adopted.ts';
+import type { ToldPart } from '../../core/restore/told.ts';
 import type { Prompt } from '../../core/turn/content.ts';
-import type { PermissionMode, Turn, TurnOptions } from '../../core/turn/turn.ts';
+import type { PermissionMode, Sent, Turn, TurnOptions } from '../../core/turn/turn.ts';
 import type { NewConversation } from './conversations.ts';
 import type { NewSession } from './sessions.ts';
 
@@ -17,11 +21,72 @@ export interface TurnStore {
   agentFor(owner: string, turn: AskedAgent): Promise<string>;
   /** Ends a queued turn at once; asks a running one to stop; leaves an ended one as it is. Returns the turn as it now is. */
   requestCancel(owner: string, turn: string, by: string): Promise<Turn>;
+  /** The queued turns, by number, rising, a page. */
+  queued(owner: string, conversation: string, page: { after: number; limit: number }): Promise<Turn[]>;
+  /**
+   * Changes the queue: `changes` names every queued turn, in the order in which they are to run. Those that are dropped end as
+   * cancelled. As few of the others as possible are replaced: each ends as cancelled, too, and a new turn with its options, and its
+   * prompt unless there is a new one, is accepted in its place. All or nothing: `conflict` when other turns are queued than those
+   * named, `not_found` for a turn of no or another conversation, `refused` when a turn of a task would end. The same `requestId` and
+   * changes again give the same result and change nothing; other changes are a `conflict`.
+   */
+  requeue(owner: string, request: Requeue): Promise<Requeued>;
   findTurn(owner: string, turn: string): Promise<Turn | null>;
   /** By the caller's idempotency key. */
   findRequest(owner: string, requestId: string): Promise<Turn | null>;
-  /** By number, rising, a page. */
-  turns(owner: string, conversation: string, page: { after: number; limit: number }): Promise<Turn[]>;
+  /**
+   * Turns whose answers are to be delivered and were not yet, whether they have ended or not, in the order in which they were
+   * accepted, a page. `after`: the last turn of the previous page; `not_found` when it is gone.
+   */
+  pending(owner: string, page: { after?: string; limit: number }): Promise<PendingTurn[]>;
+  /**
+   * The answer was delivered: the turn is not pending any more. Returns it as it now is, also when it was delivered before. Throws
+   * `not_found`; `conflict` when it has not ended; `invalid` when its answer need not be delivered.
+   */
+  setDelivered(owner: string, turn: string): Promise<Turn>;
+  /**
+   * What the session of a turn was told in an attempt, or in the last one that was sent. Null: none was. `parts` null: it was not
+   * kept. Throws `storage_damaged` when it is not what was told.
+   */
+  told(owner: string, turn: string, attempt?: number): Promise<StoredTold | null>;
+  /** As `turns`, without reading what was said. */
+  outline(owner: string, conversation: string, page: CheckedRange): Promise<TurnOutline[]>;
+  /** By number, rising, a page: after a number, or the last ones before one. */
+  turns(owner: string, conversation: string, page: CheckedRange): Promise<Turn[]>;
+}
+
+export interface Requeue {
+  readonly conversation: string;
+  /** `id`: for the turn that replaces it, if one does. */
+  readonly changes: readonly (QueueChange & { readonly id: string })[];
+  /** A name of its own: a turn may have the same one. Null: none given. */
+  readonly requestId: string | null;
+  readonly by: string;
+}
+
+/**
+ * What a change of the queue came to.
+ *
+ * @example
+ * const { queue, cancelled } = await chat.requeue((await chat.queue()).map(({ id }) => ({ turn: id })).toReversed());
+ * for (const { turnId, n, replaces } of queue) console.log(n, turnId, replaces ?? 'as before');
+ * for (const { turnId, replacedBy } of cancelled) console.log(turnId, 'is now', replacedBy ?? 'dropped');
+ */
+export interface Requeued {
+  /** The queue after it, in the order in which the turns run. `replaces`: the turn whose place it took; null: it stayed. */
+  readonly queue: readonly { readonly turnId: string; readonly n: number; readonly replaces: string | null }[];
+  /** The turns that it ended. `replacedBy`: the turn that took its place; null: it was dropped. */
+  readonly cancelled: readonly { readonly turnId: string; readonly n: number; readonly replacedBy: string | null }[];
+  /** The same request was carried out before: this is what it came to then. */
+  readonly duplicate: boolean;
+}
+
+export type PendingTurn = Pick<Enqueued, 'turn' | 'seq'>;
+
+export interface StoredTold {
+  readonly sent: Sent;
+  readonly sessionId: string | null;
+  readonly parts: readonly ToldPart[] | null;
 }
 
 export interface AskedAgent {
@@ -47,6 +112,8 @@ export interface NewTurn extends AskedAgent {
   /** How questions are handled when `options` do not say it: fixed here, as the agent is. Left out: whoever runs the turn decides. */
   readonly permissions?: PermissionMode;
   readonly retryOf: string | null;
+  /** Who asked for it, as the record has it. Left out: the owner. It is no part of the request: repeated by another, it is the same turn. */
+  readonly by?: string;
   /** The session that it names, and that the conversation has not used yet. Left out: there is none, or it could not be read. */
   readonly adopts?: AdoptedSession;
 }

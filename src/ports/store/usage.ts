@@ -21,6 +21,12 @@ export interface Spending {
   readonly owner: DaySpending;
 }
 
+/**
+ * What was used on one day (UTC) with one agent.
+ *
+ * @example
+ * for (const row of await tl.usage()) console.log(row.day, row.agent, row.turns, row.usage.outputTokens);
+ */
 export interface UsageRow {
   readonly day: string;
   readonly agent: string;

@@ -1,6 +1,7 @@
 import type { Failure } from '../../core/errors.ts';
 import type { EventDraft } from '../../core/event.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
+import type { ToldPart } from '../../core/restore/told.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
 import type { Sent, TurnEnd } from '../../core/turn/turn.ts';
 import type { Usage } from '../../core/turn/usage.ts';
@@ -41,8 +42,13 @@ export type Write =
       readonly turn: string | null;
       readonly session: string | null;
     }
-  /** From here on the prompt may have reached the agent (R6). */
-  | { readonly write: 'send'; readonly turn: string; readonly sent: Sent }
+  /**
+   * From here on the prompt may have reached the agent (R6). `told`: what the session is told with it; left out: the prompt of the
+   * turn, word for word.
+   */
+  | { readonly write: 'send'; readonly turn: string; readonly sent: Sent; readonly told?: readonly ToldPart[] }
+  /** A session was told something before any turn was sent in it. It counts for the first that is. Makes no event of its own. */
+  | { readonly write: 'told'; readonly session: string; readonly told: readonly ToldPart[] }
   /** The attempt failed and the turn is tried again: it is not sent any more, and its attempt number rises. */
   | { readonly write: 'retry'; readonly turn: string; readonly failure: Failure }
   | { readonly write: 'ask'; readonly turn: string; readonly permission: NewPermission }

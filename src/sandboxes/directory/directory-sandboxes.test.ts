@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../../test/contracts/agent-sandbox.ts';
-import { endMarked, identify, isAlive } from '../../../test/contracts/liveness.ts';
+import { isAlive, systemProcesses as processes } from '../../../test/contracts/liveness.ts';
 import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
 import { directorySandboxes } from './directory-sandboxes.ts';
 
@@ -34,12 +34,12 @@ afterEach(async () => {
 });
 
 const open = (id: string, cwd: string | null = null) =>
-  directorySandboxes({ root, place: 'here', identify, endMarked }).open(id, { cwd });
+  directorySandboxes({ root, place: 'here', processes }).open(id, { cwd });
 const refused = (message?: RegExp) =>
   expect.objectContaining({ code: 'refused', message: expect.stringMatching(message ?? /./) });
 
 describe('deleting', () => {
-  const sandboxes = () => directorySandboxes({ root, place: 'here', identify, endMarked });
+  const sandboxes = () => directorySandboxes({ root, place: 'here', processes });
 
   test('removes all of one sandbox and nothing of another, and can be repeated', async () => {
     const [one, other] = [await open('one'), await open('other')];
@@ -169,7 +169,7 @@ describe('a working directory that the caller named', () => {
   });
 
   test('can be checked before a sandbox is opened', async () => {
-    const { checkDirectory } = directorySandboxes({ root, place: 'here', identify });
+    const { checkDirectory } = directorySandboxes({ root, place: 'here', processes });
     symlinkSync(base, join(base, 'link'));
     writeFileSync(join(base, 'file'), '');
     expect(await checkDirectory(join(base, 'link'))).toBe(base);

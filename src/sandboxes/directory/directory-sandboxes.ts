@@ -1,10 +1,14 @@
-import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, realpath, rm, stat } from 'node:fs/promises';
+import { mkdirSync, realpathSync } from 'node:fs';
+import { lstat, mkdir, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { Files } from '../../core/public/files.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
-import { spawnInGroup } from './spawn.ts';
+import { filesIn } from '../shared/files.ts';
+import { localFolder } from '../shared/local-folder.ts';
+import { type LocalSandboxSettings, localProcesses, localSandbox } from '../shared/local-sandbox.ts';
+import type { LocalProcesses } from '../shared/spawn.ts';
+import { changesIn } from './changes.ts';
 
 export interface DirectorySettings {
   /** The directory of all sandboxes; created when missing. */
@@ -12,44 +16,60 @@ export interface DirectorySettings {
   readonly place: string;
   /** The data home, for people; left out: the root. */
   readonly home?: string;
-  /** Distinguishes a process from a later one with the same pid. */
-  readonly identify: (pid: number) => ProcessIdentity | null;
-  /** Ends every process that has the mark in its environment. Left out: only process groups are ended. */
-  readonly endMarked?: (mark: string) => Promise<void>;
-  readonly endMarkedNow?: (mark: string) => void;
-  /** Makes the marks of programs. Left out: they do not say who started them. */
-  readonly newMark?: () => string;
+  readonly processes: LocalProcesses;
+  /** How programs run in these directories. Left out: not isolated. */
+  readonly isolate?: (sandbox: LocalSandboxSettings) => Promise<OpenSandbox>;
 }
 
 /**
- * Sandboxes that are plain directories, `root/<id>/{work,state}`: separate, not isolated. A program in one can do what we can.
+ * Sandboxes that are plain directories, `root/<id>/{work,state}`: separate, and not isolated if nothing else does it. A program in one
+ * can then do what we can.
  * The path is made from the id alone, so no path that an agent reports or a caller repeats ends up in it.
  */
 export function directorySandboxes(settings: DirectorySettings): Sandboxes {
-  const { root, place, home = root, identify, newMark = randomUUID } = settings;
-  const { endMarked = async () => {}, endMarkedNow = () => {} } = settings;
+  const { root, place, home = root, processes, isolate = async (local) => localSandbox(local) } = settings;
+  const openAt = async (id: string, folder: string, cwd: string | null): Promise<OpenSandbox> => {
+    const state = directory(join(folder, 'state'));
+    const work = cwd === null ? directory(join(folder, 'work')) : await named(cwd);
+    return isolate({ id, folder, work, state, processes });
+  };
   return {
     place,
     home,
-    async open(id, { cwd }) {
-      const folder = join(root, checkedId(id));
-      const state = await directory(join(folder, 'state'));
-      const work = cwd === null ? await directory(join(folder, 'work')) : await named(cwd);
-      const sandbox: OpenSandbox = {
-        id,
-        work,
-        state,
-        spawn: (command, options) => {
-          const how = { identify, endMarked, endMarkedNow, newMark };
-          return spawnInGroup(command, { cwd: work, env: options.env, ...how });
-        },
-      };
-      return sandbox;
+    open: async (id, { cwd }) =>
+      openAt(id, join(root, checkedId(id)), settings.isolate ? await withoutLinks(cwd) : cwd),
+    async probe({ cwd } = { cwd: null }) {
+      const folder = await emptyFolder(root);
+      const remove = () => rm(folder, { recursive: true, force: true, maxRetries: 3 });
+      try {
+        return { ...(await openAt('probe', folder, cwd)), [Symbol.asyncDispose]: remove };
+      } catch (error) {
+        await remove();
+        throw error;
+      }
+    },
+    ...localProcesses(processes),
+    async count() {
+      const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return [];
+        throw error;
+      });
+      return { root, count: names.filter((name) => !name.startsWith(PROBE)).length };
     },
     async find(id) {
       const home = join(root, checkedId(id));
       return (await exists(home)) ? join(await realpath(root), id) : null;
     },
+    async changes(id, { cwd }) {
+      if (cwd !== null) return changesIn(await named(cwd), null);
+      const work = join(root, checkedId(id), 'work');
+      if (!(await exists(work))) {
+        throw new ThroughlineError('not_found', 'The agent of this conversation has not worked in a directory yet.');
+      }
+      const real = await realpath(work);
+      return changesIn(real, real);
+    },
+    files: (id, { cwd, match }) => filesOf(join(root, checkedId(id), 'work'), cwd, match),
     async remove(id) {
       const home = join(root, checkedId(id));
       try {
@@ -64,6 +84,32 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
     },
     checkDirectory: (path) => named(resolve(path)),
   };
+}
+
+/** No id of a sandbox begins like this. */
+const PROBE = '.probe-';
+
+/** Agents obey files in the folder that they are started in and above it, so it is in a folder where only we write. */
+async function emptyFolder(root: string): Promise<string> {
+  try {
+    await mkdir(root, { recursive: true, mode: 0o700 });
+    return await mkdtemp(join(root, PROBE));
+  } catch (error) {
+    throw unusable(root, error);
+  }
+}
+
+async function filesOf(own: string, cwd: string | null, match: string): Promise<Files> {
+  if (cwd === null) {
+    return (await exists(own)) ? filesIn(localFolder(await realpath(own)), match) : { paths: [], more: false };
+  }
+  const real = await realpath(cwd).catch((cause) => {
+    throw new ThroughlineError('not_found', `The directory of this conversation, ${cwd}, does not exist.`, {
+      hint: 'It was there when the conversation was created. Make it again, or fork the conversation into another one.',
+      cause,
+    });
+  });
+  return filesIn(localFolder(real), match);
 }
 
 /** Also as a broken link. */
@@ -85,11 +131,14 @@ function checkedId(id: string): string {
   });
 }
 
-/** Creates the directory, or keeps an existing one or a link to one. Returns its real path. */
-async function directory(path: string): Promise<string> {
+/**
+ * Creates the directory, or keeps an existing one or a link to one. Returns its real path. It is in the data home, where every commit
+ * writes as well: at once is faster than in a thread.
+ */
+function directory(path: string): string {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
-    return await realpath(path);
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    return realpathSync.native(path);
   } catch (error) {
     throw unusable(path, error);
   }
@@ -109,6 +158,15 @@ function unusable(path: string, cause: unknown): ThroughlineError {
     return new ThroughlineError('refused', `${cannot}: something else has its name.`, { hint, cause });
   }
   return new ThroughlineError('refused', `Cannot use the sandbox directory ${path}: ${message}`, { cause });
+}
+
+/** An agent that works above it may have put a link there, and would get by it whatever that leads to. */
+async function withoutLinks(cwd: string | null): Promise<string | null> {
+  const real = cwd === null ? null : await named(cwd);
+  if (real === cwd) return cwd;
+  throw new ThroughlineError('refused', `The working directory ${cwd} leads through a link, to ${real}.`, {
+    hint: 'For isolated agents it has to be the directory itself. If you have moved it, fork the conversation into the new one.',
+  });
 }
 
 /** The directory that the caller named: used as it is, never created. */

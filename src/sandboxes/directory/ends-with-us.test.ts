@@ -9,13 +9,14 @@ test.each(['process.exit(0)', 'process.exitCode = 0; throw new Error("a bug")'])
   'a process that ends its own way (%s) leaves no program behind, not even one that ignores its input',
   async (ending) => {
     const root = mkdtempSync(join(tmpdir(), 'throughline-sandbox-'));
-    const module = new URL('directory-sandboxes.ts', import.meta.url).href;
+    const modules = ['directory-sandboxes.ts', '../../host/processes.ts'];
+    const [sandboxes, processes] = modules.map((path) => JSON.stringify(new URL(path, import.meta.url).href));
     const script = `
-      const { directorySandboxes } = await import(${JSON.stringify(module)});
-      const identify = (pid) => ({ pid, started: '', boot: '', namespace: '' });
-      const sandbox = await directorySandboxes({ root: process.argv[1], place: 'x', identify }).open('one', { cwd: null });
+      const { directorySandboxes } = await import(${sandboxes});
+      const { systemProcesses: processes } = await import(${processes});
+      const sandbox = await directorySandboxes({ root: process.argv[1], place: 'x', processes }).open('one', { cwd: null });
       const child = await sandbox.spawn([process.execPath, '-e', 'setInterval(() => {}, 1000)'], { env: {} });
-      console.log(child.identity.pid);
+      console.log(JSON.parse(child.identity.id).pid);
       ${ending}`;
     let output: string;
     try {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { CLOCK, temporaryFolder } from '../../../test/contracts/sqlite-folder.ts';
@@ -19,6 +20,8 @@ import {
   usage,
   WORKER,
 } from '../../../test/contracts/store/world.ts';
+import type { Write } from '../../ports/store/writes.ts';
+import { listConversations } from './conversations/conversations.ts';
 import type { Database } from './file/database.ts';
 import { openDatabase } from './file/open.ts';
 import { search } from './reading/search.ts';
@@ -26,18 +29,18 @@ import { storeOn } from './store.ts';
 
 /** Statements that look at every row, each with the reason why it may. */
 const MAY_SCAN: readonly RegExp[] = [
-  /^\s*UPDATE leases SET worker = NULL/, // once a boot
-  /^SELECT max\(ready_at\)/, // once a boot
-  /^DELETE FROM workers$/, // once a boot
+  /^UPDATE (leases|tasks|workers) SET (ready_at|lease_end|takes) = .*\?1/, // once a boot
   /^SELECT id, process, takes FROM workers/, // one row for each living process
   /^PRAGMA|^SELECT 1 FROM sqlite_schema|sqlite_version/, // about the file
 ];
+/** As much as a walk: most conversations may have the same owner. */
+const ALL_OF_OWNER = /^SEARCH (c|conversations) .*\(owner=\?\)$/;
 /** Steps that are no walk over a table of ours. */
-const HARMLESS = /^SCAN (CONSTANT ROW|json_each VIRTUAL|w VIRTUAL|words VIRTUAL TABLE INDEX 0:=)/;
+const HARMLESS = /^SCAN (CONSTANT ROW|pragma_|json_each VIRTUAL|w VIRTUAL|words VIRTUAL TABLE INDEX 0:=)/;
 
 test('no statement of any verb walks over a table: the cost of turn n does not grow with n', async () => {
   const file = join(temporaryFolder(), 'store.db');
-  const db = await openDatabase({ file, boot: 'boot-1', monotonic: CLOCK.monotonic(), busyMs: 1000 });
+  const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
   const { store } = storeOn(db, { file, clock: CLOCK, busyMs: 1000, boot: 'boot-1' });
   onTestFinished(() => store.close());
   await everyVerb(store);
@@ -56,10 +59,31 @@ test('no statement of any verb walks over a table: the cost of turn n does not g
 
 test('a walk over a table would be found', async () => {
   const file = join(temporaryFolder(), 'store.db');
-  const db = await openDatabase({ file, boot: 'boot-1', monotonic: 0, busyMs: 1000 });
+  const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
   expect(steps(db, 'SELECT * FROM turns WHERE agent = ?').filter(walksOverTable)).toEqual(['SCAN turns']);
   expect(steps(db, 'SELECT count(*) FROM events').filter(walksOverTable)).toHaveLength(1);
   db.close();
+});
+
+const FILTERS = [
+  { agent: 'a' },
+  { states: ['asks'] },
+  { states: ['asks', 'failed', 'idle'] },
+  { agent: 'a', states: ['failed'], since: 1, until: 9 },
+] as const;
+
+test('a page of conversations is read in its order from an index, whatever is asked for, and nothing is sorted', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
+  onTestFinished(() => db.close());
+  for (const filter of [{}, ...FILTERS]) listConversations(db, ANN, { limit: 1, ...filter });
+  const lists = db.statements.filter((sql) => sql.includes('conversations_listed'));
+  const plans = lists.map((sql) => steps(db, sql));
+  const found = plans.map((plan) => plan.filter((step) => step.startsWith('SEARCH c ')));
+  expect(found.map((listed) => listed.length)).toEqual([7, 1, 3]); // one search a state
+  const search = 'USING INDEX conversations_listed (owner=? AND state=? AND updated_at>? AND (updated_at,id)<(?,?)';
+  for (const step of found.flat()) expect(step).toContain(search);
+  expect(plans.flat().filter((step) => step.includes('TEMP B-TREE'))).toEqual([]);
 });
 
 function steps(db: Database, sql: string): string[] {
@@ -68,7 +92,7 @@ function steps(db: Database, sql: string): string[] {
 }
 
 function walksOverTable(step: string): boolean {
-  return step.startsWith('SCAN') && !HARMLESS.test(step);
+  return (step.startsWith('SCAN') && !HARMLESS.test(step)) || ALL_OF_OWNER.test(step);
 }
 
 /** Every verb of the port, and every kind of write. */
@@ -88,7 +112,10 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.answer(ANN, a, 'yes', 'x');
   await holder.write({ write: 'ask', turn: turn.id, permission: permission(b) });
   await holder.write({ write: 'deny', turn: turn.id, permission: b, reason: 'x' });
-  await holder.write(sending(turn.id, { session: opened.ref }));
+  const sha256 = hash('sha256', 'x', 'hex');
+  const told = [{ as: 'transcript', text: 'x', sha256 }] as const;
+  await holder.write({ write: 'told', session: opened.ref, told }, update(turn.id, 'x'));
+  await holder.write({ ...sending(turn.id, { session: opened.ref, told: sha256 }), told } as Write);
   const long = record(turn, { parts: [{ type: 'text', text: 'x'.repeat(9000) }] });
   await holder.write(ending(turn, { session: opened.ref, record: long, usage: usage(1) }), {
     write: 'change-session',
@@ -115,6 +142,8 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.namePlace('here', '/home');
   await store.standings(ANN, [conversation]);
   await store.workers();
+  await store.holdings(ANN, 9);
+  await store.measure();
   await store.processesOf('worker-1');
   await store.forgetWorker('worker-1');
   await store.fork(ANN, conversation, 1, spec());
@@ -124,10 +153,29 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.findConversation(ANN, 'k');
   const [first] = await store.listConversations(ANN, { limit: 1 });
   await store.listConversations(ANN, { limit: 1, before: { updatedAt: first?.updatedAt ?? 0, id: first?.id ?? '' } });
+  for (const filter of FILTERS) await store.listConversations(ANN, { limit: 1, ...filter });
   await store.events(ANN, conversation, { after: 0, limit: 9 });
+  await store.eventsBefore(ANN, conversation, { before: 9, limit: 9 });
+  await store.eventsBefore(ANN, conversation, { before: 9, limit: 9, turn: 1 });
   await store.findTurn(ANN, turn.id);
   await store.findRequest(ANN, 'r');
+  const due = await enqueue(store, conversation, { options: { deliverTo: 'x' } });
+  await store.requestCancel(ANN, due.id, 'x');
+  await store.pending(ANN, { limit: 9 });
+  await store.pending(ANN, { after: due.id, limit: 9 });
+  await store.setDelivered(ANN, due.id);
+  const [x, y] = [await enqueue(store, conversation), await enqueue(store, conversation, { requestId: 'task/t/1.1' })];
+  await store.queued(ANN, conversation, { after: 0, limit: 9 });
+  const swapped = { conversation, changes: [y, x].map(({ id }) => ({ turn: id, id: fresh('turn') })), by: 'x' };
+  for (const _ of [1, 2]) await store.requeue(ANN, { ...swapped, requestId: 'q' });
+  for (const { id } of await store.queued(ANN, conversation, { after: 0, limit: 9 })) {
+    await store.requestCancel(ANN, id, 'x');
+  }
+  await store.told(ANN, turn.id);
   await store.turns(ANN, conversation, { after: 0, limit: 9 });
+  await store.outline(ANN, conversation, { after: 0, limit: 9 });
+  await store.outline(ANN, conversation, { before: 9, limit: 9 });
+  await store.turns(ANN, conversation, { before: 9, limit: 9 });
   await store.turnEvents(ANN, turn.id);
   await store.recordsBefore(ANN, conversation, { upTo: 9, limit: 9 });
   await store.recordsAfter(ANN, conversation, { after: 0, limit: 9 });

@@ -19,11 +19,12 @@ import {
   findByKey,
   findConversation,
   listConversations,
+  setChoices,
   setLimitPerDay,
   setTitle,
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
-import { eraseConversation, findErased } from './conversations/erase.ts';
+import { eraseConversation, findToErase } from './conversations/erase.ts';
 import type { Row } from './conversations/rows.ts';
 import { endUnfinished } from './conversations/unfinished.ts';
 import { verify } from './conversations/verify.ts';
@@ -32,18 +33,19 @@ import type { Database } from './file/database.ts';
 import { openDatabase } from './file/open.ts';
 import type { Tx, WriteQueue } from './file/write-queue.ts';
 import { acceptLosses, logId, losses } from './loss/losses.ts';
-import { census } from './reading/census.ts';
+import { census, measure } from './reading/census.ts';
 import { inspect } from './reading/inspect.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
 import { taskStore } from './tasks/task-store.ts';
 import { begin, beginnable, claim, claimable, nextReady } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
-import { requestCancel } from './turns/end.ts';
+import { requestCancel, setDelivered } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
 import {
   enlist,
   forgetWorker,
+  holdings,
   namePlace,
   placeName,
   processesOf,
@@ -54,8 +56,10 @@ import {
   workers,
 } from './turns/leases.ts';
 import { answer } from './turns/permissions.ts';
-import { receipts } from './turns/receipts.ts';
+import { receipts, restores } from './turns/receipts.ts';
+import { requeue } from './turns/requeue.ts';
 import { transcript } from './turns/sessions.ts';
+import { told } from './turns/told.ts';
 import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
 
 /*
@@ -74,7 +78,7 @@ export interface SqliteOptions {
   /** Created with its directory if it does not exist. The file of the bell is beside it. */
   readonly file: string;
   readonly clock: Clock;
-  /** This boot of this machine: what lease times are measured in. */
+  /** This boot of this machine: `clock.monotonic` counts from it. */
   readonly boot: string;
   /** How long to wait for another process that holds the lock. */
   readonly busyMs?: number;
@@ -87,8 +91,7 @@ export interface SqliteOptions {
 /** Opens the store in one SQLite file, which any number of processes of this machine may share. */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { busyMs = 10_000, looks, ...access } = options;
-  const monotonic = access.clock.monotonic();
-  const db = await openDatabase({ ...access, monotonic, busyMs, ...(looks && { looks }) });
+  const db = await openDatabase({ ...access, busyMs, ...(looks && { looks }) });
   return storeOn(db, { ...access, busyMs }).store;
 }
 
@@ -110,12 +113,14 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     losses: access.reading(losses),
     acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
     census: () => access.read((db) => census(db, access.clock.monotonic())),
+    measure: () => access.read((db) => measure(db, options.file, access.queue)),
     inspect: access.reading(inspect),
     tasks: taskStore(access),
     listen(listener) {
       access.checkOpen();
       return access.bell.listen(listener);
     },
+    check: async () => access.checkFile(),
     close: () => access.close(),
   };
   return { store, queue: access.queue };
@@ -133,10 +138,11 @@ function conversations(access: Access): ConversationStore {
     listConversations: access.reading(listConversations),
     setTitle: access.writing(setTitle),
     setLimitPerDay: access.writing(setLimitPerDay),
+    setChoices: access.writing(setChoices),
     fork: (...args) => fork(access, ...args),
     importConversation: (...args) => importConversation(access, ...args),
     eraseConversation: (...args) => eraseConversation(access, ...args),
-    findErased: access.reading(findErased),
+    findToErase: access.reading(findToErase),
   };
 }
 
@@ -146,8 +152,14 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     enqueue: access.writing(enqueue),
     agentFor: access.reading(agentOf),
     requestCancel: access.writing(requestCancel),
+    queued: access.reading(reads.queued),
+    requeue: access.writing(requeue),
     findTurn: access.reading(reads.findTurn),
     findRequest: access.reading(reads.findRequest),
+    pending: access.reading(reads.pending),
+    setDelivered: access.writing(setDelivered),
+    told: access.reading(told),
+    outline: access.reading(reads.outline),
     turns: access.reading(reads.turns),
 
     async next(request) {
@@ -161,8 +173,8 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     },
     async begin(fence, agents) {
       // The turn may be waiting in the queue: then only the transaction can tell.
-      if (queue.isEmpty && (await access.read((db) => beginnable(db, fence, agents))) === null) return null;
-      return access.write((tx) => begin(tx, fence, agents));
+      if (queue.isEmpty && !(await access.read((db) => beginnable(db, fence, agents)))) return null;
+      return access.write((tx) => begin(tx, fence, agents), fence.conversation);
     },
     renew: access.renewing(renew),
     release: access.writing(release),
@@ -176,8 +188,12 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
       if (known !== name) await access.write((tx) => namePlace(tx, place, name));
     },
     placeName: access.reading(placeName),
+    holdings: (owner, limit) => access.read((db) => holdings(db, owner, limit, clock.monotonic())),
     standings: (owner, ids) => access.read((db) => standings(db, owner, ids, clock.monotonic())),
-    commit: access.writing(commit),
+    commit(fence, counter, writes) {
+      const sends = writes.some(({ write }) => write === 'send');
+      return access.write((tx) => commit(tx, fence, counter, writes), sends ? fence.conversation : undefined);
+    },
 
     answer: access.writing(answer),
     permissions: access.reading(reads.permissions),
@@ -188,6 +204,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
 function history(access: Access): HistoryStore & UsageStore {
   return {
     events: access.reading(reads.events),
+    eventsBefore: access.reading(reads.eventsBefore),
     turnEvents: access.reading(reads.turnEvents),
     recordsBefore: access.reading(reads.recordsBefore),
     recordsAfter: access.reading(reads.recordsAfter),
@@ -209,6 +226,7 @@ function sessions(access: Access): SessionStore {
     findSessions: access.reading(reads.findSessions),
     transcript: access.reading(transcript),
     receipts: (...args) => receipts(access, ...args),
+    restores: access.reading(restores),
   };
 }
 
@@ -235,18 +253,18 @@ const SESSIONS_AT_ONCE = 500;
 // ── keys ──
 
 const KEY =
-  'SELECT owner, id, name, scopes, hash, created_at AS createdAt, expires_at AS expiresAt, revoked_at AS revokedAt FROM keys';
+  'SELECT owner, id, name, scopes, owners, hash, created_at AS createdAt, expires_at AS expiresAt, revoked_at AS revokedAt FROM keys';
 const KEY_BY_ID = `${KEY} WHERE id = ?`;
 const KEYS_OF_OWNER = `${KEY} WHERE owner = ? ORDER BY no DESC`;
 const INSERT_KEY =
-  'INSERT INTO keys (owner, id, name, scopes, hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)';
+  'INSERT INTO keys (owner, id, name, scopes, owners, hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)';
 const REVOKE_KEY = 'UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL';
 
 type KeyRow = Row<ApiKey, 'scopes'>;
 
-function createKey(tx: Tx, owner: string, { id, name, scopes, hash, expiresAt }: NewKey): ApiKey {
+function createKey(tx: Tx, owner: string, { id, name, scopes, owners, hash, expiresAt }: NewKey): ApiKey {
   if (findKey(tx.db, id) !== null) throw new ThroughlineError('conflict', 'A key with this id exists already.');
-  tx.db.run(INSERT_KEY, owner, id, name, JSON.stringify(scopes), hash, tx.now, expiresAt);
+  tx.db.run(INSERT_KEY, owner, id, name, JSON.stringify(scopes), owners, hash, tx.now, expiresAt);
   return findKey(tx.db, id) as ApiKey;
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { SandboxProcess } from '../../core/process.ts';
 import type { Gate } from '../../core/tasks/task.ts';
 import type { GateResult } from '../../core/tasks/task-gate.ts';
 import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
@@ -21,7 +21,7 @@ interface CommandGateRequest {
   /** Aborting it ends the gate and everything it started. */
   readonly signal: AbortSignal;
   /** Called before the command runs: the stored process can be ended if this program is killed. */
-  readonly started: (process: ProcessIdentity) => Promise<void>;
+  readonly started: (process: SandboxProcess) => Promise<void>;
   readonly monotonic: () => number;
 }
 

@@ -1,5 +1,5 @@
 import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { SandboxProcess } from '../../core/process.ts';
 import type { Task, TaskTurn } from '../../core/tasks/task.ts';
 import type { GateResult } from '../../core/tasks/task-gate.ts';
 import type { Engine, Submitted } from '../../ports/engine.ts';
@@ -16,7 +16,7 @@ interface Judging {
   /** Aborts with a `StopReason`. */
   readonly stop: AbortSignal;
   /** Called with the process of a command, before the command runs. */
-  started(process: ProcessIdentity): Promise<void>;
+  started(process: SandboxProcess): Promise<void>;
   /** Runs a turn of the judge. */
   have(conversation: string, agent: string, requestId: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
 }

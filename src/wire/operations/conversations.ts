@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { After, Cursor, Flag, Limit, Words } from '../parameters.ts';
+import { After, Before, ConversationStates, Cursor, Flag, Limit, TimeText, TurnNumber, Words } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
-import { BudgetInput, Count, Id, RestoreOverride } from '../values/common.ts';
-import { Conversation, Erased, Summary } from '../values/conversation.ts';
+import { BudgetInput, Config, Count, Id, RestoreOverride } from '../values/common.ts';
+import { Changes, Conversation, Erased, Files, Summary } from '../values/conversation.ts';
 import { ConversationEvent } from '../values/event.ts';
 import { ExportedConversation } from '../values/portable.ts';
 import { ConversationView } from '../values/rest.ts';
@@ -21,12 +21,18 @@ export const conversations = {
   listConversations: {
     summary:
       'Lists conversations, most recently changed first. Pass `next` as `before` for the next page; it is null on the last one. ' +
-      '`q`: only conversations with turns that contain all the words. `session`: only those that have used this session (the ' +
+      'Filters: `agent` (of the last turn), `state` (one or more, with commas), `since` (changed then or later) and `until` (changed ' +
+      'before), each a day such as 2026-01-31 (UTC) or a time such as 2026-01-31T12:00:00Z. Instead of these, `q`: only ' +
+      'conversations with turns that contain all the words; `session`: only those that have used this session (the ' +
       "agent's id), the one that can still use it first.",
     scope: 'read',
     query: z.strictObject({
       limit: optional(Limit),
       before: optional(Cursor),
+      agent: optional(Id),
+      state: optional(ConversationStates),
+      since: optional(TimeText),
+      until: optional(TimeText),
       q: optional(Words),
       session: optional(Id),
     }),
@@ -34,7 +40,8 @@ export const conversations = {
   },
   ensureConversation: {
     summary:
-      'Finds the conversation by its key, or creates it. Refused when it exists with another directory, sandbox or restore setting.',
+      'Finds the conversation by its key, or creates it. Refused when it exists with another directory, sandbox or restore setting. ' +
+      '`model`, `mode`, `config`: for the turns of its agent from now on, null for no longer; `mode` and `config` need the scope approve.',
     scope: 'prompt',
     body: namedObject('NewConversation', {
       key: optional(Name),
@@ -44,6 +51,9 @@ export const conversations = {
       sandbox: optional(Name),
       restore: optional(RestoreOverride),
       limitPerDay: optional(BudgetInput.nullable()),
+      model: optional(Id.nullable()),
+      mode: optional(Id.nullable()),
+      config: optional(Config.nullable()),
     }),
     begins: true,
     answer: Conversation,
@@ -80,10 +90,27 @@ export const conversations = {
     answer: ConversationView,
   },
   listSessions: {
-    summary: 'Returns the sessions of a conversation, most recently used first, and every receipt, up to 64 MiB.',
+    summary:
+      'Returns the sessions of a conversation, most recently used first, and every receipt, up to 64 MiB. `receipts=false`: without ' +
+      'them; `…/restores` lists them in pages.',
     scope: 'read',
     heavy: true,
+    query: z.strictObject({ receipts: optional(Flag) }),
     answer: namedObject('Lineage', { sessions: z.array(Session), receipts: z.array(Receipt) }),
+  },
+  listEvents: {
+    summary:
+      'Lists stored events backwards: the last ones before a number, or before the `end` (also when `before` is left out), by ' +
+      'number. As fast for long conversations as for short ones. `turn`: only those of the turn of this number. Continue before ' +
+      'the first one until a page is empty. 409 `log_changed`: there is no such event, or the log is not `log`.',
+    scope: 'read',
+    query: z.strictObject({
+      before: optional(Before),
+      turn: optional(TurnNumber),
+      log: optional(Id),
+      limit: optional(Limit),
+    }),
+    answer: namedObject('Events', { events: z.array(ConversationEvent) }),
   },
   follow: {
     summary:
@@ -102,6 +129,31 @@ export const conversations = {
     body: namedObject('WarmUp', { agent: optional(Id), restore: optional(RestoreOverride) }),
     begins: true,
     answer: namedObject('Warmed', { receipt: Receipt.nullable() }),
+  },
+  kill: {
+    summary:
+      'Ends the processes of the live sessions, and returns these sessions. Nothing that was said is lost: the next prompt ' +
+      'restores the context. A turn that runs is interrupted.',
+    scope: 'prompt',
+    answer: namedObject('Killed', { sessions: z.array(Session) }),
+  },
+  changes: {
+    summary:
+      'Returns what the agent changed in the directory of the conversation: what differs from the last commit of the git repository there, by ' +
+      'file, and files that git does not know. At most 500 files, 256 KiB of each and 4 MiB in all; `patch` is null beyond that, and where a ' +
+      'file is not text. 404: there is no repository. Needs `prompt`: whoever may prompt can let the agent show the same files.',
+    scope: 'prompt',
+    heavy: true,
+    answer: Changes,
+  },
+  listFiles: {
+    summary:
+      'Lists files and folders (ending with a slash) in the directory of the conversation whose paths contain `match`, those that fit best ' +
+      'first, at most 100; `more` says that there are others. Not in `.git`, `node_modules` and the like unless `match` names them, and never ' +
+      'through links. 404: the directory that the conversation was given is gone. Needs `prompt`, as `changes` does.',
+    scope: 'prompt',
+    query: z.strictObject({ match: optional(z.string().max(512)) }),
+    answer: Files,
   },
   fork: {
     summary: 'Copies a conversation up to a turn into a new one; `turn` left out: up to the last one.',
@@ -124,10 +176,17 @@ export const conversations = {
     answer: ExportedConversation,
   },
   importConversation: {
-    summary: 'Creates a conversation from an exported one.',
+    summary:
+      'Creates a conversation from an exported one, or from a list of messages `{role, content}`. `agent`: of messages, the agent ' +
+      'that continues with them.',
     scope: 'prompt',
     heavy: true,
-    body: namedObject('Import', { exported: z.unknown(), key: optional(Name), cwd: optional(Directory) }),
+    body: namedObject('Import', {
+      exported: z.unknown(),
+      key: optional(Name),
+      cwd: optional(Directory),
+      agent: optional(Id),
+    }),
     mostBytes: 64 * MEBIBYTE,
     begins: true,
     status: 201,

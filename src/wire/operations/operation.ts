@@ -5,8 +5,10 @@ import type { Scope } from '../../core/key.ts';
 export interface Operation {
   readonly summary: string;
   readonly scope: Scope;
-  /** Needs the token of the data home: a key is not enough, whatever its scopes. */
-  readonly tokenOnly?: boolean;
+  /** Needs the token of the data home or a signed-in browser: a key is not enough, whatever its scopes. */
+  readonly notByKey?: boolean;
+  /** About all owners: only for the token, and for the owner that the server was started for. */
+  readonly operatorOnly?: boolean;
   readonly query?: z.ZodObject;
   /** Left out: there is no body. An absent body stands for `{}`. */
   readonly body?: z.ZodObject;
@@ -30,7 +32,7 @@ export const BASE_PATH = '/v1';
  */
 export const INTERFACE = '3';
 export const INTERFACE_HEADER = 'throughline-interface';
-/** With the token of the data home: the owner to act for, percent-encoded. */
+/** With the token of the data home, or a key with the scope `act-as`: the owner to act for, percent-encoded. */
 export const OWNER_HEADER = 'throughline-owner';
 /** Of a stream with numbers: the id of the log that they count in. */
 export const LOG_HEADER = 'throughline-log';

@@ -1,32 +1,55 @@
 import * as z from 'zod';
+import { PAGE_SCOPES } from '../../core/key.ts';
 import { Day, Flag, LastUsage, Limit, Words } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
-import { Time } from '../values/common.ts';
+import { Id, Time } from '../values/common.ts';
 import { SearchHit } from '../values/conversation.ts';
-import { Agent, Caller, Health, Hint, UsageRow } from '../values/rest.ts';
+import { Feeds, LiveFrame } from '../values/live.ts';
+import { Agent, Caller, Finding, Health, Hint, UsageRow } from '../values/rest.ts';
 import type { Operation } from './operation.ts';
 
 export const rest = {
   whoAmI: {
-    summary: 'Returns who the caller is: its owner, its credentials and its scopes.',
+    summary:
+      'Returns who the caller is: its owner, its credentials, its scopes, the other owners that it can act for (`*`, a prefix as `app:*`, null: none), ' +
+      'and when the credentials expire (null: never).',
     scope: 'read',
     answer: Caller,
   },
   getHealth: {
     summary:
       'Returns whether the server is ready for new work, and what does not work, with what to do. `/healthz` answers the same ' +
-      'without credentials, and names only the codes.',
+      'without credentials, and names only the codes. `details`: also the size of the store and how fast it writes, the sandboxes, and who ' +
+      "holds which of the caller's conversations, with the sessions whose agents run (`kill` ends them). What cannot be read now is null.",
     scope: 'admin',
+    query: z.strictObject({ details: z.exactOptional(Flag) }),
     answer: Health,
+  },
+  examine: {
+    summary:
+      'Returns what `throughline doctor` finds: damage, loss, and what crashes left over. Nothing is changed. Reads the whole store in ' +
+      'another process, so it may take a while. Only for the owner that the server was started for: it is about all owners.',
+    scope: 'admin',
+    operatorOnly: true,
+    answer: namedObject('Findings', { findings: z.array(Finding) }),
   },
   newLink: {
     summary:
-      'Creates a link that signs a browser in, once and within 15 minutes, with every scope. Needs the token of the data home.',
+      'Creates a link that signs a browser in, once and within 15 minutes, for a week. `owner` and `scopes`: whom it acts for and what it may ' +
+      'do; left out: those of the caller. Needs the token of the data home, or a signed-in browser with the scope `admin`, whose link has ' +
+      'the same owner, at most its scopes, and ends with it. A link for another owner than that of the server has to name its scopes.',
     scope: 'admin',
-    tokenOnly: true,
+    notByKey: true,
+    body: namedObject('NewLink', {
+      owner: z.exactOptional(Id),
+      scopes: z.exactOptional(z.array(z.enum(PAGE_SCOPES)).max(PAGE_SCOPES.length)),
+    }),
     status: 201,
-    answer: namedObject('Link', { link: z.string(), expiresAt: Time }),
+    answer: namedObject('Link', {
+      ...{ link: z.string(), expiresAt: Time },
+      ...{ owner: z.string(), scopes: z.array(z.enum(PAGE_SCOPES)) },
+    }),
   },
   hints: {
     summary:
@@ -35,8 +58,27 @@ export const rest = {
     stream: true,
     answer: Hint,
   },
+  openStream: {
+    summary:
+      'Streams several feeds over one connection: hints, the board, conversations, each after its own number and under the name that ' +
+      'the caller gives it. The first frame names the stream, and every other one its feed. What is wrong with one feed ends that ' +
+      'feed (`ended`), and the others go on.',
+    scope: 'read',
+    body: Feeds,
+    stream: true,
+    answer: LiveFrame,
+  },
+  setFeeds: {
+    summary:
+      'Sets all feeds of an open stream. Those whose names it has already go on as they are, new ones begin, all others end. 404: ' +
+      'the stream has ended; open another one.',
+    scope: 'read',
+    body: Feeds,
+    answer: namedObject('FeedNames', { feeds: z.array(z.string()) }),
+  },
   search: {
-    summary: 'Finds turns whose prompt or answer contains all the words, best first.',
+    summary:
+      'Finds turns whose prompt or answer contains all the words, best first. The last word may be the beginning of one.',
     scope: 'read',
     query: z.strictObject({ q: Words, limit: z.exactOptional(Limit) }),
     answer: namedObject('SearchHits', { hits: z.array(SearchHit) }),

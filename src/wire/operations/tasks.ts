@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { PLAN_SCHEMAS } from '../../core/tasks/task-plan.ts';
 import { After, Day, LastTaskUsage, Limit, States } from '../parameters.ts';
-import { namedObject } from '../registry.ts';
+import { named, namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Id } from '../values/common.ts';
 import { Task, TaskEvent, TaskReport, TaskUsageRow } from '../values/task.ts';
@@ -8,6 +9,10 @@ import { PermissionMode } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
+// Described, and checked by `parsePlan`, which says where in the plan a value is wrong.
+const NewTask = named('NewTask', z.unknown().meta(PLAN_SCHEMAS.task));
+const PlanObject = z.unknown().meta(PLAN_SCHEMAS.plan);
+const TaskPlan = named('TaskPlan', z.union([NewTask, z.array(NewTask).min(1), PlanObject]));
 const Amounts = z.strictObject({ usd: optional(z.number()), tokens: optional(z.number()) });
 
 export const tasks = {
@@ -29,7 +34,7 @@ export const tasks = {
       'Accepts one task, several, or a plan {tasks, defaults, parallel}, all or none, as in a task file. A command ' +
       'gate, a directory, a native session and `parallel` need the scope admin.',
     scope: 'prompt',
-    body: namedObject('NewTasks', { plan: z.unknown(), requestId: optional(Id) }),
+    body: namedObject('NewTasks', { plan: TaskPlan, requestId: optional(Id) }),
     mostBytes: 8 * MEBIBYTE,
     begins: true,
     status: 202,

@@ -1,21 +1,26 @@
 import * as z from 'zod';
-import { After, Flag, Limit, Wait } from '../parameters.ts';
+import { MOST_QUEUED } from '../../core/queue.ts';
+import { After, Before, Flag, Limit, Wait } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
-import { Count, Id, RestoreOverride, TimeLimits } from '../values/common.ts';
-import { Receipt } from '../values/session.ts';
-import { Denial, Permission, PermissionMode, Prompt, Turn, TurnView } from '../values/turn.ts';
+import { Choices, Count, Id, RestoreOverride, TimeLimits } from '../values/common.ts';
+import { TurnRecord } from '../values/portable.ts';
+import { Receipt, Restore } from '../values/session.ts';
+import { Denial, Permission, PermissionMode, Prompt, Told, Tool, Turn, TurnOutline, TurnView } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
 
 const Submitted = namedObject('Submitted', { turn: Turn, seq: Count, duplicate: z.boolean() });
 
+const TurnRange = z.strictObject({ after: optional(After), before: optional(Before), limit: optional(Limit) });
+
 export const turns = {
   submit: {
     summary:
       'Stores a prompt and answers at once. Follow the events after `seq` to see what happens. The first prompt to a new key ' +
-      'creates the conversation. `create`: false: 404 instead; true: also for a key that looks like an id (a UUIDv7).',
+      'creates the conversation. `create`: false: 404 instead; true: also for a key that looks like an id (a UUIDv7). ' +
+      '`model`, `mode`, `config`: for this turn alone; `mode` and `config` need the scope approve.',
     scope: 'prompt',
     body: namedObject('NewTurn', {
       prompt: z.union([z.string().min(1), Prompt]),
@@ -27,6 +32,8 @@ export const turns = {
       restore: optional(RestoreOverride),
       permissions: optional(PermissionMode),
       limits: optional(TimeLimits),
+      deliverTo: optional(Id),
+      ...Choices.shape,
     }),
     mostBytes: 8 * MEBIBYTE,
     begins: true,
@@ -35,11 +42,69 @@ export const turns = {
   },
   listTurns: {
     summary:
-      'Lists turns with their answers, by number. A page of large turns is short: continue after its last turn until a page is ' +
-      'empty.',
+      'Lists turns with their answers, by number, from the first or after `after`. `before`: the last ones before a number, or ' +
+      'before the `end`, by number as well. A page of large turns is short: continue until a page is empty.',
+    scope: 'read',
+    query: TurnRange,
+    answer: namedObject('Turns', { turns: z.array(TurnView) }),
+  },
+  listOutline: {
+    summary:
+      'Lists turns without what was said in them: state, agent, session, how it was restored, usage. For drawing a long ' +
+      'conversation, in pages as the turns.',
+    scope: 'read',
+    query: TurnRange,
+    answer: namedObject('Outline', { turns: z.array(TurnOutline) }),
+  },
+  listRecords: {
+    summary:
+      'Lists the records of the history, by number: what each turn that was sent came to. In pages as the turns: `after`, or ' +
+      '`before` to read backwards.',
+    scope: 'read',
+    query: TurnRange,
+    answer: namedObject('Records', { records: z.array(TurnRecord) }),
+  },
+  listRestores: {
+    summary:
+      'Lists the receipts of a page of turns, all of each turn, and those of warm-ups after it: how each session was restored. In pages ' +
+      'as the turns; `limit` counts the turns that have any. `n`: the turn, or the last one before the warm-up.',
+    scope: 'read',
+    query: TurnRange,
+    answer: namedObject('Restores', { restores: z.array(Restore) }),
+  },
+  listQueue: {
+    summary:
+      'Lists the queued turns: accepted and not begun, in the order in which they will run. Continue after the last turn (`after`: its ' +
+      'number) until a page is empty.',
     scope: 'read',
     query: z.strictObject({ after: optional(After), limit: optional(Limit) }),
-    answer: namedObject('Turns', { turns: z.array(TurnView) }),
+    answer: namedObject('Queue', { queue: z.array(Turn) }),
+  },
+  requeue: {
+    summary:
+      'Edits, moves and drops queued turns in one step. `turns` names every queued turn, in the wanted order. Turns keep their ' +
+      'numbers: one that is edited, or moved behind a later one, ends as cancelled, and a new turn with its options takes its place ' +
+      '(`replaces`, `replacedBy`). 409, and nothing is changed: other turns are queued than those named.',
+    scope: 'prompt',
+    body: namedObject('NewQueue', {
+      turns: z
+        .array(
+          z.strictObject({
+            turn: Id,
+            prompt: optional(z.union([z.string().min(1), Prompt])),
+            drop: optional(z.boolean()),
+          }),
+        )
+        .max(MOST_QUEUED),
+      requestId: optional(Id),
+    }),
+    mostBytes: 8 * MEBIBYTE,
+    begins: true,
+    answer: namedObject('Requeued', {
+      queue: z.array(z.strictObject({ turnId: z.string(), n: Count, replaces: z.string().nullable() })),
+      cancelled: z.array(z.strictObject({ turnId: z.string(), n: Count, replacedBy: z.string().nullable() })),
+      duplicate: z.boolean(),
+    }),
   },
   getTurn: {
     summary: 'Returns one turn.',
@@ -48,16 +113,42 @@ export const turns = {
   },
   answerOf: {
     summary:
-      'Returns the answer of an ended turn, with the receipt of its last attempt (null: no agent was asked) and the questions ' +
-      'that were denied. Of a turn that has not ended: 409. `wait`: waits for its end, for so many seconds at most.',
+      'Returns the answer of an ended turn, with the receipt of its last attempt (null: no agent was asked), the tools that ' +
+      'were used, and the questions that were denied. Of a turn that has not ended: 409. `wait`: waits for its end, for so many seconds at most.',
     scope: 'read',
     query: z.strictObject({ wait: optional(Wait) }),
     answer: namedObject('Answer', {
       turn: Turn,
       reply: z.string(),
       receipt: Receipt.nullable(),
+      tools: z.array(Tool),
       denied: z.array(Denial),
     }),
+  },
+  listPending: {
+    summary:
+      'Lists turns that were accepted with `deliverTo` and are not reported as delivered yet, whether they have ended or not, oldest ' +
+      'first. `after`: the id of the last turn of the previous page; continue until a page is empty.',
+    scope: 'read',
+    query: z.strictObject({ after: optional(Id), limit: optional(Limit) }),
+    answer: namedObject('Pending', { pending: z.array(z.strictObject({ turn: Turn, seq: Count })) }),
+  },
+  setDelivered: {
+    summary:
+      'Reports that the answer of a turn was delivered: it is not pending any more. May be repeated. 409: the turn has not ended.',
+    scope: 'prompt',
+    answer: Turn,
+  },
+  told: {
+    summary:
+      'Returns exactly what the session of a turn was told with its prompt, up to 64 MiB, in the last attempt that was sent or in ' +
+      '`attempt`: a transcript that was put into the storage of the agent, prompts that were replayed, and last the prompt with ' +
+      'what was put before it. Each part has its SHA-256 hash, which was checked: of a transcript that of its text, of a prompt that ' +
+      'of the JSON of its content.',
+    scope: 'read',
+    heavy: true,
+    query: z.strictObject({ attempt: optional(After) }),
+    answer: Told,
   },
   cancel: {
     summary: 'Cancels a turn and returns it. A running one ends a little later.',
@@ -65,9 +156,9 @@ export const turns = {
     answer: Turn,
   },
   retry: {
-    summary: 'Submits the prompt of an ended turn again, as a new turn.',
+    summary: 'Submits the prompt of an ended turn again, as a new turn. `permissions`: left out, as in that turn.',
     scope: 'prompt',
-    body: namedObject('Retry', { requestId: optional(Id) }),
+    body: namedObject('Retry', { requestId: optional(Id), permissions: optional(PermissionMode) }),
     begins: true,
     status: 202,
     answer: Submitted,

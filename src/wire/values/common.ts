@@ -4,6 +4,7 @@ import type { BudgetInput as BudgetInputValue, Budget as BudgetValue } from '../
 import { DELAY_REASONS, type Delayed as DelayedValue } from '../../core/limits/slots.ts';
 import type { TimeOverride } from '../../core/limits/time-limits.ts';
 import { POLICIES, type RestoreOverride as RestoreOverrideValue, RUNGS } from '../../core/restore/restore-settings.ts';
+import type { Choices as ChoicesValue } from '../../core/turn/choices.ts';
 import { STRANDED_REASONS, type Stranded as StrandedValue } from '../../core/turn/standing.ts';
 import type { Usage as UsageValue } from '../../core/turn/usage.ts';
 import { namedObject } from '../registry.ts';
@@ -61,6 +62,13 @@ export const TimeLimits = namedObject('TimeLimits', {
   stallSeconds: z.exactOptional(z.number().positive().nullable()),
   noticeSeconds: z.exactOptional(z.number().positive().nullable()),
 }) satisfies z.ZodType<TimeOverride>;
+
+export const Config = z.record(Id, z.union([z.string().min(1).max(512), z.boolean()]));
+export const Choices = namedObject('Choices', {
+  model: z.exactOptional(Id),
+  mode: z.exactOptional(Id),
+  config: z.exactOptional(Config),
+}) satisfies z.ZodType<ChoicesValue>;
 
 export const RestoreOverride = namedObject('RestoreOverride', {
   policy: z.exactOptional(z.enum(POLICIES)),

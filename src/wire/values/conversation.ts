@@ -1,9 +1,10 @@
 import * as z from 'zod';
-import { TITLE_SOURCES } from '../../core/conversation.ts';
-import type { PublicConversation, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
+import { CHANGE_KINDS, type Changes as ReadOnlyChanges } from '../../core/changes.ts';
+import { CONVERSATION_STATES, TITLE_SOURCES } from '../../core/conversation.ts';
+import type { PublicConversation, PublicLock, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
 import type { Erased as ErasedValue, SearchHit as HitValue, Remains as RemainsValue } from '../../ports/engine.ts';
 import { namedObject } from '../registry.ts';
-import { Budget, Count, Delayed, RestoreOverride, Stranded, Time, Usage } from './common.ts';
+import { Budget, Choices, Count, Delayed, RestoreOverride, Stranded, Time, Usage } from './common.ts';
 
 export const Parent = z.strictObject({ conversationId: z.string(), n: Count }) satisfies z.ZodType<PublicParent>;
 
@@ -18,14 +19,19 @@ export const Conversation = namedObject('Conversation', {
   cwd: z.string().nullable(),
   restore: RestoreOverride,
   limitPerDay: Budget.nullable(),
+  choices: Choices.extend({ agent: z.exactOptional(z.string()) }),
   parent: Parent.nullable(),
   head: Count,
   historyCount: Count,
   lastSeq: Count,
   logId: z.string(),
+  state: z.enum(CONVERSATION_STATES),
+  lastAgent: z.string().nullable(),
   open: Count,
+  openPermissions: Count,
   stranded: Stranded.nullable(),
   delayed: Delayed.nullable(),
+  usage: Usage,
   createdAt: Time,
   updatedAt: Time,
 }) satisfies z.ZodType<PublicConversation>;
@@ -39,6 +45,8 @@ export const Erased = namedObject('Erased', {
   erased: z.string(),
   remains: z.array(Remains),
 }) satisfies z.ZodType<ErasedValue>;
+
+export const Lock = namedObject('Lock', { holder: z.string(), expiresIn: z.number() }) satisfies z.ZodType<PublicLock>;
 
 const Moment = z.strictObject({ n: Count, at: Time });
 
@@ -54,7 +62,7 @@ export const Summary = namedObject('Summary', {
   open: Count,
   stranded: Stranded.nullable(),
   delayed: Delayed.nullable(),
-  lock: z.strictObject({ holder: z.string(), expiresIn: z.number() }).nullable(),
+  lock: Lock.nullable(),
   usage: Usage,
 }) satisfies z.ZodType<PublicSummary>;
 
@@ -65,3 +73,23 @@ export const SearchHit = namedObject('SearchHit', {
   n: Count,
   snippet: z.string(),
 }) satisfies z.ZodType<HitValue>;
+
+/** `more`: so many more files have changed. */
+export const Changes = namedObject('Changes', {
+  head: z.string().nullable(),
+  files: z.array(
+    namedObject('ChangedFile', {
+      ...{ path: z.string(), change: z.enum(CHANGE_KINDS) },
+      ...{ added: Count.nullable(), removed: Count.nullable(), patch: z.string().nullable() },
+    }),
+  ),
+  more: Count,
+}) satisfies z.ZodType<ChangesValue>;
+
+/** `more`: there are others. */
+export const Files = namedObject('Files', { paths: z.array(z.string()), more: z.boolean() }) satisfies z.ZodType<{
+  paths: string[];
+  more: boolean;
+}>;
+
+type ChangesValue = Omit<ReadOnlyChanges, 'files'> & { readonly files: ReadOnlyChanges['files'][number][] };

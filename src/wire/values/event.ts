@@ -27,6 +27,8 @@ const PAYLOADS = {
     agent: z.string(),
     requestId: z.string().nullable(),
     retryOf: z.string().nullable(),
+    replaces: z.exactOptional(z.string()),
+    by: z.exactOptional(z.string()),
     preview: z.string(),
   }),
   'turn.started': z.strictObject({ n: Count, attempt: Count }),
@@ -48,6 +50,7 @@ const PAYLOADS = {
     reply: z.string(),
     usage: Usage,
     recovered: z.exactOptional(z.literal(true)),
+    replacedBy: z.exactOptional(z.string().nullable()),
   }),
   'session.opened': z.strictObject({
     sessionId: z.string(),

@@ -18,6 +18,7 @@ const RecordPart = z.union([
     input: z.unknown(),
     output: z.string().nullable(),
     status: z.enum(['completed', 'failed', 'unknown']),
+    ms: z.exactOptional(z.int().min(0)),
   }),
 ]);
 

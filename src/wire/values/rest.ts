@@ -2,10 +2,12 @@ import * as z from 'zod';
 import { HEALTH_STATES, type HealthReport } from '../../core/health.ts';
 import { SCOPES } from '../../core/key.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
+import type { PublicFinding } from '../../ports/doctor.ts';
 import type { AgentInfo as AgentValue, Hint as HintValue, ConversationView as ViewValue } from '../../ports/engine.ts';
+import type { StoreMeasure } from '../../ports/store/census.ts';
 import type { UsageRow as UsageRowValue } from '../../ports/store/usage.ts';
 import { namedObject } from '../registry.ts';
-import { Count, Failure, Usage } from './common.ts';
+import { Count, Failure, Time, Usage } from './common.ts';
 import { Conversation } from './conversation.ts';
 import { Receipt, Session } from './session.ts';
 import { TurnView } from './turn.ts';
@@ -54,8 +56,31 @@ export const Hint = namedObject('Hint', {
   seq: Count.nullable(),
 }) satisfies z.ZodType<HintValue>;
 
-/** `by`: `token`, `page`, or `key ID`. Only the token can act for other owners. */
-export const Caller = namedObject('Caller', { owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) });
+/** `by`: `token`, `page`, or `key ID`. `owners`: the others that it can act for, with the header `Throughline-Owner`. */
+export const Caller = namedObject('Caller', {
+  ...{ owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) },
+  ...{ owners: z.string().nullable(), expiresAt: Time.nullable() },
+});
+
+/** Who holds a conversation, until when (unless it is renewed), and the sessions of it whose agents run. */
+const Lease = namedObject('Lease', {
+  ...{ conversationId: z.string(), key: z.string().nullable(), title: z.string() },
+  ...{ holder: z.string(), until: Time, open: Count },
+  sessions: z.array(z.strictObject({ id: z.string(), agent: z.string(), openedAt: Time, usedAt: Time })),
+});
+
+/** `commitMs`: of the last transactions of the server, each with its fsync; null: there was none. */
+const Store = namedObject('Store', {
+  ...{ bytes: Count, logBytes: Count, freeBytes: Count, commits: Count },
+  commitMs: z.strictObject({ p50: z.number(), p95: z.number(), max: z.number() }).nullable(),
+}) satisfies z.ZodType<StoreMeasure>;
+
+const HealthDetails = namedObject('HealthDetails', {
+  version: z.string(),
+  store: Store.nullable(),
+  sandboxes: z.strictObject({ root: z.string(), count: Count }).nullable(),
+  leases: z.array(Lease).nullable(),
+});
 
 /** `degraded`: something does not work, the rest goes on. `unready`: nothing new is accepted. */
 export const Health = namedObject('Health', {
@@ -63,6 +88,13 @@ export const Health = namedObject('Health', {
   live: z.literal(true),
   ready: z.boolean(),
   reasons: z.array(Failure),
+  details: z.exactOptional(HealthDetails),
 }) satisfies z.ZodType<ReadOnlyReport>;
 
 type ReadOnlyReport = Omit<HealthReport, 'reasons'> & { readonly reasons: HealthReport['reasons'][number][] };
+
+/** `remedy`: what `throughline doctor` with `repairedBy` does; null: only a person can decide. `isNote`: nothing is wrong. */
+export const Finding = namedObject('Finding', {
+  ...{ check: z.string(), subject: z.string(), problem: z.string(), remedy: z.string().nullable() },
+  ...{ repairedBy: z.enum(['--fix', '--accept-loss']).nullable(), isNote: z.boolean() },
+}) satisfies z.ZodType<PublicFinding>;

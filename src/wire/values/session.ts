@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { PublicReceipt, PublicSession } from '../../core/public/session.ts';
+import type { PublicReceipt, PublicRestore, PublicSession } from '../../core/public/session.ts';
 import type { Tried as TriedValue } from '../../core/restore/receipt.ts';
 import { RUNGS } from '../../core/restore/restore-settings.ts';
 import { SESSION_ORIGINS, SESSION_STATES } from '../../core/restore/session.ts';
@@ -58,3 +58,5 @@ export const Receipt = namedObject('Receipt', {
   lockWaits: z.strictObject({ count: Count, ms: z.number() }),
   ms: z.number(),
 }) satisfies z.ZodType<PublicReceipt>;
+
+export const Restore = namedObject('Restore', { n: Count, receipt: Receipt }) satisfies z.ZodType<PublicRestore>;

@@ -1,5 +1,13 @@
 import * as z from 'zod';
-import type { PublicPermission, PublicSent, PublicTurn } from '../../core/public/turn.ts';
+import type {
+  PublicPermission,
+  PublicSent,
+  PublicTold,
+  PublicTool,
+  PublicTurn,
+  TurnOutline as TurnOutlineValue,
+} from '../../core/public/turn.ts';
+import type { ToldPart as ToldPartValue } from '../../core/restore/told.ts';
 import type {
   ContentBlock as ContentBlockValue,
   EmbeddedResource,
@@ -13,7 +21,7 @@ import {
 import { PERMISSION_MODES, TURN_ENDS, TURN_STATES } from '../../core/turn/turn.ts';
 import type { TurnView as TurnViewValue } from '../../ports/engine.ts';
 import { named, namedObject } from '../registry.ts';
-import { Count, Delayed, Failure, RestoreOverride, Stranded, Time, TimeLimits, Usage } from './common.ts';
+import { Choices, Count, Delayed, Failure, RestoreOverride, Stranded, Time, TimeLimits, Usage } from './common.ts';
 import { ReceiptRung } from './session.ts';
 
 const optionalText = z.exactOptional(z.string());
@@ -61,10 +69,15 @@ export const Turn = namedObject('Turn', {
     restore: z.exactOptional(RestoreOverride),
     permissions: z.exactOptional(PermissionMode),
     limits: z.exactOptional(TimeLimits),
+    deliverTo: z.exactOptional(z.string()),
+    ...Choices.shape,
+    kept: z.exactOptional(Choices),
   }),
   attempt: Count,
   sessionId: z.string().nullable(),
   retryOf: z.string().nullable(),
+  replaces: z.string().nullable(),
+  replacedBy: z.string().nullable(),
   imported: z.boolean(),
   sent: Sent.nullable(),
   cancelRequested: z.boolean(),
@@ -73,12 +86,47 @@ export const Turn = namedObject('Turn', {
   failure: Failure.nullable(),
   usage: Usage,
   recovered: z.exactOptional(z.literal(true)),
+  delivered: z.exactOptional(z.literal(true)),
   createdAt: Time,
   startedAt: Time.nullable(),
   endedAt: Time.nullable(),
 }) satisfies z.ZodType<PublicTurn>;
 
 export const TurnView = named('TurnView', Turn.extend({ reply: z.string() })) satisfies z.ZodType<TurnViewValue>;
+
+export const TurnOutline = named(
+  'TurnOutline',
+  Turn.pick({
+    id: true,
+    n: true,
+    state: true,
+    agent: true,
+    sessionId: true,
+    imported: true,
+    usage: true,
+    startedAt: true,
+    endedAt: true,
+  }).extend({ rung: ReceiptRung.nullable() }),
+) satisfies z.ZodType<TurnOutlineValue>;
+
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+const ToldPart = named(
+  'ToldPart',
+  z.discriminatedUnion('as', [
+    z.strictObject({ as: z.literal('transcript'), text: z.string(), sha256: Sha256 }),
+    z.strictObject({ as: z.literal('prompt'), turn: Count, content: z.array(ContentBlock), sha256: Sha256 }),
+  ]),
+) satisfies z.ZodType<ToldPartValue>;
+
+export const Told = namedObject('Told', {
+  turnId: z.string(),
+  attempt: Count,
+  rung: ReceiptRung,
+  sessionId: z.string().nullable(),
+  at: Time,
+  parts: z.array(ToldPart),
+}) satisfies z.ZodType<PublicTold>;
 
 export const PermissionOption = namedObject('PermissionOption', {
   optionId: z.string(),
@@ -107,3 +155,14 @@ export const Denial = namedObject('Denial', {
   title: z.string(),
   reason: z.string(),
 }) satisfies z.ZodType<DenialValue>;
+
+export const Tool = namedObject('Tool', {
+  id: z.string(),
+  title: z.string(),
+  kind: z.string(),
+  target: z.string().nullable(),
+  input: z.unknown(),
+  output: z.string().nullable(),
+  status: z.enum(['completed', 'failed', 'unknown']),
+  ms: z.exactOptional(z.int().min(0)),
+}) satisfies z.ZodType<PublicTool>;

@@ -47,6 +47,9 @@ export function contextKept(adapter: ClaudeAdapter, claude: InstalledClaude): vo
       const again = await home.open();
       const { receipt } = await again.conversation('chat').ask(FOURTH);
       expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, dropped: 0, modelCalls: 0, proof: 'proved' });
+      const [written, prompt] = (await again.conversation('chat').told()).parts;
+      expect(written).toMatchObject({ as: 'transcript', text: before.subarray(0, copied).toString() });
+      expect(prompt).toMatchObject({ as: 'prompt', turn: 4, content: [{ type: 'text', text: FOURTH }] });
     } finally {
       process.chdir(here);
     }

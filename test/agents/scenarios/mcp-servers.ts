@@ -20,7 +20,7 @@ const OFFERED = { ENABLE_TOOL_SEARCH: 'false' };
 
 async function withServers(adapter: ClaudeAdapter, servers: (root: string) => unknown): Promise<ClaudeHome> {
   const home = await ClaudeHome.make(adapter, ALLOWED, OFFERED);
-  home.settings = { agents: { claude: { ...home.claude, options: { mcpServers: servers(home.path) } } } };
+  home.settings = { agents: { claude: { ...home.claude, options: { mcpServers: servers(home.path) as never } } } };
   return home;
 }
 

@@ -8,7 +8,7 @@ export function oneStorage(adapter: ClaudeAdapter): void {
   test('a session in use cannot be adopted under another agent’s name or by another owner', async () => {
     await using home = await ClaudeHome.make(adapter);
     const { claude } = home;
-    const apart = { ...claude, options: { home: 'sandbox' } };
+    const apart = { ...claude, options: { home: 'sandbox' } } as const;
     const tl = await home.open({ agents: { claude, 'claude-cheap': claude, 'claude-apart': apart } });
     const cwd = home.directory('work');
     const one = tl.conversation('one', { cwd, agent: 'claude' });

@@ -17,16 +17,41 @@ type Need = Scope | 'token' | 'read+admin' | 'operator';
 const NEEDS: Readonly<Record<OperationName, Need>> = {
   ...{ listConversations: 'read', ensureConversation: 'prompt', getConversation: 'read', renameConversation: 'prompt' },
   ...{ eraseConversation: 'admin', summarise: 'read', show: 'read', listSessions: 'read', follow: 'read' },
-  ...{ warm: 'prompt', fork: 'prompt', exportConversation: 'read', importConversation: 'prompt', verify: 'read' },
+  ...{
+    warm: 'prompt',
+    kill: 'prompt',
+    changes: 'prompt',
+    listFiles: 'prompt',
+    fork: 'prompt',
+    exportConversation: 'read',
+    importConversation: 'prompt',
+    verify: 'read',
+  },
   ...{ submit: 'prompt', listTurns: 'read', getTurn: 'read', answerOf: 'read', cancel: 'prompt', retry: 'prompt' },
+  ...{
+    listOutline: 'read',
+    listRecords: 'read',
+    listRestores: 'read',
+    listEvents: 'read',
+    told: 'read',
+    listPending: 'read',
+    setDelivered: 'prompt',
+  },
+  ...{ listQueue: 'read', requeue: 'prompt' },
   ...{ listPermissions: 'read', getPermission: 'read', answer: 'approve' },
   ...{ listTasks: 'read', addTasks: 'prompt', followTasks: 'read', taskUsage: 'read', getTask: 'read' },
   ...{ reportTask: 'read', cancelTask: 'prompt', retryTask: 'prompt' },
+  ...{ trackRequest: 'prompt', getTrackedRequest: 'read', updateTrackedSession: 'prompt', renewTracked: 'prompt' },
+  ...{ releaseTracked: 'prompt', completeTracked: 'prompt', failTracked: 'prompt', getTrackedAgent: 'read' },
+  getTrackedSession: 'read',
   ...{
     whoAmI: 'read',
     getHealth: 'admin',
+    examine: 'operator',
     newLink: 'token',
     hints: 'read',
+    openStream: 'read',
+    setFeeds: 'read',
     search: 'read',
     usage: 'read',
     listAgents: 'read',
@@ -41,25 +66,26 @@ interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
   /**
    * A key of Ann's with one scope; or `unknown`: to the server this is nobody; `acting`: a key of another owner that names Ann; `other`:
-   * a key of another owner; `token`: the token of the data home, for the server's own owner; `forAnn`: the token, for Ann; `misled`:
+   * a key of another owner; `token`: the token of the data home, for the server's own owner; `forAnn`: the token, for Ann; `application`: a key of another owner that may act for Ann, and does; `misled`:
    * the token, sent to another name of this machine; `foreignPage`: the token, sent by a page of another site.
    */
-  readonly as: Scope | 'unknown' | 'acting' | 'other' | 'token' | 'forAnn' | 'misled' | 'foreignPage';
+  readonly as: Scope | 'unknown' | 'acting' | 'other' | 'token' | 'forAnn' | 'application' | 'misled' | 'foreignPage';
 }
 
 /** The status that must come back; `allowed`: any that is neither 401 nor 403. */
 export function expected(need: Need, as: Credentials['as'], hasId: boolean): number | 'allowed' {
   if (as === 'unknown') return 401;
   if (as === 'misled') return 421;
-  if (as === 'acting' || as === 'foreignPage' || (need === 'token' && as !== 'token')) return 403;
+  if (as === 'acting' || as === 'foreignPage') return 403;
+  if (need === 'token') return as === 'token' || as === 'forAnn' ? 'allowed' : 403;
   if (need === 'operator') return as === 'token' || as === 'forAnn' ? 'allowed' : 403;
   if (as === 'other' || as === 'token') return hasId ? 404 : 'allowed';
-  return as === need || as === 'forAnn' ? 'allowed' : 403;
+  return as === need || as === 'forAnn' || as === 'application' ? 'allowed' : 403;
 }
 
 export const access: Scenario = {
   name: 'access',
-  does: 'every operation with every kind of credentials: missing, wrong, expired, revoked, of each scope, of another owner, acting for another owner, sent to another host name, sent by a foreign page',
+  does: 'every operation with every kind of credentials: missing, wrong, expired, revoked, of each scope, of another owner, acting for another owner with and without the right to, sent to another host name, sent by a foreign page',
   async run({ random, long }) {
     await using world = await World.start({
       agents: () => ({ scripted: { adapter: 'scripted' } }),
@@ -130,6 +156,8 @@ async function everyKind(world: World): Promise<Credentials[]> {
   const [expired, revoked] = [await make('ann', ALL_SCOPES, '--expires', '2999-01-01'), await make('ann', ALL_SCOPES)];
   expire(world, expired.id);
   await world.home.ok('keys', 'revoke', revoked.id, '--as', 'ann');
+  const acts = `act-as,${ALL_SCOPES}`;
+  const [limited, application] = [await make('app', acts, '--owners', 'an:*'), await make('app', acts)];
   const own = world.key('ann');
   const damaged = own.slice(0, -1) + (own.endsWith('A') ? 'B' : 'A');
   const unknown = (name: string, headers: Record<string, string>): Credentials => ({ name, headers, as: 'unknown' });
@@ -148,6 +176,11 @@ async function everyKind(world: World): Promise<Credentials[]> {
       as: 'acting',
       headers: { ...bearer(world.key('bob')), 'throughline-owner': 'ann' },
     },
+    {
+      name: 'a key that may act for some, and names Ann',
+      as: 'acting',
+      headers: { ...bearer(limited.key), 'throughline-owner': 'ann' },
+    },
     ...[read, prompt, approve, admin].flatMap((one) => (one === undefined ? [] : [one])),
     { name: 'the token', as: 'token', headers: bearer(world.token) },
     { name: 'the token and another Host', as: 'misled', headers: { ...bearer(world.token), host: 'other.example' } },
@@ -155,6 +188,11 @@ async function everyKind(world: World): Promise<Credentials[]> {
       name: 'the token from a foreign page',
       as: 'foreignPage',
       headers: { ...bearer(world.token), origin: 'https://other.example', 'sec-fetch-site': 'cross-site' },
+    },
+    {
+      name: 'a key that may act for all, and names Ann',
+      as: 'application',
+      headers: { ...bearer(application.key), 'throughline-owner': 'ann' },
     },
     { name: 'the token for Ann', as: 'forAnn', headers: { ...bearer(world.token), 'throughline-owner': 'ann' } },
   ];

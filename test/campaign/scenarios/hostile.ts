@@ -6,7 +6,7 @@ import { Crowd } from '../harness/crowd.ts';
 import type { Scenario } from '../harness/figures.ts';
 import { World } from '../harness/world.ts';
 
-/** What an agent may do in the middle of a turn: noise, floods, failures and its own death. See src/agents/scripted/program.js. */
+/** What an agent may do in the middle of a turn: noise, floods, failures and its own death. See src/agents/scripted/scripted-agent.js. */
 const MISDEEDS = ['/garbage', '/stderr', '/stream 3000 0', '/fail agent_failed', '/fail too_long', '/die', '/exit 3'];
 const SHARE = 0.4;
 

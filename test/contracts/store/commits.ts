@@ -141,7 +141,7 @@ export function commits(world: World): void {
     const { store } = world;
     const { turn, holder } = await begun(store);
     const opened = session();
-    const process = { pid: 3, started: '4', boot: 'boot-1', namespace: 'pid-1' };
+    const process = { kind: 'test', id: '3', label: 'process 3' };
     const sent = {
       attempt: 1,
       prompt: 'prompt-1',

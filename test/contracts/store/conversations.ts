@@ -1,6 +1,32 @@
 import { expect, test } from 'vitest';
+import type { Conversation } from '../../../src/core/conversation.ts';
+import { inPages } from '../../../src/core/input/pages.ts';
 import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
-import { ANN, allEvents, BOB, codeOf, enqueue, kinds, newConversation, prompt, spec, type World } from './world.ts';
+import type { Turn } from '../../../src/core/turn/turn.ts';
+import {
+  ANN,
+  allEvents,
+  asking,
+  BOB,
+  begun,
+  claim,
+  claimRequest,
+  codeOf,
+  ending,
+  enqueue,
+  Holder,
+  kinds,
+  newConversation,
+  prompt,
+  record,
+  sending,
+  spec,
+  usage,
+  type World,
+  worker,
+} from './world.ts';
+
+const LOST = { code: 'agent_failed', message: 'It failed.' } as const;
 
 export function conversations(world: World): void {
   test('a conversation is made with all that the caller set, and its first event says so', async () => {
@@ -89,6 +115,101 @@ export function conversations(world: World): void {
     expect(listed.slice(0, 2)).toEqual([ids[1], newest]);
     expect(listed).toHaveLength(6);
     expect(new Set(listed)).toEqual(new Set([...ids, newest]));
+  });
+
+  test('its state, last agent, open questions and usage go with its turns', async () => {
+    const { store } = world;
+    const id = await newConversation(store);
+    const now = async () => {
+      const { state, lastAgent, openPermissions, usage: sum } = (await store.findConversation(ANN, id)) as Conversation;
+      return [state, lastAgent, openPermissions, sum.inputTokens];
+    };
+    expect(await now()).toEqual(['idle', 'scripted', 0, 0]);
+    await enqueue(store, id);
+    expect(await now()).toEqual(['queued', 'scripted', 0, 0]);
+    const { fence, turn } = await claim(store, { conversation: id });
+    const holder = new Holder(store, fence);
+    const first = turn as Turn;
+    expect(await now()).toEqual(['running', 'scripted', 0, 0]);
+    const second = await enqueue(store, id, { agent: 'other' });
+    expect(await now()).toEqual(['running', 'other', 0, 0]);
+    const [a, b] = [asking(first.id), asking(first.id)];
+    await holder.write(sending(first.id), a, b);
+    expect(await now()).toEqual(['asks', 'other', 2, 0]);
+    await store.answer(ANN, a.permission.id, 'yes', 'ann');
+    expect(await now()).toEqual(['asks', 'other', 1, 0]);
+    await holder.write({ write: 'deny', turn: first.id, permission: b.permission.id, reason: 'x' });
+    expect(await now()).toEqual(['running', 'other', 0, 0]);
+    await holder.write(asking(first.id), { write: 'retry', turn: first.id, failure: LOST });
+    expect(await now()).toEqual(['running', 'other', 0, 0]);
+    await holder.write(sending(first.id, { attempt: 2 }), asking(first.id));
+    const failed = record(first, { outcome: 'failed', failure: LOST });
+    await holder.write(ending(first, { outcome: 'failed', failure: LOST, record: failed, usage: usage(7) }));
+    expect(await now()).toEqual(['queued', 'other', 0, 7]);
+    await store.requestCancel(ANN, second.id, 'ann');
+    expect(await now()).toEqual(['idle', 'other', 0, 7]);
+    for (const [end, state] of [
+      [{ outcome: 'failed', failure: LOST }, 'failed'],
+      [{ outcome: 'failed', failure: { code: 'restore_failed', message: 'x' } }, 'unrestored'],
+      [{ outcome: 'interrupted', failure: { code: 'agent_died', message: 'x' } }, 'interrupted'],
+      [{ outcome: 'completed', failure: null }, 'idle'],
+    ] as const) {
+      await enqueue(store, id, { agent: 'scripted' });
+      const next = (await store.begin(fence, ['scripted', 'other'])) as Turn;
+      await holder.write(sending(next.id), ending(next, { ...end, record: record(next, end) }));
+      expect(await now()).toEqual([state, 'scripted', 0, 7]);
+    }
+    // What was copied ended elsewhere.
+    expect(await store.fork(ANN, id, first.n, spec({ agent: 'other' }))).toMatchObject({
+      ...{ state: 'idle', lastAgent: 'scripted', usage: { inputTokens: 0 } },
+    });
+  });
+
+  test('a turn that a lost worker left unsent is queued again, and so is its conversation', async () => {
+    const { store, site } = world;
+    const { conversation, holder, turn } = await begun(store);
+    await holder.write(asking(turn.id));
+    site.pass(2_000);
+    await store.claim(claimRequest({ conversation, settle: true, worker: worker('worker-2', 102) }));
+    expect(await store.findConversation(ANN, conversation)).toMatchObject({ state: 'queued', openPermissions: 0 });
+  });
+
+  test('the list is filtered by agent, states and time of the last change, in pages, for its owner alone', async () => {
+    const { store, site } = world;
+    const made: string[] = [];
+    const add = async (agent: string, open: boolean) => {
+      const id = await newConversation(store, { agent });
+      if (open) await enqueue(store, id);
+      made.push(id);
+      site.pass(10);
+    };
+    for (const open of [true, false, true, false]) for (const agent of ['a', 'b']) await add(agent, open);
+    await enqueue(store, await newConversation(store, { agent: 'a' }, BOB), {}, BOB);
+    const start = (await store.findConversation(ANN, made[0] as string))?.updatedAt ?? 0;
+    type Filter = Omit<Parameters<typeof store.listConversations>[1], 'limit' | 'before'>;
+    const listed = async (filter: Filter) => {
+      const found: number[] = [];
+      const read = (last: Conversation | undefined) =>
+        store.listConversations(ANN, { ...filter, limit: 1, ...(last && { before: last }) });
+      for await (const { id } of inPages(read)) found.push(made.indexOf(id));
+      const whole = await store.listConversations(ANN, { ...filter, limit: 99 });
+      expect(whole.map(({ id }) => made.indexOf(id))).toEqual(found);
+      return found;
+    };
+    expect(await listed({})).toEqual([7, 6, 5, 4, 3, 2, 1, 0]);
+    expect(await listed({ agent: 'a' })).toEqual([6, 4, 2, 0]);
+    expect(await listed({ states: ['queued'] })).toEqual([5, 4, 1, 0]);
+    expect(await listed({ states: ['asks', 'queued', 'idle'] })).toEqual([7, 6, 5, 4, 3, 2, 1, 0]);
+    expect(await listed({ states: ['asks', 'failed'] })).toEqual([]);
+    expect(await listed({ states: [] })).toEqual([]);
+    expect(await listed({ agent: 'b', states: ['idle'] })).toEqual([7, 3]);
+    expect(await listed({ agent: 'c' })).toEqual([]);
+    expect(await listed({ since: start + 20 })).toEqual([7, 6, 5, 4, 3, 2]);
+    expect(await listed({ since: start + 20, until: start + 50 })).toEqual([4, 3, 2]);
+    expect(await listed({ agent: 'a', states: ['queued', 'idle'], since: start + 20, until: start + 60 })).toEqual([
+      4, 2,
+    ]);
+    expect(await listed({ until: start })).toEqual([]);
   });
 
   test('the first prompt names a conversation that nobody has named, and only the first', async () => {

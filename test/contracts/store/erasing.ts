@@ -157,12 +157,12 @@ export function erasing(world: World): void {
   test('its sandbox is found by its id afterwards, by its owner alone, as long as nobody shares it', async () => {
     const { store } = world;
     const { conversation } = await said(world);
-    const found = await store.findConversation(ANN, conversation);
-    expect(await store.findErased(ANN, conversation)).toBeNull();
-    await store.eraseConversation(ANN, conversation);
+    const found = await store.findToErase(ANN, conversation);
     const { sandbox, place } = found ?? { sandbox: '', place: '' };
-    expect(await store.findErased(ANN, conversation)).toEqual({ id: conversation, sandbox, place });
-    expect(await store.findErased('bob', conversation)).toBeNull();
+    expect(found).toEqual({ id: conversation, sandbox, place, isErased: false });
+    await store.eraseConversation(ANN, conversation);
+    expect(await store.findToErase(ANN, conversation)).toEqual({ id: conversation, sandbox, place, isErased: true });
+    expect(await store.findToErase('bob', conversation)).toBeNull();
     const noted = { owner: ANN, conversation, sandbox };
     expect((await store.census()).erased).toEqual([{ ...noted, toDelete: false }]);
     const path = `/home/sandboxes/${sandbox}`;

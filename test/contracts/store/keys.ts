@@ -5,11 +5,13 @@ import { ANN, BOB, codeOf, fresh, type World } from './world.ts';
 export function keys(world: World): void {
   test('a key is found by its id alone, and says on whose behalf it acts', async () => {
     const { store, site } = world;
-    const made = newKey({ expiresAt: 9_000_000_000_000 });
+    const made = newKey({ expiresAt: 9_000_000_000_000, scopes: ['read', 'act-as'], owners: 'app:*' });
     const created = await store.createKey(ANN, made);
     expect(created).toMatchObject({ ...made, owner: ANN, revokedAt: null });
     expect(await (await site.open()).findKey(made.id)).toEqual(created);
     expect(await store.findKey('another')).toBeNull();
+    expect(await store.keys(ANN)).toEqual([created]);
+    expect(await store.createKey(BOB, newKey())).toMatchObject({ owners: null });
   });
 
   test('each owner has a list of their own, newest first', async () => {
@@ -40,5 +42,13 @@ export function keys(world: World): void {
 }
 
 export function newKey(given: Partial<NewKey> = {}): NewKey {
-  return { id: fresh('key'), name: 'for tests', scopes: ['read'], hash: 'ab12', expiresAt: null, ...given };
+  return {
+    id: fresh('key'),
+    name: 'for tests',
+    scopes: ['read'],
+    owners: null,
+    hash: 'ab12',
+    expiresAt: null,
+    ...given,
+  };
 }

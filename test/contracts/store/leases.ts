@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Share } from '../../../src/core/limits/slots.ts';
+import { localProcess, type SandboxProcess } from '../../../src/core/process.ts';
 import type { Turn } from '../../../src/core/turn/turn.ts';
 import {
   AGENT,
@@ -28,6 +29,46 @@ import {
 } from './world.ts';
 
 export function leases(world: World): void {
+  test('what somebody holds is listed for its owner, with the sessions whose agents run, and how long it lasts', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder, fence } = await begun(store, { key: 'k', title: 'A title' });
+    const found = { conversation, key: 'k', title: 'A title', open: 1, holder: { pid: expect.any(Number) } };
+    const [held] = await store.holdings(ANN, 9);
+    expect(held).toMatchObject({ ...found, sessions: [] });
+    expect(held?.leftMs).toBeGreaterThan(0);
+    await begun(store);
+    expect(await store.holdings(ANN, 9)).toHaveLength(2);
+    expect(await store.holdings(ANN, 1)).toHaveLength(1);
+    expect(await store.holdings(BOB, 9)).toEqual([]);
+    const { id, agent, ...opened } = session();
+    const closed = { ...session(), state: 'closed' } as const;
+    await holder.write(opening({ id, agent, ...opened }), opening(closed), sending(turn.id));
+    const living = { id, agent, openedAt: expect.any(Number), usedAt: expect.any(Number) };
+    expect((await store.holdings(ANN, 9)).find((one) => one.conversation === conversation)?.sessions).toEqual([living]);
+    const before = held?.leftMs ?? 0;
+    site.pass(before + 5);
+    const expired = (await store.holdings(ANN, 9)).find((one) => one.conversation === conversation);
+    expect(expired?.leftMs).toBeLessThan(0);
+    await store.release(fence);
+    expect((await store.holdings(ANN, 9)).map((one) => one.conversation)).not.toContain(conversation);
+  });
+
+  test('the store says how large it is, and how long its last commits took', async () => {
+    const { store } = world;
+    await newConversation(store);
+    const before = await store.measure();
+    expect(before).toMatchObject({
+      commitMs: { p50: expect.any(Number), p95: expect.any(Number), max: expect.any(Number) },
+    });
+    expect(before.commitMs?.max).toBeGreaterThanOrEqual(before.commitMs?.p50 ?? Number.NaN);
+    expect(before.bytes + before.logBytes).toBeGreaterThan(4_096);
+    const id = await newConversation(store);
+    await enqueue(store, id, { prompt: [{ type: 'text', text: 'x'.repeat(300_000) }] });
+    const after = await store.measure();
+    expect(after.commits).toBe(before.commits + 2);
+    expect(after.bytes).toBeGreaterThan(before.bytes + 100_000);
+  });
+
   test('a claim begins the oldest queued turn under a new epoch', async () => {
     const { store } = world;
     const id = await newConversation(store);
@@ -376,7 +417,7 @@ export function leases(world: World): void {
 
   test('what a worker has running is known by its sessions and by the turn that was sent, as long as it holds them', async () => {
     const { store } = world;
-    const process = (pid: number) => ({ pid, started: '1', boot: 'boot-1', namespace: 'pid-1', mark: `m${pid}` });
+    const process = (id: number) => ({ kind: 'test', id: `${id}`, label: `process ${id}` });
     const [a, b] = [await begun(store), await begun(store)];
     const [warm, closed] = [session({ process: process(1) }), session({ process: process(2) })];
     await a.holder.write(opening(warm), opening(closed), {
@@ -387,11 +428,28 @@ export function leases(world: World): void {
     });
     await b.holder.write(sending(b.turn.id, { process: process(3) }));
     expect(await store.processesOf('nobody')).toEqual([]);
-    expect((await store.processesOf(WORKER.id)).toSorted((x, y) => x.pid - y.pid)).toEqual([process(1), process(3)]);
+    expect((await store.processesOf(WORKER.id)).toSorted((x, y) => x.id.localeCompare(y.id))).toEqual([
+      process(1),
+      process(3),
+    ]);
     await b.holder.write(ending(b.turn));
     expect(await store.processesOf(WORKER.id)).toEqual([process(1)]);
     await store.release(a.fence);
     expect(await store.processesOf(WORKER.id)).toEqual([]);
+  });
+
+  test('a process that an older version has stored is read as one of its machine', async () => {
+    const { store } = world;
+    const identity = { pid: 9, started: '1', boot: 'boot-1', namespace: 'pid-1', mark: 'm' };
+    const older = identity as unknown as SandboxProcess;
+    const { conversation, turn, holder } = await begun(store);
+    const opened = session({ process: older });
+    await holder.write(opening(opened), sending(turn.id, { process: older }));
+    const read = localProcess(identity);
+    expect((await store.sessions(ANN, conversation))[0]?.process).toEqual(read);
+    expect((await store.turns(ANN, conversation, { after: 0, limit: 1 }))[0]?.sent?.process).toEqual(read);
+    expect(await store.processesOf(WORKER.id)).toContainEqual(read);
+    expect((await store.census()).sessions.find(({ ref }) => ref === opened.ref)?.process).toEqual(read);
   });
 
   test('who takes up turns is listed with or without a lease, until it is forgotten', async () => {
@@ -471,7 +529,31 @@ export function leases(world: World): void {
     expect((await claim(store, { idleMs: 1000 })).conversation.id).toBe(id);
   });
 
-  test('after another boot every lease is free, in the order in which the work came', async () => {
+  test('another machine takes a lease only when its time is over, however different the uptimes are', async () => {
+    const { store, site } = world;
+    const { turn, holder } = await begun(store);
+    const other = await site.open({ boot: 'boot-2' });
+    const third = await site.open({ boot: 'boot-3' });
+    const elsewhere = claimRequest({ worker: worker('w2', 2) });
+    expect(await other.workers()).toEqual([WORKER]);
+    for (let beats = 0; beats < 3; beats += 1) {
+      site.pass(999);
+      expect(await other.claim(elsewhere)).toBeNull();
+      expect(await third.claim(elsewhere)).toBeNull();
+      expect(await store.renew([holder.fence], 1000)).toEqual([]);
+    }
+    expect(await codeOf(holder.write(update(turn.id, 'still here')))).toBeNull();
+    site.pass(1000);
+    const taken = await other.claim(elsewhere);
+    expect(taken?.fence.epoch).toBe(2);
+    expect(await codeOf(holder.write(update(turn.id, 'too late')))).toBe('lease_lost');
+    site.pass(999);
+    expect(await store.claim(claimRequest())).toBeNull();
+    site.pass(1);
+    expect((await claim(store)).fence.epoch).toBe(3);
+  });
+
+  test('after another boot the work is claimed in the order in which it came, and a lease when its worker is forgotten', async () => {
     const { store, site } = world;
     const held = await begun(store);
     site.pass(1);
@@ -481,11 +563,13 @@ export function leases(world: World): void {
     await enqueue(store, first);
     await store.close();
     const after = await site.open({ boot: 'boot-2' });
-    expect(await after.workers()).toEqual([]);
-    const ids = [await claim(after), await claim(after), await claim(after)].map(({ conversation }) => conversation.id);
-    expect(new Set(ids)).toEqual(new Set([held.conversation, first, second]));
-    expect(ids.indexOf(second)).toBeLessThan(ids.indexOf(first));
+    const ids = [await claim(after), await claim(after)].map(({ conversation }) => conversation.id);
+    expect(ids).toEqual([second, first]);
     expect(await after.claim(claimRequest())).toBeNull();
+    await after.forgetWorker(WORKER.id);
+    expect(
+      (await after.claim(claimRequest({ worker: worker('w2', 2), conversation: held.conversation })))?.fence.epoch,
+    ).toBe(2);
   });
 
   test('opening again in the same boot leaves leases as they are', async () => {

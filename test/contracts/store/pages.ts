@@ -3,7 +3,7 @@ import { inPages } from '../../../src/core/input/pages.ts';
 import { sizeOf } from '../../../src/core/input/size.ts';
 import type { UsageRow } from '../../../src/ports/store/usage.ts';
 import { added, claimTask } from './task-world.ts';
-import { ANN, asking, begun, codeOf, newConversation, receipt, update, usage, type World } from './world.ts';
+import { ANN, asking, begun, codeOf, enqueue, newConversation, receipt, update, usage, type World } from './world.ts';
 
 const MIB = 1024 * 1024;
 const LARGEST = 8 * MIB;
@@ -22,6 +22,26 @@ export function pages(world: World): void {
     const ofTurn = (after = 0) => store.turnEvents(ANN, turn.id, { after, limit: 100 });
     const first = (await store.turnEvents(ANN, turn.id, { limit: 1 }))[0]?.seq ?? 0;
     expect(await walked(ofTurn, ({ seq }) => seq)).toEqual(numbers(first, lastSeq));
+  });
+
+  test('of events and turns backwards, with what comes before any of them', async () => {
+    const { store } = world;
+    const { conversation, turn, holder } = await begun(store);
+    for (const text of texts()) await holder.write(update(turn.id, text));
+    for (const text of texts()) await enqueue(store, conversation, { prompt: [{ type: 'text', text }] });
+    const { lastSeq = 0 } = (await store.findConversation(ANN, conversation)) ?? {};
+    const end = Number.MAX_SAFE_INTEGER;
+    const back = (before = end) => store.eventsBefore(ANN, conversation, { before, limit: 100 });
+    expect(await walkedBack(back, ({ seq }) => seq)).toEqual(numbers(1, lastSeq));
+    const own = (await store.turnEvents(ANN, turn.id, { limit: 99 })).map(({ seq }) => seq);
+    const ofTurn = (before = end) => store.eventsBefore(ANN, conversation, { before, limit: 100, turn: turn.n });
+    expect((await walkedBack(ofTurn, ({ seq }) => seq)).slice(0, own.length)).toEqual(own);
+    const turnsBack = (before = end) => store.turns(ANN, conversation, { before, limit: 100 });
+    expect(await walkedBack(turnsBack, ({ n }) => n)).toEqual(numbers(1, 1 + SIZES.length));
+    const two = await store.eventsBefore(ANN, conversation, { before: 4, limit: 2 });
+    expect(two.map(({ seq }) => seq)).toEqual([2, 3]);
+    expect(await codeOf(store.eventsBefore(ANN, conversation, { before: end, limit: 1, turn: 99 }))).toBe('not_found');
+    expect(await codeOf(store.eventsBefore(ANN, 'none', { before: end, limit: 1 }))).toBe('not_found');
   });
 
   test('of events, as small as whoever reads them wants', async () => {
@@ -145,4 +165,19 @@ async function walked<T, N>(read: (after?: N) => Promise<T[]>, name: (value: T) 
   }
   expect(count).toBeGreaterThan(2);
   return found.map(name);
+}
+
+/** The same backwards: the pages are in rising order, and each one comes before the page that was read last. */
+async function walkedBack<T>(read: (before?: number) => Promise<T[]>, number: (value: T) => number): Promise<number[]> {
+  const found: T[] = [];
+  let count = 0;
+  for (let before: number | undefined; ; before = number(found[0] as T)) {
+    const page = await read(before);
+    if (page.length === 0) break;
+    expect(JSON.stringify(page.slice(1)).length).toBeLessThan(LARGEST);
+    found.unshift(...page);
+    count += 1;
+  }
+  expect(count).toBeGreaterThan(2);
+  return found.map(number);
 }

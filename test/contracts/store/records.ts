@@ -124,5 +124,14 @@ export function records(world: World): void {
     expect((await store.receipts(ANN, conversation))[0]).toEqual(
       receipt({ attempt: 1, rung: 'none', proof: 'refuted' }),
     );
+    const placed = async (range: Parameters<typeof store.restores>[2]) =>
+      (await store.restores(ANN, conversation, range)).map(({ n, receipt }) => [n, receipt.rung]);
+    const [first, second] = [[[1, 'none'], [1, 'transcript'], [1, 'live']], [[2, 'replay']]]; // biome-ignore format: pairs
+    expect(await placed({ after: 0, limit: 1 })).toEqual(first);
+    expect(await placed({ after: 1, limit: 9 })).toEqual(second);
+    expect(await placed({ after: 2, limit: 9 })).toEqual([]);
+    expect(await placed({ before: 9, limit: 1 })).toEqual(second);
+    expect(await placed({ before: 2, limit: 9 })).toEqual(first);
+    expect(await placed({ before: 9, limit: 9 })).toEqual([...first, ...second]);
   });
 }

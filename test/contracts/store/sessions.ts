@@ -27,7 +27,7 @@ export function sessions(world: World): void {
   test('a session is recorded when seen, with all that is known of it, and given to its turn', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
-    const process = { pid: 3, started: '4', boot: 'boot-1', namespace: 'pid-1' };
+    const process = { kind: 'test', id: '3', label: 'process 3' };
     const omitted = { shortened: 1, leftOut: { outputs: 3, images: 2, files: 0 } };
     const opened = session({ position: 'p1', process, dropped: 2, omitted });
     await holder.write(opening(opened, turn.id));
@@ -158,7 +158,7 @@ export function sessions(world: World): void {
   test('a change sets what it names and keeps the rest', async () => {
     const { store } = world;
     const { conversation, holder } = await begun(store);
-    const process = { pid: 3, started: '4', boot: 'boot-1', namespace: 'pid-1' };
+    const process = { kind: 'test', id: '3', label: 'process 3' };
     const opened = session({ position: 'p1', process, dropped: 1 });
     await holder.write(opening(opened), changing(opened.ref, { state: 'dormant', process: null }, 'let go'));
     expect((await store.sessions(ANN, conversation))[0]).toMatchObject({

@@ -232,9 +232,9 @@ export function tasks(world: World): void {
     const [a, b] = await added(store, {}, {});
     const claim = await claimTask(store);
     await claimTask(store);
-    const gate = { pid: 7, started: '1', boot: 'boot-1', namespace: 'n', mark: 'm' };
+    const gate = { kind: 'test', id: '7', label: 'process 7' };
     await store.tasks.commit(claim.fence, { progress: claim.task.progress, gate, events: [] });
-    expect(await store.tasks.holders()).toEqual([WORKER]);
+    expect(await store.tasks.holders()).toEqual([{ ...WORKER, expired: false }]);
     await store.tasks.forgetHolder(WORKER.id);
     expect(await store.tasks.holders()).toEqual([]);
     const again = await claimTask(store, { worker: worker('w2', 2) });
@@ -242,12 +242,17 @@ export function tasks(world: World): void {
     expect((await claimTask(store)).task.id).toBe(b.id);
   });
 
-  test('after another boot every runner is dead', async () => {
+  test('another machine takes a task only when its lease is over', async () => {
     const { store, site } = world;
     await added(store, {});
     await claimTask(store);
-    const later = await site.open({ boot: 'boot-2' });
-    expect((await claimTask(later)).fence.epoch).toBe(2);
+    const other = await site.open({ boot: 'boot-2' });
+    site.pass(999);
+    expect(await other.tasks.claim(taskClaimRequest())).toBeNull();
+    expect(await other.tasks.holders()).toEqual([{ ...WORKER, expired: false }]);
+    site.pass(1);
+    expect(await other.tasks.holders()).toEqual([{ ...WORKER, expired: true }]);
+    expect((await claimTask(other)).fence.epoch).toBe(2);
   });
 
   test('a task that nobody runs is cancelled at once, a running one is asked, an ended one is left', async () => {

@@ -61,7 +61,7 @@ export function totals(world: World): void {
     const { store, site } = world;
     const { conversation } = await begun(store);
     site.pass(400);
-    const lock = { holder: WORKER.id, pid: WORKER.process.pid, epoch: 1, expiresIn: 600 };
+    const lock = { holder: WORKER.id, process: WORKER.process, epoch: 1, expiresIn: 600 };
     expect((await store.summary(ANN, conversation)).lock).toEqual(lock);
     site.pass(600);
     expect((await store.summary(ANN, conversation)).lock).toBeNull();

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { expect, test } from 'vitest';
+import type { Write } from '../../../src/ports/store/writes.ts';
 import {
   AGENT,
   ANN,
@@ -23,14 +25,29 @@ export function turns(world: World): void {
   test('an accepted turn is queued with the next number, and its event has the number that was answered', async () => {
     const { store } = world;
     const id = await newConversation(store);
-    const first = await store.enqueue(ANN, newTurn(id, { requestId: 'r1', prompt: prompt('Hello there') }));
+    const first = await store.enqueue(
+      ANN,
+      newTurn(id, { requestId: 'r1', prompt: prompt('Hello there'), by: 'ann by key 0123' }),
+    );
     const second = await store.enqueue(ANN, newTurn(id));
     expect(first).toMatchObject({ duplicate: false, turn: { n: 1, state: 'queued', attempt: 0, agent: AGENT } });
     expect(first.turn).toMatchObject({ sessionId: null, sent: null, failure: null, startedAt: null, endedAt: null });
     expect(second.turn.n).toBe(2);
-    const queued = (await allEvents(store, id)).find(({ seq }) => seq === first.seq);
-    const payload = { n: 1, agent: AGENT, requestId: 'r1', retryOf: null, preview: 'Hello there' };
-    expect(queued).toMatchObject({ kind: 'turn.queued', turn: first.turn.id, payload });
+    const events = await allEvents(store, id);
+    const queued = (given: number) => events.find(({ seq }) => seq === given);
+    const payload = {
+      n: 1,
+      agent: AGENT,
+      requestId: 'r1',
+      retryOf: null,
+      by: 'ann by key 0123',
+      preview: 'Hello there',
+    };
+    expect(queued(first.seq)).toMatchObject({ kind: 'turn.queued', turn: first.turn.id, payload });
+    expect(queued(second.seq)?.payload).not.toHaveProperty('by');
+    // Who repeats it does not make it another.
+    const again = newTurn(id, { requestId: 'r1', prompt: prompt('Hello there'), by: 'ann by page' });
+    expect(await store.enqueue(ANN, again)).toMatchObject({ duplicate: true, turn: { id: first.turn.id } });
   });
 
   test('an accepted turn is there for another handle at once, word for word', async () => {
@@ -243,11 +260,70 @@ export function turns(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
+  test('a turn that names where its answer goes is pending until it is delivered, to its owner alone', async () => {
+    const { store } = world;
+    const { turn: plain, holder, conversation } = await begun(store);
+    await holder.write(sending(plain.id), ending(plain));
+    const due = { options: { deliverTo: '#birds' } };
+    const other = await newConversation(store);
+    const [one, two, three] = [
+      await enqueue(store, conversation, due),
+      await enqueue(store, other, due),
+      await enqueue(store, conversation, due),
+    ];
+    const ids = async (page: { after?: string; limit: number } = { limit: 9 }) =>
+      (await store.pending(ANN, page)).map(({ turn }) => turn.id);
+    expect(await ids()).toEqual([one.id, two.id, three.id]);
+    expect(await ids({ limit: 1 })).toEqual([one.id]);
+    expect(await ids({ after: one.id, limit: 9 })).toEqual([two.id, three.id]);
+    expect(await store.pending(BOB, { limit: 9 })).toEqual([]);
+    expect(await codeOf(store.pending(BOB, { after: one.id, limit: 9 }))).toBe('not_found');
+    expect(await codeOf(store.setDelivered(ANN, one.id)), 'it is queued').toBe('conflict');
+    await store.requestCancel(ANN, one.id, 'ann');
+    expect(await codeOf(store.setDelivered(BOB, one.id))).toBe('not_found');
+    expect(await store.setDelivered(ANN, one.id)).toMatchObject({ state: 'cancelled', delivered: true });
+    expect(await store.setDelivered(ANN, one.id)).toEqual(await store.findTurn(ANN, one.id));
+    expect(await ids()).toEqual([two.id, three.id]);
+    expect(await codeOf(store.setDelivered(ANN, plain.id))).toBe('invalid');
+    await store.requestCancel(ANN, two.id, 'ann');
+    await store.eraseConversation(ANN, other);
+    expect(await ids()).toEqual([three.id]);
+  });
+
+  test('what a session was told is read as it was written; what was told ahead belongs to the first turn sent in it', async () => {
+    const { store } = world;
+    const { turn, holder } = await begun(store);
+    const native = session();
+    const written = { as: 'transcript', text: '\u0000 a file', sha256: sha256('\u0000 a file') } as const;
+    const own = { as: 'prompt', turn: 1, content: turn.prompt, sha256: sha256(JSON.stringify(turn.prompt)) } as const;
+    await holder.write(opening(native), { write: 'told', session: native.ref, told: [written] });
+    expect(await store.told(ANN, turn.id)).toBeNull();
+    const told = own.sha256;
+    await holder.write(sending(turn.id, { session: native.ref, told }));
+    expect(await store.told(ANN, turn.id)).toMatchObject({ sessionId: native.id, parts: [written, own] });
+    expect(await store.told(BOB, turn.id)).toBeNull();
+    const content = [...prompt('What was before'), ...turn.prompt];
+    const longer = { ...own, content, sha256: sha256(JSON.stringify(content)) };
+    const again = { ...sending(turn.id, { session: native.ref, attempt: 2, told: longer.sha256 }), told: [longer] };
+    await holder.write({ write: 'retry', turn: turn.id, failure: FAILURE }, again as Write);
+    expect((await store.told(ANN, turn.id))?.parts).toEqual([longer]);
+    expect((await store.told(ANN, turn.id, 1))?.parts).toEqual([written, own]);
+    expect(await store.told(ANN, turn.id, 3)).toBeNull();
+    await holder.write(
+      { write: 'retry', turn: turn.id, failure: FAILURE },
+      sending(turn.id, { attempt: 3, told: 'x' }),
+    );
+    expect(await codeOf(store.told(ANN, turn.id)), 'its hash is another').toBe('storage_damaged');
+    await holder.write({ write: 'retry', turn: turn.id, failure: FAILURE }, sending(turn.id, { attempt: 4 }));
+    expect(await store.told(ANN, turn.id), 'nobody kept it').toMatchObject({ parts: null, sent: { attempt: 4 } });
+  });
+
   test('a turn of an unknown conversation is not accepted', async () => {
     expect(await codeOf(enqueue(world.store, fresh('nothing')))).toBe('not_found');
   });
 }
 
+const sha256 = (text: string) => hash('sha256', text, 'hex');
 const FAILURE = { code: 'agent_failed', message: 'It does not work.' } as const;
 
 function request() {

@@ -22,7 +22,10 @@ export interface StoreHarness {
 }
 
 export interface StoreSite {
-  /** A handle of its own, as another process would have. Open ones are closed by `destroy`. */
+  /**
+   * A handle of its own, as another process would have. Open ones are closed by `destroy`. `boot`: of `boot-1`, unless said, `boot-2` or
+   * `boot-3`; each has a monotonic clock of its own.
+   */
   open(options?: { boot?: string }): Promise<Store>;
   /** Lets time pass, the wall clock with it. */
   pass(ms: number): void;

@@ -1,12 +1,9 @@
 // `throughline/client` as a page has it: bundled, and run where there is nothing of Node.
-import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
-import { build } from 'vite';
 import { expect, test } from 'vitest';
 import type * as client from '../../../src/client.ts';
+import { clientBundle } from '../../browser/pages.ts';
 import { ServedHome, TOKEN } from '../http/support/served-home.ts';
-
-const ENTRY = fileURLToPath(new URL('../../../src/client.ts', import.meta.url));
 
 /** What every browser has, of what the client uses; nothing else is there. */
 const BROWSER = {
@@ -21,39 +18,34 @@ const BROWSER = {
   },
 };
 
-async function bundled(): Promise<{ readonly code: string; readonly modules: readonly string[] }> {
-  const [output] = [
-    await build({
-      configFile: false,
-      logLevel: 'silent',
-      build: { lib: { entry: ENTRY, formats: ['iife'], name: 'throughline' }, write: false, minify: false },
-    }),
-  ].flat() as { output: { code: string; moduleIds: string[] }[] }[];
-  const [chunk] = output?.output ?? [];
-  if (chunk === undefined) throw new Error('nothing was built');
-  return { code: chunk.code, modules: chunk.moduleIds };
-}
-
 test('a page speaks, follows and hears of faults, without anything of Node and without the schema library', async () => {
-  const { code, modules } = await bundled();
+  const { code, modules } = await clientBundle();
   const packages = modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []);
   expect([...new Set(packages)]).toEqual(['eventsource-parser']);
   expect(modules.filter((id) => /__vite-browser-external|^node:/.test(id))).toEqual([]);
   const context = createContext({ ...BROWSER });
-  runInContext(`${code}; globalThis.throughline = throughline;`, context);
-  const { connect } = context.throughline as typeof client;
+  runInContext(code, context);
+  const { connect, statusOf } = context.throughline as typeof client;
 
   await using home = await ServedHome.start();
-  const tl = await connect({ url: home.url, token: TOKEN });
+  const tl = await connect({ url: home.url, token: TOKEN, onPermission: () => 'allow' });
   const kinds: string[] = [];
-  for await (const { kind } of tl.conversation('chat').send('The codeword is osprey.')) kinds.push(kind);
+  for await (const { kind } of tl.conversation('chat').send('The codeword is osprey.').events) kinds.push(kind);
   expect([kinds.at(0), kinds.at(-1)]).toEqual(['turn.queued', 'turn.ended']);
   const { reply } = await tl.conversation('chat').ask('Which codewords have you seen?');
   expect(reply).toBe('I have seen these codewords: osprey.');
+  // Who answers questions is named to connect(), too.
+  expect((await tl.conversation('chat').ask('/ask May I?')).reply).toBe('Done.');
   await expect(tl.engine.conversation('nothing')).rejects.toMatchObject({
     name: 'ThroughlineError',
     code: 'not_found',
   });
+  // An error has the status with which the server answered it.
+  const missing = await tl.engine.conversation('nothing').catch((error: unknown) => error);
+  const { status } = await fetch(new URL('/v1/conversations/nothing', home.url), {
+    headers: { authorization: `Bearer ${TOKEN}` },
+  });
+  expect(statusOf(missing)).toBe(status);
   expect(await tl.tasks.run({ goal: 'hello', cwd: home.path })).toMatchObject([{ state: 'done', cwd: home.path }]);
   await expect(tl.tasks.add({ goal: 'hello', cwd: '.' })).rejects.toMatchObject({ code: 'invalid' }); // relative to what?
   await tl.close();

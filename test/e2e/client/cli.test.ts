@@ -107,7 +107,35 @@ describe('which server', () => {
     const env = { THROUGHLINE_TOKEN: key, THROUGHLINE_SERVER: server.url };
     expect((await home.start(['send', 'hers', 'hello'], { env }).ended).stdout).toBe('Noted: hello\n');
     expect((await home.lines('--as', 'ann', 'list')).map((one) => one.key)).toEqual(['hers']);
-    expect((await home.start(['--as', 'bob', 'list'], { env }).ended).stderr).toMatch(/Only the token/);
+    expect((await home.start(['--as', 'bob', 'list'], { env }).ended).stderr).toMatch(
+      /act for "ann" only, not for "bob"/,
+    );
+  });
+
+  test('a key that acts for others is somebody of them by --as, and says so when it is made', async () => {
+    const create = (...more: string[]) => home.run('--as', 'app', 'keys', 'create', 'the app', '--scopes', ...more);
+    const made = await create('act-as,read,prompt', '--owners', 'app:*');
+    expect(made.stderr).toMatch(/acts for the owners "app:\*": .*Throughline-Owner\. Without it, it acts for "app"/);
+    const env = { THROUGHLINE_TOKEN: made.stdout.trim(), THROUGHLINE_SERVER: server.url };
+    expect((await home.start(['--as', 'app:ann', 'send', 'hers', 'hello'], { env }).ended).stdout).toBe(
+      'Noted: hello\n',
+    );
+    expect((await home.lines('--as', 'app:ann', 'list')).map((one) => one.key)).toEqual(['hers']);
+    const refused = await home.start(['--as', 'bob', 'list'], { env }).ended;
+    expect(refused).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/act for "app:\*", not for "bob".*--owners/s),
+    });
+    expect(await home.lines('--as', 'app', 'keys', 'list')).toMatchObject([
+      { owner: 'app', scopes: ['act-as', 'read', 'prompt'], owners: 'app:*' },
+    ]);
+    expect(await home.ok('--as', 'app', 'keys', 'list')).toMatch(/act-as,read,prompt for app:\*, created/);
+    for (const wrong of [['read', '--owners', 'app:*'], ['act-as'], ['act-as,read', '--owners', 'app*']]) {
+      expect(await create(...wrong)).toMatchObject({ code: 2, stdout: '' });
+    }
+    expect((await create('act-as,read')).stderr).toMatch(
+      /acts for every owner of this data home \(--owners limits it\)/,
+    );
   });
 
   test.each([

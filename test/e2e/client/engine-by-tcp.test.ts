@@ -2,7 +2,14 @@
 import { reachBy } from '../support/served.ts';
 
 reachBy('tcp');
+await import('../engine/answer.test.ts');
+await import('../engine/messages.test.ts');
 await import('../engine/pinned.test.ts');
 await import('../engine/handoff.test.ts');
 await import('../engine/reading.test.ts');
 await import('../engine/erase.test.ts');
+await import('../engine/verbs.test.ts');
+await import('../engine/told.test.ts');
+await import('../engine/pending.test.ts');
+await import('../engine/queue.test.ts');
+await import('../engine/live.test.ts');

@@ -17,7 +17,7 @@ const SETTINGS = {
   agents: { a: { adapter: 'scripted' }, forgetful: { adapter: 'scripted', options: { resume: 'none' } } },
   defaultAgent: 'a',
   tasks: { parallel: 1 },
-};
+} as const;
 
 const told = new Map<Way, { readonly answers: Record<string, unknown>; readonly errors: Record<string, unknown> }>();
 
@@ -141,10 +141,10 @@ async function faults(tasks: Tasks, home: string) {
     'a page after nothing': () => tasks.list({ before: 'nope' }),
     'nothing said': () => tasks.retry('usage', { say: ' ' }),
     'a budget of what': () => tasks.retry('usage', { budget: '5' }),
-    'a strange budget': () => tasks.retry('usage', { budget: { euros: 5 } }),
+    'a strange budget': () => tasks.retry('usage', { budget: { euros: 5 } as object }),
     'no iterations': () => tasks.retry('usage', { maxIterations: 0 }),
     'strange permissions': () => tasks.retry('usage', { permissions: 'maybe' as 'ask' }),
-    'no plan': () => tasks.add(undefined),
+    'no plan': () => tasks.add(undefined as never),
     'no goal': () => tasks.add({ goal: ' ' }),
     'a strange field': () => tasks.add({ tasks: two({ colour: 'red' }) }, lines),
     'an empty request id': () => tasks.add({ goal: 'x' }, { requestId: ' ' }),

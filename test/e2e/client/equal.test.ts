@@ -1,4 +1,7 @@
 // Embedded, by unix socket and by fetch: the same calls, the same answers, the same errors.
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { inPages } from '../../../src/core/input/pages.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
@@ -46,9 +49,15 @@ async function story(engine: Engine, home: string) {
   const made = await engine.ensure({ key: 'a b/c?&%2F', agent: 'a', title: 'Größe 🦆', restore: { policy: 'auto' } });
   const key = 'a b/c?&%2F';
   const dots = await engine.ensure({ key: '...' });
-  const first = await engine.submit(key, 'The codeword is osprey.\n/tool write out.log', { requestId: 'r 1' });
+  const first = await engine.submit(key, 'The codeword is osprey.\n/tool write out.log', {
+    requestId: 'r 1',
+    deliverTo: '#birds & more',
+  });
   await ended(engine, first.turn);
-  const again = await engine.submit(key, 'The codeword is osprey.\n/tool write out.log', { requestId: 'r 1' });
+  const again = await engine.submit(key, 'The codeword is osprey.\n/tool write out.log', {
+    requestId: 'r 1',
+    deliverTo: '#birds & more',
+  });
   const blocks = [{ type: 'text', text: 'Which codewords have you seen?', _meta: { kept: [1, null] } }] as const;
   const second = await engine.submit(key, blocks, { requestId: 'r2', agent: 'b' });
   await ended(engine, second.turn);
@@ -67,6 +76,10 @@ async function story(engine: Engine, home: string) {
   const exported = await engine.export(key);
   const other = engine.as('Zoë');
   const others = await other.ensure({ key });
+  const repository = join(home, 'repository');
+  execFileSync('git', ['init', '--quiet', repository], { stdio: 'ignore' });
+  writeFileSync(join(repository, 'new.txt'), 'one\n');
+  await engine.ensure({ key: 'repository', cwd: repository });
   const page = await engine.list({ limit: 1 });
   const last = page.at(-1);
   return {
@@ -76,7 +89,17 @@ async function story(engine: Engine, home: string) {
     dotted: await engine.conversation('...'),
     answer: await engine.answerOf(second.turn.id),
     turn: await engine.turn(hanging.turn.id),
+    pending: await engine.pending(),
+    delivered: await engine.delivered(first.turn.id),
+    noneLeft: await engine.pending({ after: first.turn.id }),
+    told: await engine.told(first.turn.id), // the block of another one has a random number
+    listed: await engine.list({ agent: 'b', state: ['idle', 'asks'], since: 0, until: new Date('9999-12-31') }),
+    listedNone: await engine.list({ state: 'failed', until: '2026-01-01' }),
     turns: await engine.turns(key, { after: 1, limit: 2 }),
+    lastTurns: await engine.turns(key, { before: 'end', limit: 2 }),
+    lastRecords: await engine.records(key, { before: 3, limit: 1 }),
+    ofTurn: await engine.events(key, { turn: 1, before: 6 }),
+    records: await engine.records(key, { after: 1, limit: 2 }),
     events: (await allEvents(engine, key)).filter(({ kind }) => !/^permission|cancel_requested/.test(kind)),
     fork: await engine.fork(key, { turn: 2, key: 'fork' }),
     imported: await engine.import(exported, { key: 'imported', cwd: home }),
@@ -86,6 +109,7 @@ async function story(engine: Engine, home: string) {
     summary: { ...(await engine.summary(key)), lock: null },
     sessions: await engine.sessions(key),
     receipts: await engine.receipts(key),
+    restores: [await engine.restores(key), await engine.restores(key, { before: 'end', limit: 1 })],
     search: await engine.search('osprey', { limit: 3 }),
     usage: await engine.usage(),
     usagePages: await Array.fromAsync(
@@ -95,6 +119,10 @@ async function story(engine: Engine, home: string) {
     whole: (await engine.verify(key)).broken,
     agents: await engine.agents(),
     foreign: (await other.list()).length,
+    changes: await engine.changes('repository'),
+    files: await engine.files('repository', { match: 'e' }),
+    killed: await engine.kill(key),
+    killedAgain: await engine.kill(key),
   };
 }
 
@@ -115,8 +143,30 @@ async function faults(engine: Engine, home: string) {
     'a key that looks like another': () => engine.fork('imported', { key: 'Gespra\u0308ch' }),
     'a sandbox of dots': () => engine.ensure({ sandbox: '.' }),
     'an owner of dots': () => engine.as('..'),
+    'a state that is none': () => engine.list({ state: 'busy' as never }),
+    'a time that is none': () => engine.list({ since: 'yesterday' }),
+    'a session and a state': () => engine.list({ session: 's', state: 'asks' }),
+    'turns before and after': () => engine.turns('fork', { before: 2, after: 1 }),
+    'turns before nothing': () => engine.turns('fork', { before: 0 }),
+    'events of no turn': () => engine.events('fork', { turn: 99 }),
+    'events before none': () => engine.events('...', { before: 99_999 }),
+    'events of another log': () => engine.events('fork', { log: 'x' }),
+    'changes without a repository': () => engine.changes('imported'),
+    'files of nothing': () => engine.files('nope'),
+    'files without a text': () => engine.files('repository', { match: 5 as never }),
+    'changes of nothing': () => engine.changes('nope'),
     'no turn': () => engine.turn('nope'),
     'an empty turn': () => engine.turn('..'),
+    'nothing told to no turn': () => engine.told(UNKNOWN),
+    'nothing told of an attempt': () => engine.told(done.id, { attempt: 9 }),
+    'an attempt that is none': () => engine.told(done.id, { attempt: 0 }),
+    'nothing told elsewhere': async () => engine.told((await engine.turns('imported'))[0]?.id ?? ''),
+    'no turn to deliver': () => engine.delivered(UNKNOWN),
+    'a turn that runs, delivered': async () =>
+      engine.delivered((await engine.submit('fork', '/hang', { deliverTo: 'x' })).turn.id),
+    'a turn that need not be delivered': () => engine.delivered(done.id),
+    'nowhere to deliver to': () => engine.submit('fork', 'Hello.', { deliverTo: '' }),
+    'pending after nothing': () => engine.pending({ after: UNKNOWN }),
     'no turn to cancel': () => engine.cancel(UNKNOWN),
     'no turn to try again': () => engine.retry(UNKNOWN),
     'a turn that runs, tried again': () => engine.retry(turn.id),
@@ -141,6 +191,9 @@ async function faults(engine: Engine, home: string) {
     'a day that is none': () => engine.usage({ since: '2026-02-30' }),
     'a page of usage before what': () => engine.usage({ before: { day: 'today', agent: 'a' } }),
     'a number before the first': () => engine.turns('fork', { after: -1 }),
+    'records before the first': () => engine.records('fork', { after: -1 }),
+    'records of nothing': () => engine.records('nope'),
+    'restores of nothing': () => engine.restores('nope'),
     'a search for nothing': () => engine.search(''),
     'an empty title': () => engine.rename('fork', ' '),
     'a key with a line break': () => engine.ensure({ key: 'a\nb' }),

@@ -46,6 +46,27 @@ test('a prompt whose reply is lost is one turn, and was not there before', async
   await engine.close();
 });
 
+test('a change of the queue whose reply is lost is made once, and was not there before', async () => {
+  await using world = await proxied();
+  const engine = await world.open();
+  const { turn: running } = await engine.submit('chat', '/hang');
+  const { turn: one } = await engine.submit('chat', '/say one');
+  const { turn: two } = await engine.submit('chat', '/say two');
+  world.proxy.loseReplies = 2;
+  const { queue, duplicate } = await engine.requeue('chat', [{ turn: two.id }, { turn: one.id, prompt: '/say uno' }]);
+  expect(world.proxy.loseReplies).toBe(0);
+  expect(duplicate).toBe(false);
+  expect(queue.map(({ n, replaces }) => [n, replaces])).toEqual([
+    [3, null],
+    [4, one.id],
+  ]);
+  expect((await engine.turns('chat')).map(({ n }) => n)).toEqual([1, 2, 3, 4]);
+  for (const { id } of [...(await engine.queue('chat')), running].toReversed()) await engine.cancel(id);
+  await ended(engine, running);
+  await expectSound(engine, 'chat');
+  await engine.close();
+});
+
 test('an answer whose reply is lost has been given; one that somebody else gave has not', async () => {
   await using world = await proxied();
   const engine = await world.open();

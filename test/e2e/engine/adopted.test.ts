@@ -1,7 +1,8 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
+import { compose } from '../../../src/compose.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { ended, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
@@ -64,7 +65,8 @@ test('the session of an agent that is not in the settings is adopted in the same
   await using natives = new Natives();
   await using home = new Home();
   const found = { found: { adapter: 'scripted', options: { dir: natives.dir }, env: {} } } as const;
-  const { engine } = await home.open({}, { agents: found });
+  const { engine } = await compose({ home: home.path, settings: { agents: {} }, agents: found });
+  onTestFinished(() => engine.close());
   const id = await natives.session('amber', 'birch');
   const { turn } = await run(engine, 'chat', WHICH, { session: id, agent: 'found' });
   expect(turn).toMatchObject({ n: 3, sessionId: id });

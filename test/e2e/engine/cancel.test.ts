@@ -105,11 +105,13 @@ test('aborting the signal of a prompt cancels its turn, and its events go on to 
   const tl = await home.open();
   const stop = new AbortController();
   const kinds: string[] = [];
-  for await (const one of tl.conversation('chat').send('/stream 100000 5', { signal: stop.signal })) {
+  const answer = tl.conversation('chat').send('/stream 100000 5', { signal: stop.signal });
+  for await (const one of answer.events) {
     kinds.push(one.kind);
     if (one.kind === 'turn.update') stop.abort();
   }
   expect(kinds.at(-1)).toBe('turn.ended');
+  await expect(answer).rejects.toMatchObject({ name: 'TurnError', code: 'cancelled', turn: { state: 'cancelled' } });
   await refusedWith('cancelled', tl.conversation('chat').ask('Hello.', { signal: AbortSignal.abort() }));
   expect((await tl.engine.turns('chat')).map(({ state }) => state)).toEqual(['cancelled']);
 });

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isAlive } from '../../contracts/liveness.ts';
+import { identityOf, isAlive } from '../../contracts/liveness.ts';
 import { refusedWith, run } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
 
@@ -58,7 +58,7 @@ test('an agent that is kept warm, here or in another process, is ended before it
       'SELECT s.process FROM sessions s JOIN conversations c ON c.no = s.conv WHERE c.id = ?',
       id,
     );
-    const { pid } = JSON.parse(row?.process ?? '{}');
+    const { pid } = identityOf(JSON.parse(row?.process ?? 'null'));
     expect(isAlive(pid)).toBe(true);
     await tl.engine.erase(key, { sandbox: true });
     expect(isAlive(pid)).toBe(false);

@@ -1,5 +1,8 @@
+import { copyFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { allEvents, event, run } from '../support/conversations.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import { allEvents, event, run, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 test('a reader may begin after any number, and gets every later event once and in order', async () => {
@@ -30,6 +33,57 @@ test('a reader that wants to continue at a place that is not in the log is told,
   expect(await first({ after: lastSeq - 1, log: logId })).toBe(lastSeq);
   await expect(first({ after: lastSeq + 1 })).rejects.toMatchObject({ code: 'log_changed' });
   await expect(first({ after: 1, log: 'another' })).rejects.toMatchObject({ code: 'log_changed' });
+});
+
+test.each([
+  ['taken away', () => {}, 'was deleted or moved while it was in use'],
+  ['replaced', (file: string) => copyFileSync(`${file}.kept`, file), 'Another file was put in the place of'],
+])('a reader that waits while the data file is %s is told, and does not wait for ever', async (_, replace, message) => {
+  await using home = new Home();
+  const tl = await home.open();
+  await run(tl.engine, 'chat', 'Hello.');
+  const { lastSeq: after } = await tl.engine.conversation('chat');
+  const first = async (values: AsyncIterable<unknown>) => {
+    for await (const one of values) return one;
+    return null;
+  };
+  const readers = [tl.engine.follow('chat', { after }), tl.hints(), tl.tasks.follow()].map(first);
+  const gone = { code: 'storage_gone', message: expect.stringContaining(message) };
+  const told = Promise.all(readers.map((reader) => expect(reader).rejects.toMatchObject(gone)));
+  renameSync(home.file, `${home.file}.kept`);
+  replace(home.file);
+  await told;
+  // The same file is back: it can be followed again.
+  renameSync(`${home.file}.kept`, home.file);
+  const { turn } = await tl.engine.submit('chat', 'Again.');
+  for await (const one of tl.engine.follow('chat', { after })) if (one.turnId === turn.id) break;
+});
+
+test('a command that runs the turn itself goes on when the data file is back', async () => {
+  await using home = new Home();
+  let reads = 0;
+  const store = (of: Store): Store => ({
+    ...of,
+    events: (...args) => {
+      reads += 1;
+      return of.events(...args);
+    },
+  });
+  const engine = await home.engine({ store }, { claims: 'own', pollMs: 100 });
+  const go = join(home.path, 'go');
+  const { seq } = await engine.submit('chat', `/await ${go}`);
+  const ended = (async () => {
+    for await (const { kind, payload } of engine.follow('chat', { after: seq }))
+      if (kind === 'turn.ended') return payload;
+    return null;
+  })();
+  await event(engine, 'chat', 'turn.sent');
+  renameSync(home.file, `${home.file}.kept`);
+  const before = reads;
+  await until('its reader has looked again and again', () => reads > before + 2);
+  renameSync(`${home.file}.kept`, home.file);
+  writeFileSync(go, '');
+  expect(await ended).toMatchObject({ outcome: 'completed' });
 });
 
 test('a reader in another process sees a turn as it happens, and again from wherever it was cut off', async () => {

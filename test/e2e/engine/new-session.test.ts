@@ -102,7 +102,7 @@ test('a turn that fails in a way that costs its session is not tried again in an
   // As Claude: a session is rewound before a failed prompt, and there is nothing before the first.
   const rewinds = (agent: Agent): Agent => ({
     ...agent,
-    traits: async () => ({ ...(await agent.traits()), rewind: true }),
+    traits: async (sandbox) => ({ ...(await agent.traits(sandbox)), rewind: true }),
   });
   const engine = await home.engine({ agent: rewinds });
   await engine.ensure({ key: 'chat' });

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type OpenOptions, open } from '../../../src/index.ts';
+import { type OnPermission, type OpenOptions, open } from '../../../src/index.ts';
 import { effects, event, refusedWith } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -23,7 +23,7 @@ test('a question to a program that has nobody who answers is denied at once, and
   expect(denied).toEqual(NOBODY);
   expect(effects(await one.log())).toBe(0);
   expect(await one.tl.engine.permissions({ turn: turn.id })).toMatchObject([{ state: 'denied' }]);
-  for await (const seen of one.chat.send(ASK)) if (seen.kind === 'permission.denied') return;
+  for await (const seen of one.chat.send(ASK).events) if (seen.kind === 'permission.denied') return;
   expect.unreachable('the question that was sent was not denied');
 });
 
@@ -69,7 +69,9 @@ test.each([
   async (_, answer, fault) => {
     await using home = new Home();
     await using one = await opened(home);
-    await expect(one.chat.ask(ASK, { onPermission: answer })).rejects.toThrow(fault);
+    const error = await one.chat.ask(ASK, { onPermission: answer }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: 'TurnError', code: 'cancelled', turn: { state: 'cancelled' } });
+    expect(error).toMatchObject({ message: expect.stringContaining(fault), cause: { message: fault } });
     expect(effects(await one.log())).toBe(0);
     expect((await one.chat.show()).turns).toMatchObject([{ state: 'cancelled' }]);
   },
@@ -92,9 +94,23 @@ test('a function is told when its question is over, and its late answer changes 
   expect(effects(await one.log())).toBe(0);
 });
 
+test('a function that throws because its question is over ends nothing: somebody else has answered', async () => {
+  await using home = new Home();
+  await using one = await opened(home);
+  const asked = Promise.withResolvers<string>();
+  const onPermission: OnPermission = ({ id }, { signal }) => {
+    asked.resolve(id);
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  };
+  const waiting = one.chat.ask(ASK, { onPermission });
+  await one.tl.answer(await asked.promise, 'allow');
+  expect((await waiting).turn.state).toBe('completed');
+  expect(effects(await one.log())).toBe(1);
+});
+
 test('whoever else answers is waited for when the program asks for that, as long as the settings say', async () => {
   await using home = new Home();
-  const permissions = { mode: 'ask', waitSeconds: 2 };
+  const permissions = { mode: 'ask', waitSeconds: 2 } as const;
   await using one = await opened(home, { settings: { agents: { scripted: { adapter: 'scripted' } }, permissions } });
   await one.chat.ensure();
   const waiting = one.chat.ask(ASK);

@@ -150,6 +150,18 @@ test('pages of turns have the answers; where those are large, pages are short an
     ...[1, 2, 3, 4, 5].map((n) => [3_000_000, `${n}`]),
     [0, undefined],
   ]);
+  const back: TurnView[][] = [];
+  for (let before: number | 'end' = 'end'; ; before = back[0]?.[0]?.n ?? 0) {
+    const page = await tl.engine.turns('large', { before });
+    if (page.length === 0) break;
+    back.unshift(page);
+  }
+  expect(back.map((page) => page.map(({ n }) => n))).toEqual([
+    [1, 2],
+    [3, 4, 5, 6],
+  ]);
+  const said = (turns: TurnView[]) => turns.map(({ id, reply }) => [id, reply]);
+  expect(said(back.flat())).toEqual(said(pages.flat()));
   await tl.engine.cancel(turn.id);
 });
 

@@ -83,7 +83,7 @@ test('a turn that was accepted and not sent is run by another process when its o
   const { turn } = await first.engine.submit('chat', prompt('amber'));
   await first.calls.followUntil('chat', 0, 'turn.started');
   await first.kill();
-  const settings = { agents: { claude: { adapter: 'scripted' } } };
+  const settings = { agents: { claude: { adapter: 'scripted' } } } as const;
   const { engine } = await home.open({ claims: 'all' }, { settings });
   expect(await ended(engine, turn)).toMatchObject({ state: 'completed', attempt: 2 });
   expect(known((await engine.answerOf(turn.id)).reply)).toEqual(['amber']);
@@ -118,7 +118,7 @@ test('a turn for an agent that only another process knows does not wait until th
   const one = await home.open();
   await one.conversation('chat').ask('The codeword is amber.');
   expect((await one.conversation('chat').summary()).lock).not.toBeNull(); // it keeps its session warm
-  const settings = { agents: { a: { adapter: 'scripted' }, b: { adapter: 'scripted' } } };
+  const settings = { agents: { a: { adapter: 'scripted' }, b: { adapter: 'scripted' } } } as const;
   const two = await home.open({}, { settings });
   const { reply, receipt } = await two.conversation('chat', { agent: 'b' }).ask(WHICH);
   expect(known(reply)).toEqual(['amber']);
@@ -143,10 +143,10 @@ test('a worker that loses its lease before it restores leaves the agent of the n
   let renews = false;
   const agent = (real: Agent): Agent => ({
     ...real,
-    async traits() {
+    async traits(sandbox) {
       if (isSlow) asked.resolve();
       if (isSlow) await answered.promise;
-      return real.traits();
+      return real.traits(sandbox);
     },
   });
   const store = (real: Store): Store => ({

@@ -136,12 +136,12 @@ test('settings that contradict each other are refused', async () => {
   const off = { restore: { policy: 'off' } } as const;
   await refusedWith('invalid', engine.submit('chat', WHICH, { session: 'x', ...off }), /continues in it/);
   const both = { restore: { policy: 'off', rung: 'replay' } } as const;
-  await refusedWith('invalid', engine.submit('chat', WHICH, both), /goes with no rung/);
+  await refusedWith('invalid', engine.submit('chat', WHICH, both), /cannot have a rung/);
 });
 
 test('settings that have changed count for conversations that were there before', async () => {
   await using home = new Home({ a: {} });
-  const agents = { a: { adapter: 'scripted', options: { memory: 'process' } } };
+  const agents = { a: { adapter: 'scripted', options: { memory: 'process' } } } as const;
   const one = await home.open({}, { settings: { agents } });
   for (const word of ['amber', 'birch', 'cedar']) await one.conversation('chat').ask(`The codeword is ${word}.`);
   await one.close();

@@ -174,6 +174,17 @@ test('an agent is not warmed up while no slot is free', async () => {
   await until('a slot is free', async () => (await bob.warm('b')) !== null);
 });
 
+test('an owner who has all that one may have keeps no other owner from warming up or beginning', async () => {
+  await using home = new Home();
+  const { ann, bob } = await open(home, { maxRunning: 4, maxRunningPerOwner: 2 });
+  await bob.ensure({ key: 'b' });
+  const turns = await submitAll(ann, ['a1', 'a2', 'a3']);
+  await hasBegun(home, ...turns.slice(0, 2));
+  for (let n = 0; n < 3; n += 1) expect(await bob.warm('b')).toMatchObject({ turn: null, agent: 'scripted' });
+  for (const turn of turns) letGo(home, turn);
+  for (const turn of turns) await ended(ann, turn);
+});
+
 test('tasks take slots for their turns only: more tasks than slots, each with a judge, come to rest', async () => {
   await using home = new Home({ worker: {}, judge: {} });
   const { tl } = await open(home, { maxRunning: 1 });

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import type { Settings } from '../../../src/index.ts';
 import { ended, refusedWith, run } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 /** Throughline with these limits in its settings. */
-async function limited(home: Home, limits: object) {
-  const settings = { agents: { scripted: { adapter: 'scripted' } }, limits };
+async function limited(home: Home, limits: NonNullable<Settings['limits']>) {
+  const settings: Settings = { agents: { scripted: { adapter: 'scripted' } }, limits };
   const tl = await home.open({}, { settings });
   return { tl, engine: tl.engine };
 }

@@ -132,7 +132,7 @@ function changed(agent: Agent, prompting: Prompting): Agent {
 function rehydrated(agent: Agent): Agent {
   return {
     ...agent,
-    traits: async () => ({ ...(await agent.traits()), rehydrate: true }),
+    traits: async (sandbox) => ({ ...(await agent.traits(sandbox)), rehydrate: true }),
     open: (request) => {
       const { how } = request;
       return agent.open(how.kind === 'rehydrate' ? { ...request, how: { kind: 'new', id: how.id } } : request);

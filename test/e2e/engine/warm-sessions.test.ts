@@ -37,6 +37,29 @@ test.each(['this', 'another'])('an agent is not kept when %s process erases its 
   await until('its process is gone', () => !isAlive(pid));
 });
 
+test('a turn that another process submits in the moment before it rests is run in the living session', async () => {
+  await using home = new Home();
+  const other = (await home.host()).engine;
+  let submitted = false;
+  const store = (real: Store): Store => ({
+    ...real,
+    listen: (listener) => real.listen((moved) => submitted || listener(moved)), // that of the second turn is lost
+    async begin(...args) {
+      const turn = await real.begin(...args);
+      if (turn === null && !submitted) {
+        submitted = true;
+        await other.submit('one', 'Hello again.');
+      }
+      return turn;
+    },
+  });
+  const engine = await home.engine({ store });
+  await engine.ensure({ key: 'one' });
+  await run(engine, 'one', 'Hello.');
+  await until('the second turn has ended', async () => (await other.turns('one'))[1]?.state === 'completed');
+  expect((await other.receipts('one')).map(({ rung }) => rung)).toEqual(['new', 'live']);
+});
+
 test('an agent is not kept when its lease turns out to be lost in the moment before it would be', async () => {
   await using home = new Home();
   const eraser = (await home.host()).engine;

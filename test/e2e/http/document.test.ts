@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DescribedOperation } from '../../../src/wire/openapi.ts';
-import { DOCUMENT } from './support/conform.ts';
+import { DOCUMENT, isValid } from './support/conform.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';
 
 const HEADERS = { authorization: `Bearer ${TOKEN}` };
@@ -27,6 +27,29 @@ test('of what may stand in an address, the document calls required what the serv
       required: path === '/v1/search' ? ['q'] : [],
       status: path === '/v1/search' ? 400 : 200,
     });
+  }
+});
+
+test('the document has the plans that the server accepts, and no others', async () => {
+  await using home = await ServedHome.start();
+  const { $ref } = DOCUMENT.paths['/v1/tasks'].post.requestBody.content['application/json'].schema;
+  for (const [plan, status] of [
+    [{ goal: 'a', budget: '1 USD', gate: { agent: 'scripted' } }, 202],
+    [
+      [
+        { goal: 'a', name: 'n' },
+        { goal: 'b', after: 'n' },
+      ],
+      202,
+    ],
+    [{ tasks: [{ goal: 'a' }], defaults: { maxIterations: 2 }, parallel: 1 }, 202],
+    [{ gaol: 'a' }, 400],
+    [[{ goal: 7 }], 400],
+    [{ tasks: [{ goal: 'a', gate: { comand: 'true' } }] }, 400],
+    ['a', 400],
+  ] as const) {
+    const answer = await home.caller.post('/tasks', { plan });
+    expect([plan, answer.status, isValid($ref, { plan })]).toEqual([plan, status, status === 202]);
   }
 });
 

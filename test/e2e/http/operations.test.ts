@@ -1,8 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUIDv7 } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
+import { CONVERSATION_STATES } from '../../../src/core/conversation.ts';
 import { tasks } from '../../../src/wire/operations/tasks.ts';
 import { OPERATIONS } from '../../../src/wire/operations.ts';
 import { until } from '../../faults/harness/until.ts';
@@ -19,6 +22,8 @@ test('every operation of the table, each answer as the document has it', async (
     owner: 'local',
     by: 'token',
     scopes: expect.arrayContaining(['admin']),
+    owners: '*',
+    expiresAt: null,
   });
   expect((await caller.ok('POST', '/links')).link).toMatch(/^http.*\/enter\?code=[\w-]{43}$/);
   const made = await caller.ok('POST', '/conversations', { key: 'a b/c', title: 'Notes', restore: { policy: 'auto' } });
@@ -27,25 +32,94 @@ test('every operation of the table, each answer as the document has it', async (
   expect(await caller.ok('POST', '/conversations', { key: 'a b/c' })).toEqual(made);
   expect(await caller.ok('PATCH', at, { title: 'Renamed' })).toMatchObject({ title: 'Renamed', id: made.id });
 
-  const first = await caller.post(`${at}/turns`, { prompt: 'The codeword is osprey', requestId: 'r-1' });
+  const first = await caller.post(`${at}/turns`, {
+    prompt: 'The codeword is osprey',
+    requestId: 'r-1',
+    deliverTo: '#birds',
+  });
   expect(first).toMatchObject({ status: 202, body: { duplicate: false, turn: { n: 1, requestId: 'r-1' } } });
   expect(await caller.finished(first.body.turn)).toMatchObject({ turn: { state: 'completed' } });
-  const again = await caller.post(`${at}/turns`, { prompt: 'The codeword is osprey', requestId: 'r-1' });
+  const again = await caller.post(`${at}/turns`, {
+    prompt: 'The codeword is osprey',
+    requestId: 'r-1',
+    deliverTo: '#birds',
+  });
   expect(again.body).toMatchObject({ duplicate: true, turn: { id: first.body.turn.id } });
+  expect((await caller.ok('GET', '/pending?limit=5')).pending).toMatchObject([{ turn: { requestId: 'r-1' }, seq: 3 }]);
+  expect(await caller.ok('POST', `/turns/${first.body.turn.id}/delivered`)).toMatchObject({ delivered: true });
   const blocks = [{ type: 'text', text: 'Which codewords have you seen?', _meta: { kept: true } }];
   const { turn } = await caller.ok('POST', `${at}/turns`, { prompt: blocks });
   expect(turn.prompt).toEqual(blocks);
   expect((await caller.finished(turn)).reply).toContain('osprey');
 
   expect((await caller.ok('GET', `${at}/turns?after=1&limit=5`)).turns.map((one: { n: number }) => one.n)).toEqual([2]);
+  const outline = await caller.ok('GET', `${at}/outline?before=end&limit=1`);
+  expect(outline.turns).toMatchObject([{ n: 2, state: 'completed', rung: 'live', imported: false }]);
+  expect(outline.turns[0]).not.toHaveProperty('prompt');
+  expect((await caller.ok('GET', `${at}/records?after=1`)).records).toMatchObject([{ n: 2, outcome: 'completed' }]);
+  expect((await caller.ok('GET', `${at}/records?before=end&limit=1`)).records).toMatchObject([{ n: 2 }]);
+  expect((await caller.ok('GET', `${at}/turns?before=2`)).turns).toMatchObject([{ n: 1 }]);
+  const { events } = await caller.ok('GET', `${at}/log?turn=2&limit=2`);
+  expect(events).toMatchObject([{}, { kind: 'turn.ended', turnId: turn.id }]);
+  expect((await caller.ok('GET', `${at}/log?before=${events[0].seq}&limit=1`)).events).toMatchObject([
+    { seq: events[0].seq - 1 },
+  ]);
+  for (const wrong of ['log?before=0', 'log?before=-1', 'log?turn=0', 'turns?before=1&after=1', 'turns?before=x']) {
+    expect(await caller.get(`${at}/${wrong}`)).toMatchObject({ status: 400, body: { code: 'invalid' } });
+  }
+  expect(await caller.ok('GET', `/turns/${turn.id}/told?attempt=1`)).toMatchObject({
+    turnId: turn.id,
+    parts: [{ as: 'prompt', content: blocks }],
+  });
   expect(await caller.ok('GET', `/turns/${turn.id}`)).toMatchObject({ id: turn.id, state: 'completed' });
   expect(await caller.ok('GET', `${at}/summary`)).toMatchObject({ contexts: 2, open: 0 });
   expect((await caller.ok('GET', `${at}/view`)).turns).toHaveLength(2);
   expect(await caller.ok('GET', `${at}/sessions`)).toMatchObject({ sessions: [{ watermark: 2 }] });
+  expect((await caller.ok('GET', `${at}/sessions?receipts=false`)).receipts).toEqual([]);
+  expect((await caller.ok('GET', `${at}/restores?before=end&limit=1`)).restores).toMatchObject([
+    { n: 2, receipt: { turn: 2, rung: 'live', carried: 1 } },
+  ]);
   expect((await caller.ok('POST', `${at}/warm`)).receipt).toMatchObject({ carried: 2, dropped: 0 });
+  expect((await caller.ok('POST', `${at}/kill`)).sessions).toMatchObject([{ state: 'dormant', watermark: 2 }]);
+  const repository = join(home.path, 'repository');
+  execFileSync('git', ['init', '--quiet', repository], { stdio: 'ignore' });
+  writeFileSync(join(repository, 'new.txt'), 'one\n');
+  await caller.ok('POST', '/conversations', { key: 'repository', cwd: repository });
+  expect(await caller.ok('GET', '/conversations/repository/changes')).toEqual({
+    head: null,
+    files: [{ path: 'new.txt', change: 'untracked', added: 1, removed: 0, patch: expect.stringContaining('+one\n') }],
+    more: 0,
+  });
+  expect(await caller.get(`${at}/changes`)).toMatchObject({
+    status: 404,
+    body: { code: 'not_found', detail: expect.stringContaining('not in a git repository') },
+  });
+  expect(await caller.ok('GET', '/conversations/repository/files?match=new')).toEqual({
+    paths: ['new.txt'],
+    more: false,
+  });
+  expect(await caller.ok('GET', `${at}/files?match=there-is-none`)).toEqual({ paths: [], more: false });
+  rmSync(repository, { recursive: true });
+  expect(await caller.get('/conversations/repository/files')).toMatchObject({
+    status: 404,
+    body: { code: 'not_found', detail: expect.stringContaining('does not exist') },
+  });
+  await caller.ok('DELETE', '/conversations/repository');
   expect(await caller.ok('GET', `${at}/verify`)).toMatchObject({ broken: null });
   expect((await caller.ok('GET', '/search?q=osprey')).hits).toHaveLength(2);
   expect((await caller.ok('GET', '/conversations?q=osprey')).conversations).toHaveLength(1);
+  const filtered = await caller.ok('GET', '/conversations?state=asks,idle&agent=scripted&since=2026-01-31&limit=1');
+  expect(filtered).toMatchObject({
+    conversations: [{ state: 'idle', lastAgent: 'scripted', openPermissions: 0 }],
+    next: null,
+  });
+  for (const wrong of ['state=busy', 'state=', 'since=yesterday', 'since=2026-02-30', 'q=osprey&state=idle']) {
+    expect(await caller.get(`/conversations?${wrong}`)).toMatchObject({ status: 400, body: { code: 'invalid' } });
+  }
+  const { body } = await caller.get('/conversations?state=busy');
+  expect(body.detail).toBe(
+    `query.state: must be one or more of ${CONVERSATION_STATES.join(', ')}, with commas between them.`,
+  );
   expect((await caller.ok('GET', '/usage')).usage).toMatchObject([{ turns: 2, agent: 'scripted' }]);
   expect((await caller.ok('GET', '/agents')).agents).toMatchObject([{ name: 'scripted', isDefault: true }]);
 
@@ -54,6 +128,14 @@ test('every operation of the table, each answer as the document has it', async (
   const exported = await caller.ok('GET', `${at}/export`);
   const imported = await caller.post('/imports', { exported, key: 'imported' });
   expect(imported).toMatchObject({ status: 201, body: { key: 'imported', historyCount: 2 } });
+  const messages = [
+    { role: 'user', content: 'The codeword is heron.' },
+    { role: 'assistant', content: 'Noted.' },
+  ];
+  const kept = await caller.post('/imports', { exported: messages, key: 'kept', agent: 'scripted' });
+  expect(kept).toMatchObject({ status: 201, body: { key: 'kept', agent: 'scripted', historyCount: 1 } });
+  const refused = await caller.post('/imports', { exported: [{ role: 'system', content: 'Be kind.' }] });
+  expect(refused).toMatchObject({ status: 400, body: { code: 'invalid', hint: expect.stringContaining('Leave') } });
   const retried = await caller.post(`/turns/${turn.id}/retry`, { requestId: 'r-2' });
   expect(retried).toMatchObject({ status: 202, body: { turn: { retryOf: turn.id } } });
   await caller.finished(retried.body.turn);
@@ -67,6 +149,14 @@ test('every operation of the table, each answer as the document has it', async (
   expect(await caller.ok('GET', `/permissions/${permission}`)).toMatchObject({ id: permission, optionId: 'allow' });
   await caller.finished(asking.turn);
   const hanging = await caller.ok('POST', `${at}/turns`, { prompt: '/hang' });
+  const waiting = await caller.ok('POST', `${at}/turns`, { prompt: 'Later.' });
+  await until(
+    'the first one runs',
+    async () => (await caller.ok('GET', `/turns/${hanging.turn.id}`)).state === 'running',
+  );
+  expect((await caller.ok('GET', `${at}/queue`)).queue).toMatchObject([{ id: waiting.turn.id, state: 'queued' }]);
+  await caller.ok('POST', `${at}/queue`, { turns: [{ turn: waiting.turn.id, drop: true }] });
+  expect((await caller.ok('GET', `/turns/${waiting.turn.id}`)).state).toBe('cancelled');
   await caller.ok('POST', `/turns/${hanging.turn.id}/cancel`);
   expect((await caller.finished(hanging.turn)).turn.state).toBe('cancelled');
 
@@ -88,7 +178,39 @@ test('every operation of the table, each answer as the document has it', async (
   await caller.ok('PATCH', '/conversations/imported', { title: 'Moved' });
   expect((await hint).value?.data).toEqual({ conversationId: imported.body.id, seq: expect.any(Number) });
   await hints.return();
+
+  const feeds = [
+    { feed: 'a', of: 'hints' },
+    { feed: 'b', of: 'board' },
+  ];
+  const frames = caller.frames([...feeds, { feed: 'c', of: 'conversation', conversation: 'imported' }]);
+  const { stream } = await frames.next('opened');
+  await frames.next('event');
+  expect(await caller.ok('POST', `/streams/${stream}`, { feeds })).toEqual({ feeds: ['a', 'b'] });
+  await frames.return();
   expect(await caller.ok('GET', '/health')).toMatchObject({ status: 'ok', reasons: [] });
+  expect(await caller.ok('GET', '/health?details=true')).toMatchObject({ details: { version: 'test' } });
+  expect(await caller.ok('GET', '/doctor')).toEqual({ findings: expect.any(Array) });
+
+  const holder = 'a-program-of-a-test';
+  const tracked = { requestId: 'req1', agentId: 'agent456', sessionId: null, holder, prompt: 'Hello', waitMs: 100 };
+  expect(await caller.ok('POST', '/tracker/requests', tracked)).toMatchObject({
+    ...{ requestId: 'req1', status: 'pending', sessionId: null },
+    lock: { holder: `client ${holder}`, expiresIn: expect.any(Number) },
+  });
+  const request = '/tracker/requests/req1';
+  expect(await caller.ok('GET', request)).toMatchObject({ status: 'pending', prompt: [{ text: 'Hello' }] });
+  await caller.ok('POST', `${request}/session`, { holder, sessionId: 'abc789' });
+  expect(await caller.ok('POST', `${request}/renew`, { holder })).toMatchObject({ status: 'active' });
+  const agent = { agentId: 'agent456', sessionId: 'abc789', sessions: ['abc789'] };
+  expect(await caller.ok('GET', '/tracker/agents/agent456')).toEqual({ ...agent, lock: expect.any(Object) });
+  await caller.ok('POST', `${request}/complete`, { holder, reply: 'Hi', usage: { inputTokens: 3 } });
+  expect(await caller.ok('GET', '/tracker/agents/agent456')).toEqual({ ...agent, lock: null });
+  expect(await caller.ok('GET', '/tracker/sessions/abc789')).toMatchObject({ agentId: 'agent456', requestCount: 1 });
+  await caller.ok('POST', '/tracker/requests', { ...tracked, requestId: 'req2' });
+  expect(await caller.ok('POST', '/tracker/requests/req2/release', { holder })).toMatchObject({ lock: null });
+  const failed = { holder, reason: 'no credit', reply: 'Well,', usage: { inputTokens: 4 } };
+  expect(await caller.ok('POST', '/tracker/requests/req2/fail', failed)).toMatchObject({ status: 'failed' });
   // Those of tasks have a test of their own.
   const others = Object.keys(OPERATIONS).filter((name) => !(name in tasks));
   expect([...SERVED].toSorted()).toEqual(others.toSorted());
@@ -270,7 +392,7 @@ test('metrics and the reference', async () => {
   expect(metrics).toContain('throughline_lock_waits_total 0\n');
   expect(metrics).toMatch(/throughline_readers \d/);
   expect(metrics).toContain('throughline_http_requests_total{operation="submit",status="202"} 1\n');
-  const page = await caller.get('//');
+  const page = await caller.get('//reference');
   expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
   expect(page.body).toContain('/v1/conversations/{conversation}/turns');
   expect(page.body).not.toMatch(/<script|javascript:/);

@@ -21,7 +21,7 @@ import { ServedHome, TOKEN } from './support/served-home.ts';
 
 /** Names of stored fields that nobody outside can use. None of them is in any public value. */
 const INTERNAL = new Set([
-  ...['pid', 'boot', 'namespace', 'mark', 'started', 'process'], // processes
+  ...['pid', 'boot', 'namespace', 'mark', 'started', 'process', 'label'], // processes
   ...['ref', 'memo', 'position', 'mirrored', 'storage'], // sessions
   ...['sandbox', 'place', 'hash', 'epoch', 'fence', 'begun', 'written'], // storage
 ]);
@@ -42,7 +42,7 @@ const SENT: Sent = {
   position: '4711:abc',
   rung: 'transcript',
   delivered: { from: 1, to: 3, count: 3, hash: 'abcdef' },
-  process: { pid: 4711, started: '12', boot: 'b', namespace: 'n', mark: 'm' },
+  process: { kind: 'local', id: '4711', label: 'process 4711' },
   at: 5,
 };
 
@@ -65,7 +65,7 @@ const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
   'conversation.forked': { conversation: 'c-1', n: 2, hash: 'abcdef' },
   'conversation.imported': { turns: 3 },
   'conversation.titled': { title: 'Notes', source: 'caller' },
-  'turn.queued': { n: 1, agent: 'claude', requestId: 'r-1', retryOf: null, preview: 'Hello' },
+  'turn.queued': { n: 1, agent: 'claude', requestId: 'r-1', retryOf: null, by: 'ann by key 0123', preview: 'Hello' },
   'turn.started': { n: 1, attempt: 1 },
   'turn.requeued': { n: 1, attempt: 1 },
   'turn.sent': { n: 1, sent: SENT },
@@ -119,13 +119,26 @@ test('other stored values are published without what is internal, and as their s
   const stored: Conversation = {
     ...{ id: 'c-2', owner: 'ann', key: null, title: '', titleSource: 'none', agent: null, driver: 'worker' },
     ...{ sandbox: 'b-1', cwd: null, place: 'h-1', restore: {}, parent: { conversation: 'c-1', n: 2, hash: 'abcdef' } },
-    ...{ limitPerDay: null, head: 2, historyCount: 2, lastSeq: 7, logId: 'log-1', open: 1, ...times },
+    ...{
+      limitPerDay: null,
+      choices: { agent: 'claude', model: 'm' },
+      head: 2,
+      historyCount: 2,
+      lastSeq: 7,
+      logId: 'log-1',
+      state: 'queued',
+      lastAgent: 'claude',
+      open: 1,
+      openPermissions: 0,
+      usage: NO_USAGE,
+      ...times,
+    },
   };
   const conversation = toPublicConversation(stored, { stranded, delayed: null });
   const turn: Turn = {
     ...{ id: 't-1', conversation: 'c-2', n: 4, requestId: null, state: 'completed', agent: 'claude', options: {} },
     ...{ prompt: [{ type: 'text', text: 'Hello' }], attempt: 1, sessionId: 's-2', retryOf: null, sent: SENT },
-    ...{ imported: false },
+    ...{ imported: false, replaces: null, replacedBy: null },
     ...{ cancelRequested: false, failure: null, usage: NO_USAGE, createdAt: 1, startedAt: 2, endedAt: 3 },
   };
   const session: Session = {
@@ -134,7 +147,12 @@ test('other stored values are published without what is internal, and as their s
     ...{ memo: 'm', unread: false, process: SENT.process, turns: 1, usage: NO_USAGE, openedAt: 1, usedAt: 2 },
   };
   const sessions = toPublicSessions([session, { ...session, ref: 'r-1', id: 's-1', parent: null }]);
-  const lock = { holder: 'worker', pid: 4711, epoch: 3, expiresIn: 900 };
+  const lock = {
+    holder: 'worker',
+    process: { pid: 4711, started: '12', boot: 'b', namespace: 'n', mark: 'm' },
+    epoch: 3,
+    expiresIn: 900,
+  };
   const counted = { contexts: 1, first: null, last: null, sessions: 2, changes: 1, open: 1, lock, usage: NO_USAGE };
   const summary = toPublicSummary(
     { conversation: 'c-2', key: null, title: '', ...counted },

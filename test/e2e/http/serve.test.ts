@@ -210,14 +210,23 @@ test('the running server gives another link, but not to a key', async () => {
   const another = (await home.ok('link', '--quiet')).trim();
   expect(another.startsWith(`${url}/enter?code=`)).toBe(true);
   expect([await enter(another), await enter(another)]).toEqual([303, 401]);
-  expect(await home.lines('link')).toEqual([{ link: expect.any(String), expiresAt: expect.any(Number) }]);
+  const [made] = await home.lines('link');
+  const everything = ['read', 'prompt', 'approve', 'admin'];
+  expect(made).toEqual({
+    ...{ link: expect.any(String), expiresAt: expect.any(Number), owner: 'local', scopes: everything },
+  });
+  expect(await home.lines('link', '--as', 'ann', '--scopes', 'prompt,read')).toMatchObject([
+    { owner: 'ann', scopes: ['read', 'prompt'] },
+  ]);
+  expect((await home.run('link', '--scopes', 'read')).stderr).toContain('as "local", with the scopes read.');
+  expect((await home.run('link', '--scopes', 'everything')).code).toBe(2);
   const through = (THROUGHLINE_TOKEN: string, ...args: string[]) =>
     home.start(['--server', url, 'link', ...args], { env: { THROUGHLINE_TOKEN } }).ended;
   expect(await through(token)).toMatchObject({ code: 0 });
   const key = (await home.ok('--quiet', 'keys', 'create', 'all', '--scopes', 'read,prompt,approve,admin')).trim();
   expect(await through(key)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('the token') });
   const forAnn = await home.run('--as', 'ann', 'link');
-  expect(forAnn).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('not as "ann"') });
+  expect(forAnn).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Name the scopes') });
   expect((await home.run('--embedded', 'link')).code).toBe(2);
 });
 
@@ -275,4 +284,29 @@ test('the log says when something stops working and when it works again, and doc
   makeRoom();
   await running.until('stderr', /"code":"storage_full".*"works again"/);
   expect(await home.ok('doctor')).toMatch(/^No problems found\./);
+});
+
+test('pages of the origins that are named may call, each of them; what is no origin is refused before anything starts', async () => {
+  const { caller, running } = await serveProcess(
+    home,
+    '--allow-origin',
+    'https://a.example',
+    '--allow-origin',
+    'http://localhost:5173',
+  );
+  for (const origin of ['https://a.example', 'http://localhost:5173', 'https://b.example']) {
+    const page = caller.with({ origin, 'access-control-request-method': 'POST' });
+    expect({ origin, status: (await page.ask('OPTIONS', '/conversations')).status }).toEqual({
+      ...{ origin, status: origin === 'https://b.example' ? 403 : 204 },
+    });
+  }
+  running.kill('SIGTERM');
+  await running.ended;
+  for (const origin of ['*', 'null', 'http://app.example.org']) {
+    const { code, stderr } = await home.run('serve', '--port', '0', '--allow-origin', origin);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/is not an origin|could change the pages/),
+    });
+  }
 });

@@ -214,7 +214,7 @@ test('warming up an agent that has to be told everything keeps the block for the
 test('turns that a budget leaves out are counted in the receipt and named in the block', async () => {
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 20);
-  const agents = { claude: { adapter: 'scripted', options: FORGETFUL } };
+  const agents = { claude: { adapter: 'scripted', options: FORGETFUL } } as const;
   const tl = await home.open({}, { settings: { agents, restore: { lastTurns: 5 } } });
   const chat = tl.conversation('chat');
   const { reply, receipt } = await chat.ask(WHICH);

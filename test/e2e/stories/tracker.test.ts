@@ -3,6 +3,7 @@ import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { known, refusedWith, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
+import { ownHolder } from '../support/served.ts';
 
 // Story 3: whoever drives an agent himself needs to know which session it lives in, and never to invent one.
 
@@ -89,10 +90,10 @@ test('a session tells whose it is, when it was last used, how often, and who hol
   expect(await t.getSession('abc789')).toBeNull();
   await t.trackRequest('req1', 'agent456', null);
   await t.updateRequestSession('req1', 'abc789');
-  expect(await t.lockStatus('agent456')).toMatchObject({ holder: `process ${process.pid}` });
+  expect(await t.lockStatus('agent456')).toMatchObject({ holder: ownHolder() });
   expect(await t.getSession('abc789')).toMatchObject({
     agentId: 'agent456',
-    lock: { holder: `process ${process.pid}` },
+    lock: { holder: ownHolder() },
   });
   await t.completeRequest('req1');
   await t.trackRequest('req2', 'agent456', 'abc789');
@@ -110,7 +111,7 @@ test('a failed request moves no watermark', async () => {
   await t.updateRequestSession('req1', 'abc789');
   await t.completeRequest('req1');
   await t.trackRequest('req2', 'agent456', 'abc789');
-  expect(await t.failRequest('req2', 'out of credit')).toMatchObject({ status: 'failed' });
+  expect(await t.failRequest('req2', { reason: 'out of credit' })).toMatchObject({ status: 'failed' });
   expect((await tl.engine.sessions('agent456'))[0]).toMatchObject({ id: 'abc789', watermark: 1, state: 'unsettled' });
   expect((await tl.engine.turns('agent456'))[1]?.failure?.message).toBe('out of credit');
   expect(await t.lockStatus('agent456')).toBeNull();
@@ -152,7 +153,7 @@ test('the same request id twice is the same request; for another agent it is a c
   await using home = new Home();
   const { tracker: t } = await tracker(home);
   const first = await t.trackRequest('req1', 'agent456', null);
-  expect(await t.trackRequest('req1', 'agent456', null)).toEqual(first);
+  expect(await t.trackRequest('req1', 'agent456', null)).toEqual({ ...first, lock: expect.any(Object) });
   await refusedWith('conflict', t.trackRequest('req1', 'agent789', null), /belongs to "agent456"/);
 });
 
@@ -296,7 +297,7 @@ test('a program that asks the tracker for its session remembers what the naive o
 
 test('a tracked lock outlives its own term while its process lives', async () => {
   await using home = new Home();
-  const other = await home.host({ leaseMs: 300 });
+  const other = await home.host({ leaseMs: 3_000 });
   await other.tracker.trackRequest('req1', 'agent456', null);
   const { tracker: t } = await tracker(home);
   const first = home.leaseEnd();
@@ -320,4 +321,84 @@ test('a tracked conversation is exported, imported and forked like any other, al
     expect(known(reply)).toEqual(['amber']);
     expect(receipt).toMatchObject({ rung: 'transcript', carried: 2 });
   }
+});
+
+test('a failed request keeps its prompt, what was answered before, and what it cost', async () => {
+  await using home = new Home();
+  const { tl, tracker: t } = await tracker(home);
+  await t.trackRequest('req1', 'agent456', null);
+  const usage = { inputTokens: 7, outputTokens: 2, costMicros: 30 };
+  const failed = { reason: 'out of credit', prompt: 'The codeword is amber.', reply: 'Well,', usage };
+  expect(await t.failRequest('req1', failed)).toMatchObject({ status: 'failed', lock: null });
+  expect(await t.failRequest('req1', failed)).toMatchObject({ status: 'failed' });
+  const [turn] = await tl.engine.turns('agent456');
+  expect(turn).toMatchObject({
+    ...{ state: 'failed', prompt: [{ text: 'The codeword is amber.' }], reply: 'Well,', usage },
+    failure: { message: 'out of credit' },
+  });
+  expect((await tl.engine.summary('agent456')).usage).toMatchObject(usage);
+  expect((await tl.engine.usage())[0]).toMatchObject({ usage });
+  await refusedWith('invalid', t.failRequest('req1', { reson: 'x' } as object), /no option "reson"/);
+});
+
+test('a request may wait until the one before it has ended', async () => {
+  await using home = new Home();
+  const [{ tracker: t }, other] = await Promise.all([tracker(home), home.host()]);
+  for (const first of [t, other.tracker]) {
+    const name = first === t ? 'here' : 'there';
+    await first.trackRequest(`${name} 1`, name, null);
+    const start = performance.now();
+    await refusedWith('conflict', t.trackRequest(`${name} 2`, name, null, { waitMs: 50 }), /busy with the request/);
+    expect(performance.now() - start).toBeGreaterThanOrEqual(50);
+    const waiting = t.trackRequest(`${name} 3`, name, null, { waitMs: Number.POSITIVE_INFINITY });
+    await first.updateRequestSession(`${name} 1`, `session ${name}`);
+    await first.completeRequest(`${name} 1`);
+    expect(await waiting).toMatchObject({ requestId: `${name} 3`, status: 'pending', lock: { holder: ownHolder() } });
+    expect(await t.getRequest(`${name} 2`)).toBeNull();
+    await t.completeRequest(`${name} 3`);
+  }
+  await refusedWith('invalid', t.trackRequest('req9', 'x', null, { waitMs: -1 }), /"waitMs" must be a number/);
+});
+
+test('a request that waited goes on in the session that the one before it has left', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  const current = { current: true, waitMs: 60_000 };
+  expect(await t.trackRequest('req1', 'agent456', null, current)).toMatchObject({ status: 'pending', sessionId: null });
+  await t.updateRequestSession('req1', 'abc789');
+  const waiting = t.trackRequest('req2', 'agent456', null, current);
+  await t.updateRequestSession('req1', 'def012');
+  await t.completeRequest('req1');
+  expect(await waiting).toMatchObject({ status: 'active', sessionId: 'def012' });
+  expect(await t.trackRequest('req2', 'agent456', null, current)).toMatchObject({ sessionId: 'def012' });
+  await refusedWith('conflict', t.trackRequest('req2', 'agent456', null), /was tracked for the session "def012"/);
+  await refusedWith('invalid', t.trackRequest('req3', 'a', 'abc789', { current: true }), /cannot be used together/);
+  expect(await t.sessionHistory('agent456')).toEqual(['abc789', 'def012']);
+});
+
+test('a request that waits for a killed process gets the lock', async () => {
+  await using home = new Home();
+  const [{ tracker: t }, other] = await Promise.all([tracker(home), home.host()]);
+  await other.tracker.trackRequest('req1', 'agent456', null);
+  const waiting = t.trackRequest('req2', 'agent456', null, { waitMs: 60_000 });
+  await other.kill();
+  expect(await waiting).toMatchObject({ status: 'pending' });
+  expect(await t.getRequest('req1')).toMatchObject({ status: 'failed' });
+});
+
+test('whoever stops waiting for a lock has recorded nothing', async () => {
+  await using home = new Home();
+  const { tracker: t } = await tracker(home);
+  await t.trackRequest('req1', 'agent456', null);
+  const abort = new AbortController();
+  const waiting = t.trackRequest('req2', 'agent456', null, { waitMs: 60_000, signal: abort.signal });
+  const refused = refusedWith('cancelled', waiting, /stopped waiting for the lock/);
+  abort.abort();
+  await refused;
+  await refusedWith('cancelled', t.trackRequest('req3', 'agent789', null, { signal: abort.signal }), /stopped waiting/);
+  const left = t.trackRequest('req4', 'agent456', null, { waitMs: 60_000 });
+  const closed = refusedWith('closed', left, /The tracker is closed/);
+  await t.close();
+  await closed;
+  expect(home.query('SELECT request_id FROM turns')).toEqual([{ request_id: 'req1' }]);
 });

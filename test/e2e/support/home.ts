@@ -7,12 +7,12 @@ import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
 import { compose } from '../../../src/compose.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import type { ConfiguredAgent, EngineSettings } from '../../../src/engine/parts.ts';
-import { type OpenOptions, open, type Throughline } from '../../../src/index.ts';
+import type { OpenOptions, Throughline } from '../../../src/index.ts';
 import type { Agent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { Host } from './host.ts';
-import { reached, reachedThroughline } from './served.ts';
+import { opened, reached } from './served.ts';
 
 /** Scripted agents by name, each with what it does otherwise than a well-behaved one. */
 export type Agents = Readonly<Record<string, Partial<ScriptedOptions>>>;
@@ -50,8 +50,7 @@ export class Home {
   async open(engine: Tuning = {}, more: OpenOptions = {}): Promise<Throughline> {
     const settings = this.#settings();
     const onBug = (error: unknown) => this.#bugs.push(error);
-    const embedded = await open({ home: this.path, settings, engine: { ...ASKING, ...engine }, onBug, ...more });
-    const tl = await reachedThroughline(this.path, embedded, onBug);
+    const tl = await opened({ home: this.path, settings, engine: { ...ASKING, ...engine }, onBug, ...more }, onBug);
     this.#opened.push(tl);
     return tl;
   }
@@ -72,8 +71,9 @@ export class Home {
 
   /** Throughline in a process of its own, as any server has it. */
   async host(engine: Tuning = {}): Promise<Host> {
-    const host = await Host.start({ home: this.path, settings: this.#settings(), engine: { ...ASKING, ...engine } });
+    const host = Host.start({ home: this.path, settings: this.#settings(), engine: { ...ASKING, ...engine } });
     this.#hosts.push(host);
+    await host.calls.ready();
     return host;
   }
 

@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { PublicEvent } from '../../../src/core/public/event.ts';
-import { type Answer, open, type SendOptions, type Throughline, ThroughlineError } from '../../../src/index.ts';
-import type { ConversationSpec } from '../../../src/ports/engine.ts';
+import { open, type SendOptions, type Throughline, ThroughlineError, type TurnResult } from '../../../src/index.ts';
+import type { ConversationSpec, Submitted } from '../../../src/ports/engine.ts';
 
 /** What a test may ask for beside the engine's and the tracker's own verbs. */
 const calls = (tl: Throughline) => ({
@@ -19,7 +19,10 @@ const calls = (tl: Throughline) => ({
     prompt: string,
     spec: Omit<ConversationSpec, 'key'> = {},
     options: SendOptions = {},
-  ): Promise<Answer> => tl.conversation(key, spec).ask(prompt, options),
+  ): Promise<TurnResult> => tl.conversation(key, spec).ask(prompt, options),
+  /** Leaves the answer unread. */
+  send: async (key: string, prompt: string, options: SendOptions = {}): Promise<Submitted> =>
+    tl.conversation(key).send(prompt, options).accepted,
   /** Follows until an event of this kind has come, and gives all it saw. */
   followUntil: async (key: string, after: number, kind: string): Promise<PublicEvent[]> => {
     const seen: PublicEvent[] = [];

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../../src/core/errors.ts';
-import type { ConversationTracker } from '../../../src/library/tracker/tracker.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
+import type { ConversationTracker } from '../../../src/ports/tracker.ts';
 import type { HostCalls } from './host-program.ts';
 
 type Remote<T> = {
@@ -14,6 +14,12 @@ type Remote<T> = {
 
 const PROGRAM = fileURLToPath(new URL('host-program.ts', import.meta.url));
 
+/** What one process was asked, by all its owners. `ended` says how it ended. */
+interface Calls {
+  readonly waiting: Map<number, PromiseWithResolvers<unknown>>;
+  ended: Error | null;
+}
+
 /** Another process with Throughline open. Every call is answered from there. */
 export class Host {
   readonly engine = this.#remote<Engine>('engine');
@@ -21,21 +27,19 @@ export class Host {
   readonly tasks = this.#remote<Tasks>('tasks');
   readonly calls = this.#remote<HostCalls>('calls');
   readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #calls: Calls;
   readonly #as: string | null;
 
-  static async start(options: { home: string; settings: unknown; engine: object }): Promise<Host> {
-    const child = spawn(process.execPath, [PROGRAM, JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'inherit'] });
-    const host = new Host(child, null);
-    await host.calls.ready();
-    return host;
+  /** Starts it. `ready` resolves when Throughline is open there. */
+  static start(options: { home: string; settings: unknown; engine: object }): Host {
+    return new Host(spawn(process.execPath, [PROGRAM, JSON.stringify(options)], { stdio: 'pipe' }), null);
   }
 
   private constructor(child: ChildProcess, as: string | null, shared?: Host) {
     this.#child = child;
     this.#as = as;
-    if (shared) this.#waiting = shared.#waiting;
-    else this.#listen();
+    this.#calls = shared ? shared.#calls : { waiting: new Map(), ended: null };
+    if (!shared) this.#listen();
   }
 
   get pid(): number {
@@ -63,9 +67,10 @@ export class Host {
   }
 
   #call(on: string, name: string, args: unknown[]): Promise<unknown> {
+    if (this.#calls.ended) return Promise.reject(this.#calls.ended);
     lastCall += 1;
     const answer = Promise.withResolvers<unknown>();
-    this.#waiting.set(lastCall, answer);
+    this.#calls.waiting.set(lastCall, answer);
     this.#child.stdin?.write(`${JSON.stringify({ id: lastCall, as: this.#as, on, name, args })}\n`);
     return answer.promise;
   }
@@ -74,13 +79,18 @@ export class Host {
     this.#child.stdin?.on('error', () => {}); // it was killed; `exit` tells
     createInterface({ input: this.#child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       const { id, value, error } = JSON.parse(line);
-      const answer = this.#waiting.get(id);
-      this.#waiting.delete(id);
+      const answer = this.#calls.waiting.get(id);
+      this.#calls.waiting.delete(id);
       if (error) answer?.reject(new ThroughlineError(error.code, error.message));
       else answer?.resolve(value);
     });
-    this.#child.once('exit', () => {
-      for (const answer of this.#waiting.values()) answer.reject(new Error('the process has ended'));
+    const said: string[] = [];
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => said.push(text));
+    // `close` and not `exit`: by then everything that it wrote was read.
+    this.#child.once('close', (code, signal) => {
+      const how = `host ${this.pid} has ended (exit code ${code}, signal ${signal}); it wrote:\n${said.join('')}`;
+      this.#calls.ended = new Error(how);
+      for (const answer of this.#calls.waiting.values()) answer.reject(this.#calls.ended);
     });
   }
 }

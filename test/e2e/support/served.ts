@@ -1,16 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
 import { fetchTransport } from '../../../src/clients/http/connection/transport.ts';
 import type { HttpEngine } from '../../../src/clients/http/engine.ts';
+import { httpLiveStreams } from '../../../src/clients/http/live.ts';
 import { HttpTasks } from '../../../src/clients/http/tasks.ts';
+import { httpTrackers } from '../../../src/clients/http/tracker.ts';
+import { type ComposeOptions, compose } from '../../../src/compose.ts';
 import { startServer } from '../../../src/faces/http/server.ts';
 import { createLog } from '../../../src/faces/http/telemetry/log.ts';
 import { Metrics } from '../../../src/faces/http/telemetry/metrics.ts';
-import { Throughline } from '../../../src/library/throughline.ts';
+import { type OpenOptions, open, type Throughline } from '../../../src/index.ts';
+import { ThroughlineClient } from '../../../src/library/client.ts';
+import { storeTrackers } from '../../../src/library/tracker/tracker.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
+import type { ClientTrackers } from '../../../src/ports/tracker.ts';
 
 /** How tests reach the engine of a home: in this process, or through a real server of it. */
 export type Way = 'embedded' | 'socket' | 'tcp';
@@ -29,14 +36,13 @@ export async function reached(home: string, engine: Engine, onBug: (line: unknow
 
 async function served(
   home: string,
-  behind: { engine: Engine; tasks?: Tasks },
+  behind: { engine: Engine; tasks?: Tasks; trackers?: ClientTrackers },
   onBug: (line: unknown) => void,
 ): Promise<HttpEngine> {
   const socket = join(home, `${randomUUID().slice(0, 8)}.socket`);
   const token = randomUUID();
   const server = await startServer({
-    engine: behind.engine,
-    ...(behind.tasks && { tasks: behind.tasks }),
+    ...behind,
     ...{ token, socket, host: '127.0.0.1', port: 0, version: 'test', metrics: new Metrics() },
     keys: { findKey: async () => null },
     log: createLog('error', [token], onBug),
@@ -57,12 +63,25 @@ async function served(
   });
 }
 
-export async function reachedThroughline(
-  home: string,
-  tl: Throughline,
+/** How the lock of a tracker of this process is called. */
+export function ownHolder(): unknown {
+  return way === 'embedded' ? `process ${process.pid}` : expect.stringMatching(/^client [\w-]{36}$/);
+}
+
+/** Throughline in this process, the way that was chosen. */
+export async function opened(
+  options: OpenOptions & { home: string },
   onBug: (line: unknown) => void,
 ): Promise<Throughline> {
-  if (way === 'embedded') return tl;
-  const engine = await served(home, tl, onBug);
-  return new Throughline(engine, new HttpTasks(engine.caller, () => process.cwd()), null);
+  if (way === 'embedded') return open(options);
+  const { onPermission, ...rest } = options;
+  const { engine, tasks, parts } = await compose({
+    ...rest,
+    engine: { claims: 'left', ...options.engine },
+  } as ComposeOptions);
+  const behind = { engine, tasks: await tasks(), trackers: storeTrackers(parts) };
+  const client = await served(options.home, behind, onBug);
+  const { caller } = client;
+  const [overHttp, trackers] = [new HttpTasks(caller, () => process.cwd()), httpTrackers(caller)];
+  return new ThroughlineClient(client, overHttp, trackers, httpLiveStreams(caller), onPermission);
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'vitest';
 import type { ProcessIdentity } from '../../../src/core/process.ts';
+import { identityOf } from '../../contracts/liveness.ts';
 
 /* What is stored of turns and sessions and is not public, read from the database file. */
 
@@ -12,7 +13,7 @@ interface DataHome {
 /** The process that was given the prompt of a turn. */
 export function sentTo(home: DataHome, turnId: string): ProcessIdentity {
   const [row] = rows<{ sent: string | null }>(home, 'SELECT sent FROM turns WHERE id = ?', turnId);
-  return JSON.parse(row?.sent ?? 'null')?.process ?? expect.unreachable('the turn was not sent to a process');
+  return identityOf(JSON.parse(row?.sent ?? 'null')?.process);
 }
 
 interface StoredSession {
@@ -27,7 +28,7 @@ export function storedSessions(home: DataHome): StoredSession[] {
   const sql = 'SELECT position, mirrored, process FROM sessions ORDER BY used_at DESC, used_seq DESC';
   return rows<{ position: string | null; mirrored: number; process: string | null }>(home, sql).map((row) => ({
     ...row,
-    process: JSON.parse(row.process ?? 'null'),
+    process: row.process === null ? null : identityOf(JSON.parse(row.process)),
   }));
 }
 

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import type { Task, Throughline } from '../../../src/index.ts';
+import { identityOf } from '../../contracts/liveness.ts';
 import { expectSound, until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only } from './support.ts';
@@ -52,6 +53,21 @@ test('a turn that an older version has begun with other words is the turn of the
   const second = await home.open();
   await second.tasks.resume();
   expect(only(await second.tasks.waitFor([id]))).toMatchObject({ state: 'done', progress: { turns: 1 } });
+});
+
+test('a task goes on when its data file is back, and nothing of that is a fault of the program', async () => {
+  await using home = new Home();
+  const tl = await home.open({ leaseMs: 1_000 });
+  const { id } = only((await tl.tasks.add({ goal: `/tool write effects\n/await ${home.path}/go` })).tasks);
+  await until('it runs', () => lines(home, 'effects') === 1);
+  const board = (async () => {
+    for await (const _ of tl.tasks.follow({ after: await tl.tasks.lastSeq() }));
+  })();
+  renameSync(home.file, `${home.file}.kept`);
+  await expect(board).rejects.toMatchObject({ code: 'storage_gone' });
+  renameSync(`${home.file}.kept`, home.file);
+  writeFileSync(`${home.path}/go`, '');
+  expect(only(await tl.tasks.waitFor([id]))).toMatchObject({ state: 'done', progress: { turns: 1 } });
 });
 
 test('a task whose runner is dead is cancelled by whoever asks, and its turn with it', async () => {
@@ -184,7 +200,7 @@ function lines(home: Home, name: string): number {
 
 function gatePid(home: Home): number | null {
   const [row] = home.query<{ gate: string | null }>('SELECT gate FROM tasks');
-  return row?.gate == null ? null : JSON.parse(row.gate).pid;
+  return row?.gate == null ? null : identityOf(JSON.parse(row.gate)).pid;
 }
 
 function sent(home: Home): number {

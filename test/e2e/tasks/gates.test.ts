@@ -6,6 +6,7 @@ import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { TaskStore } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { createTasks } from '../../../src/tasks/tasks.ts';
+import { identityOf } from '../../contracts/liveness.ts';
 import { until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only, promptsOf, reportLine } from './support.ts';
@@ -52,7 +53,7 @@ test('a command runs only when its process is on record: killed before that, nob
     ...parts.store.tasks,
     async commit(fence, change) {
       if (change.gate) {
-        const { pid } = change.gate;
+        const { pid } = identityOf(change.gate);
         const ran = join(home.path, 'ran');
         await until('it has run, or waits', () => existsSync(ran) || isIdle(pid));
         seen.push({ ran: existsSync(ran) });

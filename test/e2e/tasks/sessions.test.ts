@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
-import type { Task, Throughline } from '../../../src/index.ts';
+import type { Task, TaskPlan, Throughline } from '../../../src/index.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { known, refusedWith, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
@@ -107,7 +107,7 @@ async function sessionOfOld(dir: string): Promise<string> {
 test('what can never be honoured is refused when the plan is read, and nothing is stored', async () => {
   await using home = new Home({ able: {}, forgetful: { resume: 'none' } });
   const tl = await home.open();
-  const refused = (plan: unknown, why: RegExp) => refusedWith('refused', tl.tasks.add(plan), why);
+  const refused = (plan: TaskPlan, why: RegExp) => refusedWith('refused', tl.tasks.add(plan), why);
   await refused(
     [{ goal: 'x', agent: 'forgetful', sessions: 'kept' }],
     /\[0\]\.sessions: forgetful cannot keep a session/,

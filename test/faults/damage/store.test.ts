@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { DamagedRows } from '../../../src/core/errors.ts';
-import { openAt, temporaryFolder } from '../../contracts/sqlite-folder.ts';
+import type { Reason } from '../../../src/core/health.ts';
+import { openSqliteStore } from '../../../src/stores/sqlite/store.ts';
+import { CLOCK, openAt, temporaryFolder } from '../../contracts/sqlite-folder.ts';
 import { added, claimTask, taskClaimRequest } from '../../contracts/store/task-world.ts';
 import {
   ANN,
@@ -9,9 +11,12 @@ import {
   claim,
   claimRequest,
   codeOf,
+  ending,
   enqueue,
   newConversation,
   prompt,
+  runTurn,
+  sending,
 } from '../../contracts/store/world.ts';
 import { damagePages } from './damaged-page.ts';
 
@@ -119,4 +124,32 @@ test('an inspection names what is damaged, also where only we cannot read it', a
     faults: ['a row of turns is not JSON'],
     damaged: [{ owner: ANN, id: bad, key: 'bad' }],
   });
+});
+
+test('a search leaves out what is damaged, and both that and a search that cannot be answered are reported', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const reasons: (string | undefined)[] = [];
+  const health = { report: (_: string, reason: Reason | null) => void reasons.push(reason?.code), reasons: () => [] };
+  const open = () => openSqliteStore({ file, clock: CLOCK, boot: 'boot-1', health });
+  const first = await open();
+  for (const word of ['bad', 'good']) {
+    const { holder, turn } = await begun(first);
+    await holder.write(sending(turn.id), ending(turn));
+    await runTurn(first, holder, { prompt: prompt(`${word} ${long('amber')}`) });
+  }
+  await first.close();
+  const { DatabaseSync } = await import('node:sqlite');
+  const db = new DatabaseSync(file);
+  db.exec("UPDATE turns SET prompt = '[{' WHERE prompt LIKE '%bad%'");
+  db.close();
+  const second = await open();
+  expect(await second.search(ANN, 'amber', 9)).toMatchObject([{ snippet: expect.stringMatching(/^good/) }]);
+  expect(reasons).toContain('storage_damaged');
+  await second.close();
+  damagePages(file, 'turns', 'good');
+  reasons.length = 0;
+  const third = await open();
+  expect(await codeOf(third.search(ANN, 'amber', 9))).toBe('storage_damaged');
+  expect(reasons).toContain('storage_damaged');
+  await third.close();
 });

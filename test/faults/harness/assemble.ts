@@ -11,7 +11,8 @@ import {
 import { systemClock } from '../../../src/host/clock.ts';
 import { ProcessHealth } from '../../../src/host/health.ts';
 import { placeOf } from '../../../src/host/place.ts';
-import { bootId, processesAt } from '../../../src/host/processes.ts';
+import { procfs } from '../../../src/host/process-table.ts';
+import { processesAt, processesOf } from '../../../src/host/processes.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Store } from '../../../src/ports/store.ts';
@@ -21,11 +22,20 @@ import { openSqliteStore } from '../../../src/stores/sqlite/store.ts';
 import { createTasks } from '../../../src/tasks/tasks.ts';
 import { settingsFor } from './agents.ts';
 
+/** Another boot, of this machine or another one. */
+export interface Machine {
+  readonly boot: string;
+  /** Whether a boot was one of this machine. */
+  readonly isOver: (boot: string) => boolean;
+}
+
 export interface Assembly {
   readonly home: string;
   readonly mark: string;
   readonly engine?: Partial<EngineSettings>;
   readonly clock?: Clock;
+  /** Left out: this machine, in this boot. */
+  readonly machine?: Machine;
   /** Puts something around the store: what it does at which step is the test's. */
   readonly around?: (store: Store) => Store;
 }
@@ -42,19 +52,23 @@ export async function assembleTasks(assembly: Assembly): Promise<{ engine: Engin
   return { engine, tasks: createTasks({ ...parts, engine, settings: { ...parts.settings, parallel: 4 } }) };
 }
 
-async function assembleParts({ home, mark, engine, clock = systemClock, around }: Assembly): Promise<EngineParts> {
+async function assembleParts(assembly: Assembly): Promise<EngineParts> {
+  const { home, mark, engine, clock = systemClock, machine, around } = assembly;
   const { agents: settings, defaultAgent } = settingsFor(mark);
   const agents = new Map<string, ConfiguredAgent>();
   for (const [name, { options, env }] of Object.entries(settings)) {
     agents.set(name, { agent: scriptedAgent({ name, options, env }), adapter: 'scripted' });
   }
   const place = placeOf(home);
-  const processes = processesAt(place);
-  const store = await openSqliteStore({ file: join(home, 'throughline.db'), clock, boot: bootId() });
+  const processes =
+    machine === undefined
+      ? processesAt(place)
+      : processesOf({ ...procfs, boot: () => machine.boot }, { place, isOver: machine.isOver });
+  const store = await openSqliteStore({ file: join(home, 'throughline.db'), clock, boot: processes.self().boot });
   return {
     store: around ? around(store) : store,
     agents,
-    sandboxes: directorySandboxes({ root: join(home, 'sandboxes'), place, ...processes }),
+    sandboxes: directorySandboxes({ root: join(home, 'sandboxes'), place, processes }),
     processes,
     clock,
     settings: { ...DEFAULT_ENGINE_SETTINGS, restore: DEFAULT_RESTORE, defaultAgent, ...engine },

@@ -1,8 +1,7 @@
 import type { PublicTurn } from '../../../src/core/public/turn.ts';
 import type { EngineSettings } from '../../../src/engine/parts.ts';
-import type { Clock } from '../../../src/ports/clock.ts';
 import type { Engine, SubmitOptions } from '../../../src/ports/engine.ts';
-import { assemble } from './assemble.ts';
+import { type Assembly, assemble } from './assemble.ts';
 import type { Place } from './place.ts';
 
 /** An engine in the test's own process, that comes to a home which others have used. */
@@ -17,9 +16,9 @@ export interface Newcomer extends AsyncDisposable {
 export async function newcomer(
   { home, mark }: Place,
   settings: Partial<EngineSettings>,
-  clock?: Clock,
+  where: Pick<Assembly, 'clock' | 'machine'> = {},
 ): Promise<Newcomer> {
-  const engine = await assemble({ home, mark, engine: settings, ...(clock ? { clock } : {}) });
+  const engine = await assemble({ home, mark, engine: settings, ...where });
   async function end(id: string): Promise<PublicTurn & { reply: string }> {
     const { conversationId } = await engine.turn(id);
     const over = AbortSignal.timeout(120_000);

@@ -25,7 +25,7 @@ export async function openTasks(folder: string, { claims, parallel }: { claims: 
   const parts: EngineParts = {
     store,
     agents: new Map([[agent.name, { agent, adapter: 'double' }]]),
-    sandboxes: directorySandboxes({ root: join(folder, 'sandboxes'), place, ...processes }),
+    sandboxes: directorySandboxes({ root: join(folder, 'sandboxes'), place, processes }),
     processes,
     clock: systemClock,
     settings: { ...DEFAULT_ENGINE_SETTINGS, maxWarm: 0, restore: DEFAULT_RESTORE, defaultAgent: agent.name },

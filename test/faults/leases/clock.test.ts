@@ -30,7 +30,7 @@ describe('a wall clock that jumps', () => {
     await until('the tool to run', () => place.ran('c').length === 1);
 
     const clock = { now: () => systemClock.now() + other, monotonic: () => systemClock.monotonic() };
-    await using rival = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS, maxWarm: 0 }, clock);
+    await using rival = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS, maxWarm: 0 }, { clock });
     await rival.engine.submit('c', 'what comes after it', { requestId: 'two' });
     const one = await rival.end(String(turn));
     const two = await rival.run('c', 'and the last', { requestId: 'three' });

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { identityOf } from '../../contracts/liveness.ts';
 import { CliHome, type Ended, parseLines, type Running } from '../../e2e/cli-process.ts';
 import { serveProcess } from '../../e2e/http/support/served-process.ts';
 import { until } from '../../e2e/support/conversations.ts';
@@ -38,7 +39,7 @@ async function killedSend(): Promise<number> {
   await kill(sending);
   expect(states()).toEqual(['running']);
   const [{ process } = { process: '{}' }] = query<{ process: string }>('SELECT process FROM sessions');
-  return JSON.parse(process).pid;
+  return identityOf(JSON.parse(process)).pid;
 }
 
 /** The same, with a second turn that waits for the first. */
@@ -57,7 +58,7 @@ const isAlive = (pid: number) =>
 test.each<[string, () => Promise<Ended>, number, (ended: Ended) => void]>([
   ['show', () => home.run('show', 'notes'), 0, ({ stdout }) => expect(stdout).toMatch(/interrupted: The program/)],
   ['summary', () => home.run('summary', 'notes'), 0, ({ stdout }) => expect(stdout).toContain('; 0 open')],
-  ['list', () => home.run('list'), 0, ({ stdout }) => expect(stdout).toMatch(/notes {2}1 turn, /)],
+  ['list', () => home.run('list'), 0, ({ stdout }) => expect(stdout).toMatch(/notes {2}interrupted {2}1 turn, /)],
   [
     'follow',
     () => home.run('follow', 'notes', '--until-idle'),
@@ -108,7 +109,7 @@ test('what is only queued is not run by whoever looks, and every look says so an
   expect(shown).toContain(
     `${nobody} "throughline serve", a program that opens this data home, or the next "throughline send notes …" runs it.`,
   );
-  expect(await home.ok('list')).toMatch(/notes {2}1 turn and 1 open, .*\n {2}No process runs turn 2 now\./);
+  expect(await home.ok('list')).toMatch(/notes {2}queued {2}1 turn and 1 open, .*\n {2}No process runs turn 2 now\./);
   expect(await home.ok('summary', 'notes')).toContain(nobody);
   expect((await home.show('notes')).turns).toMatchObject([{ stranded: null }, { stranded: { reason: 'no_process' } }]);
   const followed = await home.run('follow', 'notes', '--until-idle');

@@ -174,7 +174,7 @@ test('a question of a dead process is withdrawn for whoever lists the questions 
 
 test('a turn of another data home with the same store is refused while nobody runs there, and run while somebody does', async () => {
   await using home = new Home();
-  const settings = { store: `sqlite:${home.file}`, agents: { scripted: { adapter: 'scripted' } } };
+  const settings = { store: `sqlite:${home.file}`, agents: { scripted: { adapter: 'scripted' } } } as const;
   const first = await home.open();
   await first.conversation('chat').ask('The codeword is amber.');
   await using elsewhere = await open({ home: join(home.path, 'elsewhere'), settings });
@@ -197,7 +197,7 @@ test('a turn of another data home with the same store is refused while nobody ru
 
 test('who waits for a turn of another data home is told when nobody runs it there any more', async () => {
   await using home = new Home();
-  const settings = { store: `sqlite:${home.file}`, agents: { scripted: { adapter: 'scripted' } } };
+  const settings = { store: `sqlite:${home.file}`, agents: { scripted: { adapter: 'scripted' } } } as const;
   const host = await home.host();
   await host.engine.ensure({ key: 'chat' });
   await host.engine.submit('chat', ENDLESS);
@@ -207,7 +207,7 @@ test('who waits for a turn of another data home is told when nobody runs it ther
   const { turn } = await waiting.accepted;
   const ending = refusedWith(
     'unreachable',
-    Array.fromAsync(waiting),
+    Array.fromAsync(waiting.events),
     /runs only at .* Turn 2 was accepted and is stored\./,
   );
   await host.kill();

@@ -37,7 +37,7 @@ test('a killed server that does not return: who waits is told within two seconds
   const tl = await open({ server: `unix:${server.socket}`, token: server.token });
   const accepted = tl.conversation('chat').send('Hello?');
   await accepted.accepted;
-  const asked = Array.fromAsync(accepted).catch((error: unknown) => error);
+  const asked = Array.fromAsync(accepted.events).catch((error: unknown) => error);
   await second.until('stderr', /Waiting: process \d+ holds the conversation/);
   const killedAt = await killServer();
 

@@ -1,6 +1,10 @@
 import { copyFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { connect } from '../../../src/clients/http/connect.ts';
+import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
+import { httpLiveStreams } from '../../../src/clients/http/live.ts';
+import type { LiveState } from '../../../src/ports/engine/live.ts';
 import { CliHome, parseLines } from '../../e2e/cli-process.ts';
 import { type ServedProcess, serveProcess } from '../../e2e/http/support/served-process.ts';
 import { until } from '../harness/until.ts';
@@ -52,11 +56,40 @@ test('a data file that is taken away from a running server: nothing is acknowled
   expect((await caller.get('//healthz')).body.status).toBe('ok');
   expect(told(server).map(({ code, msg }) => [code, msg])).toEqual([
     ['storage_gone', 'something does not work'],
+    ['storage_gone', 'something does not work'], // another file is at its place
     ['storage_gone', 'works again'],
   ]);
   server.running.kill('SIGKILL');
   await server.running.ended;
   expect((await home.show('notes')).turns).toHaveLength(2);
+});
+
+test('a live stream says that the data file is away until it is back, and fills no log', async () => {
+  const server = await serveProcess(home, '--log-level', 'info');
+  const engine = await connect({ transport: socketTransport(server.socket), token: server.token });
+  const live = httpLiveStreams(engine.caller).live('local', [{ feed: 'all', of: 'hints' }]);
+  let tries = 0;
+  live.onState(({ state }) => {
+    if (state === 'connecting') tries += 1;
+  });
+  const reading = (async () => {
+    for await (const _ of live);
+  })();
+  await until('it is open', () => live.state.state === 'open');
+  renameSync(data(), `${data()}.kept`);
+  await until('the server says so', async () => (await server.caller.get('//healthz')).status === 503);
+  const says = ({ state, failure }: LiveState) => state === 'waiting' && failure?.code === 'storage_gone';
+  await until('the stream says so', () => says(live.state));
+  const [{ since }, before] = [live.state, tries];
+  await until('it was tried again and again', () => tries > before + 2);
+  expect(live.state).toMatchObject({ since, failure: { hint: expect.stringContaining('Put the same file back') } });
+  renameSync(`${data()}.kept`, data());
+  await until('it is open again', () => live.state.state === 'open');
+  live.close();
+  await reading;
+  expect(told(server).map(({ msg }) => msg)).toEqual(['something does not work', 'works again']);
+  server.running.kill('SIGTERM');
+  await server.running.ended;
 });
 
 test('while the data file is away, who looks leaves its log alone', async () => {
@@ -133,11 +166,26 @@ test('a log that was cut after a kill: server, verify and doctor say what is mis
   expect(embedded).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('an embedded command says on stderr that stored data is missing', async () => {
+test('an embedded command says on stderr that stored data is missing, and verify of one that is lost as a whole', async () => {
   await home.ok('send', 'notes', 'One.');
   copyFileSync(data(), `${data()}.old`);
   await home.ok('send', 'notes', 'Two.');
+  await home.ok('send', 'lost', 'Hello.');
+  const { id } = (await home.show('lost')).conversation;
   renameSync(`${data()}.old`, data());
   const { code, stderr } = await home.run('send', 'notes', 'Three.');
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Stored data is missing: ') });
+  const lost = await home.run('verify', id, '--json');
+  expect(lost).toMatchObject({ code: 1, stderr: expect.stringContaining('and nothing of it is left.') });
+  expect(parseLines(lost.stdout)).toMatchObject([
+    { conversation: id, events: 0, intact: false, lost: { had: { turns: 1 }, has: null } },
+  ]);
+  // The key was lost as well: it may be this one, or one that never was.
+  const unknown = await home.run('verify', 'lost');
+  expect(unknown).toMatchObject({
+    code: 4,
+    stderr: expect.stringMatching(
+      /There is no conversation "lost"\. Stored conversations are missing.*verify it by that/,
+    ),
+  });
 });

@@ -1,9 +1,10 @@
+import type { TaskPlan } from '../../../src/core/tasks/task-plan.ts';
 import { assembleTasks } from '../harness/assemble.ts';
 import { input, onCommand, ready } from '../harness/commands.ts';
 import { hookedTasks, type TaskHook } from '../harness/task-hook.ts';
 
 /** Adds a task and works on it, until its hook strikes. */
-const { home, mark, hook, plan } = input<{ home: string; mark: string; hook: TaskHook; plan: object }>();
+const { home, mark, hook, plan } = input<{ home: string; mark: string; hook: TaskHook; plan: TaskPlan }>();
 
 onCommand(() => {});
 const around = (store: Parameters<typeof hookedTasks>[0]) => hookedTasks(store, hook);

@@ -2,15 +2,14 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { backupHome } from '../../../src/backup.ts';
 import { compose } from '../../../src/compose.ts';
 import { codeOf } from '../../contracts/store/world.ts';
+import { PROGRAM } from '../../program.ts';
 import { until } from '../harness/until.ts';
 
 const SETTINGS = { agents: { scripted: { adapter: 'scripted' } }, defaultAgent: 'scripted' };
-const PROGRAM = fileURLToPath(new URL('../../../bin/throughline.js', import.meta.url));
 
 /** A disk of its own that can be made read-only, where that is allowed. */
 function disk(context: TestContext): { path: string; makeReadOnly(): void; makeWritable(): void } {

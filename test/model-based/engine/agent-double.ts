@@ -1,5 +1,5 @@
 import { setImmediate as tick } from 'node:timers/promises';
-import type { ProcessIdentity } from '../../../src/core/process.ts';
+import type { ProcessIdentity, SandboxProcess } from '../../../src/core/process.ts';
 import type { AgentTraits } from '../../../src/core/restore/traits.ts';
 import { renderTurn } from '../../../src/core/restore/transcript.ts';
 import { type Prompt, promptText } from '../../../src/core/turn/content.ts';
@@ -214,7 +214,8 @@ interface Manner {
 }
 
 class SessionDouble implements AgentSession {
-  readonly process: ProcessIdentity;
+  readonly process: SandboxProcess;
+  readonly #self: ProcessIdentity;
   readonly #agent: AgentDouble;
   readonly #manner: Manner;
   readonly #answers = new Map<string, (optionId: string | null) => void>();
@@ -233,7 +234,8 @@ class SessionDouble implements AgentSession {
     this.#named = !manner.unnamed;
     this.#noTools = manner.noTools;
     this.#back = manner.back;
-    this.process = agent.around.machine.spawn();
+    this.#self = agent.around.machine.spawn();
+    this.process = { kind: 'double', id: `${this.#self.pid}`, label: `process ${this.#self.pid}` };
   }
 
   get id(): string | null {
@@ -241,7 +243,7 @@ class SessionDouble implements AgentSession {
   }
 
   get alive(): boolean {
-    return this.#agent.around.machine.isAlive(this.process);
+    return this.#agent.around.machine.isAlive(this.#self);
   }
 
   position(): Promise<string | null> {
@@ -291,7 +293,7 @@ class SessionDouble implements AgentSession {
   async kill(): Promise<void> {
     const { gate, machine } = this.#agent.around;
     await gate.pass().catch(() => {});
-    machine.kill(this.process);
+    machine.kill(this.#self);
   }
 
   async *prompt(request: PromptRequest): AsyncIterable<AgentEvent> {
@@ -372,7 +374,7 @@ class SessionDouble implements AgentSession {
     if (script.startsWith('tool')) await this.#tool(events, delivery);
     if (script === 'tool and failure')
       return { kind: 'failed', code: 'agent_failed', message: 'overloaded', again: true };
-    if (script === 'death' || script === 'tool and death') this.#agent.around.machine.kill(this.process);
+    if (script === 'death' || script === 'tool and death') this.#agent.around.machine.kill(this.#self);
     await this.#step(signal);
     this.#entries.push(`${ANSWER}${delivery.reply}`);
     events.put({ type: 'update', update: chunk(delivery.reply) });
@@ -421,7 +423,7 @@ class SessionDouble implements AgentSession {
   /** Waits for what may never come, and stops when the process has to. */
   async #wait<T>(signal: AbortSignal, what: Promise<T>): Promise<T> {
     const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    const stop = Promise.race([aborted, this.#agent.around.machine.death(this.process)]).then(() => STOP);
+    const stop = Promise.race([aborted, this.#agent.around.machine.death(this.#self)]).then(() => STOP);
     const first = signal.aborted ? STOP : await Promise.race([what, stop]);
     if (first === STOP) throw STOP;
     return first as T;

@@ -2,6 +2,7 @@ import { setTimeout as sleep, setImmediate as tick } from 'node:timers/promises'
 import type { ProcessIdentity } from '../../../src/core/process.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Processes } from '../../../src/ports/processes.ts';
+import type { Sandboxes } from '../../../src/ports/sandbox.ts';
 import type { Gate } from './gate.ts';
 
 /** A machine of its own: its time, and its processes, which are engines and agents. */
@@ -24,32 +25,39 @@ export class Machine {
     return { pid: this.#pids, started: String(this.#pids), boot: 'boot', namespace: '' };
   }
 
-  isAlive({ pid }: ProcessIdentity): boolean {
+  isAlive({ pid }: Pick<ProcessIdentity, 'pid'>): boolean {
     return this.#alive.has(pid);
   }
 
   /** Resolves when the process has ended. */
-  death({ pid }: ProcessIdentity): Promise<void> {
+  death({ pid }: Pick<ProcessIdentity, 'pid'>): Promise<void> {
     return this.#alive.get(pid)?.died ?? Promise.resolve();
   }
 
-  kill({ pid }: ProcessIdentity): void {
+  kill({ pid }: Pick<ProcessIdentity, 'pid'>): void {
     this.#alive.get(pid)?.die();
     this.#alive.delete(pid);
   }
 
   /** The processes as one engine sees them. */
-  processesFor(self: ProcessIdentity, gate: Gate): Processes {
+  processesFor(self: ProcessIdentity): Processes {
     return {
       self: () => self,
       status: (process) => (this.isAlive(process) ? 'alive' : 'dead'),
+    };
+  }
+
+  /** The same for processes of agents. */
+  sandboxedFor(gate: Gate): Pick<Sandboxes, 'status' | 'end' | 'orphans'> {
+    return {
+      status: async (process) => (this.isAlive({ pid: Number(process.id) }) ? 'alive' : 'dead'),
       end: (process) =>
         gate.through(async () => {
-          this.kill(process);
+          this.kill({ pid: Number(process.id) });
           return 'ended' as const;
         }),
       // Every process of this machine is recorded before it is killed.
-      orphans: () => [],
+      orphans: async () => [],
     };
   }
 

@@ -251,7 +251,9 @@ export class World {
         return [name as string, { agent: new AgentDouble(name, PROFILES[setup[name]], around), adapter: 'double' }];
       }),
     );
-    const sandbox = { work: '', state: '', spawn: () => Promise.reject(new Error('nothing is spawned here')) };
+    const nothing = () => Promise.reject(new Error('agents of this world have no files and programs'));
+    const uses = { folder: nothing, realPath: nothing, find: nothing, spawn: nothing };
+    const sandbox = { host: 'here', work: '', state: '', home: '', env: {}, ...uses };
     const parts: EngineParts = {
       store: storeBehind(gate, this.store),
       agents,
@@ -259,11 +261,16 @@ export class World {
         place: this.owner,
         home: '/home',
         open: async (id) => ({ id, ...sandbox }),
+        probe: async () => ({ id: 'probe', ...sandbox, [Symbol.asyncDispose]: async () => {} }),
+        ...machine.sandboxedFor(gate),
+        changes: async () => ({ head: null, files: [], more: 0 }),
+        files: async () => ({ paths: [], more: false }),
+        count: async () => ({ root: '', count: 0 }),
         find: async () => null,
         remove: async () => {},
         checkDirectory: async (path) => path,
       },
-      processes: machine.processesFor(process, gate),
+      processes: machine.processesFor(process),
       clock: machine.clock,
       settings: SETTINGS,
       health: new ProcessHealth(),

@@ -1,5 +1,5 @@
 import { type AnyMessage, type ClientConnection, client } from '@agentclientprotocol/sdk';
-import type { ProcessIdentity } from '../../../core/process.ts';
+import type { SandboxProcess } from '../../../core/process.ts';
 import { isObject } from '../../../core/turn/content.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { type Ending, LineProcess } from '../../shared/line-process.ts';
@@ -81,7 +81,7 @@ export class AcpConnection {
     void child.exited.then(() => this.#onAnswered?.());
   }
 
-  get identity(): ProcessIdentity {
+  get identity(): SandboxProcess {
     return this.#process.identity;
   }
 

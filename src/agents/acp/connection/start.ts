@@ -13,7 +13,7 @@ import type { AcpConnection } from './connection.ts';
 const CLIENT_CAPABILITIES = {
   fs: { readTextFile: true, writeTextFile: true },
   terminal: true,
-  session: { notices: {}, compaction: {} },
+  session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
 } as const;
 
 /** The first request to any agent. Throws what it answers, or `Unsuitable` when it speaks another version. */

@@ -1,11 +1,11 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { start } from '../../../../test/contracts/agent-sandbox.ts';
+import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
 import { outdated, whyNotOpened } from './codex-sessions.ts';
-import { AgentMemory } from './memory.ts';
 
 const ID = '01a1e20b-fffc-71c3-bb1d-cae602974454';
 const TODAY = `sessions/2026/11/16/rollout-2026-11-16T01-49-59-${ID}.jsonl`;
@@ -39,7 +39,7 @@ function write(lines: readonly string[], file = TODAY): void {
 }
 
 const why = (program: typeof ZED, env: Record<string, string> = {}) =>
-  whyNotOpened(ID, program, { env: { CODEX_HOME: home, ...env }, start, memory: new AgentMemory(home, []) });
+  whyNotOpened(ID, program, { env: { CODEX_HOME: home, ...env }, sandbox: sandboxAt(home) });
 
 test.for<[string, string[], string, boolean, boolean]>([
   ['a session of an old Codex', LEGACY, TODAY, true, true],
@@ -64,6 +64,21 @@ test.each([`${TODAY}.zst`, TODAY])('of two files of a session both count, also %
   for (const file of [TODAY, `${TODAY}.zst`]) write(file === newer ? PAGINATED : LEGACY, file);
   expect(await why(ZED)).toMatch(/newer Codex wrote it/);
   expect(await why(NEW)).toBeNull();
+});
+
+test('a link or a pipe in the place of a file is not read, and the session is not opened', async () => {
+  write(LEGACY);
+  expect(await why(ZED)).toBeNull();
+  renameSync(join(home, TODAY), join(home, 'elsewhere'));
+  symlinkSync(join(home, 'elsewhere'), join(home, TODAY));
+  for (const program of [ZED, NEW]) expect(await why(program)).toContain('cannot be read');
+  rmSync(join(home, TODAY));
+  // Nobody has the other end open: whoever opened it would wait for ever.
+  execFileSync('mkfifo', [join(home, TODAY)]);
+  for (const program of [ZED, NEW]) expect(await why(program)).toContain('cannot be read');
+  renameSync(join(home, 'sessions'), join(home, 'moved'));
+  symlinkSync(join(home, 'moved'), join(home, 'sessions'));
+  expect(await why(ZED)).toContain('was not found');
 });
 
 test('the reason says what could happen, and how to update', async () => {
@@ -91,7 +106,7 @@ test('a Codex of the person\u2019s own counts by the version that it prints', as
 
 test('an id that is no file name reaches no file', async () => {
   for (const id of ['../../x', '*', '', 'a b']) {
-    const program = { env: { CODEX_HOME: home }, start, memory: new AgentMemory(home, []) };
-    expect(await whyNotOpened(id, ZED, program)).toContain('was not found');
+    const here = { env: { CODEX_HOME: home }, sandbox: sandboxAt(home) };
+    expect(await whyNotOpened(id, ZED, here)).toContain('was not found');
   }
 });

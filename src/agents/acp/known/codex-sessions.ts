@@ -1,13 +1,12 @@
-import { createReadStream, globSync } from 'node:fs';
-import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { isObject } from '../../../core/turn/content.ts';
+import type { Folder } from '../../../ports/sandbox.ts';
 import { isOlder } from '../../shared/install.ts';
 import { LineReader } from '../../shared/lines.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import { codexHome, OLD_CODEX_ACP } from './codex.ts';
-import type { AgentProgram } from './description.ts';
+import { outputOf, type Surroundings } from './surroundings.ts';
 
 /*
  * Which sessions a program for Codex may open. Codex keeps a session in a file that it appends to, and the format of these files
@@ -29,15 +28,16 @@ const UPDATE =
 export async function whyNotOpened(
   session: string,
   { name, version }: Pick<Capabilities, 'name' | 'version'>,
-  program: Pick<AgentProgram, 'env' | 'start' | 'memory'>,
+  surroundings: Surroundings,
 ): Promise<string | null> {
-  const isNewest = await continuesNewest(name, version, program);
-  const files = filesOf(session, codexHome(program.env));
+  const isNewest = await continuesNewest(name, version, surroundings);
+  const home = await surroundings.sandbox.folder(codexHome(surroundings));
+  const files = await filesOf(session, home);
   // Codex also finds files by an index that names them wherever they are. A program that knows all formats cannot do harm.
   if (files.length === 0)
     return isNewest ? null : `nothing shows that ${name} ${version} may open it: its file was not found`;
   for (const file of files) {
-    const format = await formatOf(file, isNewest);
+    const format = await formatOf(home, file, isNewest);
     if (format !== null && FORMATS.includes(format) && (isNewest || format === FORMATS[0])) continue;
     const why = format === null ? 'its file cannot be read' : `a newer Codex wrote it, in the format "${format}"`;
     return `${why}, and ${name} ${version} could damage it. ${UPDATE}`;
@@ -55,35 +55,46 @@ function comesWithNewest(name: string, version: string): boolean {
   return name !== OLD_CODEX_ACP && !isOlder(version, NEWEST_SINCE.acp);
 }
 
-async function continuesNewest(
-  name: string,
-  version: string,
-  { env, start, memory }: Pick<AgentProgram, 'env' | 'start' | 'memory'>,
-): Promise<boolean> {
+async function continuesNewest(name: string, version: string, surroundings: Surroundings): Promise<boolean> {
   if (!comesWithNewest(name, version)) return false;
-  const { CODEX_PATH: own } = env;
+  const { CODEX_PATH: own } = surroundings.env;
   if (own === undefined) return true;
-  const child = await start([own, '--version'], { cwd: memory.folder, env });
-  child.stdin.end();
-  const printed: Uint8Array[] = [];
-  const [exit] = await Promise.all([child.exited, gather(child.stdout, printed), gather(child.stderr, [])]);
-  const [codex] = /\d+\.\d+\.\d+/.exec(Buffer.concat(printed).toString()) ?? [];
-  return exit.code === 0 && codex !== undefined && !isOlder(codex, NEWEST_SINCE.codex);
-}
-
-async function gather(output: AsyncIterable<Uint8Array>, into: Uint8Array[]): Promise<void> {
-  for await (const chunk of output) into.push(chunk);
+  const [codex] = /\d+\.\d+\.\d+/.exec((await outputOf(surroundings, [own, '--version'])) ?? '') ?? [];
+  return codex !== undefined && !isOlder(codex, NEWEST_SINCE.codex);
 }
 
 /**
  * Files are compressed after a week, and moved when a person archives the session. There may be an older copy beside the one that is
  * continued, and which of them the program opens, only it knows.
  */
-function filesOf(session: string, home: string): string[] {
+async function filesOf(session: string, home: Folder): Promise<string[]> {
   if (!/^[\w-]+$/.test(session)) return [];
-  const name = `rollout-*-${session}.jsonl{,.zst}`;
-  const files = globSync([`sessions/*/*/*/${name}`, `archived_sessions/**/${name}`], { cwd: home });
-  return files.map((file) => join(home, file));
+  const isWanted = (name: string) =>
+    name.startsWith('rollout-') && [`-${session}.jsonl`, `-${session}.jsonl.zst`].some((end) => name.endsWith(end));
+  const found = await Promise.all(
+    ['sessions', 'archived_sessions'].map((folder) => filesIn(home, folder, MOST_DEPTH, isWanted)),
+  );
+  return found.flat();
+}
+
+/** A folder for the year, one for the month, one for the day. */
+const MOST_DEPTH = 3;
+
+/** Links are not followed. One with the name of such a file counts as a file that cannot be read. */
+async function filesIn(
+  home: Folder,
+  folder: string,
+  deeper: number,
+  isWanted: (name: string) => boolean,
+): Promise<string[]> {
+  const found: string[] = [];
+  // A link in the place of the folder itself: then its files are not found.
+  for (const { name, kind } of (await home.list(folder).catch(() => null)) ?? []) {
+    const path = `${folder}/${name}`;
+    if (kind !== 'folder') found.push(...(isWanted(name) ? [path] : []));
+    else if (deeper > 0) found.push(...(await filesIn(home, path, deeper - 1, isWanted)));
+  }
+  return found;
 }
 
 const META = /^.{0,200}"type":"session_meta"/;
@@ -94,29 +105,45 @@ const NUMBERED = /^\{"timestamp":"[^"]*","ordinal":/;
  * The newest format in the file. The first record tells it, so no more is read where all known formats may be opened; a file can
  * have been continued in another one. Null: it cannot be read.
  */
-async function formatOf(file: string, firstOnly: boolean): Promise<string | null> {
+async function formatOf(home: Folder, file: string, firstOnly: boolean): Promise<string | null> {
   let found = -1;
   let unknown: string | null = null;
+  const isKnown = () => unknown !== null || (firstOnly && found !== -1);
   const lines = new LineReader(
     (line) => {
-      if (unknown !== null || (firstOnly && found !== -1)) return;
+      if (isKnown()) return;
       const format = META.test(line) ? formatIn(line) : NUMBERED.test(line) ? 'paginated' : 'legacy';
       if (!FORMATS.includes(format)) unknown = format;
       found = Math.max(found, FORMATS.indexOf(format));
     },
     () => {},
   );
-  const bytes = createReadStream(file);
+  const bytes = bytesOf(home, file);
+  let length = 0;
   try {
     for await (const chunk of file.endsWith('.zst') ? pipeline(bytes, createZstdDecompress(), () => {}) : bytes) {
+      length += (chunk as Uint8Array).length;
+      if (length > MOST_BYTES) return null;
       lines.push(chunk as Uint8Array);
-      if (unknown !== null || (firstOnly && found !== -1)) break;
+      if (isKnown()) break;
     }
     lines.end();
   } catch {
     return null;
   }
   return unknown ?? FORMATS[found] ?? null;
+}
+
+const PIECE_BYTES = 1024 * 1024;
+/** Reading more than this takes too long. A small compressed file may have any length. */
+const MOST_BYTES = 1024 ** 3;
+
+async function* bytesOf(home: Folder, file: string): AsyncGenerator<Uint8Array> {
+  for (let from = 0; ; from += PIECE_BYTES) {
+    const piece = await home.read(file, { from, most: PIECE_BYTES });
+    if (piece !== null) yield piece.bytes;
+    if (piece === null || piece.bytes.length < PIECE_BYTES) return;
+  }
 }
 
 function formatIn(line: string): string {

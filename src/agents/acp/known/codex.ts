@@ -1,8 +1,7 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
-import { realPath } from '../../shared/paths.ts';
+import type { Folder, OpenSandbox } from '../../../ports/sandbox.ts';
 import type { InstallNotes, ProvedProfile } from './description.ts';
+import { homeOf, type Surroundings } from './surroundings.ts';
 
 /** The name that Zed's program for Codex gives itself. Its last version is 0.16.0. */
 export const OLD_CODEX_ACP = 'codex-acp';
@@ -11,8 +10,7 @@ export const OLD_CODEX_ACP = 'codex-acp';
 export const CODEX_INSTALL: InstallNotes = {
   tested: '2.6.0',
   megabytes: 450,
-  isComplete: (folder) =>
-    existsSync(join(folder, 'node_modules', '@openai', `codex-${process.platform}-${process.arch}`, 'package.json')),
+  needs: `@openai/codex-${process.platform}-${process.arch}`,
 };
 
 /**
@@ -23,7 +21,7 @@ export const CODEX_INSTALL: InstallNotes = {
 export const CODEX_WITHOUT_TOOLS: ProvedProfile = {
   version: '2.6.0',
   profile: { kind: 'start', env: environmentFor, title: 'A replayed conversation' },
-  unless: ({ env, ownCommand }) => ownCommand || actsAnyway(env),
+  unless: async ({ env, ownCommand }, sandbox) => ownCommand || actsAnyway({ env, sandbox }),
 };
 
 /** Features that run something, or have the model run something. */
@@ -63,12 +61,33 @@ const CONFIG = {
   web_search: 'disabled',
 };
 
-function environmentFor(cwd: string, given: Readonly<Record<string, string>>): Record<string, string> | null {
+async function environmentFor(surroundings: Surroundings): Promise<Record<string, string> | null> {
+  const { sandbox } = surroundings;
   // codex-acp trusts every directory that it works in. So settings of a project count there, and may name MCP servers with a URL.
-  const own = realPath(codexHome(given));
-  const folders = [cwd, realpathSync(cwd)].flatMap(upwards).map((folder) => join(folder, '.codex'));
-  if (folders.some((folder) => existsSync(join(folder, 'config.toml')) && realPath(folder) !== own)) return null;
+  const own = await sandbox.realPath(codexHome(surroundings));
+  for (const folder of upwards(sandbox.work)) {
+    if (await hasSettings(sandbox, folder, own)) return null;
+  }
   return { CODEX_EXEC_SERVER_URL: 'none', CODEX_CONFIG: JSON.stringify(CONFIG) };
+}
+
+/** Whether a folder has settings for Codex that are not its own. A link instead of them counts: it may lead anywhere. */
+async function hasSettings(sandbox: OpenSandbox, path: string, own: string): Promise<boolean> {
+  const folder = await seen(sandbox, path);
+  if (folder === null) return false;
+  const kind = (await folder.stat('.codex'))?.kind;
+  if (kind === undefined) return false;
+  if (kind === 'folder' && (await folder.stat('.codex/config.toml')) === null) return false;
+  return (await sandbox.realPath(join(path, '.codex'))) !== own;
+}
+
+/** Null: it is not visible in the sandbox, so Codex does not see it either. */
+async function seen(sandbox: OpenSandbox, path: string): Promise<Folder | null> {
+  try {
+    return await sandbox.folder(path);
+  } catch {
+    return null;
+  }
 }
 
 function upwards(folder: string): string[] {
@@ -76,30 +95,37 @@ function upwards(folder: string): string[] {
   return above === folder ? [folder] : [folder, ...upwards(above)];
 }
 
-/** Settings of the machine override ours. */
-const MACHINE_SETTINGS = '/etc/codex';
-
 /** Whether something here overrides the variables, or is not turned off by them. */
-function actsAnyway(env: Readonly<Record<string, string>>): boolean {
+async function actsAnyway(surroundings: Surroundings): Promise<boolean> {
+  const { sandbox, env } = surroundings;
   // The first names another Codex than the one that was tried. The second is what we would set.
   if ('CODEX_PATH' in env || 'CODEX_CONFIG' in env) return true;
-  const home = codexHome(env);
-  // On other systems, the settings of the machine are in places that we did not examine.
-  if (process.platform !== 'linux' || !isAbsolute(home) || existsSync(MACHINE_SETTINGS)) return true;
-  // This file overrides the variable.
-  return existsSync(join(home, 'environments.toml')) || mayUseRemoteServers(join(home, 'config.toml'));
+  const home = codexHome(surroundings);
+  if (!isAbsolute(home)) return true;
+  try {
+    const system = await sandbox.folder('/');
+    // On other systems than Linux, the settings of the machine are in places that we did not examine. Here they override ours.
+    if ((await system.stat('proc/version')) === null || (await system.stat('etc/codex')) !== null) return true;
+    const folder = await sandbox.folder(home);
+    // The first of these files overrides the variable.
+    return (await folder.stat('environments.toml')) !== null || (await mayUseRemoteServers(folder));
+  } catch {
+    // What cannot be read may say anything.
+    return true;
+  }
 }
 
 /** Where Codex keeps its sessions and settings. */
-export function codexHome(env: Readonly<Record<string, string>>): string {
-  return env.CODEX_HOME ?? join(env.HOME ?? homedir(), '.codex');
+export function codexHome(surroundings: Surroundings): string {
+  return surroundings.env.CODEX_HOME ?? join(homeOf(surroundings), '.codex');
 }
 
+/** More than any person writes. */
+const MOST_CONFIG_BYTES = 1024 * 1024;
+
 /** MCP servers that are programs are not started, but those with a URL are called. TOML escapes could hide the word. */
-function mayUseRemoteServers(file: string): boolean {
-  try {
-    return /\burl\b|\\[ux]/i.test(readFileSync(file, 'utf8'));
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ENOENT';
-  }
+async function mayUseRemoteServers(home: Folder): Promise<boolean> {
+  const file = await home.read('config.toml', { most: MOST_CONFIG_BYTES });
+  if (file === null) return false;
+  return file.size > MOST_CONFIG_BYTES || /\burl\b|\\[ux]/i.test(Buffer.from(file.bytes).toString('utf8'));
 }

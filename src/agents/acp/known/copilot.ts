@@ -1,9 +1,8 @@
-import { open } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { chunkText } from '../../../core/turn/update.ts';
 import { asObject } from '../connection/capabilities.ts';
 import type { Quirks } from './description.ts';
+import { endOf, homeOf } from './surroundings.ts';
 
 /*
  * Copilot (1.0) reports the troubles of its model as text of the answer, without message ids, and answers `end_turn` also when its last
@@ -21,23 +20,16 @@ export const COPILOT_QUIRKS: Quirks = {
     const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
     return text !== null && RETRYING.test(text) ? 'retry' : null;
   },
-  async failureOf(session, { env }) {
-    const home = join(env.HOME ?? homedir(), '.copilot');
+  async failureOf(session, surroundings) {
     try {
-      return errorIn(await endOf(join(home, 'session-state', session, 'events.jsonl')));
+      const folder = await surroundings.sandbox.folder(join(homeOf(surroundings), '.copilot', 'session-state'));
+      return errorIn((await endOf(folder, `${session}/events.jsonl`, END_BYTES)) ?? '');
     } catch {
       // Another version keeps its sessions elsewhere: nothing shows an error.
       return null;
     }
   },
 };
-
-async function endOf(file: string): Promise<string> {
-  await using handle = await open(file);
-  const { size } = await handle.stat();
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(END_BYTES), { position: Math.max(0, size - END_BYTES) });
-  return buffer.toString('utf8', 0, bytesRead);
-}
 
 /** Why the model has not answered the last prompt; null: it has. */
 function errorIn(end: string): string | null {

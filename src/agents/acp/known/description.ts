@@ -1,8 +1,9 @@
 import type { Update } from '../../../core/turn/update.ts';
-import type { Child } from '../../../ports/sandbox.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import type { AcpOptions } from '../options.ts';
 import type { AgentMemory } from './memory.ts';
+import type { Surroundings } from './surroundings.ts';
 
 /** An agent that is known by name: how it is started, which of our variables it gets, and in what it is peculiar. */
 export interface KnownAgent {
@@ -15,8 +16,6 @@ export interface KnownAgent {
   /** The name that an older program for the same agent gives itself. */
   readonly formerly?: string;
   readonly storage: KnownStorage;
-  /** Packages that it needs and does not install by itself. */
-  readonly beside?: readonly string[];
   /** The documented variables for its login and its model. It gets no others of our environment. */
   readonly variables: readonly RegExp[];
   /** Variables that it starts with unless the settings say otherwise. */
@@ -32,8 +31,8 @@ export interface InstallNotes {
   /** The version of the package that our tests use. */
   readonly tested: string;
   readonly megabytes: number;
-  /** Whether the folder's node_modules also has what the package leaves to optional packages. */
-  isComplete(folder: string): boolean;
+  /** The optional package that has the program itself for this machine. */
+  readonly needs: string;
 }
 
 /** Where an agent keeps its sessions. */
@@ -63,10 +62,10 @@ export interface Quirks {
   /** The texts of these messages in its own record, of those that are there. Asked when a turn has completed. */
   readonly recordedTexts?: (
     messageIds: readonly string[],
-    program: Pick<AgentProgram, 'env'>,
+    surroundings: Surroundings,
   ) => Promise<ReadonlyMap<string, string>>;
   /** Why the last turn failed, from its own record, although it says that the turn ended; null: nothing shows a failure. */
-  readonly failureOf?: (session: string, program: Pick<AgentProgram, 'env'>) => Promise<string | null>;
+  readonly failureOf?: (session: string, surroundings: Surroundings) => Promise<string | null>;
   /** Its answers count tokens since its process was started, not since the prompt. */
   readonly addsUpTokens?: true;
   /** How it says that nobody has set it up yet. */
@@ -79,7 +78,7 @@ export interface Quirks {
   readonly whyNotOpened?: (
     session: string,
     version: Pick<Capabilities, 'name' | 'version'>,
-    program: Pick<AgentProgram, 'env' | 'start' | 'memory'>,
+    surroundings: Surroundings,
   ) => Promise<string | null>;
   /** Why a person should update this version of its program, as a sentence; null: there is no reason. */
   readonly outdated?: (version: Pick<Capabilities, 'name' | 'version'>) => string | null;
@@ -113,8 +112,8 @@ export type NoToolsProfile =
 
 export interface StartProfile {
   readonly kind: 'start';
-  /** `given`: the agent's other variables. Null: something in this directory defeats the profile. */
-  env(cwd: string, given: Readonly<Record<string, string>>): Readonly<Record<string, string>> | null;
+  /** The variables to add. Null: something in the working directory or above it defeats the profile. */
+  env(surroundings: Surroundings): Promise<Readonly<Record<string, string>> | null>;
   /** The title of the session. Without one the agent lets its model find a title, in a session of its own that has tools. */
   readonly title: string;
 }
@@ -123,7 +122,7 @@ export interface ProvedProfile {
   readonly version: string;
   readonly profile: NoToolsProfile;
   /** Whether something in this setup defeats the profile, although the version is the proved one. */
-  readonly unless: (setup: Setup) => boolean;
+  readonly unless: (setup: Setup, sandbox: OpenSandbox) => Promise<boolean>;
 }
 
 /** The program of an agent, as it was found, and how it is set up here. */
@@ -136,15 +135,8 @@ export interface AgentProgram extends Setup {
   /** The name under which the agent is known; null: none. */
   readonly knownAs: string | null;
   readonly model: string | null;
-  readonly start: StartProgram;
   readonly memory: AgentMemory;
 }
-
-/** Starts a program in `cwd`, with the same environment and the same end as in a sandbox. Throws `agent_unavailable`. */
-export type StartProgram = (
-  command: readonly string[],
-  options: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
-) => Promise<Child>;
 
 /** How the agent is set up here. */
 export interface Setup {

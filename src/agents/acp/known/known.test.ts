@@ -1,11 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
 import type { Update } from '../../../core/turn/update.ts';
 import { ACP_DEFAULTS } from '../options.ts';
 import type { Setup } from './description.ts';
-import { profileOf, quirksOf } from './known.ts';
+import { profileOf as profileIn, quirksOf } from './known.ts';
 
 const claude = { name: '@agentclientprotocol/claude-agent-acp', version: '0.99.0' };
 const codex = { name: '@agentclientprotocol/codex-acp', version: '2.6.0' };
@@ -13,62 +14,68 @@ const plain: Setup = { options: ACP_DEFAULTS, env: {}, ownCommand: false };
 const mode: Setup = { ...plain, options: { ...ACP_DEFAULTS, noTools: { version: '1.2.3', mode: 'quiet' } } };
 
 let home: string;
+const profileOf = (agent: typeof claude, setup: Setup) => profileIn(agent, setup, sandboxAt(home));
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'throughline-profiles-'));
   mkdirSync(join(home, '.codex'));
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-test('a profile counts only for the version and program on which it was proved', () => {
-  expect(profileOf(claude, plain)).toMatchObject({ kind: 'meta' });
+test('a profile counts only for the version and program on which it was proved', async () => {
+  expect(await profileOf(claude, plain)).toMatchObject({ kind: 'meta' });
   for (const version of ['0.99.1', '0.98.9', '0.99.0-beta', '1.0.0', 'unknown']) {
-    expect(profileOf({ ...claude, version }, plain), version).toBeNull();
+    expect(await profileOf({ ...claude, version }, plain), version).toBeNull();
   }
-  expect(profileOf({ ...claude, name: 'claude-agent-acp' }, plain)).toBeNull();
-  expect(profileOf(claude, { ...plain, env: { CLAUDE_CODE_EXECUTABLE: '/another/claude' } })).toBeNull();
+  expect(await profileOf({ ...claude, name: 'claude-agent-acp' }, plain)).toBeNull();
+  expect(await profileOf(claude, { ...plain, env: { CLAUDE_CODE_EXECUTABLE: '/another/claude' } })).toBeNull();
 });
 
-test('a mode that a person tested counts only for that version', () => {
-  expect(profileOf({ name: 'any', version: '1.2.3' }, mode)).toEqual({ kind: 'mode', mode: 'quiet' });
-  expect(profileOf({ name: 'any', version: '1.2.4' }, mode)).toBeNull();
+test('a mode that a person tested counts only for that version', async () => {
+  expect(await profileOf({ name: 'any', version: '1.2.3' }, mode)).toEqual({ kind: 'mode', mode: 'quiet' });
+  expect(await profileOf({ name: 'any', version: '1.2.4' }, mode)).toBeNull();
 });
 
-test('Codex has a profile unless something overrides its variables', () => {
+test('Codex has a profile unless something overrides its variables', async () => {
   const here = { ...plain, env: { HOME: home } };
   const config = (text: string) => writeFileSync(join(home, '.codex', 'config.toml'), text);
-  expect(profileOf(codex, here)).toMatchObject({ kind: 'start' });
-  expect(profileOf({ ...codex, version: '2.6.1' }, here)).toBeNull();
-  expect(profileOf({ name: 'codex-acp', version: '0.16.0' }, here)).toBeNull();
-  expect(profileOf(codex, { ...here, ownCommand: true })).toBeNull();
-  expect(profileOf(codex, { ...here, env: { HOME: home, CODEX_HOME: '.codex' } })).toBeNull();
+  expect(await profileOf(codex, here)).toMatchObject({ kind: 'start' });
+  expect(await profileOf({ ...codex, version: '2.6.1' }, here)).toBeNull();
+  expect(await profileOf({ name: 'codex-acp', version: '0.16.0' }, here)).toBeNull();
+  expect(await profileOf(codex, { ...here, ownCommand: true })).toBeNull();
+  expect(await profileOf(codex, { ...here, env: { HOME: home, CODEX_HOME: '.codex' } })).toBeNull();
   for (const variable of ['CODEX_PATH', 'CODEX_CONFIG']) {
-    expect(profileOf(codex, { ...here, env: { HOME: home, [variable]: '{}' } }), variable).toBeNull();
+    expect(await profileOf(codex, { ...here, env: { HOME: home, [variable]: '{}' } }), variable).toBeNull();
   }
   config('[model_providers.own]\nbase_url = "http://127.0.0.1"\n[mcp_servers.notes]\ncommand = "notes"\n');
-  expect(profileOf(codex, here)).not.toBeNull();
+  expect(await profileOf(codex, here)).not.toBeNull();
   for (const server of ['url = "http://127.0.0.1"', '"url"="http://127.0.0.1"', '"\\u0075rl" = "http://127.0.0.1"']) {
     config(`[mcp_servers.notes]\n${server}\n`);
-    expect(profileOf(codex, here), server).toBeNull();
+    expect(await profileOf(codex, here), server).toBeNull();
   }
   rmSync(join(home, '.codex', 'config.toml'));
   mkdirSync(join(home, '.codex', 'config.toml'));
-  expect(profileOf(codex, here)).toBeNull();
+  expect(await profileOf(codex, here)).toBeNull();
   rmSync(join(home, '.codex', 'config.toml'), { recursive: true });
   writeFileSync(join(home, '.codex', 'environments.toml'), 'include_local = true\n');
-  expect(profileOf(codex, here)).toBeNull();
+  expect(await profileOf(codex, here)).toBeNull();
 });
 
-test('settings of a project defeat the profile of Codex; its own settings above the directory do not', () => {
-  const profile = profileOf(codex, { ...plain, env: { HOME: home } });
-  const env = (cwd: string) => (profile?.kind === 'start' ? profile.env(cwd, { HOME: home }) : null);
+test('settings of a project defeat the profile of Codex; its own settings above the directory do not', async () => {
+  const profile = await profileOf(codex, { ...plain, env: { HOME: home } });
+  const env = async (cwd: string) =>
+    profile?.kind === 'start' ? profile.env({ sandbox: sandboxAt(cwd), env: { HOME: home } }) : null;
   const cwd = join(home, 'project', 'part');
   mkdirSync(cwd, { recursive: true });
   writeFileSync(join(home, '.codex', 'config.toml'), '');
-  expect(env(cwd)).toMatchObject({ CODEX_EXEC_SERVER_URL: 'none' });
+  expect(await env(cwd)).toMatchObject({ CODEX_EXEC_SERVER_URL: 'none' });
   mkdirSync(join(home, 'project', '.codex'));
-  expect(env(cwd)).not.toBeNull();
+  expect(await env(cwd)).not.toBeNull();
   writeFileSync(join(home, 'project', '.codex', 'config.toml'), '');
-  expect(env(cwd)).toBeNull();
+  expect(await env(cwd)).toBeNull();
+  rmSync(join(home, 'project', '.codex'), { recursive: true });
+  expect(await env(cwd)).not.toBeNull();
+  symlinkSync(join(home, 'nowhere'), join(home, 'project', '.codex'));
+  expect(await env(cwd)).toBeNull();
 });
 
 test('quirks go by the name that an agent gives itself, else by the name in the settings', () => {

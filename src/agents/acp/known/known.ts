@@ -1,6 +1,5 @@
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { realPath } from '../../shared/paths.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { asObject, type Capabilities } from '../connection/capabilities.ts';
 import { CODEX_INSTALL, CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
 import { outdated, whyNotOpened } from './codex-sessions.ts';
@@ -9,6 +8,7 @@ import type { AgentProgram, KnownAgent, LoginStatus, NoToolsProfile, Quirks, Set
 import { GOOSE_QUIRKS } from './goose.ts';
 import { OPENCODE_QUIRKS } from './opencode.ts';
 import { PI_QUIRKS } from './pi.ts';
+import { homeOf } from './surroundings.ts';
 
 /** How Claude begins the message that replaces everything before a compaction. */
 const CLAUDE_SUMMARY = 'This session is being continued from a previous conversation';
@@ -47,7 +47,7 @@ const CLAUDE_QUIRKS: Quirks = {
       meta: { claudeCode: { ...CLAUDE_ASKED, options: { tools: [], settingSources: [], strictMcpConfig: true } } },
     },
     // This variable makes it run another program than the one that was tried.
-    unless: ({ env }) => 'CLAUDE_CODE_EXECUTABLE' in env,
+    unless: async ({ env }) => 'CLAUDE_CODE_EXECUTABLE' in env,
   },
 };
 
@@ -132,8 +132,6 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     package: 'pi-acp',
     called: 'pi-acp',
     storage: { variable: null, folder: '.pi' },
-    // It looks for the program "pi" on PATH.
-    beside: ['@earendil-works/pi-coding-agent'],
     variables: [...ANTHROPIC, ...OPENAI, ...GOOGLE, /^PI_/],
     login: 'run "pi" and use /login there',
     quirks: PI_QUIRKS,
@@ -163,32 +161,34 @@ export function quirksOf(called: string, knownAs: string | null): Quirks {
 }
 
 /** Null: nothing is proved for this very version, or not for this setup. */
-export function profileOf(
+export async function profileOf(
   { name, version }: Pick<Capabilities, 'name' | 'version'>,
   setup: Setup,
-): NoToolsProfile | null {
+  sandbox: OpenSandbox,
+): Promise<NoToolsProfile | null> {
   const { noTools } = setup.options;
   if (noTools?.version === version) return { kind: 'mode', mode: noTools.mode };
   const proved = quirksOf(name, null).withoutTools;
-  return proved?.version !== version || proved.unless(setup) ? null : proved.profile;
+  return proved?.version !== version || (await proved.unless(setup, sandbox)) ? null : proved.profile;
 }
 
 /**
  * Agents keep their sessions in their home directory. So the same agent with the same home has the same sessions, whatever the
  * settings call it and however it is started. `called`: the name that it gives itself.
  */
-export function storageName(
+export async function storageName(
   { knownAs, command, env }: Pick<AgentProgram, 'knownAs' | 'command' | 'env'>,
   called: string,
-  cwd: string,
-): string {
-  const home = env.HOME ?? homedir();
+  sandbox: OpenSandbox,
+): Promise<string> {
+  const home = homeOf({ sandbox, env });
   const name = knownAs ?? nameOf(called);
   const known = name === null ? undefined : KNOWN_AGENTS[name];
-  if (known === undefined) return `acp:${called === 'unknown' ? command.join(' ') : called}:${realPath(home)}`;
+  if (known === undefined)
+    return `acp:${called === 'unknown' ? command.join(' ') : called}:${await sandbox.realPath(home)}`;
   const { variable, folder, sharedAs = `acp:${name}` } = known.storage;
   const named = variable === null ? undefined : env[variable];
-  return `${sharedAs}:${realPath(resolve(cwd, named ?? join(home, folder)))}`;
+  return `${sharedAs}:${await sandbox.realPath(resolve(sandbox.work, named ?? join(home, folder)))}`;
 }
 
 /** Variables that any agent needs to reach its model from here. */

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
 import { capabilitiesOf } from '../connection/capabilities.ts';
-import { AgentMemory, whyNotReopened } from './memory.ts';
+import { AgentMemory, fingerprintOf, whyNotReopened } from './memory.ts';
 
 let root: string;
 beforeEach(() => {
@@ -13,7 +14,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const saying = (version: string) =>
   capabilitiesOf({ agentInfo: { name: 'agent', version }, agentCapabilities: { loadSession: true } });
-const memory = (command: readonly string[] = ['agent']) => new AgentMemory(join(root, 'learnt'), command);
+const memory = (fingerprint = 'agent') => new AgentMemory(join(root, 'learnt'), fingerprint);
 
 test('what one process has learnt, the next one knows', () => {
   const one = memory();
@@ -27,7 +28,7 @@ test('what one process has learnt, the next one knows', () => {
     windows: { agent: 1_000 },
     incomplete: [{ session: 'a', detail: 'it repeats nothing' }],
   });
-  expect(memory(['another']).learnt).toBeNull();
+  expect(memory('another').learnt).toBeNull();
 });
 
 const distrust = () => {
@@ -85,14 +86,17 @@ test('two processes do not overwrite what the other has learnt', () => {
   expect(memory().learnt?.windows).toEqual({ large: 2_000, small: 1_000 });
 });
 
-test('a replaced program is learnt again', () => {
+test('a replaced program is learnt again, and so is one of another machine', async () => {
   const file = join(root, 'program.js');
   writeFileSync(file, 'one');
   writeFileSync(join(root, 'package.json'), '{"version":"1.0.0"}');
-  memory([file]).saw(saying('1'));
-  expect(memory([file]).learnt).not.toBeNull();
+  const here = sandboxAt(root);
+  const memoryOf = async (sandbox = here) => memory(await fingerprintOf(['node', file], sandbox));
+  (await memoryOf()).saw(saying('1'));
+  expect((await memoryOf()).learnt).not.toBeNull();
+  expect((await memoryOf({ ...here, host: 'another' })).learnt).toBeNull();
   writeFileSync(join(root, 'package.json'), '{"version":"1.0.1"}');
-  expect(memory([file]).learnt).toBeNull();
+  expect((await memoryOf()).learnt).toBeNull();
 });
 
 test('a damaged or unwritable file is no error: everything is learnt again', () => {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, isAbsolute, join } from 'node:path';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { isObject } from '../../../core/turn/content.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 
 /** What was learnt of one version of an agent's program. */
@@ -40,14 +41,12 @@ export function whyNotReopened({ loadedWhole, incomplete }: Pick<Learnt, 'loaded
  * any time.
  */
 export class AgentMemory {
-  /** A folder of our own. */
-  readonly folder: string;
   readonly file: string;
   #learnt: Learnt | null | undefined;
 
-  constructor(folder: string, command: readonly string[]) {
-    this.folder = folder;
-    this.file = join(folder, `${fingerprint(command)}.json`);
+  /** `folder`: one of our own. `fingerprint`: of the program. */
+  constructor(folder: string, fingerprint: string) {
+    this.file = join(folder, `${fingerprint}.json`);
   }
 
   get learnt(): Learnt | null {
@@ -98,7 +97,7 @@ export class AgentMemory {
     this.#learnt = learnt;
     const draft = `${this.file}.${process.pid}`;
     try {
-      mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+      mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
       writeFileSync(draft, JSON.stringify(learnt), { mode: 0o600 });
       renameSync(draft, this.file);
     } catch {
@@ -122,29 +121,36 @@ function readLearnt(file: string): Learnt | null {
   }
 }
 
-/** Changes whenever a file that the command names changes, or the version of its package. */
-function fingerprint(command: readonly string[]): string {
+/** Changes whenever a file that the command names changes in the sandbox, or the version of its package. */
+export async function fingerprintOf(command: readonly string[], sandbox: OpenSandbox): Promise<string> {
+  const states = await Promise.all(
+    command.map(async (word) => [word, isAbsolute(word) ? await stateOf(word, sandbox) : null]),
+  );
   return createHash('sha256')
-    .update(JSON.stringify(command.map((word) => [word, isAbsolute(word) ? stateOf(word) : null])))
+    .update(JSON.stringify([sandbox.host, states]))
     .digest('hex')
     .slice(0, 32);
 }
 
-function stateOf(word: string): unknown {
+async function stateOf(word: string, sandbox: OpenSandbox): Promise<unknown> {
   try {
-    const file = realpathSync(word);
-    const { size, mtimeMs } = statSync(file);
-    return [file, size, mtimeMs, packageVersion(dirname(file))];
+    const file = await sandbox.realPath(word);
+    const stat = await (await sandbox.folder(dirname(file))).stat(basename(file));
+    return stat && [file, stat.size, stat.modifiedAt, await packageVersion(dirname(file), sandbox)];
   } catch {
     return null;
   }
 }
 
+const MOST_MANIFEST_BYTES = 1024 * 1024;
+
 /** npm gives the files of all versions the same date, so the version counts as well. Null: it is in no package. */
-function packageVersion(folder: string): string | null {
+async function packageVersion(folder: string, sandbox: OpenSandbox): Promise<string | null> {
   try {
-    return String((JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version?: unknown }).version);
+    const manifest = await (await sandbox.folder(folder)).read('package.json', { most: MOST_MANIFEST_BYTES });
+    if (manifest !== null) return String(JSON.parse(Buffer.from(manifest.bytes).toString('utf8')).version);
   } catch {
-    return dirname(folder) === folder ? null : packageVersion(dirname(folder));
+    // Nobody can read it: the package is one above.
   }
+  return dirname(folder) === folder ? null : packageVersion(dirname(folder), sandbox);
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, expect, test } from 'vitest';
+import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
 import { OPENCODE_QUIRKS } from './opencode.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'throughline-opencode-'));
@@ -27,7 +28,8 @@ function database(folder: string): void {
   }
 }
 
-const recorded = async (env: Record<string, string>) => OPENCODE_QUIRKS.recordedTexts?.(['msg_1', 'msg_2'], { env });
+const recorded = async (env: Record<string, string>) =>
+  OPENCODE_QUIRKS.recordedTexts?.(['msg_1', 'msg_2'], { env, sandbox: sandboxAt(home) });
 
 test('its database has the final text of a message', async () => {
   database(join(home, '.local', 'share'));

@@ -1,29 +1,33 @@
-import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { asObject } from '../connection/capabilities.ts';
 import type { Quirks } from './description.ts';
+import { homeOf, nodeIn, outputOf } from './surroundings.ts';
 
 /*
  * opencode (1.18) does not say when it asks its model again: the second answer goes on under the id of the first one. Its database
  * has what the model finally said.
  */
 
-/** The texts of one message. Those that the model did not finish are empty. */
-const TEXTS = `SELECT data FROM part WHERE message_id = ? AND data ->> '$.type' = 'text' ORDER BY id`;
+/**
+ * The texts of these messages. Those that the model did not finish are empty. Read in the sandbox, by a program there: only SQLite can
+ * read the file, together with what opencode has not yet moved into it.
+ */
+const READ_TEXTS = `
+const { DatabaseSync } = require('node:sqlite');
+const [file, ...ids] = process.argv.slice(1);
+const db = new DatabaseSync(file, { readOnly: true, timeout: 1000 });
+const texts = db.prepare("SELECT data FROM part WHERE message_id = ? AND data ->> '$.type' = 'text' ORDER BY id");
+const textOf = (id) => texts.all(id).map((row) => JSON.parse(row.data).text).join('');
+process.stdout.write(JSON.stringify(ids.map((id) => [id, textOf(id)])));`;
 
 export const OPENCODE_QUIRKS: Quirks = {
   opensForAnybody: true,
-  async recordedTexts(messageIds, { env }) {
-    const data = env.XDG_DATA_HOME || join(env.HOME ?? homedir(), '.local', 'share');
-    try {
-      using db = new DatabaseSync(join(data, 'opencode', 'opencode.db'), { readOnly: true, timeout: 1_000 });
-      const texts = db.prepare(TEXTS);
-      const textOf = (id: string) => texts.all(id).map((row) => asObject(JSON.parse(String(row.data))).text);
-      return new Map(messageIds.map((id) => [id, textOf(id).join('')]));
-    } catch {
-      // Another version keeps its sessions elsewhere, or in another form: what was streamed counts as it is.
-      return new Map();
-    }
+  async recordedTexts(messageIds, surroundings) {
+    const { sandbox, env } = surroundings;
+    const data = env.XDG_DATA_HOME || join(homeOf(surroundings), '.local', 'share');
+    const node = await nodeIn(sandbox);
+    const file = join(data, 'opencode', 'opencode.db');
+    const printed = node && (await outputOf(surroundings, [node, '-e', READ_TEXTS, '--', file, ...messageIds]));
+    // Without an answer, it is another version that keeps its sessions elsewhere, or in another form: what was streamed counts as it is.
+    return new Map<string, string>(printed === null ? [] : JSON.parse(printed));
   },
 };

@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join, relative } from 'node:path';
 import { chunkText } from '../../../core/turn/update.ts';
 import { asObject } from '../connection/capabilities.ts';
 import type { Quirks } from './description.ts';
+import { endOf, homeOf, type Surroundings } from './surroundings.ts';
 
 /*
  * pi-acp (0.0.34) tells nothing of what goes wrong between pi and its model: it answers `end_turn` also after an error. What it
@@ -31,18 +30,39 @@ export const PI_QUIRKS: Quirks = {
     if (RETRYING.test(text)) return 'retry';
     return NOTICES.includes(text) ? 'notice' : null;
   },
-  async failureOf(session, { env }) {
+  async failureOf(session, surroundings) {
     try {
-      const home = join(env.HOME ?? homedir(), '.pi');
-      const map = asObject(JSON.parse(await readFile(join(home, 'pi-acp', 'session-map.json'), 'utf8')));
-      const { sessionFile } = asObject(asObject(map.sessions)[session]);
-      return typeof sessionFile === 'string' ? lastError(await readFile(sessionFile, 'utf8')) : null;
+      const file = await sessionFile(session, surroundings);
+      return file && lastError(file);
     } catch {
       // Another version keeps its sessions elsewhere: nothing shows an error.
       return null;
     }
   },
 };
+
+/** The map has a line for every session. */
+const MOST_MAP_BYTES = 16 * 1024 * 1024;
+/** The last messages of a session fit in here. */
+const END_BYTES = 4 * 1024 * 1024;
+
+/** The end of pi's file for a session; null: there is none. pi could name any file, so only one in its own folders is read. */
+async function sessionFile(session: string, surroundings: Surroundings): Promise<string | null> {
+  const { sandbox, env } = surroundings;
+  const home = join(homeOf(surroundings), '.pi');
+  const map = await (await sandbox.folder(home)).read('pi-acp/session-map.json', { most: MOST_MAP_BYTES });
+  if (map === null) return null;
+  const { sessions } = asObject(JSON.parse(Buffer.from(map.bytes).toString('utf8')));
+  const { sessionFile: file } = asObject(asObject(sessions)[session]);
+  if (typeof file !== 'string') return null;
+  for (const root of [home, env.PI_CODING_AGENT_DIR ?? home, env.PI_CODING_AGENT_SESSION_DIR ?? home]) {
+    const way = relative(root, file);
+    if (isAbsolute(root) && !way.startsWith('..') && !isAbsolute(way)) {
+      return endOf(await sandbox.folder(root), way, END_BYTES);
+    }
+  }
+  return null;
+}
 
 /** Why the last message of a session file is none of the model; null: it is one. Of a long file, only the end is parsed. */
 function lastError(file: string): string | null {

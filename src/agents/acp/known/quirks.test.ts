@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
 import type { Update } from '../../../core/turn/update.ts';
 import { COPILOT_QUIRKS } from './copilot.ts';
 import type { Quirks } from './description.ts';
@@ -9,22 +10,23 @@ import { GOOSE_QUIRKS } from './goose.ts';
 import { PI_QUIRKS } from './pi.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'throughline-pi-'));
+const at = (HOME: string) => ({ sandbox: sandboxAt(home), env: { HOME } });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** Why the last turn of a session with these messages failed. */
 const failureOf = (...messages: object[]) => failureAfter('', ...messages);
 
 async function failureAfter(before: string, ...messages: object[]): Promise<string | null | undefined> {
-  const sessionFile = join(home, 'session.jsonl');
+  const sessionFile = join(home, '.pi', 'session.jsonl');
+  mkdirSync(join(home, '.pi', 'pi-acp'), { recursive: true });
   const lines = [
     { type: 'session' },
     ...messages.map((message) => ({ type: 'message', message })),
     { type: 'context_edit' },
   ];
   writeFileSync(sessionFile, `${before}${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
-  mkdirSync(join(home, '.pi', 'pi-acp'), { recursive: true });
   writeFileSync(join(home, '.pi', 'pi-acp', 'session-map.json'), JSON.stringify({ sessions: { s: { sessionFile } } }));
-  return PI_QUIRKS.failureOf?.('s', { env: { HOME: home } });
+  return PI_QUIRKS.failureOf?.('s', at(home));
 }
 
 const asked = { role: 'user', content: [] };
@@ -43,8 +45,21 @@ test('a line that was cut off long ago hides no failure', async () => {
 });
 
 test('where there is no such file, nothing shows a failure', async () => {
-  expect(await PI_QUIRKS.failureOf?.('unknown', { env: { HOME: home } })).toBeNull();
-  expect(await PI_QUIRKS.failureOf?.('s', { env: { HOME: join(home, 'elsewhere') } })).toBeNull();
+  expect(await PI_QUIRKS.failureOf?.('unknown', at(home))).toBeNull();
+  expect(await PI_QUIRKS.failureOf?.('s', at(join(home, 'elsewhere')))).toBeNull();
+});
+
+test('no file outside of its own folders is read, and none through a link', async () => {
+  expect(await failureOf(asked, failed)).not.toBeNull();
+  const inside = join(home, '.pi', 'session.jsonl');
+  const outside = join(home, 'outside.jsonl');
+  renameSync(inside, outside);
+  symlinkSync(outside, inside);
+  expect(await PI_QUIRKS.failureOf?.('s', at(home))).toBeNull();
+  rmSync(inside);
+  const map = join(home, '.pi', 'pi-acp', 'session-map.json');
+  writeFileSync(map, JSON.stringify({ sessions: { s: { sessionFile: outside } } }));
+  expect(await PI_QUIRKS.failureOf?.('s', at(home))).toBeNull();
 });
 
 test('what it says about itself is no answer', () => {
@@ -74,7 +89,7 @@ describe('the others', () => {
     mkdirSync(folder, { recursive: true });
     const failure = (...events: object[]) => {
       writeFileSync(join(folder, 'events.jsonl'), events.map((event) => `${JSON.stringify(event)}\n`).join(''));
-      return COPILOT_QUIRKS.failureOf?.('s', { env: { HOME: home } });
+      return COPILOT_QUIRKS.failureOf?.('s', at(home));
     };
     const [prompt, answer] = [{ type: 'user.message' }, { type: 'assistant.message' }];
     const error = { type: 'session.error', data: { message: 'no key' } };
@@ -84,6 +99,9 @@ describe('the others', () => {
     );
     expect(await failure(prompt, error, prompt, answer, { type: 'assistant.turn_end' })).toBeNull();
     expect(await failure(prompt, error, prompt)).toBeNull();
-    expect(await COPILOT_QUIRKS.failureOf?.('unknown', { env: { HOME: home } })).toBeNull();
+    expect(await failure(prompt, error)).not.toBeNull();
+    symlinkSync(folder, join(home, '.copilot', 'session-state', 'linked'));
+    expect(await COPILOT_QUIRKS.failureOf?.('linked', at(home))).toBeNull();
+    expect(await COPILOT_QUIRKS.failureOf?.('unknown', at(home))).toBeNull();
   });
 });

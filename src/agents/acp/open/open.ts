@@ -1,7 +1,7 @@
 import { RequestError } from '@agentclientprotocol/sdk';
-import { isObject } from '../../../core/turn/content.ts';
 import type { Update } from '../../../core/turn/update.ts';
 import type { Opened, OpenHow, OpenRequest } from '../../../ports/agent.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { isAuthRequired, refusalOf, refused, Unsuitable, wordsOf } from '../connection/answers.ts';
 import { asObject, type Capabilities } from '../connection/capabilities.ts';
 import { AgentGone } from '../connection/connection.ts';
@@ -28,8 +28,8 @@ export async function openSession(
   if (how.kind === 'rehydrate') return refused('this agent reads no transcript of ours');
   if (how.kind === 'resume' && how.id === '') return { ok: false, reason: 'not_found', message: 'it has no id' };
   if (signal.aborted) return refused('opening was cancelled');
-  const startProfile = request.noTools ? startProfileOf(program) : null;
-  const profileEnv = startProfile?.env(sandbox.work, program.env);
+  const startProfile = request.noTools ? await startProfileOf(program, sandbox) : null;
+  const profileEnv = await startProfile?.env({ sandbox, env: program.env });
   if (profileEnv === null) return refused(`settings of a project in ${sandbox.work} or above it could run something`);
   const child = await sandbox.spawn(program.command, { env: { ...program.env, ...profileEnv } });
   const session = new AcpSession({
@@ -61,8 +61,8 @@ export async function openSession(
 }
 
 /** What the version that was seen last has to be started with so that no tool can run; null: it needs nothing, or has no profile. */
-function startProfileOf(program: AgentProgram): StartProfile | null {
-  const profile = program.memory.learnt && profileOf(program.memory.learnt, program);
+async function startProfileOf(program: AgentProgram, sandbox: OpenSandbox): Promise<StartProfile | null> {
+  const profile = program.memory.learnt && (await profileOf(program.memory.learnt, program, sandbox));
   return profile?.kind === 'start' ? profile : null;
 }
 
@@ -78,7 +78,7 @@ async function opening(
   program.memory.saw(can);
   session.isOf(can, quirksOf(can.name, program.knownAs));
   if (options.auth !== null) await session.connection.request('authenticate', { methodId: options.auth });
-  const profile = noTools ? profileOf(can, program) : null;
+  const profile = noTools ? await profileOf(can, program, sandbox) : null;
   // The program was started for the version that was seen last; this one may be another.
   const applies = profile !== null && (profile.kind !== 'start' || profile === startProfile);
   if (noTools && !applies) return refused(`${can.name} ${can.version} has no proved profile without tools`);
@@ -100,6 +100,11 @@ async function opening(
     await session.connection.request('session/set_title', { sessionId: session.id, title: profile.title });
   }
   await applySettings(session, answered.response, program, profile);
+  // What a turn had borrowed when its process died. A session that cannot be as it was is not used.
+  if (!noTools) {
+    await session.choices.giveBack();
+    session.updates.keep(session.choices.announcement);
+  }
   const { response: _, ...shown } = answered;
   return { ok: true, session, ...shown };
 }
@@ -133,7 +138,7 @@ async function reopen(
   const { learnt } = program.memory;
   const trusted = learnt === null || whyNotReopened(learnt) === null;
   if (!trusted || !(can.load || can.resume)) return refused('this agent cannot open a session again');
-  const why = (await session.quirks.whyNotOpened?.(how.id, can, program)) ?? null;
+  const why = (await session.quirks.whyNotOpened?.(how.id, can, session.surroundings)) ?? null;
   if (why !== null) return refused(why);
   return unlessSilent(session, program.options, async () => {
     if (can.load) return loadSession(session, place, how, program);
@@ -175,16 +180,12 @@ async function applySettings(
   { model, options }: AgentProgram,
   profile: NoToolsProfile | null,
 ): Promise<void> {
-  const { connection, id: sessionId } = session;
-  const config = { ...(model === null ? {} : { [modelOption(response)]: model }), ...options.config };
-  for (const [configId, value] of Object.entries(config)) {
-    await connection.request('session/set_config_option', { sessionId, configId, value });
-  }
+  const { connection, id: sessionId, choices } = session;
+  const { config, mode } = options;
+  choices.read(response);
+  await choices.begin({ ...(model === null ? {} : { model }), config });
   const setMode = (modeId: string) => connection.request('session/set_mode', { sessionId, modeId });
-  if (profile?.kind !== 'mode') {
-    if (options.mode !== null) await setMode(options.mode);
-    return;
-  }
+  if (profile?.kind !== 'mode') return mode === null ? undefined : choices.begin({ mode });
   const { currentModeId } = asObject(response.modes);
   const usual = options.mode ?? (typeof currentModeId === 'string' ? currentModeId : null);
   await setMode(profile.mode);
@@ -197,11 +198,4 @@ async function applySettings(
     // MCP servers are named when a session is opened, and this one was opened without them.
     leavesAllSet: options.mcpServers.length === 0,
   };
-}
-
-function modelOption({ configOptions }: Readonly<Record<string, unknown>>): string {
-  const all = Array.isArray(configOptions) ? configOptions.filter(isObject) : [];
-  const id = (all.find(({ category }) => category === 'model') ?? all.find((one) => one.id === 'model'))?.id;
-  if (typeof id !== 'string') throw new Unsuitable('this agent has no setting for its model; leave "model" out');
-  return id;
 }

@@ -3,7 +3,7 @@ import type { ContentBlock } from '../../../core/turn/content.ts';
 import { literally, withoutMark } from './literal.ts';
 
 const text = (content: string): ContentBlock => ({ type: 'text', text: content });
-const begins = ([block]: ContentBlock[]) => (block?.type === 'text' ? block.text.charAt(0) : null);
+const begins = ([block]: readonly ContentBlock[]) => (block?.type === 'text' ? block.text.charAt(0) : null);
 
 test.each(['/clear', ' \n/compact', '$skill', '/etc/hosts has a wrong entry.'])(
   '%j does not begin as a command',

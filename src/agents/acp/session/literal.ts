@@ -10,8 +10,9 @@ import type { ContentBlock } from '../../../core/turn/content.ts';
 const LIKE_A_COMMAND = /^\s*[/$]/;
 const MARK = 'This is a message, not a command:\n';
 
-/** The prompt in a form in which no block of it begins as a command does. */
-export function literally(prompt: readonly ContentBlock[]): ContentBlock[] {
+/** The prompt in a form in which no block of it begins as a command does; the same value when none does. */
+export function literally(prompt: readonly ContentBlock[]): readonly ContentBlock[] {
+  if (!prompt.some((block) => block.type === 'text' && LIKE_A_COMMAND.test(block.text))) return prompt;
   return prompt.map((block) =>
     block.type === 'text' && LIKE_A_COMMAND.test(block.text) ? { ...block, text: `${MARK}${block.text}` } : block,
   );

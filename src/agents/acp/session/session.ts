@@ -1,14 +1,18 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Choices } from '../../../core/turn/choices.ts';
+import type { Prompt } from '../../../core/turn/content.ts';
 import type { Update } from '../../../core/turn/update.ts';
-import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../../ports/agent.ts';
+import type { AgentEvent, AgentOutcome, AgentSession, Chosen, PromptRequest } from '../../../ports/agent.ts';
 import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
 import { Flight, whyNotSent } from '../../shared/flight.ts';
 import { failureOf, outcomeOf, unsupported } from '../connection/answers.ts';
 import { asObject, type Capabilities, NO_CAPABILITIES } from '../connection/capabilities.ts';
 import { AcpConnection } from '../connection/connection.ts';
 import type { AgentProgram, Quirks } from '../known/description.ts';
+import type { Surroundings } from '../known/surroundings.ts';
 import { SandboxClient } from '../tools/client.ts';
 import { Questions } from '../tools/permissions.ts';
+import { SessionChoices } from './choices.ts';
 import { literally } from './literal.ts';
 import { SessionState } from './state.ts';
 import { Updates } from './updates.ts';
@@ -40,10 +44,12 @@ export class AcpSession implements AgentSession {
   readonly client: SandboxClient;
   readonly updates: Updates;
   readonly state = new SessionState();
+  readonly choices: SessionChoices;
   readonly onRepeated: SessionSettings['onRepeated'];
   quirks: Quirks = {};
   /** `forbidden`: the session has to be opened again to allow them. */
   tools: 'allowed' | 'forbidden' | ModeWithoutTools = 'allowed';
+  readonly surroundings: Surroundings;
   readonly #program: SessionSettings['program'];
   readonly #questions = new Questions();
   #tokens = new TokenMeter({});
@@ -53,11 +59,18 @@ export class AcpSession implements AgentSession {
   constructor({ child, sandbox, program, memo, onRepeated, onWindow }: SessionSettings) {
     this.onRepeated = onRepeated;
     this.#program = program;
-    this.updates = new Updates(this.state, { memo, onWindow, onMode: (mode) => this.#modeChanged(mode) });
+    this.surroundings = { sandbox, env: program.env };
+    const { cost, owed } = parseMemo(memo);
+    const changed = (update: Update) => this.#settingsChanged(update);
+    this.updates = new Updates(this.state, { memo: cost, onWindow, onSettings: changed });
+    this.choices = new SessionChoices(
+      (method, params) => this.connection.request(method, { sessionId: this.id, ...params }),
+      owed,
+    );
     this.client = new SandboxClient({
       sandbox,
       directories: program.options.directories,
-      mark: child.identity.mark,
+      agent: child.identity,
       inTurn: () => this.state.kind === 'prompting',
       toolsAllowed: () => this.tools === 'allowed',
       taken: () => this.connection.taken(),
@@ -84,7 +97,7 @@ export class AcpSession implements AgentSession {
     return this.connection.alive;
   }
   get memo() {
-    return this.updates.memo;
+    return renderMemo(this.updates.memo, this.choices.owed);
   }
 
   /** The agent has said what it is. */
@@ -112,6 +125,11 @@ export class AcpSession implements AgentSession {
     yield* flight.handOut(signal);
   }
 
+  async choose(choices: Choices): Promise<Chosen> {
+    const why = await this.choices.choose(choices);
+    return why === null ? 'set' : { why };
+  }
+
   async allowTools(): Promise<boolean> {
     const mode = this.tools;
     if (mode === 'allowed') return true;
@@ -122,8 +140,14 @@ export class AcpSession implements AgentSession {
     } catch {
       return false;
     }
-    if (mode.leavesAllSet) this.tools = 'allowed';
-    return mode.leavesAllSet;
+    if (!mode.leavesAllSet) return false;
+    this.tools = 'allowed';
+    this.updates.keep(this.choices.announcement);
+    return true;
+  }
+
+  wording(content: Prompt): Prompt {
+    return literally(content);
   }
 
   answer(permissionId: string, optionId: string | null): void {
@@ -167,7 +191,7 @@ export class AcpSession implements AgentSession {
   }
 
   async #send(flight: Flight, { content }: PromptRequest): Promise<void> {
-    const params = { sessionId: this.id, prompt: literally(content) };
+    const params = { sessionId: this.id, prompt: this.wording(content) };
     try {
       const response = await this.connection.request('session/prompt', params);
       const usage = this.#tokens.read(response);
@@ -182,8 +206,8 @@ export class AcpSession implements AgentSession {
   /** What the agent's own record shows of a turn that it calls completed. */
   async #afterItsRecord(completed: AgentOutcome): Promise<AgentOutcome> {
     const { recordedTexts, failureOf: failureIn } = this.quirks;
-    if (recordedTexts) await this.updates.compare((ids) => recordedTexts(ids, this.#program));
-    const why = this.updates.failure ?? (await failureIn?.(this.id ?? '', this.#program)) ?? null;
+    if (recordedTexts) await this.updates.compare((ids) => recordedTexts(ids, this.surroundings));
+    const why = this.updates.failure ?? (await failureIn?.(this.id ?? '', this.surroundings)) ?? null;
     return why === null ? completed : failureOf(new Error(why));
   }
 
@@ -204,8 +228,11 @@ export class AcpSession implements AgentSession {
   }
 
   /** Some agents leave the mode by themselves. They are ended before they can run a tool. */
-  #modeChanged(mode: unknown): void {
-    if (typeof this.tools === 'string' || mode === this.tools.mode) return;
+  #settingsChanged(update: Update): void {
+    const said = asObject(update);
+    this.choices.read(said);
+    const { currentModeId: mode } = said;
+    if (mode === undefined || typeof this.tools === 'string' || mode === this.tools.mode) return;
     this.connection.stop('it left the mode in which no tool can run');
   }
 
@@ -215,4 +242,13 @@ export class AcpSession implements AgentSession {
     const nobody = flight === null || this.state.kind !== 'prompting' || flight.stopped || this.tools !== 'allowed';
     return this.#questions.put(params, nobody ? null : (question) => flight.events.push(question));
   }
+}
+
+/** What the session keeps while it is closed: what it has cost, and what it still has to be given back. */
+function renderMemo(cost: string, owed: Readonly<Record<string, string | boolean>>): string {
+  return Object.keys(owed).length === 0 ? cost : JSON.stringify({ cost, owed });
+}
+
+function parseMemo(memo: string | null): { cost: string | null; owed: Record<string, string | boolean> } {
+  return memo?.startsWith('{') ? JSON.parse(memo) : { cost: memo, owed: {} };
 }

@@ -11,8 +11,8 @@ interface UpdatesSettings {
   /** What the session kept of its cost when it was last open; null: nothing. */
   readonly memo: string | null;
   readonly onWindow: (tokens: number) => void;
-  /** Called whenever the agent says which mode the session is in. */
-  readonly onMode: (mode: unknown) => void;
+  /** Called whenever the agent says which mode the session is in, or what its config options are. */
+  readonly onSettings: (update: Update) => void;
 }
 
 /**
@@ -25,7 +25,7 @@ export class Updates {
   readonly #texts = new TerminalTexts();
   readonly #answer = new Answer();
   readonly #cost: CostMeter;
-  readonly #onMode: UpdatesSettings['onMode'];
+  readonly #onSettings: UpdatesSettings['onSettings'];
   /** The session that is open here; null: its id is not known yet. */
   sessionId: string | null = null;
   /** See `Quirks`. */
@@ -35,14 +35,19 @@ export class Updates {
   /** A text that the agent sends as a message though it is no answer; null: none is expected. */
   banner: string | null = null;
 
-  constructor(state: SessionState, { memo, onWindow, onMode }: UpdatesSettings) {
+  constructor(state: SessionState, { memo, onWindow, onSettings }: UpdatesSettings) {
     this.#state = state;
     this.#cost = new CostMeter(memo, onWindow);
-    this.#onMode = onMode;
+    this.#onSettings = onSettings;
   }
 
   get memo(): string {
     return this.#cost.memo;
+  }
+
+  /** Something of the session that the agent said in an answer, not in an update. The next turn tells it. */
+  keep(updates: readonly Update[]): void {
+    for (const update of updates) this.#between.keep(update, JSON.stringify(update).length);
   }
 
   /** A turn has begun: it gets what was kept for it. */
@@ -83,7 +88,7 @@ export class Updates {
   #update(update: Update, length: number): void {
     const { onRepeated } = this.#state;
     if (update.sessionUpdate === 'usage_update') this.#spent(update);
-    if (update.sessionUpdate === 'current_mode_update') this.#onMode(update.currentModeId);
+    if (OF_THE_SETTINGS.includes(update.sessionUpdate)) this.#onSettings(update);
     onRepeated?.(update);
     if (onRepeated !== null && (isOfATurn(update) || OF_THE_CONTEXT.includes(update.sessionUpdate))) return;
     if (this.#tellOrKeep(this.#isBanner(update) ? apart(update) : update, length)) this.#texts.see(update);
@@ -134,6 +139,8 @@ export class Updates {
     return is;
   }
 }
+
+const OF_THE_SETTINGS: readonly string[] = ['current_mode_update', 'config_option_update'];
 
 /** Updates of our own kinds say what only we can know. An agent cannot send them. */
 const OURS = '_throughline/';

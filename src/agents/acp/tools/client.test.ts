@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   closeSync,
   existsSync,
   ftruncateSync,
@@ -9,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -16,6 +18,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TestSandboxes, until } from '../../../../test/contracts/agent-sandbox.ts';
 import { isAlive } from '../../../../test/contracts/liveness.ts';
+import { localProcess } from '../../../core/process.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { type ClientSettings, SandboxClient } from './client.ts';
 
@@ -34,8 +37,10 @@ afterEach(async () => {
   await sandboxes.dispose();
 });
 
+const agentWith = (mark: string) => localProcess({ pid: 1, started: '0', boot: 'b', namespace: 'n', mark });
+
 function clientWith(settings: Partial<ClientSettings>): SandboxClient {
-  const usual = { sandbox, directories: [], mark: undefined, onTerminalReleased: () => {} };
+  const usual = { sandbox, directories: [], agent: agentWith('a-mark'), onTerminalReleased: () => {} };
   return new SandboxClient({
     ...usual,
     inTurn: () => true,
@@ -59,9 +64,18 @@ describe('files', () => {
     await write(at('a/b/file'), 'one\ntwo\nthree\n');
     expect(await read(at('a/b/file'))).toEqual({ content: 'one\ntwo\nthree\n' });
     expect(await read(at('a/b/file'), { line: 2, limit: 1 })).toEqual({ content: 'two' });
+    chmodSync(at('a/b/file'), 0o751);
     await write(at('a/b/file'), 'x');
     expect(readFileSync(at('a/b/file'), 'utf8')).toBe('x');
+    expect(statSync(at('a/b/file')).mode & 0o777).toBe(0o751);
     await expect(read(at('none'))).rejects.toMatchObject({ code: -32002 });
+  });
+
+  test('have the permissions that files of a project usually have', async () => {
+    await write(at('a/file'), 'x');
+    mkdirSync(at('b'));
+    writeFileSync(at('b/file'), 'x');
+    for (const name of ['', '/file']) expect(statSync(at(`a${name}`)).mode).toBe(statSync(at(`b${name}`)).mode);
   });
 
   test('outside of the sandbox cannot be reached by any path', async () => {
@@ -93,8 +107,12 @@ describe('files', () => {
     writeFileSync(at('real'), 'here');
     symlinkSync(at('real'), at('link'));
     expect(await read(at('link'))).toEqual({ content: 'here' });
-    await expect(read(sandbox.work)).rejects.toThrow('is not a file');
-    await expect(write(sandbox.work, 'x')).rejects.toThrow();
+    await expect(read(sandbox.work)).rejects.toThrow('is a folder');
+    await expect(write(sandbox.work, 'x')).rejects.toThrow('is a folder');
+    // Nobody has the other end open: whoever opened it would wait for ever.
+    execFileSync('mkfifo', [at('pipe')]);
+    await expect(read(at('pipe'))).rejects.toThrow('is no file');
+    await expect(write(at('pipe'), 'x')).rejects.toThrow('is no file');
   });
 
   // Elsewhere there is no way to open a file from a folder that is open.
@@ -163,6 +181,15 @@ describe('terminals', () => {
     expect(await client.handle('terminal/wait_for_exit', { terminalId: id })).toEqual(exit);
     expect(await shown(id)).toEqual({ output: `${at('sub')}\nhello\n`, truncated: false, exitStatus: exit });
     await expect(terminal('true', { cwd: sandboxes.root })).rejects.toMatchObject({ code: -32602 });
+    await expect(terminal('true', { cwd: at('none') })).rejects.toThrow('no longer exists');
+  });
+
+  test('a program that is not there is told as a shell tells it', async () => {
+    const created = await client.handle('terminal/create', { command: 'no-such-program', args: ['x'] });
+    expect(await client.handle('terminal/wait_for_exit', created)).toMatchObject({ exitCode: 127 });
+    expect(await client.handle('terminal/output', created)).toMatchObject({
+      output: expect.stringContaining('no-such-program'),
+    });
   });
 
   test('a whole command line is given to a shell', async () => {
@@ -211,7 +238,7 @@ describe('terminals', () => {
   });
 
   test('have the mark of the agent, by which they are found after a crash', async () => {
-    const marked = clientWith({ mark: 'the-mark' });
+    const marked = clientWith({ agent: agentWith('the-mark') });
     const created = await marked.handle('terminal/create', { command: 'printenv', args: ['THROUGHLINE_MARK'] });
     await marked.handle('terminal/wait_for_exit', created);
     expect(await marked.handle('terminal/output', created)).toMatchObject({ output: 'the-mark\n' });

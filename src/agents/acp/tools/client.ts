@@ -1,8 +1,8 @@
 import { RequestError } from '@agentclientprotocol/sdk';
-import { readTextFile, writeTextFile } from './files.ts';
+import { Directories, readTextFile, writeTextFile } from './files.ts';
 import { ClientTerminals, type TerminalSettings } from './terminals.ts';
 
-export interface ClientSettings extends Omit<TerminalSettings, 'roots'> {
+export interface ClientSettings extends Omit<TerminalSettings, 'directories'> {
   /** Directories in which the agent may act, beside the sandbox's own. */
   readonly directories: readonly string[];
   /** Whether a prompt is in flight. */
@@ -32,12 +32,12 @@ export class SandboxClient {
 
   constructor(settings: ClientSettings) {
     this.#settings = settings;
-    const roots = [settings.sandbox.work, ...settings.directories];
-    const terminals = new ClientTerminals({ ...settings, roots });
+    const directories = new Directories(settings.sandbox, settings.directories);
+    const terminals = new ClientTerminals({ ...settings, directories });
     this.#terminals = terminals;
     this.#methods = {
-      'fs/read_text_file': (params) => readTextFile(roots, params),
-      'fs/write_text_file': (params) => writeTextFile(roots, params),
+      'fs/read_text_file': (params) => readTextFile(directories, params),
+      'fs/write_text_file': (params) => writeTextFile(directories, params),
       'terminal/create': (params) => terminals.create(params),
       'terminal/output': (params) => terminals.output(params),
       'terminal/wait_for_exit': (params) => terminals.waitForExit(params),

@@ -1,42 +1,80 @@
-import { constants } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import { isAbsolute, relative, sep } from 'node:path';
 import { RequestError } from '@agentclientprotocol/sdk';
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Folder, OpenSandbox } from '../../../ports/sandbox.ts';
 import { asObject } from '../connection/capabilities.ts';
-import { openInside } from './inside.ts';
+
+/** Something in a directory in which the agent may act. It need not exist. */
+interface Place {
+  readonly folder: Folder;
+  /** In the folder. */
+  readonly path: string;
+  /** Absolute, links resolved. */
+  readonly full: string;
+}
+
+/** The directories of a sandbox in which its agent may act. */
+export class Directories {
+  readonly #sandbox: OpenSandbox;
+  readonly #roots: readonly string[];
+
+  constructor(sandbox: OpenSandbox, more: readonly string[]) {
+    this.#sandbox = sandbox;
+    this.#roots = [sandbox.work, ...more];
+  }
+
+  /**
+   * What a path of the agent's leads to. Links that stay inside are followed, here and only once: if somebody puts another link on the
+   * way afterwards, the folder refuses it.
+   */
+  async locate(given: unknown): Promise<Place> {
+    if (typeof given === 'string' && isAbsolute(given) && !given.includes('\0')) {
+      const full = await this.#sandbox.realPath(given);
+      for (const root of this.#roots) {
+        const folder = await this.#sandbox.folder(root);
+        const way = relative(folder.path, full);
+        const isOutside = way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
+        if (!isOutside) return { folder, path: way.replaceAll(sep, '/'), full };
+      }
+    }
+    throw RequestError.invalidParams({ path: given }, `${given} is outside of the sandbox's directory`);
+  }
+}
+
+/** What the sandbox says about a file or a directory, as an answer to the agent. */
+export async function answered<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof ThroughlineError)) throw error;
+    if (error.code === 'refused') throw RequestError.invalidParams(undefined, error.message);
+    throw RequestError.internalError(undefined, error.message);
+  }
+}
 
 const MOST_BYTES = 32 * 1024 * 1024;
+/** A file for a person's project, as any program would make it: who may read it is decided by the umask. */
+const MODE = 0o666;
 
-/** Reads a text file for an agent, only inside of the roots. */
-export async function readTextFile(roots: readonly string[], params: unknown): Promise<{ content: string }> {
-  const { path, line, limit } = asObject(params);
-  await using handle = await openFile(roots, path, constants.O_RDONLY, false);
-  const { size } = await handle.stat();
-  if (size > MOST_BYTES) throw RequestError.invalidParams({ path }, `${path} is larger than ${MOST_BYTES} bytes`);
-  return { content: linesOf(await handle.readFile('utf8'), line, limit) };
+/** Reads a text file for an agent, only inside of its directories. */
+export async function readTextFile(directories: Directories, params: unknown): Promise<{ content: string }> {
+  const { path: given, line, limit } = asObject(params);
+  const { folder, path } = await directories.locate(given);
+  const file = await answered(folder.read(path, { most: MOST_BYTES }));
+  if (file === null) throw RequestError.resourceNotFound(String(given));
+  if (file.size > MOST_BYTES) {
+    throw RequestError.invalidParams({ path: given }, `${given} is larger than ${MOST_BYTES} bytes`);
+  }
+  return { content: linesOf(Buffer.from(file.bytes).toString('utf8'), line, limit) };
 }
 
-/** Writes a text file for an agent, only inside of the roots. Makes the missing folders. */
-export async function writeTextFile(roots: readonly string[], params: unknown): Promise<Record<string, never>> {
-  const { path, content } = asObject(params);
+/** Writes a text file for an agent, only inside of its directories. Makes the missing folders. */
+export async function writeTextFile(directories: Directories, params: unknown): Promise<Record<string, never>> {
+  const { path: given, content } = asObject(params);
   if (typeof content !== 'string') throw RequestError.invalidParams(undefined, 'content must be a string');
-  await using handle = await openFile(roots, path, constants.O_WRONLY | constants.O_CREAT, true);
-  await handle.truncate(0);
-  await handle.writeFile(content);
+  const { folder, path } = await directories.locate(given);
+  await answered(folder.replace(path, content, { mode: MODE }));
   return {};
-}
-
-async function openFile(roots: readonly string[], path: unknown, flags: number, make: boolean): Promise<FileHandle> {
-  // Not blocking: otherwise opening a pipe waits until somebody opens its other end.
-  const opened =
-    typeof path === 'string'
-      ? await openInside(path, roots, flags | constants.O_NONBLOCK, make).catch((error) => {
-          throw failed(path, error);
-        })
-      : null;
-  if (opened === null) throw RequestError.invalidParams({ path }, `${path} is outside of the sandbox's directory`);
-  if ((await opened.stat()).isFile()) return opened;
-  await opened.close();
-  throw RequestError.invalidParams({ path }, `${path} is not a file`);
 }
 
 /** `line` counts from 1. */
@@ -45,9 +83,4 @@ function linesOf(text: string, line: unknown, limit: unknown): string {
   const from = typeof line === 'number' ? Math.max(0, line - 1) : 0;
   const lines = text.split('\n');
   return lines.slice(from, typeof limit === 'number' ? from + limit : undefined).join('\n');
-}
-
-function failed(path: unknown, error: NodeJS.ErrnoException): Error {
-  if (error.code === 'ENOENT') return RequestError.resourceNotFound(String(path));
-  return RequestError.internalError({ path }, `${path}: ${error.code ?? error.message}`);
 }

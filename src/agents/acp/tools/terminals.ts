@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { RequestError } from '@agentclientprotocol/sdk';
-import { MARK } from '../../../core/process.ts';
+import type { SandboxProcess } from '../../../core/process.ts';
 import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
 import { asObject } from '../connection/capabilities.ts';
-import { inside } from './inside.ts';
+import { answered, type Directories } from './files.ts';
 
 export interface TerminalSettings {
   readonly sandbox: OpenSandbox;
   /** The directories in which a command may start. */
-  readonly roots: readonly string[];
-  /** The mark of the agent's process. */
-  readonly mark: string | undefined;
+  readonly directories: Directories;
+  /** The agent's process. */
+  readonly agent: SandboxProcess;
   readonly onTerminalReleased: (id: string, text: string) => void;
 }
 
@@ -28,8 +28,7 @@ const MOST_OUTPUT = 1024 * 1024;
 const MOST_TERMINALS = 100;
 
 /**
- * Runs commands for an agent, in the sandbox. They end with the agent. They carry the mark of its process, so that they are found and
- * ended with it after a crash of ours, too.
+ * Runs commands for an agent, in the sandbox. They are parts of its process: they end with it, also after a crash of ours.
  */
 export class ClientTerminals {
   readonly #settings: TerminalSettings;
@@ -43,15 +42,15 @@ export class ClientTerminals {
 
   async create(params: unknown): Promise<{ terminalId: string }> {
     const { command, args, env, cwd, outputByteLimit: limit } = asObject(params);
-    const { sandbox, roots } = this.#settings;
+    const { sandbox, directories, agent } = this.#settings;
     if (typeof command !== 'string' || command === '') throw RequestError.invalidParams(undefined, 'no command');
-    const folder = cwd === undefined || cwd === null ? sandbox.work : await inside(String(cwd), roots);
-    if (folder === null) throw RequestError.invalidParams({ cwd }, `${cwd} is outside of the sandbox's directory`);
+    const folder = cwd === undefined || cwd === null ? sandbox.work : (await directories.locate(cwd)).full;
     if (this.#terminals.size >= MOST_TERMINALS) {
       throw RequestError.invalidRequest(undefined, `${MOST_TERMINALS} terminals are open; release some of them`);
     }
     const words = Array.isArray(args) ? args.map(String) : [];
-    const child = await sandbox.spawn(this.#wrapped(folder, command, words), { env: variables(env) });
+    const options = { cwd: folder, env: variables(env), partOf: agent };
+    const child = await answered(sandbox.spawn(wrapped(command, words), options));
     if (this.#over) child.kill('SIGKILL');
     const output = new TerminalOutput(Math.min(typeof limit === 'number' ? limit : MOST_OUTPUT, MOST_OUTPUT));
     const reading = Promise.all([output.read(child.stdout), output.read(child.stderr)]);
@@ -113,15 +112,15 @@ export class ClientTerminals {
     if (terminal === undefined) throw RequestError.resourceNotFound(`terminal ${id}`);
     return terminal;
   }
+}
 
-  /** Some agents send a program and its arguments, others a whole command line for a shell. */
-  #wrapped(folder: string, command: string, args: readonly string[]): string[] {
-    const line = args.length === 0 && /\s/.test(command);
-    const words = line ? ['/bin/sh', '-c', command] : [command, ...args];
-    const { mark } = this.#settings;
-    const marked = mark === undefined ? words : ['/usr/bin/env', `${MARK}=${mark}`, ...words];
-    return ['/bin/sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', folder, ...marked];
-  }
+/**
+ * Some agents send a program and its arguments, others a whole command line for a shell. A shell runs both: when there is no such program,
+ * its words are in the output, where agents look for them.
+ */
+function wrapped(command: string, args: readonly string[]): string[] {
+  if (args.length === 0 && /\s/.test(command)) return ['/bin/sh', '-c', command];
+  return ['/bin/sh', '-c', 'exec "$@"', 'sh', command, ...args];
 }
 
 function variables(env: unknown): Record<string, string> {

@@ -1,9 +1,11 @@
 import { addAbortListener } from 'node:events';
 import { ThroughlineError } from '../../../core/errors.ts';
+import { given } from '../../../core/input/arguments.ts';
 import type { Agent } from '../../../ports/agent.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { claudeAgent } from '../claude-agent.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest, refusalOf } from '../connection.ts';
-import { forbiddenTools } from '../environment.ts';
+import { flagSettings, forbiddenTools } from '../environment.ts';
 import type { FoundClaude } from '../find/find.ts';
 import { giveServers } from '../mcp-servers.ts';
 import { type ClaudeOptions, type ClaudeSettings, readClaudeSettings } from '../settings.ts';
@@ -12,7 +14,7 @@ import { CliConnection } from './cli-connection.ts';
 /** Claude through its program alone, without the SDK. Throws `invalid` for unknown options. */
 export function claudeCliAgent(settings: ClaudeSettings): Agent {
   const { parts, find } = readClaudeSettings(settings, checkProgram);
-  return claudeAgent({ ...parts, find: () => find(null), connect: cliConnect(find, parts.options) });
+  return claudeAgent({ ...parts, find, connect: cliConnect(find, parts.options) });
 }
 
 /** Throws `agent_unavailable` where there is no program, or one that cannot be used. */
@@ -21,14 +23,14 @@ function checkProgram({ command, version, where, problem }: FoundClaude) {
   throw new ThroughlineError('agent_unavailable', problem ?? 'Claude was not found.');
 }
 
-/** `find`: the program to start for a working directory. Throws `agent_unavailable` when there is none. */
+/** `find`: the program to start in a sandbox. Throws `agent_unavailable` when there is none. */
 export function cliConnect(
-  find: (work: string) => Promise<{ readonly command: readonly string[] }>,
+  find: (sandbox: OpenSandbox) => Promise<{ readonly command: readonly string[] }>,
   options: ClaudeOptions,
 ): Connect {
   return async (request) => {
     const { sandbox, noTools, signal } = request;
-    const { command } = await find(sandbox.work);
+    const { command } = await find(sandbox);
     checkId(request.how);
     throwIfAborted(signal);
     // The user chooses when to update: never in the middle of a conversation.
@@ -39,7 +41,9 @@ export function cliConnect(
     try {
       // Tools of MCP servers are tools as well.
       const servers = noTools ? [] : options.mcpServers;
-      const ready = (await connection.start()) && (await giveServers(servers, (given) => connection.setServers(given)));
+      const { appendSystemPrompt, agents } = options;
+      const started = connection.start(given({ appendSystemPrompt, agents: noTools ? undefined : agents }));
+      const ready = (await started) && (await giveServers(servers, (given) => connection.setServers(given)));
       throwIfAborted(signal);
       if (ready) return connection;
       const ended = await connection.whyEnded();
@@ -51,32 +55,38 @@ export function cliConnect(
   };
 }
 
-/**
- * The command-line arguments of Claude. Secrets go through the environment alone: everybody on the machine can read arguments.
- *
- * Settings are given inline, on top of the user's, and no file is edited. Without `cleanupPeriodDays` any `claude -p` deletes
- * session files that are older than a month, also those of other conversations.
- */
+/** The command-line arguments of Claude. Secrets go through the environment alone: everybody on the machine can read arguments. */
 export function argumentsFor(
   { how, model, noTools, env }: Pick<ConnectRequest, 'how' | 'model' | 'noTools' | 'env'>,
-  { permissionMode, settingSources }: Pick<ClaudeOptions, 'permissionMode' | 'settingSources'>,
+  options: Omit<ClaudeOptions, 'home' | 'trustProject' | 'mcpServers'>,
 ): string[] {
-  // Settings files could contain hooks, which run without a question.
-  const sources = noTools ? [] : settingSources;
+  const { permissionMode, maxTurns, effort } = options;
   return [
     '--print',
     ...['--output-format', 'stream-json', '--verbose', '--include-partial-messages'],
     ...['--input-format', 'stream-json', '--permission-prompt-tool', 'stdio'],
-    ...['--settings', JSON.stringify({ cleanupPeriodDays: 36_500 })],
+    ...['--settings', JSON.stringify(flagSettings(options, noTools))],
     ...(model === null ? [] : ['--model', model]),
+    ...(effort === undefined ? [] : ['--effort', effort]),
+    ...(maxTurns === undefined ? [] : ['--max-turns', String(maxTurns)]),
     ...(permissionMode === undefined ? [] : ['--permission-mode', permissionMode]),
     ...(permissionMode === 'bypassPermissions' ? ['--allow-dangerously-skip-permissions'] : []),
     // Only the MCP servers of our own settings are started, not those named in the project's files.
     '--strict-mcp-config',
-    ...['--disallowedTools', forbiddenTools(env).join(',')],
-    ...(noTools ? ['--tools', ''] : []),
-    ...(sources === undefined ? [] : ['--setting-sources', sources.join(',')]),
+    ...['--disallowedTools', [...forbiddenTools(env), ...(options.disallowedTools ?? [])].join(',')],
+    ...toolArguments(options, noTools),
     ...sessionArguments(how),
+  ];
+}
+
+/** Settings files could contain hooks, which run without a question; and what is allowed needs none. */
+function toolArguments(options: Parameters<typeof argumentsFor>[1], noTools: boolean): string[] {
+  if (noTools) return ['--tools', '', '--setting-sources', ''];
+  const { settingSources, allowedTools, additionalDirectories = [] } = options;
+  return [
+    ...(settingSources === undefined ? [] : ['--setting-sources', settingSources.join(',')]),
+    ...(allowedTools === undefined ? [] : ['--allowedTools', allowedTools.join(',')]),
+    ...additionalDirectories.flatMap((directory) => ['--add-dir', directory]),
   ];
 }
 

@@ -2,12 +2,14 @@ import { isObject } from '../../../core/turn/content.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { Inbox } from '../../shared/inbox.ts';
 import { type Ending, LineProcess } from '../../shared/line-process.ts';
-import type {
-  ClaudeConnection,
-  ClaudeMessage,
-  ClaudeUserMessage,
-  ConnectRequest,
-  ControlAnswer,
+import {
+  type ClaudeConnection,
+  type ClaudeMessage,
+  type ClaudeUserMessage,
+  type ConnectRequest,
+  type ControlAnswer,
+  modelsIn,
+  type Setting,
 } from '../connection.ts';
 import { errorOf } from '../session/result.ts';
 import { Control } from './control.ts';
@@ -17,6 +19,7 @@ const CLOSE_STEP_MS = 2_000;
 /** One process of Claude. JSON lines go in and come out: prompts, messages, and control requests in between. */
 export class CliConnection implements ClaudeConnection {
   readonly messages = new Inbox<ClaudeMessage>();
+  models: readonly unknown[] = [];
   readonly #process: LineProcess;
   readonly #control: Control;
   readonly #ended = Promise.withResolvers<Ending>();
@@ -55,9 +58,11 @@ export class CliConnection implements ClaudeConnection {
     return this.#ending;
   }
 
-  /** Resolves when Claude is ready for prompts: true; or has ended: false. */
-  async start(): Promise<boolean> {
-    return (await this.#control.ask({ subtype: 'initialize' })) !== null;
+  /** `told`: what everybody on the machine could read in an argument. Resolves when Claude is ready for prompts: true; or has ended: false. */
+  async start(told: { appendSystemPrompt?: string; agents?: object }): Promise<boolean> {
+    const answer = await this.#control.ask({ subtype: 'initialize', ...told });
+    if (answer?.ok) this.models = modelsIn(answer.response);
+    return answer !== null;
   }
 
   setServers(servers: Readonly<Record<string, object>>): Promise<ControlAnswer> {
@@ -73,6 +78,12 @@ export class CliConnection implements ClaudeConnection {
   send(message: ClaudeUserMessage): void {
     // What the SDK adds for `verbatimPrompts`: a prompt is what the user wrote, so "/clear" and "@file" are words.
     this.#process.send({ ...message, client_composed: true });
+  }
+
+  async set(what: Setting): Promise<string | null> {
+    const answer = this.alive ? await this.#control.ask(requestOf(what)) : null;
+    if (answer === null) return 'Claude’s process has ended';
+    return answer.ok ? null : answer.error;
   }
 
   async interrupt(): Promise<void> {
@@ -100,6 +111,11 @@ export class CliConnection implements ClaudeConnection {
     this.messages.close();
     this.#ended.resolve(ending);
   }
+}
+
+function requestOf(what: Setting) {
+  if ('mode' in what) return { subtype: 'set_permission_mode', mode: what.mode };
+  return { subtype: 'apply_flag_settings', settings: { effortLevel: what.effort } };
 }
 
 /** Null: not a message. Anything may be printed on stdout. */

@@ -2,8 +2,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findClaude as find } from './find.ts';
-import { availableClaude, INSTALLABLE_CLAUDE } from './package.ts';
+import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
+import { starterOf } from '../../../core/process.ts';
+import { type FindSettings, findClaude as find } from './find.ts';
+import { availableClaude, INSTALLABLE_CLAUDE, OLDEST_SDK } from './package.ts';
 
 let root: string;
 beforeEach(() => {
@@ -14,8 +16,9 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const folder = (name: string) => join(root, name);
 const nowhere = () => ({ installed: folder('installed'), path: '' });
 
-async function findClaude(...given: Parameters<typeof find>) {
-  const found = await find(...given);
+/** `work`: the working directory of the sandbox; null: an empty one. */
+async function findClaude(settings: FindSettings, work: string | null) {
+  const found = await find(settings, sandboxAt(work ?? mkdtempSync(join(root, 'work-'))));
   return { ...found, program: found.command[0] ?? null };
 }
 
@@ -45,6 +48,11 @@ function sdkIn(name: string, { version = '0.3.325', cli = '2.1.325' as string | 
 test('the version that is installed by name is the one that our tests have', () => {
   const { dependencies } = JSON.parse(readFileSync('test/agents/package.json', 'utf8'));
   expect(dependencies['@anthropic-ai/claude-agent-sdk']).toBe(INSTALLABLE_CLAUDE.tested);
+});
+
+test('a project with any SDK that is not too old can install Throughline beside it', () => {
+  const { peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+  expect(peerDependencies['@anthropic-ai/claude-agent-sdk']).toBe(`>=${OLDEST_SDK}`);
 });
 
 test('when Claude is nowhere, the message says what to do', async () => {
@@ -100,6 +108,11 @@ test('the working directory counts only where the settings trust it, and only th
   const found = await findClaude({ installed: sdkIn('installed'), path: '', trustProject: true }, work);
   expect(found.version).toBe('6.6.6');
   expect(found.where).toContain('the working directory');
+  expect(found.sdk).toContain(work);
+  // An isolated agent may have written it: its program runs in the sandbox, but we would import the SDK outside.
+  const isolated = { ...sandboxAt(work), host: 'isolated' };
+  const there = await find({ installed: sdkIn('installed'), path: '', trustProject: true }, isolated);
+  expect(there).toMatchObject({ version: '6.6.6', sdk: expect.stringContaining(folder('installed')) });
 });
 
 test('the setting "package" goes before the other places; a folder without Claude is an error', async () => {
@@ -168,16 +181,13 @@ test('only the program that was chosen is run, once', async () => {
   expect(readFileSync(join(root, 'ran'), 'utf8')).toBe('ran\n');
 });
 
-test('a program that is asked for its version has a mark', async () => {
+test('a program that is asked for its version has a mark, and nothing of our environment that is not allowed', async () => {
   const claude = join(folder('bin'), 'claude');
   mkdirSync(dirname(claude));
-  writeFileSync(
-    claude,
-    `#!/bin/sh\necho "2.1.300 $THROUGHLINE_MARK"; echo "2.1.300 $THROUGHLINE_MARK" > '${root}/said'\n`,
-  );
+  writeFileSync(claude, `#!/bin/sh\necho 2.1.300; echo "$THROUGHLINE_MARK$VITEST" > '${root}/said'\n`);
   chmodSync(claude, 0o755);
-  await findClaude({ ...nowhere(), path: folder('bin'), newMark: () => 'ours' }, null);
-  expect(readFileSync(join(root, 'said'), 'utf8')).toBe('2.1.300 ours\n');
+  await findClaude({ ...nowhere(), path: folder('bin') }, null);
+  expect(starterOf(readFileSync(join(root, 'said'), 'utf8').trim())).toMatchObject({ place: 'test' });
 });
 
 test.each(['1.0.30', '2.0.76', '2.1.99', '2.1.247'])(

@@ -1,15 +1,13 @@
-import { type ExecFileOptions, execFile } from 'node:child_process';
-import { homedir } from 'node:os';
-import { isAbsolute } from 'node:path';
-import { MARK } from '../../../core/process.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { isOlder } from '../../shared/install.ts';
-import { onPath, runnable } from '../../shared/paths.ts';
+import { askProgram, programOn } from '../../shared/programs.ts';
 import { INSTALLABLE_CLAUDE, isTooOld, OLDEST_SDK, packageIn, packageOfOurs, SDK, type SdkPackage } from './package.ts';
 
 /*
  * Where Claude is. The places in their order: the settings, the working directory's node_modules, Throughline's own packages,
  * the folder filled by `throughline agents install claude`, PATH. Places are only looked at; nothing in them is executed. Only
- * the program that is chosen in the end is asked for its version.
+ * the program that is chosen in the end is asked for its version, in the sandbox that it will run in. Packages are looked for where we
+ * run, because we import the SDK; a program in one of them counts where the sandbox has it, too.
  *
  * A working directory may be a project that somebody else wrote, with its own node_modules. Starting a program from there gives
  * that author all our rights before any permission is asked for (a headless gemini-cli trusted the workspace's settings in this
@@ -25,10 +23,8 @@ export interface FindSettings {
   readonly trustProject?: boolean | undefined;
   /** The folder filled by `throughline agents install claude`. */
   readonly installed: string;
-  /** Where programs are looked for: a value of PATH. */
-  readonly path: string;
-  /** Makes the mark of a program that we start; left out: it has none. */
-  readonly newMark?: (() => string) | undefined;
+  /** Where programs are looked for, if the settings say so: a value of PATH. Left out: that of the sandbox. */
+  readonly path?: string | undefined;
 }
 
 export interface FoundClaude {
@@ -51,30 +47,34 @@ interface Place {
   readonly package: SdkPackage | null;
 }
 
-/** `cwd`: the working directory that the conversation is pinned to; null: not known yet. */
-export async function findClaude(settings: FindSettings, cwd: string | null): Promise<FoundClaude> {
+const WORKING_DIRECTORY = 'the working directory';
+
+/** Looks for the Claude that runs in this sandbox. */
+export async function findClaude(settings: FindSettings, sandbox: OpenSandbox): Promise<FoundClaude> {
   const named = settings.command?.[0];
-  const command = named === undefined ? null : runnable(named, settings.path);
+  const command = named === undefined ? null : await programOn(sandbox, named, settings.path);
   if (named !== undefined && command === null) {
     return notFound(`The program ${named} was not found or is not executable. Check the agent's "command".`);
   }
-  const places = [...placesOf(settings, cwd)];
+  const places = [...placesOf(settings, sandbox.work)];
   // What the caller named is used or refused, never ignored (R7).
   if (settings.package !== undefined && places[0]?.package == null) {
     return notFound(`There is no Claude in ${settings.package}/node_modules. Check the agent's "package".`);
   }
+  // We import the SDK outside of the sandbox: from a directory where an isolated agent writes, that would be the agent's way out.
+  const importable = sandbox.host === 'local' ? places : places.filter(({ name }) => name !== WORKING_DIRECTORY);
   // One that is too old is used only to say so, except in a place that the caller named.
-  const usable = places.find((place) => place.package !== null && !isTooOld(place.package));
+  const usable = importable.find((place) => place.package !== null && !isTooOld(place.package));
   const withSdk =
-    settings.package === undefined ? (usable ?? places.find((place) => place.package !== null)) : places[0];
+    settings.package === undefined ? (usable ?? importable.find((place) => place.package !== null)) : places[0];
   const sdkProblem = withSdk?.package && isTooOld(withSdk.package) ? tooOld(withSdk.name, withSdk.package) : null;
   // Its program would be as old. Another one would not be what the caller named.
   if (settings.package !== undefined && sdkProblem !== null && command === null) return notFound(sdkProblem);
-  const withProgram = places.find((place) => place.package?.program != null);
-  const program = command ?? withProgram?.package?.program ?? onPath('claude', settings.path);
+  const withProgram = await firstWithProgram(places, sandbox);
+  const program = command ?? withProgram?.package?.program ?? (await programOn(sandbox, 'claude', settings.path));
   const from = command !== null ? 'the setting "command"' : (withProgram?.name ?? 'PATH');
   const whole = program === null ? [] : [program, ...(command === null ? [] : (settings.command ?? []).slice(1))];
-  const version = program === null ? null : await versionOf(whole, settings);
+  const version = program === null ? null : await versionOf(whole, settings, sandbox);
   return {
     sdk: withSdk?.package?.sdk ?? null,
     command: whole,
@@ -85,10 +85,18 @@ export async function findClaude(settings: FindSettings, cwd: string | null): Pr
   };
 }
 
-function* placesOf({ package: folder, trustProject, installed }: FindSettings, cwd: string | null): Generator<Place> {
+async function firstWithProgram(places: readonly Place[], sandbox: OpenSandbox): Promise<Place | undefined> {
+  for (const place of places) {
+    const program = place.package?.program ?? null;
+    if (program !== null && (await sandbox.find(program)) !== null) return place;
+  }
+  return undefined;
+}
+
+function* placesOf({ package: folder, trustProject, installed }: FindSettings, cwd: string): Generator<Place> {
   if (folder !== undefined) yield { name: 'the setting "package"', package: packageIn(folder) };
-  if (trustProject && cwd !== null && isAbsolute(cwd)) {
-    yield { name: 'the working directory', package: packageIn(cwd) };
+  if (trustProject) {
+    yield { name: WORKING_DIRECTORY, package: packageIn(cwd) };
   }
   yield { name: "Throughline's own packages", package: packageOfOurs() };
   yield { name: 'throughline agents install', package: packageIn(installed) };
@@ -126,36 +134,14 @@ function notFound(problem: string): FoundClaude {
 
 const VERSION_TIMEOUT_MS = 10_000;
 
-/** Runs without our environment. Null: the program failed, or printed no version. */
+/** Null: the program failed, or printed no version. */
 async function versionOf(
   command: readonly string[],
-  { path, newMark }: Pick<FindSettings, 'path' | 'newMark'>,
+  { path }: Pick<FindSettings, 'path'>,
+  sandbox: OpenSandbox,
 ): Promise<string | null> {
-  const env = { PATH: path, DISABLE_AUTOUPDATER: '1' };
-  const { failed, output } = await askProgram(command, ['--version'], {
-    env,
-    timeout: VERSION_TIMEOUT_MS,
-    newMark,
-  });
+  const env = { NO_COLOR: '1', ...(path === undefined ? {} : { PATH: path }), DISABLE_AUTOUPDATER: '1' };
+  const signal = AbortSignal.timeout(VERSION_TIMEOUT_MS);
+  const { failed, output } = await askProgram(sandbox, [...command, '--version'], { env, signal });
   return failed ? null : (/\d+\.\d+\.\d+/.exec(output)?.[0] ?? null);
-}
-
-/** Claude reads settings from the directory that it is started in. Only the owner of the system can write here. */
-const NEUTRAL_FOLDER = '/';
-
-/** Asks Claude's program about itself, without a shell. Never rejects; a program that fails may have printed an answer. */
-export function askProgram(
-  [program = '', ...first]: readonly string[],
-  args: readonly string[],
-  { env, newMark, ...limits }: Pick<ExecFileOptions, 'env' | 'timeout' | 'signal'> & Pick<FindSettings, 'newMark'>,
-): Promise<{ readonly failed: boolean; readonly output: string }> {
-  // With the mark it is found and ended if we are killed before it has answered.
-  const whole = { HOME: homedir(), NO_COLOR: '1', ...env, ...(newMark && { [MARK]: newMark() }) };
-  const options = { ...limits, cwd: NEUTRAL_FOLDER, env: whole, killSignal: 'SIGKILL' } as const;
-  return new Promise((done) => {
-    const child = execFile(program, [...first, ...args], options, (error, output) => {
-      done({ failed: error !== null, output });
-    });
-    child.stdin?.end(); // a program that reads its input would wait for ever
-  });
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestSandboxes } from '../../../../test/contracts/agent-sandbox.ts';
-import { isAlive } from '../../../../test/contracts/liveness.ts';
+import { identityOf, isAlive } from '../../../../test/contracts/liveness.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { ClaudeRefusal, type ConnectRequest } from '../connection.ts';
@@ -48,7 +48,14 @@ function fakeSdk(script: string, seen: Seen = {}, about: () => Promise<unknown> 
         seen.servers = servers;
         return about();
       };
-      return Object.assign(messages, { interrupt: async () => {}, initializationResult: () => up, setMcpServers });
+      const nothing = async () => {};
+      const settings = { setPermissionMode: nothing, applyFlagSettings: nothing };
+      return Object.assign(messages, {
+        interrupt: nothing,
+        initializationResult: () => up,
+        setMcpServers,
+        ...settings,
+      });
     },
   };
 }
@@ -106,7 +113,7 @@ test('the process runs in the sandbox with our environment, and has ended after 
   const seen: Seen = {};
   const connection = await connect(fakeSdk(UP, seen), { model: 'm' }, { permissionMode: 'plan' });
   expect(connection.alive).toBe(true);
-  expect(connection.process?.pid).toBeGreaterThan(0);
+  expect(identityOf(connection.process).pid).toBeGreaterThan(0);
   expect(connection.ending).toBeNull();
   expect(seen.options).toMatchObject({
     sessionId: 'id-1',
@@ -164,7 +171,7 @@ test('when a server does not start or is refused, Claude is unavailable and no p
     ...sandbox,
     spawn: async (...given) => {
       const child = await sandbox.spawn(...given);
-      pids.push(child.identity.pid);
+      pids.push(identityOf(child.identity).pid);
       return child;
     },
   };
@@ -218,7 +225,7 @@ test('an abort during the start ends Claude', async () => {
     ...sandbox,
     spawn: async (...given) => {
       const child = await sandbox.spawn(...given);
-      pid = child.identity.pid;
+      pid = identityOf(child.identity).pid;
       abort.abort();
       return child;
     },

@@ -1,9 +1,11 @@
 import { addAbortListener } from 'node:events';
 import { ThroughlineError } from '../../../core/errors.ts';
+import { given } from '../../../core/input/arguments.ts';
 import type { Agent } from '../../../ports/agent.ts';
+import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { claudeAgent } from '../claude-agent.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest, refusalOf } from '../connection.ts';
-import { forbiddenTools } from '../environment.ts';
+import { flagSettings, forbiddenTools } from '../environment.ts';
 import type { FoundClaude } from '../find/find.ts';
 import { giveServers } from '../mcp-servers.ts';
 import { type ClaudeOptions, type ClaudeSettings, readClaudeSettings } from '../settings.ts';
@@ -14,11 +16,11 @@ import { SpawnedClaude } from './spawned.ts';
 /** Claude through its Agent SDK. Throws `invalid` for unknown options. */
 export function claudeSdkAgent(settings: ClaudeSettings): Agent {
   const { parts, find } = readClaudeSettings(settings, checkSdk);
-  const load = async (work: string) => {
-    const { sdk, command } = await find(work);
+  const load = async (sandbox: OpenSandbox) => {
+    const { sdk, command } = await find(sandbox);
     return { sdk: loadSdk(sdk), command };
   };
-  return claudeAgent({ ...parts, find: () => find(null), connect: sdkConnect(load, parts.options) });
+  return claudeAgent({ ...parts, find, connect: sdkConnect(load, parts.options) });
 }
 
 /** Throws `agent_unavailable` where the SDK, or a program for it, is missing or cannot be used. */
@@ -37,10 +39,10 @@ interface FoundSdk {
   readonly command: readonly string[];
 }
 
-/** `find`: the SDK and program for a working directory. Throws `agent_unavailable` when there is none. */
-export function sdkConnect(find: (work: string) => Promise<FoundSdk>, options: ClaudeOptions): Connect {
+/** `find`: the SDK and program for a sandbox. Throws `agent_unavailable` when there is none. */
+export function sdkConnect(find: (sandbox: OpenSandbox) => Promise<FoundSdk>, options: ClaudeOptions): Connect {
   return async (request) => {
-    const { sdk, command } = await find(request.sandbox.work);
+    const { sdk, command } = await find(request.sandbox);
     const connection = startQuery(sdk, (spawned) => optionsFor(request, options, command, spawned));
     using _ = addAbortListener(request.signal, () => void connection.kill());
     try {
@@ -70,25 +72,22 @@ function startQuery(...given: ConstructorParameters<typeof SdkConnection>): SdkC
 
 function optionsFor(
   { sandbox, env, how, noTools, model, onPermission }: ConnectRequest,
-  { permissionMode, settingSources }: ClaudeOptions,
+  options: ClaudeOptions,
   command: readonly string[],
   spawned: (process: SpawnedClaude) => void,
 ): SdkOptions {
+  const { permissionMode, appendSystemPrompt: append, maxTurns, effort } = options;
   return {
     cwd: sandbox.work,
     env: { ...env },
     ...sessionOptions(how),
     ...(model === null ? {} : { model }),
-    ...(command[0] === undefined ? {} : { pathToClaudeCodeExecutable: command[0] }),
-    ...(permissionMode === undefined ? {} : { permissionMode }),
+    ...given({ pathToClaudeCodeExecutable: command[0], permissionMode, maxTurns, effort }),
     ...(permissionMode === 'bypassPermissions' ? { allowDangerouslySkipPermissions: true } : {}),
-    ...(settingSources === undefined ? {} : { settingSources }),
-    // Settings files could contain hooks, which run without a question.
-    ...(noTools ? { tools: [], settingSources: [] } : {}),
-    disallowedTools: forbiddenTools(env),
-    // Not written to any file. Without it every start of Claude deletes transcripts that are older than a month.
-    settings: { cleanupPeriodDays: 36_500 },
-    systemPrompt: { type: 'preset', preset: 'claude_code' },
+    ...toolOptions(options, noTools),
+    disallowedTools: [...forbiddenTools(env), ...(options.disallowedTools ?? [])],
+    settings: flagSettings(options, noTools),
+    systemPrompt: { type: 'preset', preset: 'claude_code', ...given({ append }) },
     includePartialMessages: true,
     verbatimPrompts: true,
     strictMcpConfig: true,
@@ -100,6 +99,13 @@ function optionsFor(
       return process;
     },
   };
+}
+
+/** Settings files could contain hooks, which run without a question; and what is allowed needs none. */
+function toolOptions(options: ClaudeOptions, noTools: boolean) {
+  if (noTools) return { tools: [], settingSources: [] };
+  const { settingSources, allowedTools, additionalDirectories, agents } = options;
+  return given({ settingSources, allowedTools, additionalDirectories, agents });
 }
 
 function sessionOptions(how: ConnectRequest['how']) {

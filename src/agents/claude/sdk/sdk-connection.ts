@@ -1,6 +1,13 @@
 import { Inbox } from '../../shared/inbox.ts';
 import { endsWithin } from '../../shared/line-process.ts';
-import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage, ControlAnswer } from '../connection.ts';
+import {
+  type ClaudeConnection,
+  type ClaudeMessage,
+  type ClaudeUserMessage,
+  type ControlAnswer,
+  modelsIn,
+  type Setting,
+} from '../connection.ts';
 import type { Sdk, SdkOptions, SdkQuery } from './sdk.ts';
 import type { SpawnedClaude } from './spawned.ts';
 
@@ -9,6 +16,7 @@ const CLOSE_STEP_MS = 2_000;
 /** One query of the SDK, with its process: prompts go in, messages come out. */
 export class SdkConnection implements ClaudeConnection {
   readonly messages = new Inbox<ClaudeMessage>();
+  models: readonly unknown[] = [];
   /** Resolves when Claude is ready for prompts; rejects when it ended before. */
   readonly ready: Promise<unknown>;
   /** Null: the SDK has not asked for its process yet. */
@@ -24,7 +32,9 @@ export class SdkConnection implements ClaudeConnection {
         this.spawned = process;
       }),
     });
-    this.ready = this.#query.initializationResult();
+    this.ready = this.#query.initializationResult().then((answer) => {
+      this.models = modelsIn(answer);
+    });
     this.ready.catch(() => {}); // whoever waits for it gets the error
     void this.#listen();
   }
@@ -50,6 +60,16 @@ export class SdkConnection implements ClaudeConnection {
     } catch (error) {
       if (!this.alive) throw error;
       return { ok: false, error: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  async set(what: Setting): Promise<string | null> {
+    try {
+      if ('mode' in what) await this.#query.setPermissionMode(what.mode);
+      else await this.#query.applyFlagSettings({ effortLevel: what.effort });
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
     }
   }
 

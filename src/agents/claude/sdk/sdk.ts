@@ -13,6 +13,8 @@ export interface SdkQuery extends AsyncIterable<ClaudeMessage> {
   interrupt(): Promise<unknown>;
   /** Resolves when Claude has answered for the first time; rejects when it ended before. */
   initializationResult(): Promise<unknown>;
+  setPermissionMode(mode: string): Promise<void>;
+  applyFlagSettings(settings: { readonly effortLevel: string | null }): Promise<void>;
   /** Resolves when they are connected or have failed. */
   setMcpServers(servers: Readonly<Record<string, object>>): Promise<unknown>;
 }
@@ -33,7 +35,12 @@ export interface SdkOptions {
   readonly tools?: readonly string[];
   readonly disallowedTools: readonly string[];
   readonly settings: object;
-  readonly systemPrompt: { readonly type: 'preset'; readonly preset: 'claude_code' };
+  readonly systemPrompt: { readonly type: 'preset'; readonly preset: 'claude_code'; readonly append?: string };
+  readonly maxTurns?: number;
+  readonly effort?: string;
+  readonly allowedTools?: readonly string[];
+  readonly additionalDirectories?: readonly string[];
+  readonly agents?: Readonly<Record<string, object>>;
   readonly includePartialMessages: boolean;
   /** A prompt is taken literally: no slash commands, no files inserted for an @. */
   readonly verbatimPrompts: boolean;

@@ -28,6 +28,6 @@ export interface Rewound {
 export async function goBack(file: SessionFile, id: string, { position, drops }: Rewind): Promise<Rewound | string> {
   const at = leafOf(position);
   if (at === null || file.positionAt(at) !== position) return 'the position to go back to is not in its transcript';
-  const unwritable = await appendLine(file.path, { type: 'last-prompt', leafUuid: at, sessionId: id });
+  const unwritable = await appendLine(file.transcript, { type: 'last-prompt', leafUuid: at, sessionId: id });
   return unwritable ?? { at, drops, position, filePosition: await file.position() };
 }

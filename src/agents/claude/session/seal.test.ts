@@ -2,6 +2,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { transcriptAt } from '../../../../test/contracts/transcript-file.ts';
 import { parseMemo, renderMemo, Sealer } from './seal.ts';
 
 let folder: string;
@@ -15,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const LONG = Buffer.alloc(3 * 1024 * 1024 + 7, 'a line of a transcript\n');
 
 async function sealed(...pieces: readonly (string | Buffer)[]) {
-  const sealer = new Sealer(path);
+  const sealer = new Sealer(transcriptAt(path));
   let length = 0;
   for (const piece of pieces) {
     appendFileSync(path, piece);
@@ -28,14 +29,14 @@ async function sealed(...pieces: readonly (string | Buffer)[]) {
 test('the seal does not depend on how the file grew, and holds while lines are only added', async () => {
   const seal = await sealed('one\n', LONG, 'two\n');
   const { length } = readFileSync(path);
-  const again = new Sealer(path);
+  const again = new Sealer(transcriptAt(path));
   await again.extend(length, Buffer.alloc(0));
   expect(again.seal).toEqual(seal);
   appendFileSync(path, 'more\n');
-  const later = new Sealer(path);
+  const later = new Sealer(transcriptAt(path));
   expect(await later.holds(seal)).toBe(true);
   await later.extend(length, Buffer.from('more\n'));
-  expect(await new Sealer(path).holds(later.seal ?? seal)).toBe(true);
+  expect(await new Sealer(transcriptAt(path)).holds(later.seal ?? seal)).toBe(true);
 });
 
 test('a changed byte, a shorter file and a missing file break the seal', async () => {
@@ -43,11 +44,11 @@ test('a changed byte, a shorter file and a missing file break the seal', async (
   const bytes = readFileSync(path);
   bytes[2_000_000] = 0;
   writeFileSync(path, bytes);
-  expect(await new Sealer(path).holds(seal)).toBe(false);
+  expect(await new Sealer(transcriptAt(path)).holds(seal)).toBe(false);
   truncateSync(path, 100);
-  expect(await new Sealer(path).holds(seal)).toBe(false);
+  expect(await new Sealer(transcriptAt(path)).holds(seal)).toBe(false);
   rmSync(path);
-  expect(await new Sealer(path).holds(seal)).toBe(false);
+  expect(await new Sealer(transcriptAt(path)).holds(seal)).toBe(false);
 });
 
 const costUsd = 1.5;
@@ -56,16 +57,16 @@ const seal = { bytes: 12, sha256: 'abc' };
 test.each([null, undefined, '', 'null', '{', '[]', '"x"', '{"costUsd":"1","bytes":"2"}'])(
   'a memo of another form is empty: %s',
   (memo) => {
-    expect(parseMemo(memo)).toEqual({ costUsd: null, seal: null, compaction: null });
+    expect(parseMemo(memo)).toEqual({ costUsd: null, seal: null, compaction: null, chosenModel: false });
   },
 );
 
 test.each([
-  { costUsd, seal, compaction: 'c' },
-  { costUsd, seal: null, compaction: null },
-  { costUsd: null, seal, compaction: null },
-  { costUsd: null, seal: null, compaction: 'c' },
-  { costUsd: null, seal: null, compaction: null },
+  { costUsd, seal, compaction: 'c', chosenModel: true },
+  { costUsd, seal: null, compaction: null, chosenModel: false },
+  { costUsd: null, seal, compaction: null, chosenModel: false },
+  { costUsd: null, seal: null, compaction: 'c', chosenModel: false },
+  { costUsd: null, seal: null, compaction: null, chosenModel: false },
 ])('a memo is read as it was written: %j', (memo) => {
   expect(parseMemo(renderMemo(memo))).toEqual(memo);
 });

@@ -1,8 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, readSync } from 'node:fs';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { isObject } from '../../../core/turn/content.ts';
-import { openToRead } from '../transcript/reader.ts';
+import type { Transcript } from '../transcript/file.ts';
 
 /** The hash of the first bytes of a file. */
 export interface Seal {
@@ -17,12 +16,12 @@ const PIECE_BYTES = 1024 * 1024;
  * uuid. Extending the seal costs only what is added, however long the file is.
  */
 export class Sealer {
-  readonly #path: string;
+  readonly #file: Transcript;
   #hash: Hash = createHash('sha256');
   #bytes = 0;
 
-  constructor(path: string) {
-    this.#path = path;
+  constructor(file: Transcript) {
+    this.#file = file;
   }
 
   /** Null: nothing is sealed yet. */
@@ -47,19 +46,13 @@ export class Sealer {
   async #readUpTo(end: number): Promise<void> {
     this.#hash = createHash('sha256');
     this.#bytes = 0;
-    const fd = openToRead(this.#path);
-    if (fd === null) return;
-    try {
-      const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, end));
-      while (this.#bytes < end) {
-        const length = readSync(fd, buffer, 0, Math.min(buffer.length, end - this.#bytes), this.#bytes);
-        if (length === 0) return;
-        this.#hash.update(buffer.subarray(0, length));
-        this.#bytes += length;
-        if (length === PIECE_BYTES) await yieldToOthers();
-      }
-    } finally {
-      closeSync(fd);
+    while (this.#bytes < end) {
+      const most = Math.min(PIECE_BYTES, end - this.#bytes);
+      const bytes = (await this.#file.read({ from: this.#bytes, most }))?.bytes;
+      if (bytes === undefined || bytes.length === 0) return;
+      this.#hash.update(bytes);
+      this.#bytes += bytes.length;
+      if (bytes.length === PIECE_BYTES) await yieldToOthers();
     }
   }
 }
@@ -72,21 +65,28 @@ interface Memo {
   readonly seal: Seal | null;
   /** The compaction that the transcript begins with, as far as the model gets it; null: none. */
   readonly compaction: string | null;
+  /** Its transcript names a model that a turn or its conversation has chosen, and Claude would use that again. */
+  readonly chosenModel: boolean;
 }
 
 /** Null: there is nothing to remember. */
-export function renderMemo({ costUsd, seal, compaction }: Memo): string | null {
-  if (costUsd === null && seal === null && compaction === null) return null;
-  return JSON.stringify({ costUsd, ...seal, ...(compaction === null ? {} : { compaction }) });
+export function renderMemo({ costUsd, seal, compaction, chosenModel }: Memo): string | null {
+  if (costUsd === null && seal === null && compaction === null && !chosenModel) return null;
+  return JSON.stringify({
+    ...{ costUsd, ...seal },
+    ...(compaction === null ? {} : { compaction }),
+    ...(chosenModel ? { chosenModel } : {}),
+  });
 }
 
 /** Unknown fields are ignored. */
 export function parseMemo(memo: string | null | undefined): Memo {
-  const { costUsd, bytes, sha256, compaction } = fieldsOf(memo);
+  const { costUsd, bytes, sha256, compaction, chosenModel } = fieldsOf(memo);
   return {
     costUsd: typeof costUsd === 'number' ? costUsd : null,
     seal: typeof bytes === 'number' && typeof sha256 === 'string' ? { bytes, sha256 } : null,
     compaction: typeof compaction === 'string' ? compaction : null,
+    chosenModel: chosenModel === true,
   };
 }
 

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { transcriptAt } from '../../../../test/contracts/transcript-file.ts';
 import { SessionFile } from './session-file.ts';
 
 let folder: string;
@@ -17,7 +18,7 @@ const line = (uuid: string, parentUuid: string | null, more: object = {}) =>
   `${JSON.stringify({ type: 'user', uuid, parentUuid, timestamp: new Date(0).toISOString(), message: {}, ...more })}\n`;
 
 test('reports what the prompt follows: an old entry, through new ones, or nothing in an empty session', async () => {
-  const file = new SessionFile(path);
+  const file = new SessionFile(transcriptAt(path));
   await file.mark('p1');
   expect(file.landing('p1', null)).toBeNull();
   appendFileSync(path, line('p1', null));
@@ -33,14 +34,14 @@ test('reports what the prompt follows: an old entry, through new ones, or nothin
 });
 
 test('a prompt whose parent is not in the file is refuted', async () => {
-  const file = new SessionFile(path);
+  const file = new SessionFile(transcriptAt(path));
   appendFileSync(path, line('p1', 'gone'));
   await file.read();
   expect(file.landing('p1', '1:gone')).toMatchObject({ proof: 'refuted' });
 });
 
 test('copies the bytes of whole lines from any offset', async () => {
-  const file = new SessionFile(path);
+  const file = new SessionFile(transcriptAt(path));
   expect(await file.copy(0)).toBeNull();
   const [one, two] = [line('a', null), line('ä', 'a')];
   appendFileSync(path, `${one}${two}{"half`);
@@ -51,7 +52,7 @@ test('copies the bytes of whole lines from any offset', async () => {
 
 test('a file that cannot be read has no position, and nothing is thrown', async () => {
   mkdirSync(path);
-  const file = new SessionFile(path);
+  const file = new SessionFile(transcriptAt(path));
   expect(await file.position()).toBeNull();
   expect(await file.copy(0)).toBeNull();
   await file.mark('p1');
@@ -59,7 +60,7 @@ test('a file that cannot be read has no position, and nothing is thrown', async 
 });
 
 test('concurrent reads give the same', async () => {
-  const file = new SessionFile(path);
+  const file = new SessionFile(transcriptAt(path));
   appendFileSync(path, line('a', null) + line('b', 'a'));
   expect(await Promise.all([file.position(), file.position(), file.read(), file.position()])).toEqual([
     '2:b',
@@ -70,7 +71,7 @@ test('concurrent reads give the same', async () => {
 });
 
 test('copies whole lines from an offset on, and seals all that it has copied', async () => {
-  const file = new SessionFile(path);
+  const file = new SessionFile(transcriptAt(path));
   appendFileSync(path, line('p1', null));
   await file.read();
   const first = await file.copy(0);
@@ -84,11 +85,11 @@ test('copies whole lines from an offset on, and seals all that it has copied', a
   const whole = await file.copy(0);
   expect(String(whole)).toBe(line('p1', null) + line('a1', 'p1') + line('p2', 'a1'));
   expect(file.sealer.seal?.bytes).toBe(whole?.length);
-  expect(await new SessionFile(path).sealer.holds(file.sealer.seal ?? expect.unreachable())).toBe(true);
+  expect(await new SessionFile(transcriptAt(path)).sealer.holds(file.sealer.seal ?? expect.unreachable())).toBe(true);
 });
 
 test('copies a file that was replaced as it is now', async () => {
-  const file = new SessionFile(path);
+  const file = new SessionFile(transcriptAt(path));
   appendFileSync(path, line('old', null));
   await file.read();
   rmSync(path);
@@ -100,5 +101,18 @@ test('copies a file that was replaced as it is now', async () => {
 
 test('a pipe in place of the file is not copied, and does not block', async () => {
   execFileSync('mkfifo', [path]);
-  expect(String((await new SessionFile(path).copy(0)) ?? '')).toBe('');
+  expect(String((await new SessionFile(transcriptAt(path)).copy(0)) ?? '')).toBe('');
+});
+
+test('a link in place of the file is not followed: nothing of what it leads to is copied', async () => {
+  const secret = join(folder, 'secret');
+  appendFileSync(secret, line('p1', null));
+  symlinkSync(secret, path);
+  const file = new SessionFile(transcriptAt(path));
+  expect([await file.position(), await file.copy(0)]).toEqual([null, null]);
+  mkdirSync(join(folder, 'real'));
+  appendFileSync(join(folder, 'real', 'session.jsonl'), line('p1', null));
+  symlinkSync(join(folder, 'real'), join(folder, 'linked'));
+  const below = new SessionFile(transcriptAt(join(folder, 'linked', 'session.jsonl'), folder));
+  expect([await below.position(), await below.copy(0)]).toEqual([null, null]);
 });

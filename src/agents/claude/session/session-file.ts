@@ -1,9 +1,9 @@
-import { closeSync, fstatSync, readSync } from 'node:fs';
 import type { AgentEvent } from '../../../ports/agent.ts';
 import { type Chain, leafOf } from '../transcript/chain.ts';
 import type { Entry } from '../transcript/entries.ts';
+import type { Transcript } from '../transcript/file.ts';
 import { Following } from '../transcript/position.ts';
-import { openToRead, TranscriptReader } from '../transcript/reader.ts';
+import { TranscriptReader } from '../transcript/reader.ts';
 import { Sealer } from './seal.ts';
 
 type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
@@ -14,7 +14,7 @@ const MAX_COPY_BYTES = 512 * 1024 * 1024;
 
 /** The transcript of one open session. Reads only what is new, one read at a time. */
 export class SessionFile {
-  readonly path: string;
+  readonly transcript: Transcript;
   /** Seals what was copied. */
   readonly sealer: Sealer;
   readonly #reader: TranscriptReader;
@@ -27,10 +27,10 @@ export class SessionFile {
   #following: Following | null;
 
   /** `prompt`: the one in flight, when Claude has moved to this file with it. */
-  constructor(path: string, prompt: string | null = null) {
-    this.path = path;
-    this.#reader = new TranscriptReader(path);
-    this.sealer = new Sealer(path);
+  constructor(transcript: Transcript, prompt: string | null = null) {
+    this.transcript = transcript;
+    this.#reader = new TranscriptReader(transcript);
+    this.sealer = new Sealer(transcript);
     this.#following = prompt === null ? null : new Following(prompt);
   }
 
@@ -104,24 +104,18 @@ export class SessionFile {
 
   /** Copies the bytes of all whole lines from `from` on, and extends the seal over them. Null: they cannot be read. */
   async copy(from: number): Promise<Uint8Array | null> {
-    const bytes = this.#bytes(from);
+    const bytes = await this.#bytes(from);
     if (bytes !== null) await this.sealer.extend(from, bytes);
     return bytes;
   }
 
-  #bytes(from: number): Uint8Array | null {
-    const fd = openToRead(this.path);
-    if (fd === null) return null;
+  async #bytes(from: number): Promise<Uint8Array | null> {
     try {
-      const length = fstatSync(fd).size - from;
-      if (length < 0 || length > MAX_COPY_BYTES) return null;
-      const buffer = Buffer.allocUnsafe(length);
-      const bytes = buffer.subarray(0, readSync(fd, buffer, 0, length, from));
-      return bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+      const read = await this.transcript.read({ from, most: MAX_COPY_BYTES });
+      if (read === null || read.size < from || read.size - from > MAX_COPY_BYTES) return null;
+      return read.bytes.subarray(0, read.bytes.lastIndexOf(NEWLINE) + 1);
     } catch {
       return null;
-    } finally {
-      closeSync(fd);
     }
   }
 

@@ -1,16 +1,19 @@
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { storageAt } from '../../../../test/contracts/transcript-file.ts';
 import type { AgentEvent } from '../../../ports/agent.ts';
 import { Inbox } from '../../shared/inbox.ts';
 import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage } from '../connection.ts';
+import { MODES } from '../settings.ts';
 import { Questions } from './questions.ts';
 import { ClaudeSession, type ClaudeSessionParts } from './session.ts';
 
 /** A Claude that does as the test says. */
 class FakeClaude implements ClaudeConnection {
   readonly process = null;
+  readonly models: unknown[] = [];
   readonly messages = new Inbox<ClaudeMessage>();
   ending: string | null = null;
   interrupts = 0;
@@ -22,6 +25,9 @@ class FakeClaude implements ClaudeConnection {
     this.onSend(message);
   }
   onInterrupt: () => void = () => {};
+  async set() {
+    return null;
+  }
   async interrupt() {
     this.interrupts += 1;
     this.onInterrupt();
@@ -78,9 +84,17 @@ const answer = (uuid: string): ClaudeMessage => ({
   message: { id: 'm1', model: 'claude', content: [{ type: 'text', text: 'Yes.' }] },
 });
 
+const STARTED = { startedWith: { model: null, usualModel: null, mode: null, effort: null } };
+
 function session(more: Partial<ClaudeSessionParts> = {}): ClaudeSession {
-  const parts = { id: ID, file: null, connection: claude, questions: new Questions(), fileOf, folder };
-  return new ClaudeSession({ ...parts, noTools: false, empty: true, costUsd: null, version: '2', ...more });
+  const parts = { id: ID, file: null, connection: claude, questions: new Questions(), storage: storageAt(folder) };
+  return new ClaudeSession({ ...parts, noTools: false, empty: true, costUsd: null, version: '2', ...STARTED, ...more });
+}
+
+/** A file where a folder should be. */
+function unwritable(): string {
+  writeFileSync(join(folder, 'file'), '');
+  return `${basename(folder)}/file/projects`;
 }
 
 async function prompt(on: ClaudeSession, id: string, expected: string | null = null, signal?: AbortSignal) {
@@ -259,23 +273,19 @@ test('the position after a stopped prompt includes what Claude noted, and not wh
 test('a rewound session is ended when its prompt is not sent, because its file still has the failed one', async () => {
   write('a0', null);
   write('p-failed', 'a0');
-  const file = join(folder, 'file');
-  writeFileSync(file, '');
   const rewound = { at: 'a0', drops: 'p-failed', position: '1:a0', filePosition: '2:p-failed' };
-  const one = session({ empty: false, rewound, folder: join(file, 'projects') });
+  const one = session({ empty: false, rewound, storage: { ...storageAt(folder), path: unwritable() } });
   expect(await one.position()).toBe('1:a0');
   expect((await prompt(one, 'p1', '1:a0')).outcome).toMatchObject({ kind: 'failed', unsent: true });
   expect(one.alive).toBe(false);
 });
 
 test('nothing is sent when the transcript could not be written', async () => {
-  const file = join(folder, 'file');
-  writeFileSync(file, '');
   let sent = 0;
   claude.onSend = () => {
     sent += 1;
   };
-  const { outcome } = await prompt(session({ folder: join(file, 'projects') }), 'p1');
+  const { outcome } = await prompt(session({ storage: { ...storageAt(folder), path: unwritable() } }), 'p1');
   expect(outcome).toMatchObject({ kind: 'failed', code: 'agent_failed', again: false });
   expect(sent).toBe(0);
 });
@@ -342,4 +352,32 @@ test('a file that was replaced is read again from its beginning', async () => {
   expect(await one.position()).toBeNull();
   write('other', null);
   expect(await one.position()).toBe('1:other');
+});
+
+test('models, modes and efforts are announced with the first turn, and again only when they have changed', async () => {
+  const one = session();
+  claude.models.push({ value: 'opus', displayName: 'Opus' }, 'not a model');
+  const init = (permissionMode: string): ClaudeMessage => {
+    return { type: 'system', subtype: 'init', session_id: ID, model: 'claude-opus', permissionMode };
+  };
+  const announced = async (id: string, mode: string) => {
+    claude.onSend = ({ uuid }) => {
+      write(uuid, null);
+      say(state('running'), init(mode), result(uuid), state('idle'));
+    };
+    const { events } = await prompt(one, id);
+    return events.flatMap((event) => (event.type === 'update' ? [event.update] : []));
+  };
+  expect(await announced('p1', 'default')).toMatchObject([
+    { sessionUpdate: 'current_mode_update', currentModeId: 'default', availableModes: MODES.map((id) => ({ id })) },
+    {
+      sessionUpdate: 'config_option_update',
+      configOptions: [
+        { id: 'model', currentValue: 'claude-opus', options: [{ value: 'opus', name: 'Opus' }] },
+        { id: 'effort', currentValue: null },
+      ],
+    },
+  ]);
+  expect(await announced('p2', 'default')).toEqual([]);
+  expect(await announced('p3', 'plan')).toMatchObject([{ currentModeId: 'plan' }, {}]);
 });

@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AgentEvent, AgentOutcome, AgentSession, PromptRequest } from '../../../ports/agent.ts';
+import type { Choices } from '../../../core/turn/choices.ts';
+import type { Prompt } from '../../../core/turn/content.ts';
+import type { AgentEvent, AgentOutcome, AgentSession, Chosen, PromptRequest } from '../../../ports/agent.ts';
 import { whyNotSent } from '../../shared/flight.ts';
 import type { ClaudeConnection, ClaudeMessage } from '../connection.ts';
+import type { SessionStorage } from '../transcript/locate.ts';
 import { probeWritable } from '../transcript/write.ts';
-import { userMessage } from '../user-message.ts';
+import { userMessage, worded } from '../user-message.ts';
+import { ClaudeChoices, type StartedWith } from './choices.ts';
 import type { Questions } from './questions.ts';
 import type { Rewound } from './rewind.ts';
 import { renderMemo } from './seal.ts';
@@ -18,10 +22,8 @@ export interface ClaudeSessionParts {
   readonly questions: Questions;
   /** Its transcript, read to its end; null: not read yet. */
   readonly file: SessionFile | null;
-  /** Where the transcript of a session lies; null: not a valid session id. */
-  fileOf(id: string): string | null;
-  /** The folder that transcripts are written to. */
-  readonly folder: string;
+  /** Where transcripts are. */
+  readonly storage: SessionStorage;
   readonly noTools: boolean;
   /** Nobody has prompted it: it must be empty. */
   readonly empty: boolean;
@@ -30,6 +32,8 @@ export interface ClaudeSessionParts {
   /** Set when it was opened as it was before a failed prompt; null or left out: as it stands in its file. */
   readonly rewound?: Rewound | null;
   readonly version: string;
+  /** Model, mode and effort that Claude was started with. */
+  readonly startedWith: StartedWith;
 }
 
 /** How long an interrupted Claude may take to end its turn: it ends its tools and writes that down. */
@@ -45,6 +49,7 @@ export class ClaudeSession implements AgentSession {
   readonly #parts: ClaudeSessionParts;
   readonly #connection: ClaudeConnection;
   readonly #stored: StoredSession;
+  readonly #choices: ClaudeChoices;
   #id: string;
   #costUsd: number | null;
   #state: SessionState<ClaudeFlight> = NEW_SESSION;
@@ -56,6 +61,7 @@ export class ClaudeSession implements AgentSession {
     this.#connection = parts.connection;
     this.#id = parts.id;
     this.#costUsd = parts.costUsd;
+    this.#choices = new ClaudeChoices((what) => this.#connection.set(what), parts.startedWith);
     this.#stored = new StoredSession(parts.file ?? this.#fileOf(parts.id), {
       empty: parts.empty,
       rewound: parts.rewound ?? null,
@@ -73,7 +79,9 @@ export class ClaudeSession implements AgentSession {
     return this.#connection.alive && this.#state.claude !== 'ended';
   }
   get memo(): string | null {
-    return renderMemo({ costUsd: this.#costUsd, seal: this.#stored.seal, compaction: this.#stored.compaction });
+    const { seal, compaction } = this.#stored;
+    const { model, usualModel } = this.#parts.startedWith;
+    return renderMemo({ costUsd: this.#costUsd, seal, compaction, chosenModel: model !== usualModel });
   }
 
   position(): Promise<string | null> {
@@ -96,9 +104,17 @@ export class ClaudeSession implements AgentSession {
     yield* flight.handOut(request.signal);
   }
 
+  choose(choices: Choices): Promise<Chosen> {
+    return this.#choices.choose(choices);
+  }
+
   /** Claude gets its tools when it is started; they cannot be changed afterwards. */
   async allowTools(): Promise<boolean> {
     return !this.#parts.noTools;
+  }
+
+  wording(content: Prompt): Prompt {
+    return worded(content);
   }
 
   answer(permissionId: string, optionId: string | null): void {
@@ -139,7 +155,7 @@ export class ClaudeSession implements AgentSession {
       await this.#finishing.promise;
     }
     // With a read-only config directory Claude would answer as always and keep nothing.
-    const unwritable = probeWritable(this.#parts.folder);
+    const unwritable = await probeWritable(this.#parts.storage);
     if (unwritable !== null) return this.#notSent(flight, unsent(`${unwritable}; nothing was sent`, false));
     await this.#stored.mark(id);
     if (signal.aborted) return this.#notSent(flight, { kind: 'cancelled' });
@@ -166,10 +182,13 @@ export class ClaudeSession implements AgentSession {
   }
 
   #receive(message: ClaudeMessage): void {
+    this.#choices.read(message);
     if (message.subtype === 'session_state_changed') this.#apply({ kind: 'reported', idle: message.state === 'idle' });
     if (typeof message.session_id === 'string' && message.session_id !== '') this.#named(message.session_id);
     const flight = this.#flight;
     const reader = flight?.turn ?? null;
+    const announced = flight === null ? [] : this.#choices.announcement(message, this.#connection.models);
+    for (const update of announced) flight?.events.push({ type: 'update', update });
     for (const event of reader?.read(message) ?? []) flight?.events.push(event);
     if (reader !== null) this.#costUsd = reader.costUsd;
     const verdict = afterMessage(this.#state, {
@@ -200,8 +219,8 @@ export class ClaudeSession implements AgentSession {
   }
 
   #fileOf(id: string, prompt: string | null = null): SessionFile | null {
-    const path = this.#parts.fileOf(id);
-    return path === null ? null : new SessionFile(path, prompt);
+    const file = this.#parts.storage.fileOf(id);
+    return file === null ? null : new SessionFile(file, prompt);
   }
 
   /** Claude has answered, or can answer no more. */

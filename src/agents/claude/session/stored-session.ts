@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PromptRequest } from '../../../ports/agent.ts';
 import { Flight, mustFollow, type Stopping } from '../../shared/flight.ts';
@@ -118,10 +117,11 @@ export class StoredSession {
    */
   async positionWithout({ expected }: PromptRequest): Promise<string | null> {
     const file = this.#file;
-    const found = file && expected !== null ? await entriesFrom(file.path, { prompt: null, position: expected }) : null;
+    const found =
+      file && expected !== null ? await entriesFrom(file.transcript, { prompt: null, position: expected }) : null;
     const position = expected === null || !this.#complete ? await this.position() : (found?.position ?? null);
     // A file that exists may hold something, even where nothing of it can be read.
-    if (file === null || existsSync(file.path)) this.#prompted = true;
+    if (file === null || (await file.transcript.exists())) this.#prompted = true;
     return position;
   }
 

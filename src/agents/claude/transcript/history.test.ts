@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { transcriptAt } from '../../../../test/contracts/transcript-file.ts';
 import { record } from '../../../../test/values/plain.ts';
 import { replyText } from '../../../core/turn/record.ts';
 import type { Entry } from './entries.ts';
@@ -37,7 +38,7 @@ const result = (uuid: string, parent: string, id: string) =>
 const write = (...entries: Entry[]) =>
   writeFileSync(file, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
 async function read() {
-  const history = await historyOf(file);
+  const history = await historyOf(transcriptAt(file));
   const turns = history?.turns.map(({ prompt, parts, outcome }) => ({
     prompt,
     reply: replyText(parts),
@@ -60,7 +61,7 @@ test('every prompt is a turn with its answer, its tools and its times', async ()
     result('r1', 'b1', 't1'),
     { ...answer('b2', 'r1', text('Seen.')) },
   );
-  const history = await historyOf(file);
+  const history = await historyOf(transcriptAt(file));
   expect(history).toMatchObject({ unknownBefore: false, condensed: 0, position: '6:b2' });
   expect((await read())?.turns).toEqual([
     { prompt: [text('Hello')], reply: 'Hi.', tools: [], outcome: 'completed' },
@@ -169,16 +170,16 @@ test('commands, what they printed, notices and what Claude says to itself', asyn
 });
 
 test('a file that is not there or damaged has no history', async () => {
-  expect(await historyOf(file)).toBeNull();
+  expect(await historyOf(transcriptAt(file))).toBeNull();
   write(user('p2', 'gone', 'Two'), answer('b1', 'p2', text('2')));
-  expect(await historyOf(file)).toBeNull();
+  expect(await historyOf(transcriptAt(file))).toBeNull();
 });
 
 test('ten thousand turns', async () => {
   const records = Array.from({ length: 10_000 }, (_, i) => record(i + 1));
   const session = { id: 's', cwd: dir, version: '2.1.325', before: Date.now() };
   writeFileSync(file, [...synthesise(records, session)].join(''));
-  const history = await historyOf(file);
+  const history = await historyOf(transcriptAt(file));
   expect(history).toMatchObject({ unknownBefore: false, condensed: 0 });
   expect(history?.turns.map(({ prompt }) => prompt)).toEqual(records.map(({ prompt }) => prompt));
   expect(replyText(history?.turns[9_999]?.parts ?? [])).toBe('answer 10000');

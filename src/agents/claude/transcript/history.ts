@@ -3,6 +3,7 @@ import { isObject } from '../../../core/turn/content.ts';
 import type { Update } from '../../../core/turn/update.ts';
 import { isWhole } from './chain.ts';
 import { blocksOf, type Entry, type EntryBlock } from './entries.ts';
+import type { Transcript } from './file.ts';
 import { isNotice, isPrompt } from './position.ts';
 import { TranscriptReader } from './reader.ts';
 import { assistantUpdates, resultUpdates, SYNTHETIC_MODEL } from './updates.ts';
@@ -11,7 +12,7 @@ import { assistantUpdates, resultUpdates, SYNTHETIC_MODEL } from './updates.ts';
  * What was said in a session, as turns. Read in two passes, because the chain is followed from its end, and a long file does not
  * fit into memory. Null: there is no such file, or it is damaged; then Claude is not asked to open it either.
  */
-export async function historyOf(file: string): Promise<SessionHistory | null> {
+export async function historyOf(file: Transcript): Promise<SessionHistory | null> {
   const chain = new ChainMembers();
   const reader = new TranscriptReader(file);
   for await (const entries of reader.read()) for (const entry of entries) chain.add(entry);

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { storageAt } from '../../../../test/contracts/transcript-file.ts';
 import { listTranscripts } from './list.ts';
 
 function folder(): string {
@@ -21,9 +22,11 @@ test('a session is listed with its first prompt; empty sessions and other files 
   writeFileSync(join(path, 'notes.jsonl'), `${JSON.stringify(said)}\n`);
   execFileSync('mkfifo', [join(path, `${pipe}.jsonl`)]);
   mkdirSync(join(path, `${directory}.jsonl`));
-  expect(await listTranscripts(path)).toEqual([{ id: spoken, title: 'Hello.', updatedAt: expect.any(Number) }]);
+  expect(await listTranscripts(storageAt(path))).toEqual([
+    { id: spoken, title: 'Hello.', updatedAt: expect.any(Number) },
+  ]);
 });
 
 test('a missing folder has no sessions', async () => {
-  expect(await listTranscripts(join(folder(), 'none'))).toEqual([]);
+  expect(await listTranscripts(storageAt(join(folder(), 'none')))).toEqual([]);
 });

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { configDir, projectDir, slugOf, storageName, transcriptFile } from './locate.ts';
+import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
+import { configDir, projectDir, type SessionStorage, slugOf, storageIn } from './locate.ts';
 
 const ID = '01234567-89ab-4cde-8f01-23456789abcd';
 let scratch = '';
@@ -38,17 +39,12 @@ describe('the config directory', () => {
   });
 });
 
-describe('a session’s file', () => {
-  test('belongs to the directory that a link leads to', () => {
-    mkdirSync(join(scratch, 'real'));
-    symlinkSync(join(scratch, 'real'), join(scratch, 'link'));
-    const env = { HOME: scratch };
-    expect(transcriptFile(env, join(scratch, 'link'), ID)).toBe(transcriptFile(env, join(scratch, 'real'), ID));
-    expect(transcriptFile(env, join(scratch, 'link'), ID)).toBe(
-      join(scratch, '.claude/projects', slugOf(join(scratch, 'real')), `${ID}.jsonl`),
-    );
-  });
+/** Where a Claude of this environment keeps a session. */
+async function storage(env: Record<string, string>, cwd: string): Promise<SessionStorage> {
+  return storageIn({ ...sandboxAt(cwd), home: env.HOME ?? '/nowhere' }, env);
+}
 
+describe('a session’s file', () => {
   test('is in the assigned folder only when a config directory is set as well, and the name is valid', () => {
     const env = { HOME: '/h', CLAUDE_CONFIG_DIR: '/c' };
     const named = (name: string) => projectDir({ ...env, CLAUDE_CODE_PROJECT_DIR_NAME: name }, '/w/x');
@@ -57,41 +53,53 @@ describe('a session’s file', () => {
     expect(projectDir({ HOME: '/h', CLAUDE_CODE_PROJECT_DIR_NAME: 'ok' }, '/w/x')).toBe('/h/.claude/projects/-w-x');
   });
 
-  test('is null for an invalid id', () => {
-    for (const id of ['', '../x', 'a/b', '.hidden', 'a.b', 'x'.repeat(129), 'a\n']) {
-      expect(transcriptFile({ HOME: '/h' }, '/w', id)).toBeNull();
-    }
+  test('is below the config directory, in the folder of the working directory', async () => {
+    const env = { HOME: scratch };
+    const file = (await storage(env, '/w/x')).fileOf(ID);
+    expect(file?.name).toBe(join(projectDir(env, '/w/x'), `${ID}.jsonl`));
+    expect(await file?.stat()).toBeNull();
   });
 
-  test('with another hash after the long name is found by its id, unless there are two', () => {
+  test('is null for an invalid id', async () => {
+    const { fileOf } = await storage({ HOME: scratch }, '/w');
+    for (const id of ['', '../x', 'a/b', '.hidden', 'a.b', 'x'.repeat(129), 'a\n']) expect(fileOf(id)).toBeNull();
+  });
+
+  test('with another hash after the long name is found by its id, unless there are two', async () => {
     const cwd = `/w/${'long-'.repeat(60)}`;
-    const env = { HOME: scratch };
-    const expected = transcriptFile(env, cwd, ID) ?? '';
+    const content = async () => {
+      const read = await (await storage({ HOME: scratch }, cwd)).fileOf(ID)?.read({ most: 100 });
+      return read && Buffer.from(read.bytes).toString();
+    };
     const beside = (hash: string) => {
       const dir = join(scratch, '.claude/projects', `${slugOf(cwd).slice(0, 200)}-${hash}`);
       mkdirSync(dir, { recursive: true });
-      writeFileSync(join(dir, `${ID}.jsonl`), '');
-      return join(dir, `${ID}.jsonl`);
+      writeFileSync(join(dir, `${ID}.jsonl`), hash);
     };
-    const other = beside('another');
-    expect(transcriptFile(env, cwd, ID)).toBe(other);
+    expect(await content()).toBeNull();
+    beside('another');
+    expect(await content()).toBe('another');
     beside('third');
-    expect(transcriptFile(env, cwd, ID)).toBe(expected);
+    expect(await content()).toBeNull();
+    beside(slugOf(cwd).slice(201));
+    expect(await content()).toBe(slugOf(cwd).slice(201));
   });
 });
 
-test('a config directory has one name, however it is set, and before and after it is created', () => {
+test('a config directory has one name, however it is set, and before and after it is created', async () => {
   const root = scratch;
   mkdirSync(join(root, 'user'));
   symlinkSync(join(root, 'user'), join(root, 'link'));
-  const names = () => [
-    storageName({ HOME: join(root, 'user') }, root),
-    storageName({ HOME: join(root, 'link') }, root),
-    storageName({ CLAUDE_CONFIG_DIR: join(root, 'link', '.claude'), HOME: '/nowhere' }, root),
-    storageName({ CLAUDE_CONFIG_DIR: 'user/.claude' }, root),
-  ];
-  const before = names();
+  const name = async (env: Record<string, string>) => (await storage(env, root)).name;
+  const names = () =>
+    Promise.all([
+      name({ HOME: join(root, 'user') }),
+      name({ HOME: join(root, 'link') }),
+      name({ CLAUDE_CONFIG_DIR: join(root, 'link', '.claude'), HOME: '/nowhere' }),
+      name({ CLAUDE_CONFIG_DIR: 'user/.claude' }),
+    ]);
+  const before = await names();
   mkdirSync(join(root, 'user', '.claude'));
-  expect(new Set([...before, ...names()])).toEqual(new Set([`claude:${join(root, 'user', '.claude')}`]));
-  expect(storageName({ HOME: root }, root)).not.toBe(before[0]);
+  expect(new Set([...before, ...(await names())])).toEqual(new Set([`claude:${join(root, 'user', '.claude')}`]));
+  expect(await name({ HOME: root })).not.toBe(before[0]);
 });

@@ -1,14 +1,13 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { realPath } from '../../shared/paths.ts';
+import type { Folder, OpenSandbox } from '../../../ports/sandbox.ts';
+import { Transcript } from './file.ts';
 
 /*
  * Where Claude keeps a session: `<config dir>/projects/<name of the working directory>/<session id>.jsonl`.
  * All of this was tested with 2.1.325 (test/agents/claude-transcript.test.ts): with a wrong path a session seems not to exist.
  */
 
-/** The environment that the agent is started with, not ours. */
+/** The environment that the agent is started with in its sandbox, `HOME` included; not ours. */
 type AgentEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -16,16 +15,8 @@ type AgentEnvironment = Readonly<Record<string, string | undefined>>;
  * working directory itself.
  */
 export function configDir(env: AgentEnvironment, cwd: string): string {
-  const dir = env.CLAUDE_CONFIG_DIR ?? join(env.HOME || homedir(), '.claude');
+  const dir = env.CLAUDE_CONFIG_DIR ?? join(env.HOME ?? '', '.claude');
   return resolve(cwd, dir).normalize('NFC');
-}
-
-/**
- * Claudes with the same config directory have the same sessions, whatever their adapter, settings and name. The folder of a
- * session does not matter, because ids are unique.
- */
-export function storageName(env: AgentEnvironment, cwd: string): string {
-  return `claude:${realPath(configDir(env, cwd))}`;
 }
 
 const LONGEST_SLUG = 200;
@@ -46,20 +37,52 @@ function hashOf(text: string): string {
   return Math.abs(hash).toString(36);
 }
 
-/** The folder that holds the sessions of a working directory. Unlike the config directory, its name is not normalized. */
+/** The folder that holds the sessions of a working directory, whose links are resolved. Unlike the config directory, its name is not normalized. */
 export function projectDir(env: AgentEnvironment, cwd: string): string {
-  return join(configDir(env, cwd), 'projects', assignedName(env) ?? slugOf(realPath(cwd)));
+  return join(configDir(env, cwd), folderOf(env, cwd));
 }
 
-/**
- * The file of a session, whether it exists or not; null: not a valid session id. Claude resumes a session only from the working
- * directory it belongs to, so `cwd` is the one in which the agent will be started.
- */
-export function transcriptFile(env: AgentEnvironment, cwd: string, id: string): string | null {
-  if (!SESSION_ID.test(id)) return null;
-  const dir = projectDir(env, cwd);
-  const file = join(dir, `${id}.jsonl`);
-  return existsSync(file) ? file : (elsewhere(env, cwd, id) ?? file);
+/** The same, in the config directory. */
+function folderOf(env: AgentEnvironment, cwd: string): string {
+  return `projects/${assignedName(env) ?? slugOf(cwd)}`;
+}
+
+/** Where the Claude of a sandbox keeps the sessions of its working directory. */
+export interface SessionStorage {
+  /**
+   * Claudes with the same config directory have the same sessions, whatever their adapter, settings and name. The folder of a session
+   * does not matter, because ids are unique.
+   */
+  readonly name: string;
+  /** A new session's file is in here. */
+  readonly folder: Folder;
+  /** The path of that, in the folder. */
+  readonly path: string;
+  /**
+   * The file of a session, whether it exists or not; null: not a valid session id. Claude resumes a session only from the working
+   * directory it belongs to.
+   */
+  fileOf(id: string): Transcript | null;
+}
+
+/** `env`: what Claude is started with. The config directory is trusted, and nothing in it. */
+export async function storageIn(sandbox: OpenSandbox, env: Readonly<Record<string, string>>): Promise<SessionStorage> {
+  const whole = { HOME: sandbox.home, ...env };
+  const folder = await sandbox.folder(configDir(whole, sandbox.work));
+  const path = folderOf(whole, sandbox.work);
+  const others = path.length > LONGEST_FOLDER ? await foldersLike(folder, path) : [];
+  // The same path on another machine is another folder.
+  const host = sandbox.host === 'local' ? '' : `${sandbox.host}:`;
+  return {
+    name: `claude:${host}${folder.path}`,
+    folder,
+    path,
+    fileOf(id) {
+      if (!SESSION_ID.test(id)) return null;
+      const paths = [path, ...others].map((dir) => `${dir}/${id}.jsonl`);
+      return new Transcript(folder, paths);
+    },
+  };
 }
 
 /** No dots and slashes, so that an id cannot lead to another path. */
@@ -72,24 +95,12 @@ function assignedName(env: AgentEnvironment): string | null {
   return /^(?:con|prn|aux|nul|com\d|lpt\d)$/i.test(name) ? null : name;
 }
 
-/** For a long name whose hash another version computed differently: searched by what comes before the hash, and by the id. */
-function elsewhere(env: AgentEnvironment, cwd: string, id: string): string | null {
-  const slug = slugOf(realPath(cwd));
-  if (assignedName(env) !== null || slug.length <= LONGEST_SLUG) return null;
-  const projects = join(configDir(env, cwd), 'projects');
-  const prefix = slug.slice(0, LONGEST_SLUG + 1);
-  const files = namesIn(projects)
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => join(projects, name, `${id}.jsonl`))
-    .filter((file) => existsSync(file));
-  // With two candidates we would have to guess, and the session of another directory is worse than none.
-  return files.length === 1 ? (files[0] ?? null) : null;
-}
+const LONGEST_FOLDER = 'projects/'.length + LONGEST_SLUG;
 
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
+/** Folders for the same long name, whose hash another version of Claude computed differently. */
+async function foldersLike(folder: Folder, path: string): Promise<string[]> {
+  const prefix = path.slice('projects/'.length, LONGEST_FOLDER + 1);
+  const entries = (await folder.list('projects')) ?? [];
+  const names = entries.filter(({ kind, name }) => kind === 'folder' && name.startsWith(prefix));
+  return names.map(({ name }) => `projects/${name}`).filter((other) => other !== path);
 }

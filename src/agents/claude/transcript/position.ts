@@ -1,6 +1,7 @@
 import type { SentPrompt } from '../../../ports/agent.ts';
 import { leafOf } from './chain.ts';
 import { blocksOf, type Entry, isLink, isMessage } from './entries.ts';
+import type { Transcript } from './file.ts';
 import { TranscriptReader } from './reader.ts';
 
 /** What follows from a prompt in a transcript. */
@@ -20,7 +21,7 @@ interface EntriesFrom {
  * Without a prompt: what was added after the position without one. A prompt that is not in the file has no entries. The result
  * is null when there is no file.
  */
-export async function entriesFrom(file: string, { prompt, position }: SentPrompt): Promise<EntriesFrom | null> {
+export async function entriesFrom(file: Transcript, { prompt, position }: SentPrompt): Promise<EntriesFrom | null> {
   const reader = new TranscriptReader(file);
   const from = prompt ?? (position === null ? null : leafOf(position));
   const following = from === null ? null : new Following(from);

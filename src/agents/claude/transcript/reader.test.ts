@@ -2,6 +2,7 @@ import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFil
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { transcriptAt } from '../../../../test/contracts/transcript-file.ts';
 import type { Entry } from './entries.ts';
 import { entriesFrom } from './position.ts';
 import { TranscriptReader } from './reader.ts';
@@ -35,14 +36,14 @@ const uuids = (from: number, to: number) => Array.from({ length: to - from + 1 }
 
 describe('a reader', () => {
   test('yields what was appended, and knows the position', async () => {
-    const reader = new TranscriptReader(file);
+    const reader = new TranscriptReader(transcriptAt(file));
     expect(await grown(reader)).toEqual([]);
     expect([reader.present, reader.position]).toEqual([false, null]);
     for (let n = 1; n <= 9; n += 2) {
       appendFileSync(file, lines(n, n + 1));
       expect(await grown(reader)).toEqual([uuids(n, n + 1)]);
       expect(reader.position).toBe(`${n + 1}:u${n + 1}`);
-      expect((await new TranscriptReader(file).skip()).position).toBe(reader.position);
+      expect((await new TranscriptReader(transcriptAt(file)).skip()).position).toBe(reader.position);
     }
     expect(await grown(reader)).toEqual([]);
   });
@@ -50,7 +51,7 @@ describe('a reader', () => {
   test('waits for the rest of a line', async () => {
     const text = line(entry(3));
     writeFileSync(file, lines(1, 2) + text.slice(0, 30));
-    const reader = await new TranscriptReader(file).skip();
+    const reader = await new TranscriptReader(transcriptAt(file)).skip();
     expect(reader.position).toBe('2:u2');
     expect(reader.chain.defects).toEqual([{ kind: 'torn_tail', line: 3, uuid: null }]);
     expect(await grown(reader)).toEqual([]);
@@ -61,7 +62,7 @@ describe('a reader', () => {
 
   test('reads only what is new, however long the history is', async () => {
     writeFileSync(file, lines(1, 20_000));
-    const reader = await new TranscriptReader(file).skip();
+    const reader = await new TranscriptReader(transcriptAt(file)).skip();
     for (let n = 20_001; n < 20_021; n += 1) {
       appendFileSync(file, lines(n, n));
       expect(await grown(reader)).toEqual([[`u${n}`]]);
@@ -71,7 +72,7 @@ describe('a reader', () => {
 
   test('follows an entry that leads to an old one', async () => {
     writeFileSync(file, lines(1, 50));
-    const reader = await new TranscriptReader(file).skip();
+    const reader = await new TranscriptReader(transcriptAt(file)).skip();
     expect(reader.position).toBe('50:u50');
     appendFileSync(file, line(entry(51, 10)));
     expect(await grown(reader)).toEqual([['u51']]);
@@ -83,7 +84,7 @@ describe('a reader', () => {
 
   test('starts again when the file was replaced, cut, rewritten or removed', async () => {
     writeFileSync(file, lines(1, 6));
-    const reader = await new TranscriptReader(file).skip();
+    const reader = await new TranscriptReader(transcriptAt(file)).skip();
     const other = join(scratch, 'other');
     writeFileSync(other, lines(1, 8));
     renameSync(other, file);
@@ -108,7 +109,7 @@ describe('a reader', () => {
     writeFileSync(file, '');
     for (let n = 1; n <= 12; n += 1) appendFileSync(file, line(entry(n, n - 1, long)));
     appendFileSync(file, line(entry(13, 12, 'y'.repeat(3_000_000))));
-    const reader = new TranscriptReader(file);
+    const reader = new TranscriptReader(transcriptAt(file));
     const pieces = await grown(reader);
     expect(pieces.length).toBeGreaterThan(3);
     expect(pieces.flat()).toEqual(uuids(1, 13));
@@ -122,7 +123,7 @@ describe('a reader', () => {
 describe('a session that is not open', () => {
   test('has no position when there is no file, a whole one, or a damaged one', async () => {
     const read = async (path = file) => {
-      const { present, position, chain } = await new TranscriptReader(path).skip();
+      const { present, position, chain } = await new TranscriptReader(transcriptAt(path)).skip();
       return [present, position, chain.root];
     };
     expect(await read()).toEqual([false, null, null]);
@@ -139,7 +140,7 @@ describe('a session that is not open', () => {
   test('has the entries that follow from a prompt, and nothing before or beside it', async () => {
     writeFileSync(file, lines(1, 6));
     const from = async (prompt: string | null, position: string | null) => {
-      const found = await entriesFrom(file, { prompt, position });
+      const found = await entriesFrom(transcriptAt(file), { prompt, position });
       return found && [...found.entries.map(({ uuid }) => uuid), found.position];
     };
     expect(await from('u5', '4:u4')).toEqual(['u6', '6:u6']);

@@ -1,7 +1,8 @@
-import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import type { FileStat } from '../../../ports/sandbox.ts';
 import { type Chain, ChainIndex, positionOf } from './chain.ts';
 import { type Entry, EntryReader } from './entries.ts';
+import type { Transcript } from './file.ts';
 
 /** A long file is read in pieces: it does not fill the memory, and does not block everything else. */
 const PIECE_BYTES = 1024 * 1024;
@@ -10,27 +11,26 @@ const NEWLINE = 10;
 /**
  * Follows the file of one session. It remembers how far it has read and how long the chain is, so that the time for a turn
  * depends on what the turn wrote, not on the length of the session. One read at a time.
- *
- * Reads are synchronous: what a turn wrote is in the page cache, and is read faster than an asynchronous read starts.
  */
 export class TranscriptReader {
-  readonly #file: string;
+  readonly #file: Transcript;
   #lines = new EntryReader();
   #index = new ChainIndex();
   #offset = 0;
   /** Bytes of an incomplete last line, after `#offset`. */
   #torn = 0;
-  #inode: bigint | null = null;
-  /** Size and time of the file when all of it had been read; null: not all of it was read. */
-  #seen: { readonly size: bigint; readonly mtimeNs: bigint } | null = null;
+  /** Which file it was at the last read; null: there was none. */
+  #was: Pick<FileStat, 'id'> | null = null;
+  /** The version of the file when all of it had been read; null: not all of it was read. */
+  #seen: string | null = null;
 
-  constructor(file: string) {
+  constructor(file: Transcript) {
     this.#file = file;
   }
 
   /** Whether the file existed at the last read. */
   get present(): boolean {
-    return this.#inode !== null;
+    return this.#was !== null;
   }
 
   /** As of the last read. An incomplete last line is a defect only when nobody writes any more. */
@@ -57,7 +57,7 @@ export class TranscriptReader {
 
   /** What was appended since the last read, in order, in pieces of about a megabyte. */
   async *read(): AsyncGenerator<readonly Entry[]> {
-    for (let piece = this.#next(); piece !== null; piece = this.#next()) {
+    for (let piece = await this.#next(); piece !== null; piece = await this.#next()) {
       yield piece;
       if (this.#seen === null) await yieldToOthers();
     }
@@ -70,36 +70,27 @@ export class TranscriptReader {
   }
 
   /** Null: there are no more whole lines. */
-  #next(): Entry[] | null {
-    if (this.#unchanged()) return null;
-    const fd = openToRead(this.#file);
-    if (fd === null) {
+  async #next(): Promise<Entry[] | null> {
+    // Cheaper than reading, and called before every prompt and during turns.
+    if (this.#seen !== null && (await this.#file.stat())?.version === this.#seen) return null;
+    const before = this.#offset === 0 ? 0 : 1;
+    const read = await this.#file.read({ from: this.#offset - before, most: before + PIECE_BYTES });
+    if (read === null) {
       this.#forget();
       return null;
     }
-    try {
-      const { size, ino, mtimeNs } = fstatSync(fd, { bigint: true });
-      if (this.#inode !== null && (ino !== this.#inode || !this.#goesOn(fd))) this.#forget();
-      this.#inode = ino;
-      const piece = this.#piece(fd, Number(size));
-      this.#seen = this.#offset + this.#torn === Number(size) ? { size, mtimeNs } : null;
-      return piece;
-    } finally {
-      closeSync(fd);
+    if (this.#was !== null && (read.id !== this.#was.id || !this.#goesOn(read.bytes))) {
+      this.#forget();
+      return this.#next();
     }
-  }
-
-  /** One system call instead of five: this is called before every prompt, and during turns. */
-  #unchanged(): boolean {
-    if (this.#seen === null) return false;
-    const now = statSync(this.#file, { bigint: true, throwIfNoEntry: false });
-    return now?.ino === this.#inode && now?.size === this.#seen.size && now?.mtimeNs === this.#seen.mtimeNs;
+    this.#was = read;
+    const piece = this.#piece(read.bytes.subarray(before));
+    this.#seen = this.#offset + this.#torn === read.size ? read.version : null;
+    return piece;
   }
 
   /** An incomplete line is left for the next read, unless it fills the piece: `EntryReader` then keeps what has come of it. */
-  #piece(fd: number, size: number): Entry[] | null {
-    const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, size - this.#offset));
-    const bytes = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, this.#offset));
+  #piece(bytes: Uint8Array): Entry[] | null {
     const taken = bytes.lastIndexOf(NEWLINE) + 1 || (bytes.length === PIECE_BYTES ? PIECE_BYTES : 0);
     this.#torn = bytes.length - taken;
     if (taken === 0) return null;
@@ -110,10 +101,8 @@ export class TranscriptReader {
   }
 
   /** Whether the file still holds what we have read, judged by one byte: the newline after which we stopped. */
-  #goesOn(fd: number): boolean {
-    if (this.#offset === 0) return true;
-    const byte = Buffer.alloc(1);
-    return readSync(fd, byte, 0, 1, this.#offset - 1) === 1 && (byte[0] === NEWLINE || this.#lines.pending > 0);
+  #goesOn(bytes: Uint8Array): boolean {
+    return this.#offset === 0 || bytes[0] === NEWLINE || (bytes.length > 0 && this.#lines.pending > 0);
   }
 
   #forget(): void {
@@ -121,19 +110,7 @@ export class TranscriptReader {
     this.#index = new ChainIndex();
     this.#offset = 0;
     this.#torn = 0;
-    this.#inode = null;
+    this.#was = null;
     this.#seen = null;
   }
-}
-
-/** Null: there is no such file, or it is something else (a pipe must not block us). */
-export function openToRead(file: string): number | null {
-  try {
-    const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    if (fstatSync(fd).isFile()) return fd;
-    closeSync(fd);
-  } catch {
-    // it does not exist, or may not be read
-  }
-  return null;
 }

@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -14,23 +15,25 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { storageAt, transcriptAt } from '../../../../test/contracts/transcript-file.ts';
 import { probeWritable, putTranscript } from './write.ts';
 
 let scratch = '';
 let dir = '';
 let file = '';
 beforeEach(() => {
-  scratch = mkdtempSync(join(tmpdir(), 'throughline-write-'));
+  scratch = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-write-')));
   dir = join(scratch, 'projects', '-work');
   file = join(dir, 'id.jsonl');
 });
 afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
+const put = (content: string | Uint8Array) => putTranscript(transcriptAt(file, scratch), content);
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 describe('writing a transcript', () => {
   test('creates directory and file for their owner only, and leaves nothing else behind', async () => {
-    expect(await putTranscript(file, Buffer.from('ä\nb\n'))).toEqual({ result: 'written', detail: file });
+    expect(await put(Buffer.from('ä\nb\n'))).toEqual({ result: 'written', detail: file });
     expect(readFileSync(file, 'utf8')).toBe('ä\nb\n');
     expect([mode(dir), mode(file)]).toEqual(['700', '600']);
     expect(readdirSync(dir)).toEqual(['id.jsonl']);
@@ -38,19 +41,19 @@ describe('writing a transcript', () => {
 
   test('never replaces another file, and recognizes the same content', async () => {
     const long = Array.from({ length: 60_000 }, (_, i) => `line ${i}\n`).join('');
-    await putTranscript(file, long);
+    await put(long);
     const { mtimeMs } = statSync(file);
-    expect(await putTranscript(file, long)).toMatchObject({ result: 'same' });
+    expect(await put(long)).toMatchObject({ result: 'same' });
     expect(statSync(file).mtimeMs).toBe(mtimeMs);
     const changed = `${long.slice(0, -2)}x\n`;
-    expect(await putTranscript(file, changed)).toMatchObject({ result: 'exists' });
-    expect(await putTranscript(file, 'short\n')).toMatchObject({ result: 'exists' });
+    expect(await put(changed)).toMatchObject({ result: 'exists' });
+    expect(await put('short\n')).toMatchObject({ result: 'exists' });
     expect(readFileSync(file, 'utf8')).toBe(long);
     expect(readdirSync(dir)).toEqual(['id.jsonl']);
   });
 
   test('writes one of two at the same time', async () => {
-    const all = await Promise.all(['a\n', 'b\n', 'c\n', 'd\n'].map((text) => putTranscript(file, text)));
+    const all = await Promise.all(['a\n', 'b\n', 'c\n', 'd\n'].map((text) => put(text)));
     expect(all.map(({ result }) => result).toSorted()).toEqual(['exists', 'exists', 'exists', 'written']);
     expect(readdirSync(dir)).toEqual(['id.jsonl']);
   });
@@ -61,16 +64,16 @@ describe('writing a transcript', () => {
     writeFileSync(join(outside, 'target'), 'keep\n');
     mkdirSync(dir, { recursive: true });
     symlinkSync(join(outside, 'target'), file);
-    expect(await putTranscript(file, 'keep\n')).toMatchObject({ result: 'refused' });
+    expect(await put('keep\n')).toMatchObject({ result: 'failed', detail: expect.stringContaining('link') });
     rmSync(file);
     symlinkSync(join(outside, 'nowhere'), file);
-    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'refused' });
+    expect(await put('x\n')).toMatchObject({ result: 'failed', detail: expect.stringContaining('link') });
     rmSync(dir, { recursive: true });
     symlinkSync(join(outside, '-work'), dir);
-    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'refused' });
+    expect(await put('x\n')).toMatchObject({ result: 'failed', detail: expect.stringContaining('link') });
     rmSync(join(scratch, 'projects'), { recursive: true });
     symlinkSync(outside, join(scratch, 'projects'));
-    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'refused' });
+    expect(await put('x\n')).toMatchObject({ result: 'failed', detail: expect.stringContaining('link') });
     expect(readdirSync(outside).toSorted()).toEqual(['-work', 'target']);
     expect(readdirSync(join(outside, '-work'))).toEqual([]);
   });
@@ -78,29 +81,31 @@ describe('writing a transcript', () => {
   test('is not blocked by a pipe, a directory or anything else in its place', async () => {
     mkdirSync(dir, { recursive: true });
     execFileSync('mkfifo', [file]);
-    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'exists' });
+    expect(await put('x\n')).toMatchObject({ result: 'failed' });
     rmSync(file);
     mkdirSync(file);
-    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'exists' });
+    expect(await put('x\n')).toMatchObject({ result: 'failed' });
   });
 
   test('reports that it cannot write, and leaves no half of a file', async () => {
     writeFileSync(join(scratch, 'projects'), 'a file where a directory should be');
-    expect(await putTranscript(file, 'x\n')).toMatchObject({ result: 'unwritable' });
+    expect(await put('x\n')).toMatchObject({ result: 'failed' });
     expect(readdirSync(scratch)).toEqual(['projects']);
   });
 });
 
 describe('probing', () => {
   test('creates a missing directory, reports that it is writable, and leaves nothing in it', async () => {
-    expect(await probeWritable(dir)).toBeNull();
+    expect(await probeWritable(storageAt(dir, scratch))).toBeNull();
     expect(readdirSync(dir)).toEqual([]);
     expect(mode(dir)).toBe('700');
   });
 
   test('reports why a directory is not writable', async () => {
     writeFileSync(join(scratch, 'projects'), '');
-    expect(probeWritable(dir)).toMatch(/^cannot write to \S+, where Claude keeps its sessions \(E\w+: [a-z ]+\)$/);
+    expect(await probeWritable(storageAt(dir, scratch))).toMatch(
+      /^cannot write to \S+, where Claude keeps its sessions \(\S+ is not a folder\)$/,
+    );
   });
 
   test('reports a read-only directory', async (context) => {
@@ -109,7 +114,7 @@ describe('probing', () => {
     if (process.getuid?.() === 0) {
       // Nothing is read-only for root but what the system holds so.
       if (!existsSync('/sys/kernel')) context.skip('root can write everywhere, and there is no /sys');
-      expect(await probeWritable('/sys/kernel')).toContain('cannot write to');
-    } else expect(await probeWritable(dir)).toContain('EACCES');
+      expect(await probeWritable(storageAt('/sys/kernel'))).toContain('cannot write to');
+    } else expect(await probeWritable(storageAt(dir, scratch))).toContain('EACCES');
   });
 });

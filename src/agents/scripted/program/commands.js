@@ -5,7 +5,7 @@ import { randomId } from './memory.js';
 /** @import { AgentOutcome } from '../../../ports/agent.ts' */
 /** @import { Turn } from './turn.js' */
 
-/** Every command; what each does is described in program.js. */
+/** Every command; what each does is described in scripted-agent.js. */
 /** @type {{ [name: string]: (turn: Turn, rest: string, message: string) => Promise<void> | void }} */
 export const COMMANDS = {
   tool: (turn, rest) => tool(turn, rest, 0),
@@ -26,6 +26,8 @@ export const COMMANDS = {
       turn.chunk(`chunk ${n} `);
     }
   },
+  update: (turn, json) => turn.update(JSON.parse(json)),
+  retract: (turn) => turn.update({ sessionUpdate: '_throughline/retracted', messageId: null }),
   async await(turn, file) {
     while (!existsSync(resolve(file))) await turn.wait(LOOK_EVERY_MS);
   },

@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs';
+import { readSync, writeSync } from 'node:fs';
 
 /** @import { FromProgram, ToProgram } from '../protocol.ts' */
 
@@ -7,6 +7,7 @@ export class Connection {
   /** @type {string[]} */
   #partial = [];
   #onMessage;
+  #onEnd;
 
   /**
    * @param {(message: ToProgram) => void} onMessage
@@ -14,10 +15,19 @@ export class Connection {
    */
   constructor(onMessage, onEnd) {
     this.#onMessage = onMessage;
+    this.#onEnd = onEnd;
+  }
+
+  /**
+   * Nothing is done before the first message, so it is waited for. `process.stdin` takes milliseconds to load: whoever started us would
+   * have to wait for that, and is busy after the answer.
+   */
+  listen() {
+    this.#readFirst();
     process.stdin.setEncoding('utf8');
     process.stdin.on('data', (/** @type {string} */ text) => this.#read(text));
-    process.stdin.on('end', onEnd);
-    process.stdin.on('error', onEnd);
+    process.stdin.on('end', this.#onEnd);
+    process.stdin.on('error', this.#onEnd);
   }
 
   /** @param {FromProgram} message */
@@ -42,6 +52,17 @@ export class Connection {
     }
   }
 
+  #readFirst() {
+    const chunks = [];
+    for (let isWhole = false; !isWhole; ) {
+      const space = Buffer.allocUnsafe(65_536);
+      const chunk = space.subarray(0, readNow(space));
+      chunks.push(chunk);
+      isWhole = chunk.length === 0 || chunk.at(-1) === NEWLINE;
+    }
+    this.#read(Buffer.concat(chunks).toString());
+  }
+
   /** @param {string} text */
   #read(text) {
     const lines = text.split('\n');
@@ -52,5 +73,16 @@ export class Connection {
       if (whole !== '') this.#onMessage(JSON.parse(whole));
     }
     if (rest !== '') this.#partial.push(rest);
+  }
+}
+
+const NEWLINE = 0x0a;
+
+/** How many bytes came; 0: no more come, or not this way. `process.stdin` tells which. @param {Buffer} space */
+function readNow(space) {
+  try {
+    return readSync(0, space);
+  } catch {
+    return 0;
   }
 }

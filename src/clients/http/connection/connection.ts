@@ -1,7 +1,17 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { BASE_PATH, INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
 import { type Backoff, type BackoffSettings, createBackoff } from './backoff.ts';
-import { away, checkAnswer, closed, lost, ServerAway, stoppedWaiting, unknownOutcome, unreachable } from './faults.ts';
+import {
+  away,
+  checkAnswer,
+  closed,
+  hiddenFrom,
+  lost,
+  ServerAway,
+  stoppedWaiting,
+  unknownOutcome,
+  unreachable,
+} from './faults.ts';
 import type { Incoming, Transport } from './transport.ts';
 
 export interface Timing extends BackoffSettings {
@@ -80,8 +90,7 @@ export class Connection {
 
   /** Waits until the next try. Throws when the server has been away for too long or never answered, and when closed. */
   async wait(backoff: Backoff, why: ServerAway, signal?: AbortSignal): Promise<void> {
-    if (!this.#hasAnswered) throw unreachable(this.transport.where, why);
-    const ms = backoff.next(why);
+    const ms = await this.#pauseAfter(backoff, why);
     this.#reportAway(why);
     await this.stoppable(signal, (stop) => stop.sleep(ms));
     if (this.#closed) throw closed();
@@ -172,6 +181,17 @@ export class Connection {
     this.#closed = true;
     for (const stop of this.#active) stop.abort(closed());
     this.transport.close();
+  }
+
+  /** How long to wait before the next try. Throws when it is given up, with the reason as far as it can be found. */
+  async #pauseAfter(backoff: Backoff, why: ServerAway): Promise<number> {
+    try {
+      if (!this.#hasAnswered) throw unreachable(this.transport.where, why);
+      return backoff.next(why);
+    } catch (error) {
+      const seen = (await this.transport.lookFromPage?.()) ?? null;
+      throw seen === null ? error : hiddenFrom(this.transport.where, seen);
+    }
   }
 
   #reportAway(why: ServerAway): void {

@@ -33,7 +33,9 @@ export async function* messages(
       backoff.answered();
       if (isReconnect) yield RECONNECTED;
       isReconnect = true;
-      for await (const message of messagesOf(answer, connection, stop, (ms) => backoff.limit(ms))) {
+      const { silenceMs } = connection.timing;
+      const onRetry = (ms: number) => backoff.limit(ms);
+      for await (const message of messagesOf(answer, connection, stop, { silenceMs: () => silenceMs, onRetry })) {
         backoff.reset();
         if (message.event === PROBLEM_EVENT) throw errorIn(message.data);
         lastId = message.id ?? lastId;
@@ -57,12 +59,21 @@ function withLog(path: string, log: string | null): string {
   return `${path}${path.includes('?') ? '&' : '?'}log=${encodeURIComponent(log)}`;
 }
 
+interface Reading {
+  /** A connection without even a heartbeat for so long is dead. */
+  readonly silenceMs: () => number;
+  /** The server asks for this pause before a reconnect. */
+  readonly onRetry: (ms: number) => void;
+  /** Something came, be it a heartbeat. */
+  readonly onChunk?: () => void;
+}
+
 /** Messages of one connection. An incomplete message is dropped. */
-async function* messagesOf(
+export async function* messagesOf(
   answer: Incoming,
   connection: Connection,
   stop: Stop,
-  onRetry: (ms: number) => void,
+  { silenceMs, onRetry, onChunk }: Reading,
 ): AsyncGenerator<EventSourceMessage> {
   const waiting: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (message) => waiting.push(message), onRetry });
@@ -71,10 +82,11 @@ async function* messagesOf(
   try {
     for (;;) {
       // Only while we wait for the server: the caller may take as long as it likes.
-      stop.limit(connection.timing.silenceMs, 'it sent nothing any more');
+      stop.limit(silenceMs(), 'it sent nothing any more');
       const { done, value } = await connection.orAway(stop, () => chunks.next());
       stop.noLimit();
       if (done) return;
+      onChunk?.();
       parser.feed(decoder.decode(value, { stream: true }));
       yield* waiting.splice(0);
     }

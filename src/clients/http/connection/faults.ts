@@ -78,10 +78,31 @@ export function unreachable(where: string, why: Error): ThroughlineError {
   });
 }
 
-/** The server does not answer now, and may be back soon. */
+/** A page of another origin gets no answer that it may read. `answers`: there is one. */
+export function hiddenFrom(where: string, { page, answers }: { page: string; answers: boolean }): ThroughlineError {
+  if (!answers) {
+    return new ThroughlineError('unreachable', `The server at ${where} does not answer to the page ${page}.`, {
+      hint:
+        'Check whether it runs: "throughline serve" starts it. If it does, the browser may stop the page: one of the internet needs ' +
+        'the permission to reach this machine or its network, and an https page cannot call http on another machine.',
+    });
+  }
+  const allow =
+    page === 'null'
+      ? 'A page of a file or of a sandboxed frame has no origin that could be allowed: serve it over http. Or'
+      : `Start the server with "--allow-origin ${page}" and use a key. Or`;
+  return new ThroughlineError(
+    'refused',
+    `Something answers at ${where}, but this page may not read it: the server does not allow the origin ${page}.`,
+    { hint: `${allow} let the page call its own server, and that one Throughline (docs/browsers.md).` },
+  );
+}
+
+/** The server does not answer now, and may be back soon. `giveUpMs`: infinite if it is tried again until somebody stops. */
 export function away(where: string, why: Error, giveUpMs: number): ThroughlineError {
+  const tried = Number.isFinite(giveUpMs) ? `for ${Math.round(giveUpMs / 1000)} seconds` : 'until it answers';
   return new ThroughlineError('unreachable', `The connection to ${where} was lost (${causeOf(why)}).`, {
-    hint: `The server is tried again for ${Math.round(giveUpMs / 1000)} seconds; prompts that it has accepted are stored.`,
+    hint: `The server is tried again ${tried}; prompts that it has accepted are stored.`,
     cause: why,
   });
 }

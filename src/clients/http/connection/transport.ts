@@ -21,6 +21,8 @@ export interface Transport {
   /** The server's address, for people. */
   readonly where: string;
   send(request: Outgoing): Promise<Incoming>;
+  /** In a page of another origin: whether anything answers there, although the page may not read it. Null: it is none. Never rejects. */
+  lookFromPage?(): Promise<{ readonly page: string; readonly answers: boolean } | null>;
   close(): void;
 }
 
@@ -38,8 +40,28 @@ export function fetchTransport(url: string): Transport {
         chunks: () => chunksOf(response.body),
       };
     },
+    lookFromPage: () => lookFromPage(base),
     close() {},
   };
+}
+
+const PROBE_MS = 5_000;
+
+/**
+ * To a page, an answer that it may not read looks like none. What is sent without CORS cannot be read either, but it fails only if
+ * nothing answers, because `/livez` may be noticed by every page.
+ */
+async function lookFromPage(base: string): Promise<{ page: string; answers: boolean } | null> {
+  // Of a sandboxed frame, only the global origin says that it has none.
+  const { location, origin: page } = globalThis as { location?: { readonly href: string }; origin?: string };
+  if (location === undefined || page === undefined || new URL(base, location.href).origin === page) return null;
+  try {
+    const signal = AbortSignal.timeout(PROBE_MS);
+    await fetch(`${base}/livez`, { mode: 'no-cors', credentials: 'omit', cache: 'no-store', signal });
+    return { page, answers: true };
+  } catch {
+    return { page, answers: false };
+  }
 }
 
 /** Not every browser can iterate a stream. */

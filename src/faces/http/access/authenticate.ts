@@ -1,10 +1,11 @@
 import { checkKey } from '../../../core/input/names.ts';
-import { isValid, SCOPES, type Scope } from '../../../core/key.ts';
+import { ALL_OWNERS, isAmong, isValid, ownersOf, SCOPES, type Scope } from '../../../core/key.ts';
 import type { Store } from '../../../ports/store.ts';
 import { OWNER_HEADER } from '../../../wire/operations/operation.ts';
 import { Refusal } from '../refusal.ts';
 import { clientAddress, cookieCounts, type Door } from './door.ts';
 import type { Failures } from './failures.ts';
+import { isFromElsewhere } from './origins.ts';
 import { hasHash, keyParts, sameSecret } from './secrets.ts';
 import { cookieIn, type SignIn } from './sign-in.ts';
 
@@ -15,6 +16,12 @@ export interface Principal {
   /** Which credentials it used, for the record: `token`, `page`, or `key ID`. */
   readonly by: string;
   readonly scopes: ReadonlySet<Scope>;
+  /** The other owners that it can act for: `*`, `app:*`; null: none. */
+  readonly owners: string | null;
+  /** Whether it acts for another owner than that of the credentials. */
+  readonly isActing: boolean;
+  /** When the credentials expire; null: never. */
+  readonly expiresAt: number | null;
   /** Identifies the credentials: principals with the same proof become invalid together. Never shown. */
   readonly proof: string;
   /** Checked again while a stream lasts: a key may be revoked meanwhile. */
@@ -46,7 +53,7 @@ export async function authenticate(keeper: Gatekeeper, asked: Credentials): Prom
   const found = await principalOf(keeper, asked);
   if (found !== null) return onBehalf(found, asked);
   await failed(keeper, asked, credentialsIn(asked));
-  throw unauthenticated();
+  throw unauthenticated(asked);
 }
 
 /** Credentials were refused. Resolves when that may be answered. */
@@ -66,32 +73,53 @@ function bearerIn(authorization: string): string | undefined {
   return /^Bearer ([\x21-\x7e]{1,256})$/i.exec(authorization)?.[1];
 }
 
-export function unauthenticated(): Refusal {
+/** The hint names only what is accepted at this door: a page must not look for the token. */
+export function unauthenticated(asked?: Credentials): Refusal {
+  const isElsewhere = asked !== undefined && isFromElsewhere(asked.header, asked.door);
+  const what = asked?.door.token === false || isElsewhere ? 'a key' : 'the token of the data home or a key';
+  const how = isElsewhere ? ' ("throughline keys create")' : ', or open a link from "throughline link"';
   return new Refusal('unauthenticated', 'Missing or invalid credentials.', {
-    hint: 'Send "Authorization: Bearer …" with the token of the data home or a key, or open a link from "throughline link".',
+    hint: `Send "Authorization: Bearer …" with ${what}${how}.`,
     headers: { 'www-authenticate': 'Bearer realm="throughline"' },
   });
 }
 
 async function principalOf(keeper: Gatekeeper, asked: Credentials): Promise<Principal | null> {
   const authorization = asked.header('authorization');
+  const isElsewhere = isFromElsewhere(asked.header, asked.door);
   if (authorization !== undefined) {
     const given = bearerIn(authorization);
+    // Whether it is right or wrong: a page must not have the token.
+    if (isElsewhere && given !== undefined && keyParts(given) === null) throw keyNeeded();
     return given === undefined ? null : bearer(keeper, given, asked.door);
   }
   const cookie = cookieIn(asked.header('cookie'), asked.door);
-  if (cookie === null || !cookieCounts(asked.method, asked.header, asked.door) || !keeper.signIn.isGood(cookie)) {
-    return null;
-  }
-  const stillValid = async () => keeper.signIn.isGood(cookie);
-  return { owner: keeper.owner, by: 'page', scopes: EVERYTHING, proof: cookie, stillValid };
+  if (isElsewhere || cookie === null || !cookieCounts(asked.method, asked.header, asked.door)) return null;
+  const grant = keeper.signIn.grantOf(cookie);
+  if (grant === null) return null;
+  const { owner, scopes, expiresAt } = grant;
+  const stillValid = async () => keeper.signIn.grantOf(cookie) !== null;
+  const alone = { owners: null, isActing: false };
+  return { owner, by: 'page', scopes: new Set(scopes), ...alone, expiresAt, proof: cookie, stillValid };
+}
+
+function keyNeeded(): Refusal {
+  return new Refusal(
+    'forbidden',
+    'A page of another origin needs a key; the token of the data home is not accepted from it.',
+    {
+      hint: 'Create one with "throughline keys create", for the owner and with the scopes that the page needs.',
+    },
+  );
 }
 
 async function bearer(keeper: Gatekeeper, given: string, door: Door): Promise<Principal | null> {
   const parts = keyParts(given);
   if (parts === null) {
     if (!door.token || !sameSecret(given, keeper.token)) return null;
-    return { owner: keeper.owner, by: 'token', scopes: EVERYTHING, proof: 'token', stillValid: async () => true };
+    const forever = { expiresAt: null, stillValid: async () => true };
+    const anybody = { owners: ALL_OWNERS, isActing: false };
+    return { owner: keeper.owner, by: 'token', scopes: EVERYTHING, proof: 'token', ...anybody, ...forever };
   }
   const key = await keeper.keys.findKey(parts.id);
   if (key === null || !hasHash(parts.secret, key.hash) || !isValid(key, keeper.now())) return null;
@@ -100,30 +128,60 @@ async function bearer(keeper: Gatekeeper, given: string, door: Door): Promise<Pr
     return now !== null && isValid(now, keeper.now());
   };
   const by = `key ${key.id}`;
-  return { owner: key.owner, by, scopes: new Set(key.scopes), proof: by, stillValid };
+  const { owner, scopes, expiresAt } = key;
+  const acts = { owners: ownersOf(key), isActing: false };
+  return { owner, by, scopes: new Set(scopes), ...acts, expiresAt, proof: by, stillValid };
 }
 
-/** Only the token may name another owner: whoever has it can read the data of all owners anyway. */
+/**
+ * Who is named is acted for, or the request is refused. The token can name anybody: whoever has it can read the data of all owners anyway.
+ * A key needs the scope `act-as`, and keeps its other scopes; a signed-in browser is one person.
+ */
 function onBehalf(principal: Principal, { header }: Credentials): Principal {
-  const named = header(OWNER_HEADER);
-  if (named === undefined || named === principal.owner) return principal;
-  if (principal.by !== 'token')
-    throw new Refusal('forbidden', 'Only the token of the data home can act for other owners.');
-  return { ...principal, owner: checkKey(decoded(named), 'owner') };
+  const named = ownerIn(header(OWNER_HEADER));
+  if (named === null || named === principal.owner) return principal;
+  const owner = checkKey(named, 'owner');
+  if (isAmong(principal.owners, owner)) return { ...principal, owner, isActing: true };
+  const whom = principal.owners === null ? `"${principal.owner}" only` : `"${principal.owners}"`;
+  throw new Refusal('forbidden', `These credentials act for ${whom}, not for "${owner}".`, {
+    hint: `Use a key of "${owner}", or one that acts for several owners: "throughline keys create NAME --scopes act-as,read,prompt --owners 'app:*'".`,
+  });
 }
 
-/** A header is ASCII, an owner need not be. */
-function decoded(text: string): string {
+/** One name in printable ASCII. Several of the same header arrive joined by commas, so a comma has to be encoded like all the rest. */
+const ENCODED = /^[\x21-\x2b\x2d-\x7e]+$/;
+
+/** Null: there is no such header. A header is ASCII, an owner need not be. */
+function ownerIn(header: string | undefined): string | null {
+  if (header === undefined) return null;
   try {
-    return decodeURIComponent(text);
+    if (ENCODED.test(header)) return decodeURIComponent(header);
   } catch {
-    throw new Refusal('invalid', `The header ${OWNER_HEADER} is not percent-encoded UTF-8.`);
+    // Said below.
   }
+  const what = header === '' ? 'is empty' : 'is not one percent-encoded name';
+  throw new Refusal('invalid', `The header ${OWNER_HEADER} ${what}.`, {
+    hint: 'Send it once, with the name in UTF-8: a space is %20, a comma %2C, "ä" %C3%A4. Leave it out to act for the owner of the credentials.',
+  });
 }
 
-/** For operations that would give a key more rights than it has: all scopes are not enough. */
-export function checkToken({ by }: Principal): void {
-  if (by !== 'token') throw new Refusal('forbidden', 'This needs the token of the data home; a key is not enough.');
+/** For what would outlive the key: revoking it must end everything. All scopes are not enough. */
+export function checkNoKey({ by }: Principal): void {
+  if (by === 'token' || by === 'page') return;
+  throw new Refusal('forbidden', 'A key is not enough: this needs the token of the data home, or a signed-in browser.');
+}
+
+/**
+ * For what is about all owners: an `admin` of another owner must not have it, nor a key of another that acts for this one. `serverOwner`:
+ * that the server was started for.
+ */
+export function checkOperator(principal: Principal, serverOwner: string, why = 'This is about all owners.'): void {
+  const { owner, isActing } = principal;
+  if (principal.by === 'token' || (owner === serverOwner && !isActing)) return;
+  const whose = isActing ? `These credentials only act for "${owner}".` : `These credentials are of "${owner}".`;
+  throw new Refusal('forbidden', `${why} ${whose}`, {
+    hint: `Use the token of the data home, or a key with "admin" of "${serverOwner}".`,
+  });
 }
 
 export function checkScope({ scopes }: Principal, needed: Scope, what = 'This'): void {

@@ -10,8 +10,10 @@ const COOKIE = 'throughline';
 export interface Door {
   /** The only values of the `Host` header. Any other is a name that somebody has pointed at this machine. */
   readonly hosts: ReadonlySet<string>;
-  /** The only values of the `Origin` header: the pages of this server. */
+  /** The origins of the pages of this server. */
   readonly origins: ReadonlySet<string>;
+  /** Other origins whose pages may call, with a key (`origins.ts`). */
+  readonly allowed: ReadonlySet<string>;
   /** Whether the token of the data home is accepted. Beyond this machine only keys are. */
   readonly token: boolean;
   /** Whether browsers use https, so that cookies are for https only. */
@@ -22,25 +24,31 @@ export interface Door {
   readonly cookie: string;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** TCP on this machine, by every name of loopback. */
-export function loopbackDoor(port: number): Door {
+export function loopbackDoor(port: number, allowed = NONE): Door {
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
   const origins = new Set(hosts.map((host) => `http://${host}`));
-  return { hosts: new Set(hosts), origins, token: true, secure: false, trustsProxy: false, cookie: cookieFor(port) };
+  return {
+    ...{ hosts: new Set(hosts), origins, allowed, token: true, secure: false, trustsProxy: false },
+    cookie: cookieFor(port),
+  };
 }
 
 /** The unix socket. Browsers cannot use it, so no origin is allowed. */
 export function socketDoor(): Door {
   const hosts = new Set(['localhost']);
-  return { hosts, origins: new Set(), token: true, secure: false, trustsProxy: false, cookie: COOKIE };
+  return { hosts, origins: NONE, allowed: NONE, token: true, secure: false, trustsProxy: false, cookie: COOKIE };
 }
 
 /** Behind a reverse proxy that handles TLS and passes the `Host` header on. `url` is the public address. */
-export function publicDoor(url: URL, { trustsProxy }: Pick<Door, 'trustsProxy'>): Door {
+export function publicDoor(url: URL, { trustsProxy }: Pick<Door, 'trustsProxy'>, allowed = NONE): Door {
   const cookie = cookieFor(url.port || 443);
   return {
     hosts: new Set([url.host]),
     origins: new Set([url.origin]),
+    allowed,
     token: false,
     secure: true,
     trustsProxy,
@@ -59,19 +67,6 @@ export function checkHost(header: Headers, { hosts }: Door): void {
   const host = header('host');
   if (host !== undefined && hosts.has(host.toLowerCase())) return;
   throw new Refusal('misdirected', 'Host header not allowed.', { hint: `Use ${[...hosts].join(', ')}.` });
-}
-
-/** Refuses requests that a browser sends for other sites. Without these headers a request passes here and gains nothing. */
-export function checkOrigin(header: Headers, { origins }: Door): void {
-  const origin = header('origin');
-  const site = header('sec-fetch-site');
-  const foreign = origin !== undefined && !origins.has(origin);
-  const crossed = site !== undefined && site !== 'same-origin' && site !== 'none';
-  if (foreign || crossed) {
-    throw new Refusal('forbidden', 'Cross-origin requests are not allowed.', {
-      hint: `Allowed origins: ${[...origins].join(', ') || 'none'}. Other sites can call from their own server, with a key.`,
-    });
-  }
 }
 
 /**

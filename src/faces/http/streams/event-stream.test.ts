@@ -1,6 +1,8 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { ThroughlineError } from '../../../core/errors.ts';
 import { STREAM, writeStream } from './event-stream.ts';
 
 test('a stream whose reader has left before it begins ends at once', async () => {
@@ -17,4 +19,18 @@ test('a stream whose reader has left before it begins ends at once', async () =>
     stop: new AbortController(),
   });
   expect(await end).toEqual({ why: 'left' });
+});
+
+test('a reader is told that the data file is gone, and is not only cut off', async () => {
+  const values = async function* () {
+    yield* [];
+    throw new ThroughlineError('storage_gone', 'The data file was moved.', { hint: 'Put it back.' });
+  };
+  const server = createServer((_, outgoing) => {
+    void writeStream(outgoing, { ...STREAM, feed: { numbered: false, values }, stop: new AbortController() });
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  expect(await answer.text()).toMatch(/\nevent: problem\ndata: \{.*"code":"storage_gone".*"hint":"Put it back\."/);
 });

@@ -41,7 +41,7 @@ export class Readers {
     }
     if (own >= Math.ceil(most / 2)) {
       throw new Refusal('too_many', `"${owner}" already has ${own} readers: half of all that this server allows.`, {
-        hint: 'Close some. One stream of /v1/events covers every conversation.',
+        hint: 'Close some. One stream of /v1/streams follows many conversations.',
       });
     }
     const reader = { principal, stop: new AbortController() };

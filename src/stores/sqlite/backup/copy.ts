@@ -1,10 +1,11 @@
 import { rmSync, statSync } from 'node:fs';
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { errorOf, ThroughlineError } from '../../../core/errors.ts';
 import type { BackupContents, BackupOptions } from '../../../ports/store/backup.ts';
-import type { CopyMessage, CopyWork } from './thread.ts';
+import type { CopyMessage, CopyWork } from './copy-thread.ts';
 
-const PROGRAM = new URL(`thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url);
+const PROGRAM = new URL(`copy-thread${extname(import.meta.url)}`, import.meta.url);
 const BUSY_MS = 10_000;
 /** How often the size of the copy is looked at while it grows. */
 const LOOK_MS = 250;

@@ -13,10 +13,12 @@ import { sql as LEFT_LIVING } from '../migrations/0019-left-living.ts';
  * there: no lease, no process, and not the id of the log.
  */
 
-// Without the boot, the next process that opens it frees all leases and forgets all workers.
+// Its leases have expired, and their holders are not in this database.
 const FORGET_PROCESSES = `
-  DELETE FROM facts WHERE owner = '' AND name = 'boot';
-  DELETE FROM workers WHERE no NOT IN (SELECT worker FROM leases WHERE worker IS NOT NULL);
+  DELETE FROM facts WHERE owner = '' AND name GLOB 'clock:*';
+  UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ready_at END WHERE worker IS NOT NULL;
+  DELETE FROM workers;
+  UPDATE tasks SET lease_end = 0 WHERE state = 'running';
   UPDATE sessions SET process = NULL WHERE process IS NOT NULL;
   UPDATE turns SET sent = json_set(sent, '$.process', json('null')) WHERE ended_at IS NULL AND sent ->> '$.process' IS NOT NULL;
   UPDATE tasks SET gate = NULL WHERE gate IS NOT NULL;

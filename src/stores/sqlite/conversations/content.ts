@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { Database } from '../file/database.ts';
 
 /*
@@ -20,6 +21,10 @@ interface Stored extends Json {
   readonly hashes: readonly string[];
 }
 
+interface Packed extends Omit<Stored, 'json'> {
+  readonly bytes: Uint8Array;
+}
+
 const KEEP = 'INSERT INTO contents (owner, hash, body) VALUES (?, ?, ?) ON CONFLICT (owner, hash) DO NOTHING';
 const FETCH = 'SELECT body FROM contents WHERE owner = ? AND hash = ?';
 const LINK =
@@ -37,6 +42,33 @@ export function storeValue(db: Database, owner: string, value: unknown): Stored 
   return { json, refs: 1, hashes: [...bodies.keys()] };
 }
 
+/**
+ * The same for what is long and seldom read: as compressed JSON, with only the bytes of images and files stored separately. They are
+ * those of earlier prompts, so mostly stored already.
+ */
+export function packValue(db: Database, owner: string, value: unknown): Packed {
+  const bodies = new Map<string, string>();
+  const json = JSON.stringify(value, (key, inner: unknown) => {
+    if (typeof inner !== 'string') return inner;
+    return key === 'data' || key === 'blob' ? apart(inner, bodies) : escaped(inner);
+  });
+  for (const [name, body] of bodies) db.run(KEEP, owner, name, body);
+  return { bytes: zstdCompressSync(json), refs: bodies.size === 0 ? 0 : 1, hashes: [...bodies.keys()] };
+}
+
+/** Throws a SyntaxError when the bytes are damaged. */
+export function unpackValue<T>(db: Database, owner: string, bytes: Uint8Array): T {
+  return readValue(db, owner, unzipped(bytes), 1);
+}
+
+function unzipped(bytes: Uint8Array): string {
+  try {
+    return zstdDecompressSync(bytes).toString();
+  } catch (cause) {
+    throw new SyntaxError('Compressed JSON cannot be read.', { cause });
+  }
+}
+
 /** Records which contents a turn uses, so that unused ones can be found. */
 export function linkContents(db: Database, owner: string, turn: number, hashes: readonly string[]): void {
   for (const name of hashes) db.run(LINK, turn, owner, name);
@@ -50,11 +82,15 @@ export function readValue<T>(db: Database, owner: string, json: string, hasRefer
 }
 
 function apart(text: string, bodies: Map<string, string>): string {
-  if (text.length <= LONG) return text.startsWith(MARK) ? MARK + text : text;
+  if (text.length <= LONG) return escaped(text);
   const body = JSON.stringify(text);
   const name = hash('sha256', body, 'hex');
   bodies.set(name, body);
   return MARK + name;
+}
+
+function escaped(text: string): string {
+  return text.startsWith(MARK) ? MARK + text : text;
 }
 
 function together(db: Database, owner: string, text: string): string {

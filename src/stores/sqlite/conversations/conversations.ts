@@ -1,31 +1,38 @@
-import { type Conversation, type TitleSource, titleWins } from '../../../core/conversation.ts';
+import { CONVERSATION_STATES, type Conversation, type TitleSource, titleWins } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Budget } from '../../../core/limits/budget.ts';
+import type { KeptChoices } from '../../../core/turn/choices.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
-import { type Database, LIMIT } from '../file/database.ts';
+import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { pageOf } from '../reading/page.ts';
+import { pageOf, readable } from '../reading/page.ts';
 import { NO_CHAIN } from './chain.ts';
 import { Ledger, noConversation } from './ledger.ts';
 import { CONVERSATION, type ConversationRow, conversationOf } from './rows.ts';
 
 const BY_ID = `${CONVERSATION} WHERE c.id = ?`;
 const BY_KEY = `${CONVERSATION} WHERE c.owner = ? AND c.key = ?`;
-const PAGE = `${CONVERSATION} WHERE c.owner = ? ORDER BY c.updated_at DESC, c.id DESC ${LIMIT}`;
-const NEXT_PAGE = `
-  ${CONVERSATION} WHERE c.owner = ? AND (c.updated_at, c.id) < (?, ?) ORDER BY c.updated_at DESC, c.id DESC ${LIMIT}`;
+const FIRST = 'ORDER BY updatedAt DESC, id DESC';
+/** The index is named, so that none is read that would have to be sorted. */
+const LISTED = `
+  ${CONVERSATION.replace('conversations c ', 'conversations c INDEXED BY conversations_listed ')}
+  WHERE c.owner = ?1 AND c.updated_at >= ?2 AND (c.updated_at, c.id) < (?3, ?4) AND (?5 IS NULL OR c.last_agent = ?5)`;
 const INSERT = `
   INSERT INTO conversations
-    (owner, id, key, title, title_source, agent, driver, sandbox, cwd, place, restore, limits, created_at, updated_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    (owner, id, key, title, title_source, agent, last_agent, driver, sandbox, cwd, place, restore, limits, choices,
+      created_at, updated_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES (?, ?, ?, ?, 1, 1, ?, 0, 0, 0, 0, NULL, NULL)`;
 const INSERT_TOTALS = 'INSERT INTO totals (conv, owner, completed, sessions, changes, usage) VALUES (?, ?, 0, 0, 0, ?)';
+/** Most reads need no more of it. */
+const NO_BY_ID = 'SELECT no, owner FROM conversations WHERE id = ?';
 const TITLE = 'SELECT title, title_source FROM conversations WHERE no = ?';
 const SET_LIMITS = 'UPDATE conversations SET limits = ? WHERE no = ?';
+const SET_CHOICES = 'UPDATE conversations SET choices = ? WHERE no = ?';
 const SET_TITLE = 'UPDATE conversations SET title = ?, title_source = ? WHERE no = ?';
 
 export function findConversation(db: Database, owner: string, idOrKey: string): Conversation | null {
@@ -43,7 +50,9 @@ export function findByKey(db: Database, owner: string, key: string): Conversatio
 
 /** The number of the owner's conversation inside the database. Throws `not_found`. */
 export function conversationNo(db: Database, owner: string, id: string): number {
-  return conversationRow(db, owner, id).no;
+  const row = db.one<Pick<ConversationRow, 'no' | 'owner'>>(NO_BY_ID, id);
+  if (row === undefined || row.owner !== owner) throw noConversation();
+  return row.no;
 }
 
 /** The owner's conversation by its id. Throws `not_found`. */
@@ -55,13 +64,23 @@ export function conversationRow(db: Database, owner: string, id: string): Conver
 
 type ListPage = Parameters<ConversationStore['listConversations']>[1];
 
-export function listConversations(db: Database, owner: string, { limit, before }: ListPage): Conversation[] {
-  const most = Math.max(0, limit);
-  const rows =
-    before === undefined
-      ? db.each<ConversationRow>(PAGE, owner, most)
-      : db.each<ConversationRow>(NEXT_PAGE, owner, before.updatedAt, before.id, most);
-  return pageOf(rows, conversationOf);
+/**
+ * Those of each state come from the index in the order of the list, and SQLite merges them as they are read. So a page costs the same
+ * however many there are; `state IN (…)` would read and sort them all. Only an agent that has few of many is looked for in the index.
+ */
+export function listConversations(db: Database, owner: string, page: ListPage): Conversation[] {
+  const { limit, agent = null, states = CONVERSATION_STATES, since = 0 } = page;
+  if (states.length === 0) return [];
+  const { updatedAt, id } = firstBefore(page);
+  const parts = states.map((_, index) => `${LISTED} AND c.state = ?${index + 6}`);
+  const sql = `${parts.join(' UNION ALL ')} ${FIRST}`;
+  const rows = db.each<ConversationRow>(sql, owner, since, updatedAt, id, agent, ...states);
+  return pageOf(readable(db, rows, conversationOf), (one) => one, { limit });
+}
+
+/** The earlier one of where the last page ended and the end of the time. */
+function firstBefore({ before, until = Number.MAX_SAFE_INTEGER }: ListPage): { updatedAt: number; id: string } {
+  return before !== undefined && before.updatedAt < until ? before : { updatedAt: until, id: '' };
 }
 
 export function ensureConversation(tx: Tx, owner: string, spec: NewConversation) {
@@ -97,12 +116,14 @@ export function insertConversation(
     named?.title ?? '',
     named?.source ?? 'none',
     spec.agent,
+    spec.agent,
     spec.driver,
     spec.sandbox,
     spec.cwd,
     spec.place,
     JSON.stringify(spec.restore),
     limitsJson(spec.limitPerDay ?? null),
+    JSON.stringify(spec.choices ?? {}),
     now,
     now,
   );
@@ -128,6 +149,11 @@ export function setTitle(tx: Tx, owner: string, id: string, title: string, sourc
 
 export function setLimitPerDay(tx: Tx, owner: string, id: string, limit: Budget | null): Conversation {
   tx.db.run(SET_LIMITS, limitsJson(limit), conversationNo(tx.db, owner, id));
+  return conversationOf(conversationRow(tx.db, owner, id));
+}
+
+export function setChoices(tx: Tx, owner: string, id: string, choices: KeptChoices): Conversation {
+  tx.db.run(SET_CHOICES, JSON.stringify(choices), conversationNo(tx.db, owner, id));
   return conversationOf(conversationRow(tx.db, owner, id));
 }
 

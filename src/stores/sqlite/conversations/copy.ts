@@ -237,6 +237,7 @@ function addEnded(ledger: Ledger, record: TurnRecord, prompt: Json, body: Json):
     record.recovered ? 1 : null,
   );
   addRecord(ledger, no, record, body);
+  row.last_agent = record.agent;
   return no;
 }
 

@@ -1,9 +1,11 @@
 import type { Conversation } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { ErasedSession, Erasure } from '../../../ports/store/conversations.ts';
+import { storedProcess } from '../../../core/process.ts';
+import type { ErasedSession, Erasure, ToErase } from '../../../ports/store/conversations.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
+import { isStuckByDamage } from '../reading/inspect.ts';
 import { eraseTasks } from '../tasks/erase-tasks.ts';
 import { dropIdleWorker } from '../turns/leases.ts';
 import { Ledger } from './ledger.ts';
@@ -16,16 +18,20 @@ export const NOBODY = '';
 /** Each takes the conversation's number. From then on nobody finds it. */
 const HIDE = [
   'DELETE FROM totals WHERE conv = ?',
-  `UPDATE conversations SET owner = '', key = NULL, title = '', agent = NULL, cwd = NULL, restore = '{}', parent = NULL
+  `UPDATE conversations SET owner = '', key = NULL, title = '', agent = NULL, last_agent = NULL, cwd = NULL, restore = '{}', parent = NULL
      WHERE no = ?`,
   // No driver claims it, and its holder has lost the lease.
-  `UPDATE leases SET owner = '', driver = 'erased', epoch = epoch + 1, worker = NULL, ready_at = NULL WHERE conv = ?`,
+  `UPDATE leases SET owner = '', driver = 'erased', epoch = epoch + 1, pending = 0, worker = NULL, ready_at = NULL WHERE conv = ?`,
 ];
 const NOTE = 'INSERT INTO erasures (owner, conversation, at, sandbox) VALUES (?, ?, ?, ?)';
 const NOTE_SANDBOX = 'UPDATE erasures SET sandbox = 1 WHERE owner = ? AND conversation = ?';
 const NOTED = `
-  SELECT c.no, c.id, c.sandbox, c.place FROM erasures e JOIN conversations c ON c.id = e.conversation
+  SELECT c.no, c.id, c.sandbox, c.place, 1 AS erased FROM erasures e JOIN conversations c ON c.id = e.conversation
   WHERE e.owner = ? AND e.conversation = ?`;
+// Without the columns that hold JSON: also a damaged conversation can be erased.
+const TO_ERASE = 'SELECT no, id, sandbox, place, 0 AS erased FROM conversations WHERE owner = ?';
+const BY_ID = `${TO_ERASE} AND id = ?`;
+const BY_KEY = `${TO_ERASE} AND key = ?`;
 const CWD = 'SELECT cwd FROM conversations WHERE no = ?';
 const SESSIONS =
   'SELECT DISTINCT id, agent, storage, process FROM sessions WHERE conv = ? AND storage IS NOT NULL ORDER BY no';
@@ -61,7 +67,7 @@ function hideNow(tx: Tx, owner: string, id: string, sandbox: string | undefined)
   const { db, now } = tx;
   const { row } = Ledger.of(tx, owner, id);
   checkUnused(db, row.conv, sandbox);
-  if (row.pending > 0) {
+  if (row.pending > 0 && !isStuckByDamage(db, row.conv)) {
     throw new ThroughlineError('conflict', 'The conversation has turns that have not ended.', {
       hint: 'Cancel them, and erase it when they have ended.',
     });
@@ -80,8 +86,17 @@ function outsideOf(db: Database, conv: number): Erasure {
   const sessions = db.all<Row<ErasedSession, never, 'process'>>(SESSIONS, conv);
   return {
     cwd: db.one<{ cwd: string | null }>(CWD, conv)?.cwd ?? null,
-    sessions: sessions.map((session) => ({ ...session, process: parsed(session.process) })),
+    sessions: sessions.map((session) => ({ ...session, process: processOf(session.process) })),
   };
+}
+
+/** Where it is damaged nobody can say which process it was; that must not keep what was said from being erased. */
+function processOf(json: string | null): ErasedSession['process'] {
+  try {
+    return storedProcess(parsed(json));
+  } catch {
+    return null;
+  }
 }
 
 /** Whoever works in a directory must not lose it. The error does not say who it is. */
@@ -95,11 +110,16 @@ function checkUnused(db: Database, conv: number, directory: string | undefined):
 
 interface ErasedRow extends Pick<Conversation, 'id' | 'sandbox' | 'place'> {
   readonly no: number;
+  readonly erased: number;
 }
 
-export function findErased(db: Database, owner: string, id: string): Omit<ErasedRow, 'no'> | null {
-  const row = db.one<ErasedRow>(NOTED, owner, id);
-  return row === undefined ? null : { id: row.id, sandbox: row.sandbox, place: row.place };
+export function findToErase(db: Database, owner: string, idOrKey: string): ToErase | null {
+  if (!idOrKey.isWellFormed()) return null;
+  const by = (sql: string) => db.one<ErasedRow>(sql, owner, idOrKey);
+  const row = by(BY_ID) ?? by(BY_KEY) ?? by(NOTED);
+  if (row === undefined) return null;
+  const { id, sandbox, place, erased } = row;
+  return { id, sandbox, place, isErased: erased === 1 };
 }
 
 /** The owner under which a conversation is found to check its chain. */

@@ -1,5 +1,7 @@
+import { type ConversationState, conversationState, type StateFacts } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
+import type { TurnState } from '../../../core/turn/turn.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
@@ -21,6 +23,9 @@ export interface LeaseRow {
   pending: number;
   worker: number | null;
   ready_at: number | null;
+  /** Of the conversation; shown in lists. */
+  state: ConversationState;
+  last_agent: string | null;
 }
 
 /** The number of a write within its epoch. Its events are numbered by `part`. */
@@ -30,7 +35,7 @@ export interface Stamp {
   part: number;
 }
 
-const LEASE = 'SELECT l.*, c.id FROM leases l JOIN conversations c ON c.no = l.conv';
+const LEASE = 'SELECT l.*, c.id, c.state, c.last_agent FROM leases l JOIN conversations c ON c.no = l.conv';
 const LEASE_BY_ID = `${LEASE} WHERE c.id = ?`;
 export const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
 const INSERT_EVENT = `
@@ -39,18 +44,22 @@ const INSERT_EVENT = `
 const SAVE = 'UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ? WHERE conv = ?';
 // A separate statement: naming an indexed column rewrites its index, two pages more in every commit, and most writes change none.
 const SAVE_INDEXED = 'UPDATE leases SET pending = ?, ready_at = ?, worker = ? WHERE conv = ?';
-const TOUCH = 'UPDATE conversations SET updated_at = ? WHERE no = ?';
+const LIST = 'UPDATE conversations SET state = ?, last_agent = ? WHERE no = ?';
+const LIST_FIRST = 'UPDATE conversations SET state = ?, last_agent = ?, updated_at = ? WHERE no = ?';
+const OLDEST_OPEN = 'SELECT state FROM turns WHERE conv = ? AND ended_at IS NULL ORDER BY n LIMIT 1';
 
 /** A conversation within one transaction: numbers its events, and holds its hot row until `save`. */
 export class Ledger {
   readonly tx: Tx;
   readonly row: LeaseRow;
-  readonly #before: Readonly<LeaseRow>;
+  readonly #before: Pick<LeaseRow, 'pending' | 'ready_at' | 'worker' | 'state' | 'last_agent'>;
+  #isTouched = false;
 
   constructor(tx: Tx, row: LeaseRow) {
     this.tx = tx;
     this.row = row;
-    this.#before = { ...row };
+    const { pending, ready_at, worker, state, last_agent } = row;
+    this.#before = { pending, ready_at, worker, state, last_agent };
   }
 
   /** The owner's conversation. Throws `not_found`. */
@@ -99,21 +108,44 @@ export class Ledger {
 
   /** Moves it to the top of the list of conversations. */
   touch(): void {
-    this.tx.db.run(TOUCH, this.tx.now, this.row.conv);
+    this.#isTouched = true;
+  }
+
+  /** To be called when a turn was accepted, begins, waits or goes on, and with the turn that has ended (`last`). */
+  restate(last: StateFacts['last'] = null): void {
+    const open = this.tx.db.one<{ state: TurnState }>(OLDEST_OPEN, this.row.conv)?.state ?? null;
+    this.row.state = conversationState({ open, last });
   }
 
   save(): void {
     const { row, tx } = this;
     tx.db.run(SAVE, row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch, row.conv);
+    this.#list();
     const { pending, ready_at, worker } = this.#before;
     if (row.pending === pending && row.ready_at === ready_at && row.worker === worker) return;
     tx.db.run(SAVE_INDEXED, row.pending, row.ready_at, row.worker, row.conv);
   }
+
+  #list(): void {
+    const { row, tx } = this;
+    const { conv, state, last_agent } = row;
+    if (this.#isTouched) tx.db.run(LIST_FIRST, state, last_agent, tx.now, conv);
+    else if (state !== this.#before.state || last_agent !== this.#before.last_agent) {
+      tx.db.run(LIST, state, last_agent, conv);
+    }
+  }
 }
 
 /** The row of the conversation under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
-export function leaseUnder(db: Database, fence: Fence): LeaseRow {
-  const row = db.one<LeaseRow>(LEASE_BY_ID, fence.conversation);
+function leaseUnder(db: Database, fence: Fence): LeaseRow {
+  return underFence(db.one<LeaseRow>(LEASE_BY_ID, fence.conversation), fence);
+}
+
+/** The row, of the conversation that the fence names. Throws as `leaseUnder` does. */
+export function underFence<R extends Pick<LeaseRow, 'owner' | 'epoch' | 'worker'>>(
+  row: R | undefined,
+  fence: Fence,
+): R {
   // For its holder, an erased conversation, which has no owner, is a lost lease.
   if (row === undefined || (row.owner !== fence.owner && row.owner !== '')) throw noConversation();
   if (row.epoch === fence.epoch && row.worker !== null) return row;

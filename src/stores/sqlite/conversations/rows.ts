@@ -1,12 +1,16 @@
 // From rows to values: for each table a SELECT, the type of its row, and the value made from it. Columns have the names of fields.
+
 import type { Conversation } from '../../../core/conversation.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
+import { storedProcess } from '../../../core/process.ts';
+import type { TurnOutline } from '../../../core/public/turn.ts';
 import { NOTHING_OMITTED } from '../../../core/restore/receipt.ts';
 import type { Session } from '../../../core/restore/session.ts';
 import type { Prompt } from '../../../core/turn/content.ts';
 import type { Permission } from '../../../core/turn/permission.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
+import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { Database } from '../file/database.ts';
 import { readValue } from './content.ts';
 
@@ -20,12 +24,15 @@ export function parsed<T>(json: string | null): T | null {
 
 export const CONVERSATION = `
   SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS titleSource, c.agent, c.driver, c.sandbox, c.cwd, c.place,
-    c.restore, c.limits, c.parent, c.created_at AS createdAt, c.updated_at AS updatedAt,
-    l.head, l.history AS historyCount, l.next_seq - 1 AS lastSeq, l.pending AS open,
+    c.restore, c.limits, c.choices, c.parent, c.created_at AS createdAt, c.updated_at AS updatedAt,
+    c.state, c.last_agent AS lastAgent, l.head, l.history AS historyCount, l.next_seq - 1 AS lastSeq, l.pending AS open,
+    (SELECT count(*) FROM permissions INDEXED BY permissions_asking WHERE conv = c.no AND state = 'open') AS openPermissions,
+    (SELECT usage FROM totals WHERE conv = c.no AND json_valid(usage)) AS usage,
     (SELECT value FROM facts WHERE owner = '' AND name = 'log') AS logId
   FROM conversations c JOIN leases l ON l.conv = c.no`;
 
-export interface ConversationRow extends Row<Omit<Conversation, 'limitPerDay'>, 'restore', 'parent'> {
+export interface ConversationRow
+  extends Row<Omit<Conversation, 'limitPerDay'>, 'restore' | 'choices', 'parent' | 'usage'> {
   readonly no: number;
   /** JSON: `perDay`; left out: none. */
   readonly limits: string;
@@ -33,21 +40,24 @@ export interface ConversationRow extends Row<Omit<Conversation, 'limitPerDay'>, 
 
 export function conversationOf({ no: _, limits, ...row }: ConversationRow): Conversation {
   const limitPerDay = JSON.parse(limits).perDay ?? null;
-  return { ...row, restore: JSON.parse(row.restore), limitPerDay, parent: parsed(row.parent) };
+  const [restore, choices] = [JSON.parse(row.restore), JSON.parse(row.choices)];
+  // A damaged sum is reported by `doctor`; the conversation can still be listed and read.
+  const usage = parsed<Usage>(row.usage) ?? NO_USAGE;
+  return { ...row, restore, choices, usage, limitPerDay, parent: parsed(row.parent) };
 }
 
 export const TURN = `
   SELECT t.no, t.owner, t.conv, t.request_hash, t.queued_seq, t.prompt_refs, t.was_sent,
     t.id, c.id AS conversation, t.n, t.request_id AS requestId, t.state, t.agent, t.prompt, t.options, t.attempt,
-    t.session_id AS sessionId, t.retry_of AS retryOf, t.sent, t.imported,
-    t.cancel_requested AS cancelRequested, t.failure, t.recovered, t.usage,
+    t.session_id AS sessionId, t.retry_of AS retryOf, t.replaces, t.replaced_by AS replacedBy, t.sent, t.imported,
+    t.cancel_requested AS cancelRequested, t.failure, t.recovered, t.delivered, t.usage,
     t.created_at AS createdAt, t.started_at AS startedAt, t.ended_at AS endedAt
   FROM turns t JOIN conversations c ON c.no = t.conv`;
 
 export interface TurnRow
   extends Omit<
     Row<Turn, 'prompt' | 'options' | 'usage', 'sent' | 'failure'>,
-    'cancelRequested' | 'imported' | 'recovered'
+    'cancelRequested' | 'imported' | 'recovered' | 'delivered'
   > {
   readonly no: number;
   readonly owner: string;
@@ -59,21 +69,38 @@ export interface TurnRow
   readonly cancelRequested: number;
   readonly imported: number;
   readonly recovered: number | null;
+  readonly delivered: number | null;
 }
 
 export function turnOf(db: Database, row: TurnRow): Turn {
-  const { no: _, conv, owner, request_hash, queued_seq, prompt_refs, was_sent, recovered, ...turn } = row;
+  const { no: _, conv, owner, request_hash, queued_seq, prompt_refs, was_sent, recovered, delivered, ...turn } = row;
   return {
     ...turn,
     prompt: readValue(db, owner, turn.prompt, prompt_refs),
     options: JSON.parse(turn.options),
     imported: turn.imported === 1,
-    sent: parsed(turn.sent),
+    sent: sentOf(parsed(turn.sent)),
     cancelRequested: turn.cancelRequested === 1,
     failure: parsed(turn.failure),
     ...(recovered === 1 && { recovered: true }),
+    ...(delivered === 1 && { delivered: true }),
     usage: JSON.parse(turn.usage),
   };
+}
+
+function sentOf(sent: Turn['sent']): Turn['sent'] {
+  return sent && { ...sent, process: storedProcess(sent.process) };
+}
+
+export const TURN_OUTLINE = `
+  SELECT id, n, state, agent, session_id AS sessionId, sent ->> 'rung' AS rung, imported, usage,
+    started_at AS startedAt, ended_at AS endedAt
+  FROM turns`;
+
+export type OutlineRow = Omit<Row<TurnOutline, 'usage'>, 'imported'> & { readonly imported: number };
+
+export function outlineOf({ usage, imported, ...turn }: OutlineRow): TurnOutline {
+  return { ...turn, imported: imported === 1, usage: JSON.parse(usage) };
 }
 
 export const RECORD = `
@@ -125,7 +152,7 @@ export interface SessionRow extends Omit<Row<Session, 'usage', 'process' | 'omit
 export function sessionOf({ no: _, used_seq, ...row }: SessionRow): Session {
   const omitted = parsed<Session['omitted']>(row.omitted) ?? NOTHING_OMITTED;
   const { unread, process, usage } = row;
-  return { ...row, omitted, unread: unread === 1, process: parsed(process), usage: JSON.parse(usage) };
+  return { ...row, omitted, unread: unread === 1, process: storedProcess(parsed(process)), usage: JSON.parse(usage) };
 }
 
 export const PERMISSION = `

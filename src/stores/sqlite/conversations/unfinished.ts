@@ -133,7 +133,8 @@ const FORGET_TURN = [
   'DELETE FROM words WHERE rowid = ?',
   'DELETE FROM records WHERE turn = ?',
   `UPDATE turns SET owner = '', request_id = NULL, request_hash = NULL, prompt = '[]', prompt_refs = 0, options = '{}',
-     session_id = NULL, retry_of = NULL, sent = NULL, failure = NULL WHERE no = ?`,
+     session_id = NULL, retry_of = NULL, sent = NULL, failure = NULL, delivered = NULL, replaces = NULL,
+     replaced_by = NULL WHERE no = ?`,
 ];
 
 function turns(db: Database, conv: number, after: number): number | null {
@@ -195,6 +196,8 @@ function words(db: Database, _: number, after: number): number | null {
 const STEPS: readonly Step[] = [
   rowsOf('permissions'),
   rowsOf('receipts'),
+  rowsOf('told'),
+  rowsOf('requeues'),
   mirrors,
   rowsOf('sessions'),
   keepWords,

@@ -26,15 +26,28 @@ const LAST_CHAIN = 'SELECT chain, next_seq FROM leases WHERE conv = ?';
 
 /** Checks the chain up to its last event now. `head`: one that was kept elsewhere. */
 export async function verify(access: Access, owner: string, id: string, head?: string): Promise<ChainCheck> {
-  const { no, lastSeq: end } = await access.read((db) => conversationRow(db, verifiedOwner(db, owner, id), id));
+  const found = await access.read((db) => rowOrLoss(db, owner, id));
+  if ('lost' in found) return { broken: null, head: `0:${hex(NO_CHAIN)}`, ...found, ...(head && { kept: false }) };
+  const { no, lastSeq: end } = found;
   const broken = await firstBroken(access, id, no, end);
   return access.read((db) => {
     const headAt = (seq: number) =>
       `${seq}:${hex(db.one<{ chain: Uint8Array }>(CHAIN_AT, no, seq)?.chain ?? NO_CHAIN)}`;
-    const found = { broken, head: headAt(end), ...lostOf(db, id) };
-    if (head === undefined) return found;
-    return { ...found, kept: broken === null && seqOf(head) <= end && headAt(seqOf(head)) === head };
+    const check = { broken, head: headAt(end), ...lostOf(db, id) };
+    if (head === undefined) return check;
+    return { ...check, kept: broken === null && seqOf(head) <= end && headAt(seqOf(head)) === head };
   });
+}
+
+/** What is known of a conversation of which nothing is left: not even whose it was. */
+function rowOrLoss(db: Database, owner: string, id: string) {
+  try {
+    return conversationRow(db, verifiedOwner(db, owner, id), id);
+  } catch (error) {
+    const { lost } = lostOf(db, id);
+    if (lost === undefined || lost.has !== null) throw error;
+    return { lost };
+  }
 }
 
 /** The chain of what is left is whole: only what was noticed at the opening says that its end is missing. */

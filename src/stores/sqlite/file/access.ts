@@ -7,20 +7,18 @@ import type { Health } from '../../../ports/health.ts';
 import { CommitWatch } from '../loss/commit-watch.ts';
 import { losses } from '../loss/losses.ts';
 import { Aside } from '../reading/aside.ts';
-import type { AsideVerb } from '../reading/thread.ts';
+import type { AsideVerb } from '../reading/aside-thread.ts';
 import { Bell } from './bell.ts';
 import type { Database } from './database.ts';
 import { diskFull, storageFault, unwritableFile, whileBusy } from './faults.ts';
 import { reopenForWriting } from './open.ts';
+import { type BootClock, storeClock } from './store-clock.ts';
 import { checkStillOurs } from './upgrade.ts';
 import { type Tx, WriteQueue } from './write-queue.ts';
 
-export interface AccessOptions {
+export interface AccessOptions extends BootClock {
   readonly file: string;
-  readonly clock: Clock;
   readonly busyMs: number;
-  /** This boot of this machine. */
-  readonly boot: string;
   readonly health?: Health;
 }
 
@@ -31,13 +29,15 @@ const VERSION_MS = 500;
 export class Access {
   readonly queue: WriteQueue;
   readonly bell: Bell;
+  /** The time of the store. */
   readonly clock: Clock;
   readonly #db: Database;
   readonly #busyMs: number;
   readonly #options: AccessOptions;
   readonly #writing: WriteHealth;
   readonly #aside: Aside;
-  readonly #pace = new Pace(() => performance.now(), setImmediate);
+  // Not `performance`: Node takes longer to load that than a read takes.
+  readonly #pace = new Pace(() => Number(process.hrtime.bigint()) / 1e6, setImmediate);
   /** Null: the database can only be read. */
   #watch: CommitWatch | null = null;
   #reopening: Promise<void> | null = null;
@@ -47,12 +47,14 @@ export class Access {
   #closing: Promise<void> | null = null;
 
   constructor(db: Database, options: AccessOptions) {
-    const { file, clock, busyMs } = options;
+    const { file, busyMs } = options;
+    const clock = storeClock(db, options.clock);
     this.#db = db;
     this.#busyMs = busyMs;
     this.#options = options;
     this.clock = clock;
-    this.#aside = new Aside({ file, busyMs });
+    db.onDamage = (error) => this.#writing.fails(storageFault(error) ?? (error as ThroughlineError));
+    this.#aside = new Aside({ file, busyMs, onDamage: db.onDamage });
     this.bell = new Bell(`${file}.bell`, db, () => clock.monotonic());
     this.#writing = new WriteHealth(options.health, db, {
       look: () => {
@@ -116,16 +118,16 @@ export class Access {
     this.#versionSeenAt = now;
   }
 
-  async write<T>(verb: (tx: Tx) => T): Promise<T> {
+  /** `promptOf`: the conversation whose prompt waits for this on its way to the agent. */
+  async write<T>(verb: (tx: Tx) => T, promptOf?: string): Promise<T> {
     this.checkOpen();
     if (this.#watch === null) await this.#reopen();
-    return this.queue.write(verb);
+    return this.queue.write(verb, promptOf);
   }
 
   /** The disk was full when the database was opened; there may be space now. */
   #reopen(): Promise<void> {
-    const { file, clock, busyMs, boot } = this.#options;
-    this.#reopening ??= reopenForWriting(this.#db, { file, boot, busyMs, monotonic: clock.monotonic() })
+    this.#reopening ??= reopenForWriting(this.#db, this.#options)
       .then(() => this.#watchCommits())
       .finally(() => {
         this.#reopening = null;
@@ -182,6 +184,13 @@ export class Access {
     if (this.#closing !== null) throw new ThroughlineError('closed', 'The store is closed.');
   }
 
+  /** Throws `storage_gone` when another file, or none, is at the path of the one that was opened. */
+  checkFile(): void {
+    this.checkOpen();
+    const fault = this.#watch?.fault() ?? null;
+    if (fault !== null) throw fault;
+  }
+
   /** Writes what waits, and closes. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.queue.drained().then(async () => {
@@ -197,7 +206,7 @@ export class Access {
 }
 
 /** Changes nothing, but is written. */
-const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'boot'";
+const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'log'";
 const CHANGES = 'SELECT total_changes() AS n';
 const TRY_MS = 5_000;
 const LOOK_MS = 1_000;

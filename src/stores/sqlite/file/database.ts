@@ -24,6 +24,10 @@ export class Database {
   #connection: DatabaseSync;
   #onlyReads: boolean;
   #unwritable: boolean;
+  /** How far the time of the store is ahead of the monotonic clock of this boot (`store-clock.ts`). */
+  ahead = 0;
+  /** Called with what was damaged and left out. */
+  onDamage: (error: unknown) => void = () => {};
 
   /** `unwritable`: the file or its directory cannot be written, by its permissions or because the disk is mounted read-only. */
   constructor(file: string, { isCopy = false, unwritable = false }: { isCopy?: boolean; unwritable?: boolean } = {}) {
@@ -160,11 +164,11 @@ function connect(file: string): DatabaseSync {
 }
 
 /**
- * For a file that cannot be written. What is in the log beside it is read as well, in the way in which SQLite can: by the shared index,
+ * For a file that cannot be written, or that must stay as it is. What is in the log beside it is read as well, in the way in which SQLite can: by the shared index,
  * if it is there, because a process has the file open or was killed; else by an index in memory, without locks, because nobody else
  * can have it open. Without a log the file has everything.
  */
-function connectToRead(file: string): DatabaseSync {
+export function connectToRead(file: string): DatabaseSync {
   const size = (end: string) => statSync(`${file}${end}`, { throwIfNoEntry: false })?.size ?? 0;
   const isShared = size('-shm') > 0;
   const url = pathToFileURL(file);

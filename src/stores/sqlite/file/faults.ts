@@ -81,12 +81,13 @@ export function isBusy(error: unknown): boolean {
  * Waits are short and random, so that two processes do not collide again. Throws `storage_busy`.
  */
 export async function whileBusy<T>(attempt: () => T, limitMs: number): Promise<T> {
-  const start = performance.now();
+  let start: number | undefined;
   for (let tries = 1; ; tries += 1) {
     try {
       return attempt();
     } catch (error) {
       if (!isBusy(error)) throw error;
+      start ??= performance.now();
       if (performance.now() - start >= limitMs) throw storageFault(error);
     }
     await sleep(1 + Math.random() * Math.min(2 * tries, 20));

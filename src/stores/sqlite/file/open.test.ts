@@ -10,10 +10,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, type TestContext, test, vi } from 'vitest';
-import { Child, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
+import { expect, onTestFinished, type TestContext, test, vi } from 'vitest';
+import { Child, CLOCK, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { ANN, codeOf, newConversation } from '../../../../test/contracts/store/world.ts';
+import { MIGRATIONS } from '../migrations/list.ts';
 import { Database } from './database.ts';
+import { openDatabase } from './open.ts';
+import { CURRENT, schemaVersion } from './upgrade.ts';
 
 test('a missing directory and file are made for this user alone', async () => {
   const file = join(temporaryFolder(), 'deep', 'er', 'store.db');
@@ -43,6 +46,27 @@ test.each([
   expect(await codeOf(openAt(file))).toBe('storage_damaged');
   expect(readFileSync(file, 'utf8')).toBe(content);
   expect(readdirSync(folder)).toEqual(['notes.txt']);
+});
+
+test('a lock of another process is waited for, whichever step of opening a new file meets it', async () => {
+  const steps = { one: Database.prototype.one, script: Database.prototype.script };
+  onTestFinished(() => void Object.assign(Database.prototype, steps));
+  for (let [busyAt, count] = [1, 1]; count >= busyAt; busyAt += 1) {
+    const file = join(temporaryFolder(), 'store.db');
+    count = 0;
+    const step = <Args extends unknown[], T>(run: (this: Database, ...args: Args) => T) =>
+      function (this: Database, ...args: Args): T {
+        const hasLock = args[0] === 'ROLLBACK' || MIGRATIONS.some((sql) => sql === args[0]);
+        if (!hasLock) count += 1;
+        if (hasLock || count !== busyAt) return run.apply(this, args);
+        throw Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
+      };
+    Object.assign(Database.prototype, { one: step(steps.one), script: step(steps.script) });
+    const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 10_000 });
+    Object.assign(Database.prototype, steps);
+    expect(schemaVersion(db), `the lock was met at step ${busyAt}`).toBe(CURRENT);
+    db.close();
+  }
 });
 
 test('a file that was put in its place while it was being opened is the one that is used', async () => {

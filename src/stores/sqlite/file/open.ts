@@ -3,16 +3,13 @@ import { dirname } from 'node:path';
 import { isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 import { HighWater } from '../loss/high-water.ts';
 import { raiseMark, recordLoss } from '../loss/losses.ts';
-import { adoptBoot } from '../turns/leases.ts';
 import { Database, isOpenHere } from './database.ts';
 import { diskFull, storageFault, whileBusy } from './faults.ts';
+import { adoptClock, type BootClock, readClock } from './store-clock.ts';
 import { APPLICATION, CURRENT, copyToLookAt, migrate, newerData, schemaVersion, upgrade } from './upgrade.ts';
 
-export interface OpenOptions {
+export interface OpenOptions extends BootClock {
   readonly file: string;
-  /** This boot of this machine. */
-  readonly boot: string;
-  readonly monotonic: number;
   readonly busyMs: number;
   /**
    * Given: an older database is not upgraded, but read from a temporary copy, and whoever looks is told. Left out: it is upgraded,
@@ -42,13 +39,11 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
 
 /** Opens a database that cannot be written. Throws why that is so, if it cannot be read either. */
 async function openToRead(options: OpenOptions, refusal: ThroughlineError): Promise<Database> {
-  const { file, busyMs } = options;
-  const db = new Database(file, { unwritable: true });
+  const db = new Database(options.file, { unwritable: true });
   try {
     const copy = await lookedAt(db, options);
     if (copy !== null) return copy;
-    await whileBusy(() => checkDatabase(db, file), busyMs);
-    if (schemaVersion(db) === CURRENT) return db;
+    if (await isReadable(db, options)) return db;
   } catch (error) {
     db.close();
     const fault = storageFault(error) ?? error;
@@ -74,8 +69,8 @@ export async function reopenForWriting(db: Database, options: OpenOptions): Prom
 
 async function makeReady(db: Database, options: OpenOptions): Promise<Database> {
   const { file, busyMs } = options;
-  await checkFirst(db, options);
-  if (isOlder(db)) await upgrade(db, file);
+  const version = await checkFirst(db, options);
+  if (isOlder(version)) await upgrade(db, file, version);
   await whileBusy(() => configure(db), busyMs);
   const highWater = HighWater.open(file);
   try {
@@ -88,18 +83,20 @@ async function makeReady(db: Database, options: OpenOptions): Promise<Database> 
   return db;
 }
 
-/** While it waited, a backup may have been restored: then the file that was opened is no longer at its path. */
-async function checkFirst(db: Database, { file, busyMs }: OpenOptions): Promise<void> {
-  await whileBusy(() => {
-    checkDatabase(db, file);
-    if (!db.wasReplaced) return;
+/**
+ * Gives the version of its schema: reading it once more may meet the lock of another process that opens it. While it waited, a backup may
+ * have been restored: then the file that was opened is no longer at its path.
+ */
+function checkFirst(db: Database, { file, busyMs }: OpenOptions): Promise<number> {
+  return whileBusy(() => {
+    const version = checkDatabase(db, file);
+    if (!db.wasReplaced) return version;
     db.reconnect({});
-    checkDatabase(db, file);
+    return checkDatabase(db, file);
   }, busyMs);
 }
 
-function isOlder(db: Database): boolean {
-  const version = schemaVersion(db);
+function isOlder(version: number): boolean {
   return version > 0 && version < CURRENT;
 }
 
@@ -107,10 +104,9 @@ function isOlder(db: Database): boolean {
 async function lookedAt(db: Database, options: OpenOptions): Promise<Database | null> {
   const { busyMs, looks } = options;
   if (looks === undefined) return null;
-  await checkFirst(db, options);
-  if (!isOlder(db)) return null;
+  const version = await checkFirst(db, options);
+  if (!isOlder(version)) return null;
   const copy = await whileBusy(() => copyToLookAt(db), busyMs);
-  const version = schemaVersion(db);
   db.close();
   looks(
     `The data was written by an older version (schema ${version} of ${CURRENT}). It is shown from a temporary copy, and was not ` +
@@ -126,28 +122,39 @@ function onlyLookedAt(): ThroughlineError {
 }
 
 /** False: it has an older schema, or there is nothing to read. */
-async function opensForReading(db: Database, { file, busyMs }: OpenOptions): Promise<boolean> {
+async function opensForReading(db: Database, options: OpenOptions): Promise<boolean> {
   try {
     db.reconnect({ onlyReads: true });
-    await whileBusy(() => checkDatabase(db, file), busyMs);
-    return schemaVersion(db) === CURRENT;
+    return await isReadable(db, options);
   } catch (error) {
     if (storageFault(error) !== null || error instanceof ThroughlineError) return false;
     throw error;
   }
 }
 
+/** Whether it has the current schema. */
+function isReadable(db: Database, options: OpenOptions): Promise<boolean> {
+  return whileBusy(() => {
+    if (checkDatabase(db, options.file) !== CURRENT) return false;
+    readClock(db, options);
+    return true;
+  }, options.busyMs);
+}
+
 function isFull(error: unknown): boolean {
   return error instanceof ThroughlineError && error.code === 'storage_full';
 }
 
-/** A database of ours, of this version or an older one; empty ones too. Reads only. If SQLite cannot read the schema, it is damaged. */
-export function checkDatabase(db: Database, file: string): void {
+/**
+ * The schema of a database of ours, of this version or an older one; 0: it is empty. Reads only. If SQLite cannot read the schema, it is
+ * damaged.
+ */
+export function checkDatabase(db: Database, file: string): number {
   try {
     checkVersion(db);
     // In one transaction: a process that creates the database right now must not look like another program.
     db.script('BEGIN');
-    checkSchema(db, file);
+    return checkSchema(db, file);
   } catch (error) {
     if (error instanceof ThroughlineError || storageFault(error) !== null) throw error;
     throw new ThroughlineError('storage_damaged', `${file} is damaged.`, {
@@ -161,11 +168,10 @@ export function checkDatabase(db: Database, file: string): void {
 
 /** True: the high-water mark does not agree with the database. What it shows to be missing has been recorded. */
 function firstTransaction(db: Database, options: OpenOptions, highWater: HighWater | null): boolean {
-  const { file, boot, monotonic } = options;
   const prepare = () => {
-    checkSchema(db, file);
+    checkSchema(db, options.file);
     migrate(db); // a new one; of several processes, one does it
-    adoptBoot(db, boot, monotonic);
+    adoptClock(db, options);
   };
   try {
     return inTransaction(db, () => {
@@ -192,8 +198,8 @@ function inTransaction<T>(db: Database, work: () => T): T {
   }
 }
 
-/** Reads only. Throws `storage_newer`, or `storage_damaged` for another program's database. */
-function checkSchema(db: Database, file: string): void {
+/** Gives its version. Reads only. Throws `storage_newer`, or `storage_damaged` for another program's database. */
+function checkSchema(db: Database, file: string): number {
   const version = schemaVersion(db);
   if (version > CURRENT) throw newerData(file, version);
   const application = db.one<{ application_id: number }>('PRAGMA application_id')?.application_id;
@@ -203,6 +209,7 @@ function checkSchema(db: Database, file: string): void {
       hint: 'Set another file; this one was not changed.',
     });
   }
+  return version;
 }
 
 function configure(db: Database): void {

@@ -54,13 +54,13 @@ export function migrate(db: Database): void {
 /** How long to wait for others that only look, or that upgrade it at this moment. */
 const ALONE_MS = 2_000;
 
-/** Upgrades an older database, alone. Throws `storage_busy` when another process has it open; then it is as it was. */
-export async function upgrade(db: Database, file: string): Promise<void> {
+/** Upgrades a database of this older schema, alone. Throws `storage_busy` when another process has it open; then it is as it was. */
+export async function upgrade(db: Database, file: string, schema: number): Promise<void> {
   try {
     await whileBusy(() => becomeAlone(db), ALONE_MS);
   } catch (error) {
     if (!(error instanceof ThroughlineError && error.code === 'storage_busy')) throw error;
-    throw inUse(file, schemaVersion(db), error);
+    throw inUse(file, schema, error);
   }
   try {
     const version = schemaVersion(db); // another process may have upgraded it while this one waited

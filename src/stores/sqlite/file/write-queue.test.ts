@@ -21,7 +21,7 @@ import { openDatabase } from './open.ts';
 async function opened(busyMs = 10_000) {
   const file = join(temporaryFolder(), 'store.db');
   const clock = new TestClock();
-  const db = await openDatabase({ file, boot: 'boot-1', monotonic: clock.monotonic(), busyMs });
+  const db = await openDatabase({ file, boot: 'boot-1', clock, busyMs });
   const { store, queue } = storeOn(db, { file, clock, busyMs, boot: 'boot-1' });
   onTestFinished(() => store.close());
   return { store, queue, file, db, clock };
@@ -75,6 +75,25 @@ test('one after the other, each has its own commit', async () => {
   const before = queue.commits;
   for (let i = 0; i < 5; i += 1) await enqueue(store, id);
   expect(queue.commits - before).toBe(5);
+});
+
+test('a prompt on its way to the agent does not wait for verbs to collect, unless other conversations write as well', async () => {
+  const { queue, clock } = await opened();
+  clock.step(0); // every commit is a recent one
+  const writes = (conversation: string, promptOf?: string) =>
+    queue.write((tx) => tx.moved(conversation, null), promptOf);
+  const waits = async (promptOf?: string) => {
+    let isOver = false;
+    setImmediate(() => {
+      isOver = true;
+    });
+    await writes('a', promptOf);
+    return isOver;
+  };
+  await writes('a');
+  expect([await waits(), await waits('a'), await waits('a')]).toEqual([true, false, false]);
+  await writes('b');
+  expect([await waits('a'), await waits('b')]).toEqual([true, true]);
 });
 
 test('a refused verb costs the others of its commit nothing', async () => {

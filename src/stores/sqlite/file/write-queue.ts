@@ -9,7 +9,8 @@ import { checkStillOurs } from './upgrade.ts';
 /*
  * Group commit: verbs that write wait here, and all that wait run in one transaction, so that they share one fsync.
  *
- *   idle ──write──▶ scheduled (shortly after a commit: until the end of this turn of the event loop, to collect more verbs)
+ *   idle ──write──▶ scheduled (shortly after a commit: until the end of this turn of the event loop, to collect more verbs;
+ *                    not for a prompt on its way to the agent while only its own conversation writes)
  *        ──▶ begin  (locked by another process: wait without blocking; more verbs collect)
  *        ──▶ run all verbs ──▶ commit ──▶ resolve their promises ──▶ idle, or scheduled again
  *             └─ each in its own savepoint: one that throws changes nothing
@@ -36,6 +37,8 @@ interface Waiting {
   readonly verb: (tx: Tx) => unknown;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
+  /** The conversation whose prompt waits for this on its way to the agent; undefined: none does. */
+  readonly promptOf: string | undefined;
   /** In a transaction of its own. */
   alone?: boolean;
 }
@@ -62,20 +65,34 @@ export class WriteQueue {
   #waiting: Waiting[] = [];
   #drain: Promise<void> | null = null;
   #committedAt = Number.NEGATIVE_INFINITY;
+  /** The only conversation that recent commits have changed; null: they changed several, or none. */
+  #onlyWriter: string | null = null;
   /** How many transactions were committed, for tests and measurements. */
   commits = 0;
+  /** How long the last ones took, each with its fsync; the oldest is overwritten. */
+  readonly #took = new Float64Array(256);
 
   constructor(db: Database, options: QueueOptions) {
     this.#db = db;
     this.#options = options;
   }
 
-  /** Resolves with the verb's result once it is durable. A verb that throws changes nothing. */
-  write<T>(verb: (tx: Tx) => T): Promise<T> {
+  /**
+   * Resolves with the verb's result once it is durable. A verb that throws changes nothing. `promptOf`: the conversation whose prompt
+   * waits for this on its way to the agent.
+   */
+  write<T>(verb: (tx: Tx) => T, promptOf?: string): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ verb, resolve: resolve as (value: never) => void, reject });
+      this.#waiting.push({ verb, resolve: resolve as (value: never) => void, reject, promptOf });
       this.#drain ??= this.#run();
     });
+  }
+
+  /** How long recent transactions took; null: none was committed yet. */
+  latency(): { readonly p50: number; readonly p95: number; readonly max: number } | null {
+    const took = this.#took.slice(0, this.commits).sort();
+    const at = (share: number) => took[Math.ceil(took.length * share) - 1] ?? 0;
+    return took.length === 0 ? null : { p50: at(0.5), p95: at(0.95), max: at(1) };
   }
 
   get isEmpty(): boolean {
@@ -102,7 +119,21 @@ export class WriteQueue {
 
   /** Under load, all verbs of this turn of the event loop share a commit. A single verb does not wait. */
   async #collected(): Promise<void> {
-    if (this.#monotonic() - this.#committedAt < BUSY_MS) await new Promise(setImmediate);
+    const { promptOf } = this.#waiting[0] as Waiting;
+    const isAlone = promptOf !== undefined && promptOf === this.#onlyWriter;
+    if (this.#isBusy && !isAlone) await new Promise(setImmediate);
+  }
+
+  get #isBusy(): boolean {
+    return this.#monotonic() - this.#committedAt < BUSY_MS;
+  }
+
+  #noteCommit([writer, ...others]: readonly string[], began: number): void {
+    const isOnly = others.length === 0 && (!this.#isBusy || this.#onlyWriter === writer);
+    this.#onlyWriter = (isOnly && writer) || null;
+    this.#committedAt = this.#monotonic();
+    this.#took[this.commits % this.#took.length] = this.#committedAt - began;
+    this.commits += 1;
   }
 
   /** One transaction. Throws only when it cannot begin, may not, or is locked at its commit; then its verbs still wait. */
@@ -110,6 +141,7 @@ export class WriteQueue {
     this.#rollback();
     const watch = this.#options.watch();
     watch.beforeTransaction();
+    const began = this.#monotonic();
     this.#db.run('BEGIN IMMEDIATE');
     const taken: Waiting[] = [];
     const news = new News();
@@ -118,8 +150,7 @@ export class WriteQueue {
       const answers = this.#verbs(taken, news);
       watch.beforeCommit(news);
       this.#db.run('COMMIT');
-      this.commits += 1;
-      this.#committedAt = this.#monotonic();
+      this.#noteCommit(news.conversations, began);
       watch.committed(news);
       for (const answer of answers) answer();
     } catch (error) {

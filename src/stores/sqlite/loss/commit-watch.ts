@@ -23,7 +23,6 @@ export class CommitWatch {
   #change: number | null = null;
   /** What the high-water mark does not have yet. */
   readonly #toMark: ((mark: HighWater) => void)[] = [];
-  #raising: NodeJS.Immediate | undefined;
 
   constructor(db: Database, file: string) {
     this.#db = db;
@@ -60,14 +59,13 @@ export class CommitWatch {
     this.#highWater?.close();
   }
 
-  /** Those who waited for the commit continue first: the write takes several times as long as both looks. */
+  /** Those who waited for the commit, and readers, continue first: the write takes several times as long as both looks. */
   #markSoon(write: (mark: HighWater) => void): void {
-    if (this.#toMark.length === 0) this.#raising = setImmediate(() => this.#raise());
+    if (this.#toMark.length === 0) queueMicrotask(() => setImmediate(() => this.#raise()));
     this.#toMark.push(write);
   }
 
   #raise(): void {
-    clearImmediate(this.#raising);
     for (const write of this.#toMark.splice(0)) if (this.#highWater !== null) write(this.#highWater);
   }
 

@@ -81,7 +81,7 @@ test('a log that was deleted is noticed as well, and a normal end saves what was
 
 test('a file that disappears during the commit is noticed before anybody is told', async () => {
   const file = join(temporaryFolder(), 'store.db');
-  const db = await openDatabase({ file, boot: 'boot-1', monotonic: CLOCK.monotonic(), busyMs: 1000 });
+  const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
   const { store, queue } = storeOn(db, { file, clock: CLOCK, busyMs: 1000, boot: 'boot-1' });
   onTestFinished(() => store.close());
   const write = queue.write((tx) => {

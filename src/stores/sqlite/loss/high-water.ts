@@ -58,7 +58,8 @@ export function forgetHighWater(file: string): void {
 export class HighWater {
   readonly #descriptor: number;
   readonly #slots = Buffer.alloc(EVENTS * SLOT);
-  #log = '';
+  /** The checksum of the id of the log. */
+  #log = crc32('');
 
   private constructor(descriptor: number) {
     this.#descriptor = descriptor;
@@ -78,24 +79,25 @@ export class HighWater {
     const bytes = Buffer.alloc(BYTES);
     if (fstatSync(this.#descriptor).size < BYTES || readSync(this.#descriptor, bytes, 0, BYTES, 0) < BYTES) return null;
     const at = (index: number) => bytes.subarray(index * SLOT, (index + 1) * SLOT);
-    const owner = decode(at(0), MAGIC);
+    const owner = decode(at(0), crc32(MAGIC));
     if (owner === null) return null;
     const log = owner.conversation;
-    const decoded = (indexes: number[]) => indexes.map((i) => decode(at(i), log)).filter((slot) => slot !== null);
+    const ofLog = crc32(log);
+    const decoded = (indexes: number[]) => indexes.map((i) => decode(at(i), ofLog)).filter((slot) => slot !== null);
     return {
       log,
       changes: Math.max(0, ...decoded(range(1, CHANGES)).map(({ no }) => no)),
       at: (no) => decoded([eventSlot(no)]).find((event) => event.no === no) ?? null,
       // The numbers first: most slots need not be decoded.
       after: (no) =>
-        decoded(range(FIRST_EVENT, EVENTS).filter((i) => numberIn(at(i)) > no)).sort((a, b) => a.no - b.no),
+        decoded(range(FIRST_EVENT, EVENTS).filter((i) => numberIn(bytes, i) > no)).sort((a, b) => a.no - b.no),
     };
   }
 
   /** Begins anew for this log. Call it under the database's lock. `last`: its last event; null: it has none. */
   reset(log: string, changes: number, last: MarkedEvent | null): void {
     const bytes = Buffer.alloc(BYTES);
-    encode(bytes.subarray(0, SLOT), { no: 0, conversation: log, seq: 0, turns: 0 }, MAGIC);
+    encode(bytes.subarray(0, SLOT), { no: 0, conversation: log, seq: 0, turns: 0 }, crc32(MAGIC));
     this.#write(bytes, 0);
     this.follow(log);
     this.changed(changes);
@@ -104,7 +106,7 @@ export class HighWater {
 
   /** Goes on with the mark of this log. */
   follow(log: string): void {
-    this.#log = log;
+    this.#log = crc32(log);
   }
 
   /** The events of one commit, by number, without gaps. */
@@ -143,11 +145,11 @@ function eventSlot(no: number): number {
   return FIRST_EVENT + (no % EVENTS);
 }
 
-function numberIn(slot: Buffer): number {
-  return slot.readUIntLE(0, 6);
+function numberIn(slots: Buffer, index: number): number {
+  return slots.readUIntLE(index * SLOT, 6);
 }
 
-function encode(slot: Buffer, { no, conversation, seq, turns }: MarkedEvent, log: string): void {
+function encode(slot: Buffer, { no, conversation, seq, turns }: MarkedEvent, log: number): void {
   slot.fill(0);
   slot.writeUIntLE(no, 0, 6);
   slot.writeUIntLE(seq, 6, 6);
@@ -156,12 +158,12 @@ function encode(slot: Buffer, { no, conversation, seq, turns }: MarkedEvent, log
   slot.writeUInt32LE(checksum(slot, log), SLOT - 4);
 }
 
-function decode(slot: Buffer, log: string): MarkedEvent | null {
+function decode(slot: Buffer, log: number): MarkedEvent | null {
   if (slot.readUInt32LE(SLOT - 4) !== checksum(slot, log)) return null;
   const conversation = slot.toString('utf8', 16, 16 + ID_BYTES).replace(/\0+$/, '');
-  return { no: numberIn(slot), conversation, seq: slot.readUIntLE(6, 6), turns: slot.readUInt32LE(12) };
+  return { no: numberIn(slot, 0), conversation, seq: slot.readUIntLE(6, 6), turns: slot.readUInt32LE(12) };
 }
 
-function checksum(slot: Buffer, log: string): number {
-  return crc32(slot.subarray(0, SLOT - 4), crc32(log));
+function checksum(slot: Buffer, log: number): number {
+  return crc32(slot.subarray(0, SLOT - 4), log);
 }

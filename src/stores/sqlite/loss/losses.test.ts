@@ -125,7 +125,7 @@ test('an older copy of the data file that is put back is noticed, and is another
 test('a lost commit without an event is noticed: the revoked key would be valid again', async () => {
   const file = newFile();
   const store = await openAt(file);
-  const key = { id: 'k', name: 'k', scopes: ['read'], hash: 'h', expiresAt: null } as const;
+  const key = { id: 'k', name: 'k', scopes: ['read'], owners: null, hash: 'h', expiresAt: null } as const;
   await store.createKey(ANN, key as never);
   const before = await killed(file);
   await store.revokeKey(ANN, 'k');

@@ -17,6 +17,13 @@ import { sql as fairClaims } from './0016-fair-claims.ts';
 import { sql as sessionParents } from './0017-session-parents.ts';
 import { sql as log } from './0018-log.ts';
 import { sql as leftLiving } from './0019-left-living.ts';
+import { sql as told } from './0020-told.ts';
+import { sql as deliveries } from './0021-deliveries.ts';
+import { sql as choices } from './0022-choices.ts';
+import { sql as queue } from './0023-queue.ts';
+import { sql as listed } from './0024-listed.ts';
+import { sql as storeClock } from './0025-store-clock.ts';
+import { sql as ownersOfKeys } from './0026-owners-of-keys.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -39,4 +46,11 @@ export const MIGRATIONS: readonly string[] = [
   sessionParents,
   log,
   leftLiving,
+  told,
+  deliveries,
+  choices,
+  queue,
+  listed,
+  storeClock,
+  ownersOfKeys,
 ];

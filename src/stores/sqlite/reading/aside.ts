@@ -1,6 +1,7 @@
-import { Worker } from 'node:worker_threads';
-import { errorOf, ThroughlineError } from '../../../core/errors.ts';
-import type { Answer, AsideVerb, Question, ThreadData } from './thread.ts';
+import { extname } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import { errorOf, isDamage, ThroughlineError } from '../../../core/errors.ts';
+import type { Answer, AsideVerb, Question, ThreadData } from './aside-thread.ts';
 
 /*
  * Reads that SQLite does in one step, however long it takes, run in a thread with a connection of its own, so that they do not hold
@@ -14,6 +15,8 @@ import type { Answer, AsideVerb, Question, ThreadData } from './thread.ts';
  * starts only then, so that there is never more than one.
  */
 export interface AsideOptions extends ThreadData {
+  /** Called with what is damaged: left out, or the reason why a question could not be answered. */
+  readonly onDamage?: (error: unknown) => void;
   /** How long a question may take; left out: 10 seconds. */
   readonly mostMs?: number;
   /** How long the thread is kept without a question; left out: 30 seconds. */
@@ -22,7 +25,8 @@ export interface AsideOptions extends ThreadData {
 
 /** How many questions of one owner may wait. */
 const MOST_OF_OWNER = 8;
-const PROGRAM = new URL(`thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url);
+/** Beside this file, compiled or not. */
+const PROGRAM = new URL(`aside-thread${extname(import.meta.url)}`, import.meta.url);
 
 interface Asked extends Question {
   readonly resolve: (value: never) => void;
@@ -102,11 +106,13 @@ export class Aside {
 
   #start(): Worker {
     const { file, busyMs } = this.#options;
+    // Loaded now: it takes four milliseconds, and most commands do not search.
+    const { Worker } = process.getBuiltinModule('node:worker_threads');
     const thread = new Worker(PROGRAM, { workerData: { file, busyMs } satisfies ThreadData });
     thread.on('message', (answer: Answer) => {
       const asked = this.#settle();
-      if ('failure' in answer) asked?.reject(errorOf(answer.failure));
-      else asked?.resolve(answer.value as never);
+      if ('failure' in answer) this.#fails(asked, errorOf(answer.failure));
+      else this.#answers(asked, answer);
       this.#askNext();
     });
     thread.on('error', (error) => {
@@ -114,6 +120,16 @@ export class Aside {
       this.#end();
     });
     return thread;
+  }
+
+  #fails(asked: Asked | null, error: ThroughlineError): void {
+    if (isDamage(error)) this.#options.onDamage?.(error);
+    asked?.reject(error);
+  }
+
+  #answers(asked: Asked | null, { value, leftOut }: Extract<Answer, { value: unknown }>): void {
+    for (const what of leftOut) this.#options.onDamage?.(new SyntaxError(what));
+    asked?.resolve(value as never);
   }
 
   /** The question that is no longer asked. */

@@ -1,6 +1,9 @@
-import type { Census, CensusErased, CensusSession, CensusTask } from '../../../ports/store/census.ts';
+import { statSync } from 'node:fs';
+import { storedProcess } from '../../../core/process.ts';
+import type { Census, CensusErased, CensusSession, CensusTask, StoreMeasure } from '../../../ports/store/census.ts';
 import { parsed, type Row } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
+import type { WriteQueue } from '../file/write-queue.ts';
 import { allStandings } from '../turns/leases.ts';
 
 const SESSIONS = `
@@ -23,9 +26,12 @@ export function census(db: Database, monotonic: number): Census {
   type SessionRow = Row<Omit<CensusSession, 'held' | 'newest'>, never, 'process'> & { held: number; newest: number };
   type TaskRow = Row<CensusTask, 'blockedBy', 'gate'>;
   return {
-    sessions: db
-      .all<SessionRow>(SESSIONS)
-      .map((row) => ({ ...row, process: parsed(row.process), held: row.held === 1, newest: row.newest === 1 })),
+    sessions: db.all<SessionRow>(SESSIONS).map((row) => ({
+      ...row,
+      process: storedProcess(parsed(row.process)),
+      held: row.held === 1,
+      newest: row.newest === 1,
+    })),
     standings: allStandings(db, monotonic),
     sandboxes: db.all<{ sandbox: string }>(SANDBOXES).map(({ sandbox }) => sandbox),
     erased: db
@@ -33,6 +39,16 @@ export function census(db: Database, monotonic: number): Census {
       .map((row) => ({ ...row, toDelete: row.toDelete === 1 })),
     tasks: db
       .all<TaskRow>(TASKS)
-      .map((row) => ({ ...row, gate: parsed(row.gate), blockedBy: JSON.parse(row.blockedBy) })),
+      .map((row) => ({ ...row, gate: storedProcess(parsed(row.gate)), blockedBy: JSON.parse(row.blockedBy) })),
   };
+}
+
+const SIZE = `
+  SELECT page_count * page_size AS bytes, freelist_count * page_size AS freeBytes
+  FROM pragma_page_count, pragma_page_size, pragma_freelist_count`;
+
+export function measure(db: Database, file: string, queue: Pick<WriteQueue, 'commits' | 'latency'>): StoreMeasure {
+  const { bytes, freeBytes } = db.one<{ bytes: number; freeBytes: number }>(SIZE) ?? { bytes: 0, freeBytes: 0 };
+  const logBytes = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  return { bytes, logBytes, freeBytes, commits: queue.commits, commitMs: queue.latency() };
 }

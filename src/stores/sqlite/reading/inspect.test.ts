@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeOlder } from '../../../../test/contracts/older-database.ts';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
-import { codeOf } from '../../../../test/contracts/store/world.ts';
+import { begun, codeOf } from '../../../../test/contracts/store/world.ts';
 import { Database } from '../file/database.ts';
 import { MIGRATIONS } from '../migrations/list.ts';
 import { inspect } from './inspect.ts';
@@ -49,3 +49,28 @@ test('a receipt that is not JSON is damage, for whoever reads all of them and fo
   expect(await codeOf(store.receipts(owner, id))).toBe('storage_damaged');
   expect(await codeOf(store.receipts(owner, id, { turn }))).toBe('storage_damaged');
 });
+
+test('what a session was told and cannot be read any more is found, with its conversation', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const store = await openAt(file);
+  const { conversation, turn, holder } = await begun(store);
+  const told = [{ as: 'transcript', text: 'x', sha256: 'x' }] as const;
+  await holder.write({ write: 'send', turn: turn.id, sent: { ...SENT, told: 'x' }, told });
+  await store.close();
+  const db = new Database(file);
+  onTestFinished(() => db.close());
+  expect(inspect(db)).toEqual({ faults: [], damaged: [] });
+  db.script("UPDATE told SET body = x'28b52ffd00'");
+  expect(inspect(db)).toMatchObject({ faults: ['a row of told is not JSON'], damaged: [{ id: conversation }] });
+});
+
+const SENT = {
+  attempt: 1,
+  prompt: null,
+  session: null,
+  position: null,
+  rung: 'new',
+  delivered: null,
+  process: null,
+  at: 1,
+} as const;

@@ -1,4 +1,5 @@
 import type { Inspection } from '../../../ports/store/census.ts';
+import { unpackValue } from '../conversations/content.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 
@@ -16,15 +17,17 @@ const PARTS = [
   'SELECT * FROM events WHERE conv = ?',
   'SELECT * FROM sessions WHERE conv = ?',
   'SELECT * FROM receipts WHERE conv = ?',
+  'SELECT * FROM told WHERE conv = ?',
   'SELECT * FROM permissions WHERE conv = ?',
   'SELECT * FROM totals WHERE conv = ?',
+  'SELECT * FROM requeues WHERE conv = ?',
   'SELECT m.* FROM sessions s JOIN mirrors m ON m.session = s.no WHERE s.conv = ?',
   'SELECT c.* FROM turns t JOIN content_links l ON l.turn = t.no JOIN contents c ON c.no = l.content WHERE t.conv = ?',
 ];
 
 /** The columns that hold JSON. SQLite can read a row of which we cannot: a check of pages does not notice it. */
-const JSON_OF_CONVERSATIONS = {
-  conversations: ['restore', 'limits', 'parent'],
+export const JSON_OF_CONVERSATIONS = {
+  conversations: ['restore', 'limits', 'parent', 'choices'],
   turns: ['prompt', 'options', 'sent', 'failure', 'usage'],
   records: ['body'],
   events: ['payload'],
@@ -32,6 +35,7 @@ const JSON_OF_CONVERSATIONS = {
   receipts: ['body'],
   permissions: ['tool_call', 'options'],
   totals: ['usage', 'day_spent'],
+  requeues: ['result'],
 };
 const JSON_OF_OTHERS = {
   contents: ['body'],
@@ -44,10 +48,11 @@ const JSON_OF_OTHERS = {
 };
 
 /** NULL is neither valid nor not, and so does not count. */
+const isUnreadable = (names: readonly string[]) => `NOT (${names.map((name) => `json_valid(${name})`).join(' AND ')})`;
+
 function unreadableIn(columns: Readonly<Record<string, readonly string[]>>, conv: (table: string) => string) {
   return Object.entries(columns).map(([of, names]) => {
-    const valid = names.map((name) => `json_valid(${name})`).join(' AND ');
-    return { of, sql: `SELECT ${conv(of)} AS conv FROM ${of} WHERE NOT (${valid})` };
+    return { of, sql: `SELECT ${conv(of)} AS conv FROM ${of} WHERE ${isUnreadable(names)}` };
   });
 }
 
@@ -56,10 +61,25 @@ const UNREADABLE = [
   ...unreadableIn(JSON_OF_OTHERS, () => 'NULL'),
 ];
 
+const { conversations, turns, sessions, totals } = JSON_OF_CONVERSATIONS;
+/** What is needed to run an open turn, or to cancel it. */
+const NEEDED = [
+  `SELECT 1 FROM conversations WHERE no = ? AND ${isUnreadable(conversations)}`,
+  `SELECT 1 FROM turns WHERE conv = ? AND state IN ('queued', 'running') AND ${isUnreadable(turns)}`,
+  `SELECT 1 FROM sessions WHERE conv = ? AND ${isUnreadable(sessions)}`,
+  `SELECT 1 FROM totals WHERE conv = ? AND ${isUnreadable(totals)}`,
+];
+
+/** Whether damage may keep the open turns of a conversation from ever ending. */
+export function isStuckByDamage(db: Database, conv: number): boolean {
+  return NEEDED.some((sql) => unlessDamaged(() => db.one(sql, conv) !== undefined, true));
+}
+
 export function inspect(db: Database): Inspection {
   const unreadable = UNREADABLE.flatMap(({ of, sql }) =>
     unlessDamaged(() => db.all<{ conv: number | null }>(sql), []).map(({ conv }) => ({ of, conv })),
   );
+  unreadable.push(...unlessDamaged(() => packedFaults(db), []));
   const faults = [...faultsIn(db), ...new Set(unreadable.map(({ of }) => `a row of ${of} is not JSON`))];
   if (faults.length === 0) return { faults, damaged: [] };
   const all = unlessDamaged(() => db.all<{ no: number; id: string }>(CONVERSATIONS), []);
@@ -72,6 +92,17 @@ export function inspect(db: Database): Inspection {
       unlessDamaged(() => db.one<Inspection['damaged'][number]>(NAMES, no) ?? unnamed(id), unnamed(id)),
     ),
   };
+}
+
+const TOLD = 'SELECT conv, owner, body FROM told';
+
+/** JSON that is stored compressed. */
+function packedFaults(db: Database): { of: string; conv: number }[] {
+  const faults: { of: string; conv: number }[] = [];
+  for (const { conv, owner, body } of db.each<{ conv: number; owner: string; body: Uint8Array }>(TOLD)) {
+    if (unlessDamaged(() => unpackValue(db, owner, body), undefined) === undefined) faults.push({ of: 'told', conv });
+  }
+  return faults;
 }
 
 /** A check that breaks off has found something, too. */

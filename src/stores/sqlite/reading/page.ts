@@ -1,4 +1,5 @@
 import { sizeOf } from '../../../core/input/size.ts';
+import type { Database } from '../file/database.ts';
 
 /** A page ends with the value that reaches this size: a page is in memory as a whole. */
 const LARGEST_PAGE = 8 * 1024 * 1024;
@@ -11,6 +12,21 @@ export interface Bounds {
   readonly limit?: number | undefined;
   /** The size at which a page ends; left out: the largest. */
   readonly bytes?: number | undefined;
+}
+
+/**
+ * The values of rows that belong to several conversations or tasks. A damaged one is reported and left out, so that the others are
+ * still found. Where there is a next page, the statement has no limit: a page of damaged rows alone would look like the end.
+ */
+export function* readable<Row, T>(db: Database, rows: Iterable<Row>, read: (row: Row) => T): Generator<T> {
+  for (const row of rows) {
+    try {
+      yield read(row);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      db.onDamage(error);
+    }
+  }
 }
 
 /** The values of the rows, up to the bounds of a page, but at least one. */

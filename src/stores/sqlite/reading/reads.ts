@@ -1,18 +1,23 @@
-import { noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
+import { noSuchPermission, noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
+import type { CheckedRange } from '../../../core/input/arguments.ts';
+import type { TurnOutline } from '../../../core/public/turn.ts';
 import type { UnknownPart } from '../../../core/restore/adopted.ts';
 import type { Session } from '../../../core/restore/session.ts';
 import type { Permission } from '../../../core/turn/permission.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
+import type { HistoryStore } from '../../../ports/store/history.ts';
 import type { PermissionStore } from '../../../ports/store/permissions.ts';
 import type { NativeSession } from '../../../ports/store/sessions.ts';
-import type { TurnStore } from '../../../ports/store/turns.ts';
+import type { PendingTurn, TurnStore } from '../../../ports/store/turns.ts';
 import { conversationNo, conversationRow } from '../conversations/conversations.ts';
 import {
   EVENT,
   type EventRow,
   eventOf,
+  type OutlineRow,
+  outlineOf,
   PERMISSION,
   type PermissionRow,
   permissionOf,
@@ -23,19 +28,28 @@ import {
   type SessionRow,
   sessionOf,
   TURN,
+  TURN_OUTLINE,
   type TurnRow,
   turnOf,
 } from '../conversations/rows.ts';
 import { type Database, LIMIT } from '../file/database.ts';
-import { type Bounds, pageOf } from './page.ts';
+import { type Bounds, pageOf, readable } from './page.ts';
 
 // One statement and not two: followers read after every commit, and starting a read costs more than the lookup.
 const CONVERSATION_NO = '(SELECT no FROM conversations WHERE id = ? AND owner = ?)';
 const EVENTS = `${EVENT} WHERE e.conv = ${CONVERSATION_NO} AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
+const EVENTS_BEFORE = `${EVENT} WHERE e.conv = ${CONVERSATION_NO} AND e.seq < ? ORDER BY e.seq DESC ${LIMIT}`;
+const TURN_NO = 'SELECT no FROM turns WHERE conv = ? AND n = ?';
+const TURN_EVENTS_BEFORE = `${EVENT} WHERE e.turn = ? AND e.seq < ? ORDER BY e.seq DESC ${LIMIT}`;
 const TURN_EVENTS = `${EVENT} WHERE e.turn = ? AND e.seq > ? ORDER BY e.seq`;
 const TURN_BY_ID = `${TURN} WHERE t.id = ? AND c.owner = ?`;
 const TURN_BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ? AND c.owner = t.owner`;
 const TURNS = `${TURN} WHERE t.conv = ? AND t.n > ? ORDER BY t.n ${LIMIT}`;
+const TURNS_BEFORE = `${TURN} WHERE t.conv = ? AND t.n < ? ORDER BY t.n DESC ${LIMIT}`;
+const OUTLINE = `${TURN_OUTLINE} WHERE conv = ? AND n > ? ORDER BY n ${LIMIT}`;
+const OUTLINE_BEFORE = `${TURN_OUTLINE} WHERE conv = ? AND n < ? ORDER BY n DESC ${LIMIT}`;
+const QUEUED = TURNS.replace('ORDER BY', "AND t.ended_at IS NULL AND t.state = 'queued' ORDER BY");
+const PENDING = `${TURN} WHERE t.owner = ? AND t.delivered = 0 AND t.no > ? AND c.owner = t.owner ORDER BY t.no ${LIMIT}`;
 const RECORDS_BEFORE = `${RECORD} WHERE r.conv = ? AND r.n <= ? ORDER BY r.n DESC ${LIMIT}`;
 const RECORDS_AFTER = `${RECORD} WHERE r.conv = ? AND r.n > ? ORDER BY r.n ${LIMIT}`;
 const PLACE = 'SELECT place FROM records WHERE conv = ? AND n <= ? ORDER BY n DESC LIMIT 1';
@@ -56,7 +70,10 @@ const OPEN_PERMISSIONS = `${PERMISSION} WHERE p.owner = ? AND p.state = 'open' A
 const PERMISSIONS_OF_TURN = `${PERMISSION} WHERE p.turn = ? AND p.no > ? ORDER BY p.no`;
 const PERMISSIONS_OF_CONVERSATION = `${PERMISSION} WHERE p.conv = ? AND p.no > ? ORDER BY p.no`;
 
-type Range = Parameters<TurnStore['turns']>[2];
+interface Range {
+  readonly after: number;
+  readonly limit: number;
+}
 
 export function events(
   db: Database,
@@ -68,6 +85,28 @@ export function events(
   const page = pageOf(rows, (row) => eventOf(id, row), { bytes });
   if (page.length === 0) conversationNo(db, owner, id); // throws if the conversation does not exist
   return page;
+}
+
+export function eventsBefore(
+  db: Database,
+  owner: string,
+  id: string,
+  { before, limit, turn }: Parameters<HistoryStore['eventsBefore']>[2],
+): ConversationEvent[] {
+  const most = Math.max(0, limit);
+  const rows =
+    turn === undefined
+      ? db.each<EventRow>(EVENTS_BEFORE, id, owner, before, most)
+      : db.each<EventRow>(TURN_EVENTS_BEFORE, turnNo(db, owner, id, turn), before, most);
+  const page = pageOf(rows, (row) => eventOf(id, row)).reverse();
+  if (page.length === 0) conversationNo(db, owner, id); // throws if the conversation does not exist
+  return page;
+}
+
+function turnNo(db: Database, owner: string, id: string, n: number): number {
+  const row = db.one<{ no: number }>(TURN_NO, conversationNo(db, owner, id), n);
+  if (row === undefined) throw noSuchTurn(String(n));
+  return row.no;
 }
 
 export function turnEvents(
@@ -92,9 +131,34 @@ export function findRequest(db: Database, owner: string, requestId: string): Tur
   return row === undefined ? null : turnOf(db, row);
 }
 
-export function turns(db: Database, owner: string, id: string, { after, limit }: Range): Turn[] {
+export function turns(db: Database, owner: string, id: string, range: CheckedRange): Turn[] {
   const no = conversationNo(db, owner, id);
-  return pageOf(db.each<TurnRow>(TURNS, no, after, Math.max(0, limit)), (row) => turnOf(db, row));
+  const most = Math.max(0, range.limit);
+  const read = (row: TurnRow) => turnOf(db, row);
+  if ('after' in range) return pageOf(db.each<TurnRow>(TURNS, no, range.after, most), read);
+  return pageOf(db.each<TurnRow>(TURNS_BEFORE, no, range.before, most), read).reverse();
+}
+
+export function outline(db: Database, owner: string, id: string, range: CheckedRange): TurnOutline[] {
+  const no = conversationNo(db, owner, id);
+  const most = Math.max(0, range.limit);
+  if ('after' in range) return pageOf(db.each<OutlineRow>(OUTLINE, no, range.after, most), outlineOf);
+  return pageOf(db.each<OutlineRow>(OUTLINE_BEFORE, no, range.before, most), outlineOf).reverse();
+}
+
+export function queued(db: Database, owner: string, id: string, { after, limit }: Range): Turn[] {
+  const no = conversationNo(db, owner, id);
+  return pageOf(db.each<TurnRow>(QUEUED, no, after, Math.max(0, limit)), (row) => turnOf(db, row));
+}
+
+export function pending(
+  db: Database,
+  owner: string,
+  { after, limit }: Parameters<TurnStore['pending']>[1],
+): PendingTurn[] {
+  const last = after === undefined ? 0 : turnRow(db, owner, after).no;
+  const rows = db.each<TurnRow>(PENDING, owner, last, Math.max(0, limit));
+  return pageOf(rows, (row) => ({ turn: turnOf(db, row), seq: row.queued_seq }));
 }
 
 export function recordsBefore(
@@ -168,7 +232,8 @@ export function permissions(
   { after, limit }: { after?: string; limit?: number } = {},
 ): Permission[] {
   const last = after === undefined ? 0 : permissionNo(db, owner, after);
-  return pageOf(wanted(permissionRows(db, owner, filter, last), filter), permissionOf, { limit });
+  const rows = wanted(permissionRows(db, owner, filter, last), filter);
+  return pageOf(readable(db, rows, permissionOf), (one) => one, { limit });
 }
 
 function permissionNo(db: Database, owner: string, id: string): number {

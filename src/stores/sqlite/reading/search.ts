@@ -4,7 +4,7 @@ import { replyText } from '../../../core/turn/record.ts';
 import type { SearchHit } from '../../../ports/store/history.ts';
 import { type RecordRow, recordOf } from '../conversations/rows.ts';
 import { type Database, LIMIT } from '../file/database.ts';
-import { pageOf } from './page.ts';
+import { pageOf, readable } from './page.ts';
 
 const SEARCH = `
   SELECT r.turn, r.owner, r.n, r.body, r.body_refs, t.prompt, t.prompt_refs, c.id AS conversation, c.key, c.title
@@ -13,20 +13,29 @@ const SEARCH = `
 
 type HitRow = RecordRow & { conversation: string; key: string | null; title: string };
 
-/** Turns that contain all the words. Words are quoted, so that none is read as an expression. */
+/** Nearly every turn has a word that begins with a given letter. */
+const LEAST_PREFIX = 2;
+
+/**
+ * Turns that contain all the words. The last one may be the beginning of a word: somebody may still be typing it. Words are quoted, so
+ * that none is read as an expression.
+ */
 export function search(db: Database, owner: string, query: string, limit: number): SearchHit[] {
   const words = query
     .replaceAll('\u0000', ' ')
     .split(/\s+/)
     .filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) throw new ThroughlineError('invalid', 'The search has no words.');
-  const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' ');
+  const isBegun = (words.at(-1)?.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= LEAST_PREFIX;
+  const match = `${words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' ')}${isBegun ? '*' : ''}`;
   // One record at a time: they may be large, and only a snippet of each is kept.
-  return pageOf(db.each<HitRow>(SEARCH, match, owner, Math.max(0, limit)), (row) => {
+  const rows = db.each<HitRow>(SEARCH, match, owner, Math.max(0, limit));
+  const hits = readable(db, rows, (row) => {
     const record = recordOf(db, row);
     const text = `${promptText(record.prompt)}\n${replyText(record.parts)}`;
     return { conversation: row.conversation, key: row.key, title: row.title, n: row.n, snippet: snippet(text, words) };
   });
+  return pageOf(hits, (hit) => hit);
 }
 
 const BEFORE = 60;

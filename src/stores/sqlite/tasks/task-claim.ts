@@ -1,7 +1,8 @@
 import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
+import { storedProcess } from '../../../core/process.ts';
 import type { TaskProgress } from '../../../core/tasks/task.ts';
-import type { WorkerInfo } from '../../../ports/store/leases.ts';
-import type { TaskClaim, TaskClaimRequest, TaskFence } from '../../../ports/store/tasks.ts';
+import type { TaskClaim, TaskClaimRequest, TaskFence, TaskHolder } from '../../../ports/store/tasks.ts';
+import { parsed } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
@@ -45,14 +46,9 @@ const TAKE = `
 const GIVE_BACK = "UPDATE tasks SET state = 'queued', worker = NULL, process = NULL, lease_end = NULL WHERE no = ?";
 const RENEW = `
   UPDATE tasks SET lease_end = ? WHERE id = ? AND owner = ? AND epoch = ? AND state = 'running'`;
-const HOLDERS = "SELECT DISTINCT worker AS id, process FROM tasks WHERE state = 'running'";
+const HOLDERS = `
+  SELECT worker AS id, process, max(lease_end) <= ? AS expired FROM tasks WHERE state = 'running' GROUP BY worker, process`;
 const HELD_BY = "SELECT * FROM tasks WHERE state = 'running' AND worker = ?";
-/** After a reboot every runner is dead, and lease times mean nothing. */
-const EXPIRE_ALL = "UPDATE tasks SET lease_end = 0 WHERE state = 'running'";
-
-export function expireTasks(db: Database): void {
-  db.run(EXPIRE_ALL);
-}
 
 const notOurs = ({ held = [], aside = [] }: TaskClaimRequest) => JSON.stringify([...held, ...aside]);
 
@@ -121,7 +117,7 @@ export function claimTask(tx: Tx, request: TaskClaimRequest): TaskClaim | null {
   return {
     fence: { task: row.id, owner: row.owner, epoch: row.epoch },
     task: taskOf(row),
-    gate: row.gate === null ? null : JSON.parse(row.gate),
+    gate: storedProcess(parsed(row.gate)),
   };
 }
 
@@ -147,10 +143,10 @@ export function heldTask(tx: Tx, fence: TaskFence): TaskRow {
   throw new ThroughlineError('lease_lost', 'Another runner has the task now.');
 }
 
-export function taskHolders(db: Database): WorkerInfo[] {
+export function taskHolders(db: Database, monotonic: number): TaskHolder[] {
   return db
-    .all<{ id: string; process: string }>(HOLDERS)
-    .map(({ id, process }) => ({ id, process: JSON.parse(process) }));
+    .all<{ id: string; process: string; expired: number }>(HOLDERS, monotonic)
+    .map(({ id, process, expired }) => ({ id, process: JSON.parse(process), expired: expired === 1 }));
 }
 
 export function forgetHolder(tx: Tx, worker: string): void {

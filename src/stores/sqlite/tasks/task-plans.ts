@@ -3,10 +3,10 @@ import type { Task } from '../../../core/tasks/task.ts';
 import { firstProgress } from '../../../core/tasks/task-progress.ts';
 import type { NewPlan, NewTask, TaskFilter } from '../../../ports/store/tasks.ts';
 import { canonicalHash } from '../conversations/content.ts';
-import { type Database, LIMIT } from '../file/database.ts';
+import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { pageOf } from '../reading/page.ts';
+import { pageOf, readable } from '../reading/page.ts';
 import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
 
 const OF_PLAN = 'SELECT * FROM tasks WHERE owner = ? AND plan = ? ORDER BY place_in_plan';
@@ -18,7 +18,7 @@ const INSERT_AFTER = 'INSERT INTO task_after (task, first, owner) VALUES (?, ?, 
 const NEWEST = `
   SELECT * FROM tasks WHERE owner = ? AND no < ?
     AND (? IS NULL OR state IN (SELECT value FROM json_each(?))) AND (? IS NULL OR milestone = ?)
-  ORDER BY no DESC ${LIMIT}`;
+  ORDER BY no DESC`;
 
 export function addTasks(tx: Tx, owner: string, plan: NewPlan): { tasks: Task[]; duplicate: boolean } {
   const hash = bodyHash(plan);
@@ -99,5 +99,6 @@ export function listTasks(
   const last = before === undefined ? Number.MAX_SAFE_INTEGER : taskRow(db, owner, before).no;
   const of = milestone ?? null;
   const wanted = states === undefined ? null : JSON.stringify(states);
-  return pageOf(db.each<TaskRow>(NEWEST, owner, last, wanted, wanted, of, of, limit), taskOf);
+  const rows = db.each<TaskRow>(NEWEST, owner, last, wanted, wanted, of, of);
+  return pageOf(readable(db, rows, taskOf), (task) => task, { limit });
 }

@@ -23,7 +23,7 @@ export function taskStore(access: Access): TaskStore {
     },
     renew: access.renewing(renewTasks),
     release: access.writing(releaseTask),
-    holders: access.reading(taskHolders),
+    holders: () => access.read((db) => taskHolders(db, access.clock.monotonic())),
     forgetHolder: access.writing(forgetHolder),
     commit: access.writing(commitTask),
   };

@@ -2,7 +2,7 @@ import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts
 import type { Turn } from '../../../core/turn/turn.ts';
 import type { Claim, ClaimRequest, Fence, NextClaim } from '../../../ports/store/leases.ts';
 import { conversationRow } from '../conversations/conversations.ts';
-import { LEASE_BY_NO, type LeaseRow, Ledger, leaseUnder } from '../conversations/ledger.ts';
+import { LEASE_BY_NO, type LeaseRow, Ledger, underFence } from '../conversations/ledger.ts';
 import { conversationOf, TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault } from '../file/faults.ts';
@@ -34,6 +34,8 @@ const NAMED = `
   SELECT l.conv FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = ? AND l.driver = ? AND (l.ready_at IS NULL OR l.ready_at <= ?) AND l.place IN (?, 'any')
     AND (l.pending = 0 OR ${KNOWN_AGENT})`;
+const NEXT_UNDER = `
+  SELECT l.owner, l.epoch, l.worker, ${NEXT_AGENT} AS agent FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.id = ?`;
 const OLDEST_OPEN = `${TURN} WHERE t.conv = ? AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
 const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = ?";
 const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? WHERE no = ?";
@@ -157,6 +159,7 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
 function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
   if (turn.state === 'queued') return turn;
   ledger.tx.db.run(REQUEUE, turn.no);
+  ledger.restate();
   ledger.append('turn.requeued', turn, { n: turn.n, attempt: turn.attempt });
   return turn;
 }
@@ -165,13 +168,20 @@ function beginTurn(ledger: Ledger, turn: TurnRow): Turn {
   const { db, now } = ledger.tx;
   const attempt = turn.attempt + 1;
   db.run(BEGIN, attempt, now, turn.no);
+  ledger.restate();
   ledger.append('turn.started', turn, { n: turn.n, attempt });
   return { ...turnOf(db, turn), state: 'running', attempt, startedAt: now };
 }
 
 /** Whether `begin` would find a turn, read only. Throws `lease_lost`. */
-export function beginnable(db: Database, fence: Fence, agents: readonly string[]): TurnRow | null {
-  return oldestOpen(db, leaseUnder(db, fence).conv, agents);
+export function beginnable(db: Database, fence: Fence, agents: readonly string[]): boolean {
+  const { agent } = underFence(db.one<NextRow>(NEXT_UNDER, fence.conversation), fence);
+  return agent !== null && agents.includes(agent);
+}
+
+interface NextRow extends Pick<LeaseRow, 'owner' | 'epoch' | 'worker'> {
+  /** Of the oldest open turn; null: none is open. */
+  readonly agent: string | null;
 }
 
 function oldestOpen(db: Database, conv: number, agents: readonly string[]): TurnRow | null {

@@ -10,12 +10,14 @@ import { endTurn } from './end.ts';
 import { ask, deny, withdrawOpen } from './permissions.ts';
 import { writeReceipt } from './receipts.ts';
 import { changeSession, openSession, useSession } from './sessions.ts';
+import { writeTold, writeToldAhead } from './told.ts';
 
 const LAST_OF = `
   SELECT seq FROM events WHERE conv = ? AND epoch = ? AND counter >= ? AND counter < ?
   ORDER BY counter DESC, part DESC LIMIT 1`;
 const TURN_NAME = 'SELECT no, id, n FROM turns WHERE id = ? AND conv = ?';
 const TURN_ROW = `${TURN} WHERE t.id = ? AND t.conv = ?`;
+const BEGUN = 'SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = ? AND conv = ?';
 const SEND = 'UPDATE turns SET sent = ?, was_sent = 1, session_id = coalesce(?, session_id) WHERE no = ?';
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = ?";
 
@@ -65,9 +67,13 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp): void {
       if (turn.sent !== null) throw new ThroughlineError('conflict', `Turn ${turn.n} was already sent.`);
       const session = write.sent.session === null ? null : useSession(ledger, write.sent.session, turn.agent);
       ledger.tx.db.run(SEND, JSON.stringify(write.sent), session, turn.no);
+      writeTold(ledger, turn, write.sent, write.told);
       ledger.append('turn.sent', turn, { n: turn.n, sent: write.sent }, stamp);
       break;
     }
+    case 'told':
+      writeToldAhead(ledger, write.session, write.told);
+      break;
     case 'retry': {
       const turn = begunTurn(ledger, write.turn);
       withdrawOpen(ledger, turn, 'The attempt ended.', stamp);
@@ -82,7 +88,7 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp): void {
       deny(ledger, write.permission, write.reason, stamp);
       break;
     case 'end':
-      endTurn(ledger, begunTurn(ledger, write.turn), write.end, stamp);
+      endTurn(ledger, begunTurn<TurnRow>(ledger, write.turn, TURN_ROW), write.end, stamp);
       break;
   }
 }
@@ -96,9 +102,11 @@ function turnName({ tx, row }: Ledger, id: string | null): NumberedTurn | null {
   return turn;
 }
 
+type BegunTurn = Pick<TurnRow, 'no' | 'id' | 'n' | 'state' | 'agent' | 'attempt' | 'sent'>;
+
 /** The turn that this lease runs. Throws `conflict` when it has ended, or was never begun. */
-function begunTurn({ tx, row }: Ledger, id: string): TurnRow {
-  const turn = tx.db.one<TurnRow>(TURN_ROW, id, row.conv);
+function begunTurn<R extends BegunTurn = BegunTurn>({ tx, row }: Ledger, id: string, sql = BEGUN): R {
+  const turn = tx.db.one<R>(sql, id, row.conv);
   if (turn === undefined) throw noTurn();
   if (hasEnded(turn.state)) throw new ThroughlineError('conflict', `Turn ${turn.n} has already ended.`);
   if (turn.state === 'queued') throw new ThroughlineError('conflict', `Turn ${turn.n} has not begun.`);

@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
 import { type Prompt, promptText } from '../../../core/turn/content.ts';
 import { replyText, type TurnRecord } from '../../../core/turn/record.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
@@ -23,7 +23,10 @@ const INSERT_RECORD =
 const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
 
 const BY_ID = `${TURN} WHERE t.id = ? AND c.owner = ?`;
-const CANCEL = "UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = ?, ended_at = ? WHERE no = ?";
+const DELIVERED = 'UPDATE turns SET delivered = 1 WHERE no = ?';
+const CANCEL = `
+  UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = ?, ended_at = ?, replaced_by = ? WHERE no = ?`;
+const NOT_PENDING = 'UPDATE turns SET delivered = NULL WHERE no = ? AND delivered = 0';
 const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
 
 /** Ends a turn, with everything that depends on it (R4, R9). */
@@ -49,6 +52,7 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
     countSpent(ledger, turn.agent, 1, usage);
   }
   row.pending -= 1;
+  ledger.restate({ outcome, failure });
   ledger.touch();
   const reply = record === null ? '' : cut(replyText(record.parts));
   const ended = { n: turn.n, outcome, failure, reply, usage, ...(recovered && { recovered }) };
@@ -106,20 +110,59 @@ export function requestCancel(tx: Tx, owner: string, id: string, by: string): Tu
   if (turn === undefined) throw new ThroughlineError('not_found', 'There is no such turn.');
   if (hasEnded(turn.state) || (turn.cancelRequested === 1 && turn.state !== 'queued')) return turnOf(tx.db, turn);
   const ledger = Ledger.byNo(tx, turn.conv);
-  ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
   if (turn.state === 'queued') endQueued(ledger, turn, by);
-  else tx.db.run(REQUEST, turn.no);
+  else {
+    ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
+    tx.db.run(REQUEST, turn.no);
+  }
   ledger.save();
   return turnOf(tx.db, tx.db.one<TurnRow>(BY_ID, id, owner) as TurnRow);
 }
 
-/** It was never begun, so it ends at once and is not part of the history. */
-function endQueued(ledger: Ledger, turn: TurnRow, by: string): void {
+/** The answer is with whoever it was for. Not an event of the conversation: nothing was said. */
+export function setDelivered(tx: Tx, owner: string, id: string): Turn {
+  const row = tx.db.one<TurnRow>(BY_ID, id, owner);
+  if (row === undefined) throw noSuchTurn(id);
+  // Nothing was delivered: what is to be delivered is the answer of the turn that replaces it.
+  if (row.replacedBy !== null) return turnOf(tx.db, row);
+  if (row.delivered === null) {
+    throw new ThroughlineError('invalid', `Turn ${row.n} was sent without "deliverTo": it is not pending.`, {
+      hint: 'Name where its answer goes when it is sent.',
+    });
+  }
+  if (!hasEnded(row.state)) {
+    throw new ThroughlineError(
+      'conflict',
+      `Turn ${row.n} has not ended: it is ${row.state}. There is no answer to deliver yet.`,
+      {
+        hint: 'Wait for its end, or cancel it.',
+      },
+    );
+  }
+  if (row.delivered === 0) tx.db.run(DELIVERED, row.no);
+  return turnOf(tx.db, { ...row, delivered: 1 });
+}
+
+/**
+ * It was never begun, so it ends at once and is not part of the history. `queue`: by a change of the queue. The answer of a turn that
+ * is replaced need not be delivered, but that of the turn which replaces it.
+ */
+export function endQueued(
+  ledger: Ledger,
+  turn: TurnRow,
+  by: string,
+  queue: { readonly replacedBy?: string | null } = {},
+): void {
   const { row, tx } = ledger;
-  const failure = { code: 'cancelled', message: `Cancelled by ${by} before it began.` } as const;
-  tx.db.run(CANCEL, JSON.stringify(failure), tx.now, turn.no);
-  ledger.append('turn.ended', turn, { n: turn.n, outcome: 'cancelled', failure, reply: '', usage: NO_USAGE });
+  const { replacedBy = null } = queue;
+  const how = replacedBy === null ? 'Cancelled' : 'Replaced by another turn';
+  const failure = { code: 'cancelled', message: `${how} by ${by} before it began.` } as const;
+  ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
+  tx.db.run(CANCEL, JSON.stringify(failure), tx.now, replacedBy, turn.no);
+  if (replacedBy !== null) tx.db.run(NOT_PENDING, turn.no);
+  ledger.append('turn.ended', turn, { n: turn.n, outcome: 'cancelled', failure, reply: '', usage: NO_USAGE, ...queue });
   row.pending -= 1;
   if (row.pending === 0 && row.worker === null) row.ready_at = null;
+  ledger.restate({ outcome: 'cancelled', failure });
   ledger.touch();
 }

@@ -1,5 +1,6 @@
 import { noAgentGiven, noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
 import { given } from '../../../core/input/arguments.ts';
+import { type Choices, keptFor } from '../../../core/turn/choices.ts';
 import { titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { AskedAgent, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
@@ -16,6 +17,7 @@ const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ? AND c.owner =
 const BY_NO = `${TURN} WHERE t.no = ?`;
 const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
 const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';
+const OWN_CHOICES = 'SELECT choices FROM conversations WHERE no = ?';
 const RETRIED = 'SELECT 1 FROM turns WHERE id = ? AND conv = ?';
 const SESSION_HOMES = `
   SELECT conv FROM sessions WHERE id = ? AND agent = ? AND state IN ('live', 'dormant', 'unsettled')`;
@@ -24,8 +26,8 @@ const ID_CHOSEN = `
   SELECT 1 FROM turns INDEXED BY turns_open WHERE ended_at IS NULL AND json_extract(options, '$.newSession') = ? LIMIT 1`;
 const INSERT = `
   INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options,
-    attempt, retry_of, was_sent, cancel_requested, usage, created_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, 0, ?, 0, 0, ?, ?)`;
+    attempt, retry_of, was_sent, cancel_requested, usage, created_at, delivered, replaces)
+  VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, 0, ?, 0, 0, ?, ?, ?, ?)`;
 
 export function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewTurn): Enqueued {
   if (creates === undefined) return accept(tx, owner, asked);
@@ -50,17 +52,35 @@ function accept(tx: Tx, owner: string, request: NewTurn): Enqueued {
 
   titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
   if (request.adopts) adopt(ledger, agent, request.adopts);
-  const n = ledger.row.next_n;
-  const no = insertTurn(ledger, request, agent, asked);
-  const { requestId, retryOf } = request;
-  const queued = { n, agent, requestId, retryOf, preview: titleOf(request.prompt) };
-  ledger.row.next_n += 1;
-  const seq = ledger.append('turn.queued', { no, id: request.id }, queued);
-  ledger.row.pending += 1;
-  ledger.row.ready_at ??= tx.monotonic;
+  const { no, seq } = addTurn(ledger, request, agent, asked);
   ledger.touch();
   ledger.save();
   return { turn: turnOf(tx.db, tx.db.one<TurnRow>(BY_NO, no) as TurnRow), seq, duplicate: false };
+}
+
+/** A turn as it is stored. `replaces`: the id of the queued turn whose place it takes. */
+type AddedTurn = Pick<NewTurn, 'id' | 'requestId' | 'prompt' | 'options' | 'permissions' | 'retryOf' | 'by'> & {
+  readonly replaces?: string;
+};
+
+/** Puts a turn at the end of the queue. Nothing is checked here. */
+export function addTurn(ledger: Ledger, added: AddedTurn, agent: string, asked: Uint8Array | null) {
+  const { tx, row } = ledger;
+  const { id, requestId, retryOf, replaces, by } = added;
+  const n = row.next_n;
+  const no = insertTurn(ledger, added, agent, asked);
+  row.next_n += 1;
+  const preview = titleOf(added.prompt);
+  const seq = ledger.append(
+    'turn.queued',
+    { no, id },
+    { n, agent, requestId, retryOf, ...given({ replaces, by }), preview },
+  );
+  row.pending += 1;
+  row.ready_at ??= tx.monotonic;
+  row.last_agent = agent;
+  ledger.restate();
+  return { no, seq };
 }
 
 /** Tells a repetition from another request with the same id; null: the request has no id. */
@@ -74,11 +94,15 @@ function findRequest(db: Database, owner: string, requestId: string | null, aske
   const row = db.one<TurnRow>(BY_REQUEST, owner, requestId);
   if (row === undefined) return null;
   if (row.request_hash === null || Buffer.compare(row.request_hash, asked) !== 0) {
-    throw new ThroughlineError('conflict', `The request id "${requestId}" was already used for another request.`, {
-      hint: 'Use a new request id for a new request.',
-    });
+    throw usedOtherwise(requestId);
   }
   return { turn: turnOf(db, row), seq: row.queued_seq, duplicate: true };
+}
+
+export function usedOtherwise(requestId: string): ThroughlineError {
+  return new ThroughlineError('conflict', `The request id "${requestId}" was already used for another request.`, {
+    hint: 'Use a new request id for a new request.',
+  });
 }
 
 export function agentOf(db: Database, owner: string, request: AskedAgent): string {
@@ -126,8 +150,16 @@ function checkRetried(db: Database, ledger: Ledger, { retryOf }: NewTurn): void 
   throw new ThroughlineError('not_found', 'The turn to retry is not in this conversation.');
 }
 
-function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked: Uint8Array | null): number {
+/** What the conversation has chosen for this agent; undefined: nothing. A retry has the choices of the turn that it repeats. */
+function keptBy(db: Database, conv: number, agent: string): Choices | undefined {
+  const { choices = '{}' } = db.one<{ choices: string }>(OWN_CHOICES, conv) ?? {};
+  return choices === '{}' ? undefined : keptFor(JSON.parse(choices), agent);
+}
+
+function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, asked: Uint8Array | null): number {
   const prompt = storeValue(tx.db, row.owner, request.prompt);
+  // What replaces a turn has its choices.
+  const kept = request.replaces === undefined ? keptBy(tx.db, row.conv, agent) : undefined;
   const values = [
     row.owner,
     row.conv,
@@ -139,10 +171,15 @@ function insertTurn({ tx, row }: Ledger, request: NewTurn, agent: string, asked:
     agent,
     prompt.json,
     prompt.refs,
-    JSON.stringify({ ...given({ permissions: request.permissions }), ...request.options }),
+    JSON.stringify({
+      ...given({ permissions: request.permissions, kept }),
+      ...request.options,
+    }),
     request.retryOf,
     JSON.stringify(NO_USAGE),
     tx.now,
+    request.options.deliverTo === undefined ? null : 0,
+    request.replaces ?? null,
   ];
   try {
     const { no } = tx.db.run(INSERT, ...values);

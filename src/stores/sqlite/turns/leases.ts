@@ -1,19 +1,12 @@
-import type { ProcessIdentity } from '../../../core/process.ts';
+import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
-import type { Fence, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
+import type { Fence, Holding, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
 import { Ledger } from '../conversations/ledger.ts';
+import { parsed } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { expireTasks } from '../tasks/task-claim.ts';
 import { endLiving } from './sessions.ts';
 
-const BOOT = "SELECT value FROM facts WHERE owner = '' AND name = 'boot'";
-const SET_BOOT = `
-  INSERT INTO facts (owner, name, value) VALUES ('', 'boot', ?) ON CONFLICT (owner, name) DO UPDATE SET value = excluded.value`;
-const LATEST = 'SELECT max(ready_at) AS at FROM leases WHERE ready_at IS NOT NULL';
-const FREE_ALL = `
-  UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ready_at - ? + ? END WHERE ready_at IS NOT NULL`;
-const FORGET_ALL = 'DELETE FROM workers';
 const RENEW = `
   UPDATE leases SET ready_at = ?
   WHERE conv = (SELECT no FROM conversations WHERE id = ? AND owner = ?) AND epoch = ? AND worker IS NOT NULL`;
@@ -23,6 +16,12 @@ const HELD = `
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ? END WHERE conv = ?';
 const WORKER = 'SELECT no FROM workers WHERE id = ?';
 const WORKERS = 'SELECT id, process FROM workers WHERE no IN (SELECT worker FROM leases WHERE worker IS NOT NULL)';
+const HOLDINGS = `
+  SELECT c.id AS conversation, c.key, c.title, w.process, l.ready_at, l.pending AS open,
+    (SELECT json_group_array(json_object('id', s.id, 'agent', s.agent, 'openedAt', s.opened_at, 'usedAt', s.used_at))
+     FROM sessions s WHERE s.conv = l.conv AND (s.state = 'live' OR s.process IS NOT NULL)) AS sessions
+  FROM leases l JOIN workers w ON w.no = l.worker JOIN conversations c ON c.no = l.conv
+  WHERE l.worker IS NOT NULL AND l.owner = ? ORDER BY l.worker, l.conv LIMIT ?`;
 const PROCESSES = `
   WITH held AS (SELECT l.conv FROM leases l JOIN workers w ON w.no = l.worker WHERE w.id = ?)
   SELECT s.process FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
@@ -52,22 +51,10 @@ const STANDING = `
   FROM leases l JOIN conversations c ON c.no = l.conv
     JOIN turns t ON t.no = (SELECT o.no FROM turns o WHERE o.conv = l.conv AND o.ended_at IS NULL ORDER BY o.n LIMIT 1)
     LEFT JOIN workers w ON w.no = l.worker LEFT JOIN facts f ON f.owner = '' AND f.name = '${PLACE}' || l.place`;
+/** The plus: by their ids, and not by reading all of the owner's. */
 const STANDINGS = `
-  ${STANDING} WHERE c.id IN (SELECT value FROM json_each(?)) AND c.owner = ? AND l.pending > 0 ORDER BY l.conv`;
+  ${STANDING} WHERE c.id IN (SELECT value FROM json_each(?)) AND +c.owner = ? AND l.pending > 0 ORDER BY l.conv`;
 const ALL_STANDINGS = `${STANDING} WHERE l.pending > 0 AND l.driver = 'worker' ORDER BY l.conv`;
-
-/**
- * Lease times are monotonic times of one boot. After a reboot every holder is dead and the times mean nothing. Conversations with
- * open turns become claimable, in the same order.
- */
-export function adoptBoot(db: Database, boot: string, monotonic: number): void {
-  if (db.one<{ value: string }>(BOOT)?.value === boot) return;
-  const latest = db.one<{ at: number | null }>(LATEST)?.at ?? 0;
-  db.run(FREE_ALL, latest, monotonic);
-  db.run(FORGET_ALL);
-  expireTasks(db);
-  db.run(SET_BOOT, boot);
-}
 
 export function registerWorker(tx: Tx, worker: WorkerInfo): number {
   return tx.db.one<{ no: number }>(REGISTER, worker.id, JSON.stringify(worker.process))?.no as number;
@@ -95,8 +82,8 @@ export function workers(db: Database): WorkerInfo[] {
   return rows.map(({ id, process }) => ({ id, process: JSON.parse(process) }));
 }
 
-export function processesOf(db: Database, worker: string): ProcessIdentity[] {
-  return db.all<{ process: string }>(PROCESSES, worker).map(({ process }) => JSON.parse(process));
+export function processesOf(db: Database, worker: string): SandboxProcess[] {
+  return db.all<{ process: string }>(PROCESSES, worker).flatMap(({ process }) => storedProcess(parsed(process)) ?? []);
 }
 
 export function forgetWorker(tx: Tx, worker: string): void {
@@ -127,6 +114,18 @@ export function takers(db: Database, monotonic: number): (Taker & { quietMs: num
     const { place, agents, at } = JSON.parse(takes);
     return { id, process: JSON.parse(process), place, agents, quietMs: monotonic - at };
   });
+}
+
+export function holdings(db: Database, owner: string, limit: number, monotonic: number): Holding[] {
+  type HoldingRow = Omit<Holding, 'holder' | 'leftMs' | 'sessions'> & Record<'process' | 'sessions', string>;
+  return db
+    .all<HoldingRow & { ready_at: number | null }>(HOLDINGS, owner, limit)
+    .map(({ process, ready_at, sessions, ...rest }) => ({
+      ...rest,
+      holder: JSON.parse(process),
+      leftMs: (ready_at ?? monotonic) - monotonic,
+      sessions: JSON.parse(sessions),
+    }));
 }
 
 export function placeName(db: Database, place: string): string | null {

@@ -26,6 +26,7 @@ export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp:
   const call = JSON.stringify(toolCall ?? null);
   tx.db.run(INSERT, row.owner, row.conv, turn.no, id, attempt, title, call, JSON.stringify(options), tx.now);
   tx.db.run(WAIT, turn.no);
+  ledger.restate();
   ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
 }
 
@@ -43,7 +44,7 @@ export function answer(tx: Tx, owner: string, id: string, optionId: string, by: 
   const ledger = Ledger.byNo(tx, row.conv);
   if (ledger.row.worker === null) throw nobodyWaits();
   tx.db.run(ANSWER, optionId, by, tx.now, row.no);
-  tx.db.run(GO_ON, row.turn_no);
+  goOn(ledger, row.turn_no);
   ledger.append('permission.answered', { no: row.turn_no, id: row.turn }, { id, optionId, by });
   ledger.save();
   return permissionOf(tx.db.one<PermissionRow>(BY_ID, id, owner) as PermissionRow);
@@ -56,7 +57,7 @@ export function deny(ledger: Ledger, id: string, reason: string, stamp: Stamp): 
   if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission(id);
   if (asked.state !== 'open') return;
   tx.db.run(CLOSE, 'denied', reason, tx.now, asked.no);
-  tx.db.run(GO_ON, asked.turn_no);
+  goOn(ledger, asked.turn_no);
   ledger.append('permission.denied', { no: asked.turn_no, id: asked.turn }, { id, reason }, stamp);
 }
 
@@ -68,7 +69,13 @@ export function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, sta
     tx.db.run(CLOSE, 'withdrawn', reason, tx.now, no);
     ledger.append('permission.withdrawn', turn, { id, reason }, stamp);
   }
-  if (open.length > 0) tx.db.run(GO_ON, turn.no);
+  if (open.length > 0) goOn(ledger, turn.no);
+}
+
+/** Unless it waits for another answer. */
+function goOn(ledger: Ledger, turn: number): void {
+  ledger.tx.db.run(GO_ON, turn);
+  ledger.restate();
 }
 
 function nobodyWaits(): ThroughlineError {

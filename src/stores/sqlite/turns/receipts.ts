@@ -1,5 +1,7 @@
+import type { CheckedRange } from '../../../core/input/arguments.ts';
 import type { Receipt } from '../../../core/restore/receipt.ts';
 import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
+import type { PlacedReceipt } from '../../../ports/store/sessions.ts';
 import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';
 import type { Access } from '../file/access.ts';
@@ -15,6 +17,15 @@ const PAGE = 500;
 const ALL = `
   SELECT turn, warm, attempt, body FROM receipts WHERE conv = ? AND (turn, warm, attempt) > (?, ?, ?)
   ORDER BY turn, warm, attempt LIMIT ${PAGE}`;
+/** Of so many turns: the rows up to the last of them, or from the first of them on. */
+const AFTER = `
+  SELECT turn, body FROM receipts WHERE conv = ?1 AND turn > ?2 AND turn <= (
+    SELECT max(turn) FROM (SELECT DISTINCT turn FROM receipts WHERE conv = ?1 AND turn > ?2 ORDER BY turn LIMIT ?3)
+  ) ORDER BY turn, warm, attempt`;
+const BEFORE = `
+  SELECT turn, body FROM receipts WHERE conv = ?1 AND turn < ?2 AND turn >= (
+    SELECT min(turn) FROM (SELECT DISTINCT turn FROM receipts WHERE conv = ?1 AND turn < ?2 ORDER BY turn DESC LIMIT ?3)
+  ) ORDER BY turn, warm, attempt`;
 const OF_TURN = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt';
 
 /** A receipt is written before the prompt and again when more is known. Only the added usage is counted. */
@@ -67,6 +78,14 @@ export async function receipts(
     });
   for (let last: ReceiptRow | undefined = BEFORE_ALL; last !== undefined; ) last = await page(last);
   return all;
+}
+
+/** A page. Receipts are small, so it is not cut by its size. */
+export function restores(db: Database, owner: string, id: string, range: CheckedRange): PlacedReceipt[] {
+  // The start includes warm-ups before the first turn.
+  const [sql, from] = 'after' in range ? [AFTER, range.after || -1] : [BEFORE, range.before];
+  const rows = db.all<Pick<ReceiptRow, 'turn' | 'body'>>(sql, conversationNo(db, owner, id), from, range.limit);
+  return rows.map(({ turn, body }) => ({ n: turn, receipt: JSON.parse(body) as Receipt }));
 }
 
 function difference(now: Usage, before: Usage): Usage {

@@ -153,5 +153,5 @@ interface HolderRow {
 /** An expired lease locks nothing, though its holder may still renew it. */
 function lockOf({ holder, process, epoch, ready_at }: HolderRow, monotonic: number): Summary['lock'] {
   if (holder === null || process === null || ready_at === null || ready_at <= monotonic) return null;
-  return { holder, pid: JSON.parse(process).pid, epoch, expiresIn: Math.ceil(ready_at - monotonic) };
+  return { holder, process: JSON.parse(process), epoch, expiresIn: Math.ceil(ready_at - monotonic) };
 }

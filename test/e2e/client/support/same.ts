@@ -5,10 +5,12 @@ const TIMES =
   /^(createdAt|updatedAt|startedAt|endedAt|askedAt|openedAt|usedAt|at|ms|expiresIn|hash|process|place|position)$/;
 const IDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b/g;
 
-/** Everything that was answered, with ids by their first appearance, and without times and paths of this run. */
+/** Everything that was answered, with ids by their first appearance, and without times, paths and hands (`by`) of this run. */
 export function comparable(value: unknown, home: string): unknown {
   const ids = new Map<string, string>();
-  const text = JSON.stringify(value, (key, inner) => (TIMES.test(key) && inner !== null ? key : inner));
+  const text = JSON.stringify(value, (key, inner) =>
+    TIMES.test(key) && inner !== null ? key : key === 'by' ? undefined : inner,
+  );
   const named = text.replaceAll(home, 'HOME').replaceAll(IDS, (id) => {
     const known = ids.get(id) ?? `id ${ids.size + 1}`;
     ids.set(id, known);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseOrigins } from '../../../../src/faces/http/access/origins.ts';
 import { Caller } from '../support/caller.ts';
 import { ServedHome } from '../support/served-home.ts';
 
@@ -29,6 +30,179 @@ describe('from which page', () => {
     );
     expect((await home.caller.ask('OPTIONS', '/conversations')).status).toBe(405);
   });
+
+  test('a method that a path does not have is refused with those that it has', async () => {
+    await using home = await ServedHome.start();
+    for (const [method, path, status, allow] of [
+      ['PUT', '/conversations', 405, 'GET, POST'],
+      ['DELETE', '/conversations', 405, 'GET, POST'],
+      ['PUT', '/conversations/chat', 405, 'GET, PATCH, DELETE'],
+      ['POST', '/conversations/chat', 405, 'GET, PATCH, DELETE'],
+      ['PUT', '/conversations/chat/events', 405, 'GET'],
+      ['PUT', '/nothing', 404, null],
+      ['POST', '/nothing', 404, null],
+    ] as const) {
+      const { status: got, headers } = await home.caller.ask(method, path);
+      expect([method, path, got, headers.get('allow')]).toEqual([method, path, status, allow]);
+    }
+  });
+});
+
+describe('a page of an origin that is allowed', () => {
+  const APP = 'https://app.example.org';
+  const FROM = { origin: APP, 'sec-fetch-site': 'cross-site' };
+  const server = { allowOrigins: [APP, 'http://localhost:5173'] };
+  const cors = (headers: Headers) =>
+    Object.fromEntries([...headers].filter(([name]) => /^(access-control|vary|cross-origin)/.test(name)));
+
+  test('may ask with a key, read the answer and the errors, and follow', async () => {
+    await using home = await ServedHome.start({ server });
+    const { caller } = await home.key('ann', ['read', 'prompt']);
+    const app = caller.with(FROM);
+    const made = await app.post('/conversations', { key: 'chat' });
+    expect(made.status).toBe(200);
+    const allowed = {
+      ...{ vary: 'Origin', 'cross-origin-resource-policy': 'same-origin', 'access-control-allow-origin': APP },
+      'access-control-expose-headers': 'throughline-interface, throughline-log, retry-after, allow',
+    };
+    expect(cors(made.headers)).toEqual(allowed);
+    for (const [status, headers] of [
+      [404, (await app.get('/conversations/none')).headers],
+      [401, (await new Caller(home.url, FROM).get('/conversations')).headers],
+      [405, (await app.ask('PUT', '/conversations')).headers],
+    ] as const) {
+      expect({ status, ...cors(headers) }).toEqual({ status, ...allowed });
+    }
+    // A page can never use the token, so it is not told of it.
+    const { hint } = (await new Caller(home.url, FROM).get('/conversations')).body as { hint: string };
+    expect(hint).toBe('Send "Authorization: Bearer …" with a key ("throughline keys create").');
+    const stream = await fetch(`${home.url}/v1/conversations/chat/events`, {
+      headers: { ...FROM, authorization: `Bearer ${(await home.key('ann', ['read'])).key}` },
+    });
+    expect([stream.status, cors(stream.headers)]).toEqual([200, allowed]);
+    await stream.body?.cancel();
+    // Without credentials: no answer ever allows cookies.
+    expect([...made.headers.keys()]).not.toContain('access-control-allow-credentials');
+  });
+
+  test('is told beforehand what it may send', async () => {
+    await using home = await ServedHome.start({ server });
+    const asking = { ...FROM, 'access-control-request-method': 'DELETE', 'access-control-request-headers': 'x' };
+    const asked = await new Caller(home.url, asking).ask('OPTIONS', '/conversations/chat');
+    expect(asked.status).toBe(204);
+    const answer = {
+      ...{ 'access-control-allow-origin': APP, 'access-control-max-age': '600' },
+      'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
+      'access-control-allow-headers':
+        'authorization, content-type, last-event-id, throughline-interface, throughline-owner',
+    };
+    expect(cors(asked.headers)).toMatchObject(answer);
+    expect(asked.headers.get('vary')).toMatch(/^Origin, Access-Control-Request-Method/);
+    expect(asked.headers.has('access-control-allow-private-network')).toBe(false);
+    const local = { ...asking, 'access-control-request-private-network': 'true' };
+    const near = await new Caller(home.url, local).ask('OPTIONS', '/conversations/chat');
+    expect(cors(near.headers)).toMatchObject({ ...answer, 'access-control-allow-private-network': 'true' });
+    expect((await new Caller(home.url, FROM).ask('OPTIONS', '/conversations')).status).toBe(405);
+  });
+
+  test.each([
+    ['another name', 'https://evil.example'],
+    ['a longer name', 'https://app.example.org.evil.example'],
+    ['a name below it', 'https://x.app.example.org'],
+    ['the name above it', 'https://example.org'],
+    ['another port', 'https://app.example.org:8443'],
+    ['no TLS', 'http://app.example.org'],
+    ['no origin', 'null'],
+    ['a path', 'https://app.example.org/'],
+    ['another case', 'https://APP.example.org'],
+    ['a star', '*'],
+  ])('is that one and no other: %s', async (_, origin) => {
+    await using home = await ServedHome.start({ server });
+    const { caller } = await home.key('ann', ['read', 'prompt']);
+    const asking = { origin, 'sec-fetch-site': 'cross-site', 'access-control-request-method': 'POST' };
+    for (const method of ['POST', 'OPTIONS']) {
+      const { status, body, headers } = await caller.with(asking).ask(method, '/conversations', { key: 'x' });
+      expect({ status, code: body.code }).toEqual({ status: 403, code: 'forbidden' });
+      expect(body.detail).toBe(
+        origin === 'null'
+          ? 'A page without an origin may not use this server.'
+          : `Pages of ${origin} may not use this server.`,
+      );
+      // What could not be allowed is not suggested.
+      const suggested = /^https:\/\/[a-z.]+(:\d+)?$/.test(origin);
+      expect(body.hint).toMatch(suggested ? /^Start it with .*Or let the page call/ : /^Let the page call/);
+      expect([body.hint.includes(`--allow-origin ${origin}`), body.hint.includes('docs/browsers.md')]).toEqual([
+        suggested,
+        true,
+      ]);
+      expect(cors(headers)).toEqual({ vary: 'Origin', 'cross-origin-resource-policy': 'same-origin' });
+    }
+    expect((await caller.get('/conversations')).body.conversations).toEqual([]);
+  });
+
+  test('has neither the token nor the cookie, and nothing but the interface', async () => {
+    await using home = await ServedHome.start({ server });
+    const token = await home.caller.with(FROM).get('/conversations');
+    expect(token).toMatchObject({ status: 403, body: { detail: expect.stringContaining('needs a key') } });
+    expect((await home.caller.with({ ...FROM, authorization: 'Bearer wrong' }).get('/conversations')).status).toBe(403);
+    const { headers } = await new Caller(home.url, {}).get(`/${home.newLink().slice(home.url.length)}`);
+    const cookie = (headers.get('set-cookie') ?? '').split(';')[0] as string;
+    for (const site of ['cross-site', 'same-origin']) {
+      const signedIn = new Caller(home.url, { cookie, origin: APP, 'sec-fetch-site': site });
+      expect((await signedIn.get('/conversations')).status).toBe(401);
+    }
+    const { caller } = await home.key('ann', ['read', 'prompt', 'admin']);
+    const app = caller.with(FROM);
+    for (const path of ['//', '//metrics', '//backup', `/${home.newLink().slice(home.url.length)}`]) {
+      const { status, body } = await app.get(path);
+      expect({ path, status, code: body.code }).toEqual({ path, status: 403, code: 'forbidden' });
+      // It is allowed already: allowing it would change nothing.
+      expect(body.detail).toBe(`Pages of ${APP} may use /v1, the health and the document of this server alone.`);
+      expect(body.hint).not.toContain('--allow-origin');
+    }
+    for (const path of ['//livez', '//openapi.json']) expect((await app.get(path)).status).toBe(200);
+  });
+
+  test('every page may notice that there is a server, and nothing more', async () => {
+    await using home = await ServedHome.start();
+    const page = new Caller(home.url, { 'sec-fetch-site': 'cross-site' });
+    const noticed = await page.get('//livez');
+    expect([noticed.status, cors(noticed.headers)]).toEqual([200, { 'cross-origin-resource-policy': 'cross-origin' }]);
+    for (const path of ['//healthz', '//readyz', '//openapi.json', '/conversations'])
+      expect((await page.get(path)).status).toBe(403);
+  });
+});
+
+test.each([
+  ['https://app.example.org', 'https://app.example.org'],
+  ['https://APP.example.org:443/', 'https://app.example.org'],
+  ['http://localhost:5173', 'http://localhost:5173'],
+  ['http://[::1]:3000', 'http://[::1]:3000'],
+  ['http://tauri.localhost', 'http://tauri.localhost'],
+  ['tauri://localhost', 'tauri://localhost'],
+  ['chrome-extension://abcdef', 'chrome-extension://abcdef'],
+  ['https://münchen.example', 'https://xn--mnchen-3ya.example'],
+])('an origin is taken as browsers write it: %s', (given, origin) => {
+  expect([...parseOrigins([given])]).toEqual([origin]);
+});
+
+test.each([
+  '*',
+  'null',
+  '',
+  'app.example.org',
+  'https://',
+  'https://*.example.org',
+  'https://app.example.org/path',
+  'https://app.example.org?x',
+  'https://user@app.example.org',
+  'https://a.example https://b.example',
+  'file:///tmp/page.html',
+  'file://tmp',
+  'http://app.example.org',
+  'http://192.168.1.5:3000',
+])('what is no exact and safe origin is refused: %j', (given) => {
+  expect(() => parseOrigins([given])).toThrow(/is not an origin|could change the pages/);
 });
 
 describe('the cookie of the page', () => {

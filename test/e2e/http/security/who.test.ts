@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Scope } from '../../../../src/core/key.ts';
+import { PAGE_SCOPES, SCOPES } from '../../../../src/core/key.ts';
 import type { Operation } from '../../../../src/wire/operations/operation.ts';
 import { OPERATIONS } from '../../../../src/wire/operations.ts';
 import { type OperationName, ROUTES } from '../../../../src/wire/routes.ts';
@@ -54,14 +54,18 @@ describe('who', () => {
 
   test('each scope opens its operations and no others', async () => {
     await using home = await ServedHome.start();
-    for (const scope of ['read', 'prompt', 'approve', 'admin'] as const satisfies Scope[]) {
+    for (const scope of SCOPES) {
       const { caller } = await home.key('ann', [scope]);
       for (const [name, operation] of Object.entries<Operation>(OPERATIONS)) {
         const { method, path } = ROUTES[name as OperationName];
         if (operation.stream && operation.scope === scope) continue;
         const { status } = await caller.ask(method, path.replaceAll(/\{\w+\}/g, 'x'));
         expect({ path, scope, refused: status === 403 }).toEqual({
-          ...{ path, scope, refused: operation.scope !== scope || operation.tokenOnly === true },
+          ...{
+            path,
+            scope,
+            refused: operation.scope !== scope || operation.notByKey === true || operation.operatorOnly === true,
+          },
         });
       }
     }
@@ -144,15 +148,6 @@ describe('who', () => {
     expect((await caller.post('/imports', { exported: {}, cwd: '/' })).status).toBe(403);
   });
 
-  test('only the token acts for others', async () => {
-    await using home = await ServedHome.start();
-    const asAnn = home.caller.with({ 'throughline-owner': 'ann%20%C3%A4' });
-    expect(await asAnn.ok('POST', '/conversations', { key: 'hers' })).toMatchObject({ owner: 'ann ä' });
-    expect((await home.caller.get('/conversations/hers')).status).toBe(404);
-    const { caller } = await home.key('bob', ['read', 'admin']);
-    expect((await caller.with({ 'throughline-owner': 'ann%20%C3%A4' }).get('/conversations/hers')).status).toBe(403);
-  });
-
   test('a stream ends when its key is revoked', async () => {
     await using home = await ServedHome.start({ server: { stream: { checkMs: 20 } } });
     const { caller, id } = await home.key('ann', ['read', 'prompt']);
@@ -171,24 +166,103 @@ describe('who', () => {
     await expect(others).rejects.toThrow();
   });
 
-  test('a link that signs a browser in is given to the token alone, for the owner that it signs in', async () => {
-    await using home = await ServedHome.start();
-    const { body, status } = await home.caller.post('/links');
-    expect({ status, body }).toMatchObject({ status: 201, body: { expiresAt: expect.any(Number) } });
-    const browser = new Caller(home.url, { 'sec-fetch-site': 'none' });
-    const entered = await browser.get(`/${body.link.slice(home.url.length)}`);
-    const cookie = (entered.headers.get('set-cookie') ?? '').split(';')[0] as string;
-    const page = new Caller(home.url, { cookie, 'sec-fetch-site': 'same-origin', origin: home.url });
-    expect((await page.get('/me')).body).toMatchObject({ owner: 'local', by: 'page' });
-    expect((await browser.get(`/${body.link.slice(home.url.length)}`)).body).toMatchObject({
-      hint: expect.stringContaining('"throughline link"'),
-    });
-    const everything = ['read', 'prompt', 'approve', 'admin'] as const;
-    const keys = await Promise.all(['local', 'ann'].map((owner) => home.key(owner, everything)));
-    for (const { caller } of [...keys, { caller: page }]) {
-      expect(await caller.post('/links')).toMatchObject({ status: 403, body: { code: 'forbidden' } });
+  describe('a link that signs a browser in', () => {
+    /** The page of the one who opens it. */
+    async function open(home: ServedHome, link: string): Promise<Caller> {
+      const browser = new Caller(home.url, { 'sec-fetch-site': 'none' });
+      const entered = await browser.get(`/${link.slice(home.url.length)}`);
+      const cookie = (entered.headers.get('set-cookie') ?? '').split(';')[0] as string;
+      return new Caller(home.url, { cookie, 'sec-fetch-site': 'same-origin', origin: home.url });
     }
-    const forAnn = await home.caller.with({ 'throughline-owner': 'ann' }).post('/links');
-    expect(forAnn).toMatchObject({ status: 403, body: { detail: expect.stringContaining('not as "ann"') } });
+    const pageOf = async (home: ServedHome, asked: object) =>
+      open(home, (await home.caller.ok('POST', '/links', asked)).link);
+
+    test('is made by the token for any owner, with exactly the scopes that it names', async () => {
+      await using home = await ServedHome.start();
+      const { body, status } = await home.caller.post('/links');
+      const everything = ['read', 'prompt', 'approve', 'admin'] as const;
+      expect({ status, body }).toMatchObject({
+        status: 201,
+        body: { expiresAt: expect.any(Number), owner: 'local', scopes: everything },
+      });
+      const own = await open(home, body.link);
+      const week = Date.now() + 7 * 24 * 3_600_000;
+      const me = (await own.get('/me')).body;
+      expect(me).toEqual({
+        owner: 'local',
+        by: 'page',
+        scopes: everything,
+        owners: null,
+        expiresAt: expect.any(Number),
+      });
+      expect(Math.abs(me.expiresAt - week)).toBeLessThan(60_000);
+      expect((await new Caller(home.url, {}).get(`/${body.link.slice(home.url.length)}`)).body).toMatchObject({
+        hint: expect.stringContaining('"throughline link"'),
+      });
+      const ann = home.caller.with({ 'throughline-owner': 'ann' });
+      expect(await ann.post('/links')).toMatchObject({
+        status: 400,
+        body: { detail: expect.stringMatching(/scopes/) },
+      });
+      await ann.ok('POST', '/conversations', { key: 'hers' });
+      for (const link of [
+        (await ann.ok('POST', '/links', { scopes: ['read'] })).link,
+        (await home.caller.ok('POST', '/links', { owner: 'ann', scopes: ['read'] })).link,
+      ]) {
+        const page = await open(home, link);
+        expect((await page.get('/me')).body).toMatchObject({ owner: 'ann', by: 'page', scopes: ['read'] });
+        expect((await page.get('/conversations')).body.conversations).toMatchObject([{ key: 'hers' }]);
+        expect((await page.with({ 'throughline-owner': 'local' }).get('/conversations')).status).toBe(403);
+      }
+    });
+
+    test('gives each scope its operations and no others', async () => {
+      await using home = await ServedHome.start();
+      for (const scope of PAGE_SCOPES) {
+        const page = await pageOf(home, { owner: 'ann', scopes: ['read', scope] });
+        for (const [name, operation] of Object.entries<Operation>(OPERATIONS)) {
+          const { method, path } = ROUTES[name as OperationName];
+          const isOpen = !operation.operatorOnly && (operation.scope === scope || operation.scope === 'read');
+          if (operation.stream && isOpen) continue;
+          const { status } = await page.ask(method, path.replaceAll(/\{\w+\}/g, 'x'));
+          expect({ path, scope, refused: status === 403 }).toEqual({ path, scope, refused: !isOpen });
+        }
+        expect((await page.get('//metrics')).status).toBe(scope === 'admin' ? 200 : 403);
+        expect((await page.get('//backup')).status).toBe(403); // of all owners
+      }
+    });
+
+    test('cannot be made by a key, nor for more than the browser has that makes it', async () => {
+      await using home = await ServedHome.start();
+      const everything = ['read', 'prompt', 'approve', 'admin'] as const;
+      const keys = await Promise.all(['local', 'ann'].map((owner) => home.key(owner, SCOPES)));
+      for (const { caller } of keys) {
+        for (const one of [caller, caller.with({ 'throughline-owner': 'local' })]) {
+          expect(await one.post('/links', { scopes: ['read'] })).toMatchObject({
+            status: 403,
+            body: { detail: expect.stringContaining('A key is not enough') },
+          });
+        }
+      }
+      const page = await pageOf(home, { owner: 'ann', scopes: ['read', 'admin'] });
+      for (const asked of [
+        { scopes: ['read', 'prompt'] },
+        { scopes: [...everything] },
+        { owner: 'local' },
+        { owner: 'bob', scopes: ['read'] },
+      ]) {
+        expect(await page.post('/links', asked)).toMatchObject({ status: 403, body: { code: 'forbidden' } });
+      }
+      expect((await page.with({ 'throughline-owner': 'local' }).post('/links', {})).status).toBe(403);
+      for (const scope of ['everything', 'act-as']) {
+        expect((await page.post('/links', { scopes: ['read', scope] })).status).toBe(400);
+        expect((await home.caller.post('/links', { scopes: ['read', scope] })).status).toBe(400);
+      }
+      const another = await open(home, (await page.ok('POST', '/links', {})).link);
+      const [mine, theirs] = [(await page.get('/me')).body, (await another.get('/me')).body];
+      expect(theirs).toEqual(mine); // and not a moment longer
+      const reader = await open(home, (await page.ok('POST', '/links', { scopes: ['read'] })).link);
+      expect((await reader.post('/links', {})).status).toBe(403);
+    });
   });
 });

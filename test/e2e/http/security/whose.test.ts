@@ -1,47 +1,70 @@
 import { describe, expect, test } from 'vitest';
 import { BASE_PATH } from '../../../../src/wire/operations/operation.ts';
 import { belongings, bodyOf } from '../support/belongings.ts';
+import type { Caller } from '../support/caller.ts';
 import { DOCUMENT, operationAt } from '../support/conform.ts';
 import { ServedHome } from '../support/served-home.ts';
 
 describe('whose', () => {
-  test('the ids of another open nothing, in every route of the document', async () => {
-    await using home = await ServedHome.start();
-    const ann = (await home.key('ann', ['read', 'prompt', 'approve', 'admin'])).caller;
-    const bob = (await home.key('bob', ['read', 'prompt', 'approve', 'admin'])).caller;
-    const hers = await belongings(ann);
-    const before = await ann.ok('GET', '/conversations/hers/view');
-    let tried = 0;
-    for (const [path, methods] of Object.entries<object>(DOCUMENT.paths)) {
-      for (const method of Object.keys(methods)) {
-        for (const ids of [hers.byId, hers.byKey]) {
-          if (!path.includes('{')) continue;
-          const filled = path.slice(BASE_PATH.length).replaceAll(/\{(\w+)\}/g, (_, name) => {
-            expect(Object.keys(ids)).toContain(name);
-            return encodeURIComponent(ids[name] as string);
-          });
-          const name = operationAt(method.toUpperCase(), path);
-          const body = name === null ? undefined : bodyOf(name);
-          const { status, body: answer } = await bob.ask(method.toUpperCase(), filled, body);
-          expect({ method, path, status, code: answer.code }).toEqual({ method, path, status: 404, code: 'not_found' });
-          expect(JSON.stringify(answer)).not.toMatch(/osprey|secret title/);
-          tried += 1;
+  /** Two owners, each with a key; or with the same one, which acts for both. */
+  async function two(home: ServedHome, how: 'keys of their own' | 'one key that acts for both') {
+    const scopes = ['read', 'prompt', 'approve', 'admin'] as const;
+    if (how === 'keys of their own') return [await home.key('ann', scopes), await home.key('bob', scopes)];
+    const { caller } = await home.key('app', [...scopes, 'act-as'], null, 'app:*');
+    return ['app:ann', 'app:bob'].map((owner) => ({ caller: caller.with({ 'throughline-owner': owner }) }));
+  }
+
+  test.each(['keys of their own', 'one key that acts for both'] as const)(
+    'with %s, the ids of another open nothing, in every route of the document',
+    async (how) => {
+      await using home = await ServedHome.start();
+      const [ann, bob] = (await two(home, how)).map(({ caller }) => caller) as [Caller, Caller];
+      const hers = await belongings(ann);
+      const before = await ann.ok('GET', '/conversations/hers/view');
+      let tried = 0;
+      for (const [path, methods] of Object.entries<object>(DOCUMENT.paths)) {
+        for (const method of Object.keys(methods)) {
+          for (const ids of [hers.byId, hers.byKey]) {
+            if (!path.includes('{')) continue;
+            const filled = path.slice(BASE_PATH.length).replaceAll(/\{(\w+)\}/g, (_, name) => {
+              expect(Object.keys(ids)).toContain(name);
+              return encodeURIComponent(ids[name] as string);
+            });
+            const name = operationAt(method.toUpperCase(), path);
+            const body = name === null ? undefined : bodyOf(name);
+            const { status, body: answer } = await bob.ask(method.toUpperCase(), filled, body);
+            expect({ method, path, status, code: answer.code }).toEqual({
+              method,
+              path,
+              status: 404,
+              code: 'not_found',
+            });
+            expect(JSON.stringify(answer)).not.toMatch(/osprey|secret title/);
+            tried += 1;
+          }
         }
       }
-    }
-    expect(tried).toBeGreaterThan(25);
-    const lists = ['/conversations', '/conversations?q=osprey', '/search?q=osprey', '/usage', '/permissions', '/tasks'];
-    for (const list of [...lists, '/tasks/usage']) {
-      expect(Object.values(await bob.ok('GET', list)).filter(Array.isArray)).toEqual([[]]);
-    }
-    expect((await bob.get(`/permissions?conversation=${hers.byId.conversation}`)).status).toBe(404);
-    // The same key is one of his own, and has nothing of hers.
-    const own = await bob.ok('POST', '/conversations/hers/turns', { prompt: 'hello' });
-    expect(own.turn).toMatchObject({ n: 1 });
-    expect(own.turn.conversationId).not.toBe(hers.byId.conversation);
-    expect(await ann.ok('GET', '/conversations/hers/view')).toEqual(before);
-    expect(await ann.ok('GET', `/tasks/${hers.byId.task}`)).toMatchObject({ cancelRequested: false });
-  });
+      expect(tried).toBeGreaterThan(25);
+      const lists = [
+        '/conversations',
+        '/conversations?q=osprey',
+        '/search?q=osprey',
+        '/usage',
+        '/permissions',
+        '/tasks',
+      ];
+      for (const list of [...lists, '/tasks/usage']) {
+        expect(Object.values(await bob.ok('GET', list)).filter(Array.isArray)).toEqual([[]]);
+      }
+      expect((await bob.get(`/permissions?conversation=${hers.byId.conversation}`)).status).toBe(404);
+      // The same key is one of his own, and has nothing of hers.
+      const own = await bob.ok('POST', '/conversations/hers/turns', { prompt: 'hello' });
+      expect(own.turn).toMatchObject({ n: 1 });
+      expect(own.turn.conversationId).not.toBe(hers.byId.conversation);
+      expect(await ann.ok('GET', '/conversations/hers/view')).toEqual(before);
+      expect(await ann.ok('GET', `/tasks/${hers.byId.task}`)).toMatchObject({ cancelRequested: false });
+    },
+  );
 
   test('the same request id of two owners is two turns, and of one with another body a conflict', async () => {
     await using home = await ServedHome.start();

@@ -16,13 +16,25 @@ export async function belongings(ann: Caller) {
     break;
   }
   const { tasks } = await ann.ok('POST', '/tasks', { plan: { name: 'secret errand', goal: '/hang' } });
-  const ids: Record<string, string> = { conversation: id, turn: turn.id, permission, task: tasks[0].id };
+  const tracked = { requestId: 'her-request', agentId: 'her-agent', sessionId: 'her-session', holder: HOLDER };
+  await ann.ok('POST', '/tracker/requests', { ...tracked, prompt: 'The codeword is osprey' });
+  await ann.ok('POST', '/tracker/requests/her-request/complete', { holder: HOLDER });
+  const frames = ann.frames([]);
+  const { stream } = await frames.next('opened');
+  const ids: Record<string, string> = {
+    ...{ stream, request: 'her-request', agent: 'her-agent', session: 'her-session' },
+    ...{ conversation: id, turn: turn.id, permission, task: tasks[0].id },
+  };
   return { byId: ids, byKey: { ...ids, conversation: 'hers', task: 'secret errand' } as Record<string, string> };
 }
 
+const HOLDER = 'a-program-of-ann';
+
 /** A body that would be taken, by the schema that the document has for it. */
 const BODIES: Record<string, object> = {
+  NewQueue: { turns: [{ turn: 'x', drop: true }] },
   NewConversation: {},
+  Feeds: { feeds: [] },
   NewTitle: { title: 'stolen' },
   WarmUp: {},
   NewFork: { turn: 1 },
@@ -31,6 +43,12 @@ const BODIES: Record<string, object> = {
   Retry: {},
   PermissionAnswer: { optionId: 'allow' },
   TaskRetry: {},
+  NewTrackedRequest: { requestId: 'another', agentId: 'another', sessionId: null, holder: HOLDER },
+  NamedSession: { sessionId: 'stolen', holder: HOLDER },
+  Held: { holder: HOLDER },
+  CompletedRequest: { holder: HOLDER },
+  FailedRequest: { holder: HOLDER },
+  NewLink: { scopes: ['read'] },
 };
 
 /** Undefined: the operation takes none. */

@@ -53,13 +53,16 @@ export class Caller {
   }
 
   /** Events of a stream as they come, each with its number; ends with the connection, or when the signal aborts. */
-  async *events(path: string, headers: Record<string, string> = {}, signal?: AbortSignal) {
+  async *events(path: string, headers: Record<string, string> = {}, signal?: AbortSignal, body?: object) {
+    const method = body === undefined ? 'GET' : 'POST';
+    const json = body && { body: JSON.stringify(body) };
     const response = await fetch(`${this.#base}${BASE_PATH}${path}`, {
-      headers: { ...this.#headers, ...headers },
+      ...{ method, ...json },
+      headers: { ...(body && { 'content-type': 'application/json' }), ...this.#headers, ...headers },
       ...(signal && { signal }),
     });
     expect(response.status).toBe(200);
-    const name = operationAt('GET', `${BASE_PATH}${path}`);
+    const name = operationAt(method, `${BASE_PATH}${path}`);
     const type = response.headers.get('content-type') ?? '';
     // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
     const waiting: { id: string | undefined; data: any }[] = [];
@@ -75,6 +78,21 @@ export class Caller {
         yield event;
       }
     }
+  }
+
+  /** A live stream. `next` skips frames of other kinds. */
+  frames(feeds: readonly object[], signal?: AbortSignal) {
+    const events = this.events('/streams', {}, signal, { feeds });
+    return {
+      next: async (...kinds: string[]): Promise<Answered['body']> => {
+        for (;;) {
+          const { done, value } = await events.next();
+          if (done) return null;
+          if (kinds.length === 0 || kinds.includes(value.data.kind)) return value.data;
+        }
+      },
+      return: () => events.return(undefined),
+    };
   }
 
   /** Follows until the turn has ended, and gives its answer. */

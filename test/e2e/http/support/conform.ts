@@ -33,9 +33,18 @@ export function expectConform(name: OperationName, status: number, type: string,
   expectValid(schema.$ref, body, `${name} ${status}`);
 }
 
-export function expectValid(reference: string, value: unknown, what: string): void {
+function validatorOf(reference: string): ReturnType<typeof ajv.compile> {
   const validate = validators.get(reference) ?? ajv.compile({ $ref: `api${reference}` });
   validators.set(reference, validate);
+  return validate;
+}
+
+export function isValid(reference: string, value: unknown): boolean {
+  return validatorOf(reference)(value) === true;
+}
+
+export function expectValid(reference: string, value: unknown, what: string): void {
+  const validate = validatorOf(reference);
   if (validate(value)) return;
   expect.fail(
     `${what} is not a ${reference}: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(value).slice(0, 500)}`,

@@ -16,6 +16,7 @@ export function fromSchema(
   if (choices !== undefined) return fc.oneof(...choices.map(of));
   switch (schema.type) {
     case 'string':
+      if (schema.pattern !== undefined) return fc.oneof(fc.stringMatching(new RegExp(schema.pattern)), text);
       return text.map((value) => value.slice(0, schema.maxLength ?? 5_000));
     case 'integer':
     case 'number':
@@ -81,6 +82,7 @@ interface Schema {
   readonly oneOf?: readonly Schema[];
   readonly type?: string;
   readonly maxLength?: number;
+  readonly pattern?: string;
   readonly minimum?: number;
   readonly items?: Schema;
   readonly minItems?: number;

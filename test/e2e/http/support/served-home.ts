@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { ScriptedOptions } from '../../../../src/agents/scripted/options.ts';
-import { type Composed, compose } from '../../../../src/compose.ts';
+import { type Composed, compose, composeDoctor } from '../../../../src/compose.ts';
 import type { Scope } from '../../../../src/core/key.ts';
+import { insightOf } from '../../../../src/doctor/insight.ts';
 import type { EngineSettings } from '../../../../src/engine/parts.ts';
 import { loopbackDoor } from '../../../../src/faces/http/access/door.ts';
 import { Failures } from '../../../../src/faces/http/access/failures.ts';
@@ -18,6 +19,7 @@ import { type BeginStream, STREAM } from '../../../../src/faces/http/streams/eve
 import { createLog } from '../../../../src/faces/http/telemetry/log.ts';
 import { Metrics } from '../../../../src/faces/http/telemetry/metrics.ts';
 import { ProcessHealth } from '../../../../src/host/health.ts';
+import { storeTrackers } from '../../../../src/library/tracker/tracker.ts';
 import type { Tasks } from '../../../../src/ports/tasks.ts';
 import { Caller } from './caller.ts';
 
@@ -70,10 +72,20 @@ export class ServedHome {
     this.#tasks = await this.#composed.tasks();
     this.#server = await startServer({
       tasks: this.#tasks,
+      trackers: storeTrackers(this.#composed.parts),
       ...{ engine: this.#composed.engine, keys: this.#composed.parts.store, token: TOKEN, log, metrics: this.metrics },
       health: this.#composed.parts.health,
+      insight: insightOf(this.#composed.parts, 'test', () => this.#examine()),
       ...{ version: 'test', socket: this.socket, host: '127.0.0.1', port: 0, ...server },
     });
+  }
+
+  async #examine() {
+    const doctor = await composeDoctor({ home: this.#options.home ?? join(this.path, 'home') }, async () => null);
+    const found = await doctor.examine().finally(() => doctor.close());
+    return found.map(({ repair: _, repairedBy = '--fix' as const, isNote = false, ...rest }) => ({
+      ...{ ...rest, isNote, repairedBy: rest.remedy === null ? null : repairedBy },
+    }));
   }
 
   async down(graceMs = 0): Promise<void> {
@@ -116,10 +128,11 @@ export class ServedHome {
     const app = createApp({
       engine,
       tasks,
+      trackers: storeTrackers(parts),
       keeper: { token: TOKEN, signIn, keys: parts.store, owner: 'local', now: Date.now, failures },
       log,
       ...{ metrics: this.metrics, version: 'test', stream: STREAM, mostReaders: 9 },
-      ...{ draining: never, shutdown: never, newLink: () => ({ link: '', expiresAt: 0 }) },
+      ...{ draining: never, shutdown: never, newLink: () => ({ link: '', expiresAt: 0, owner: '', scopes: [] }) },
     });
     const env = { door: loopbackDoor(1), begin: beginNowhere };
     return async (address, { headers, ...init }) =>
@@ -136,9 +149,9 @@ export class ServedHome {
   }
 
   /** Whoever has a new key with these scopes. */
-  async key(owner: string, scopes: readonly Scope[], expiresAt: number | null = null) {
+  async key(owner: string, scopes: readonly Scope[], expiresAt: number | null = null, owners: string | null = null) {
     const { id, hash, key } = freshKey();
-    await this.#composed.parts.store.createKey(owner, { id, hash, name: 'for a test', scopes, expiresAt });
+    await this.#composed.parts.store.createKey(owner, { id, hash, name: 'for a test', scopes, owners, expiresAt });
     return { id, key, caller: new Caller(this.url, { authorization: `Bearer ${key}` }) };
   }
 

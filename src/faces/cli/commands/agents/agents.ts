@@ -11,8 +11,8 @@ export function define(command: Command, cli: Cli): void {
   command.action(() => agents(cli));
   addHelp(command, {
     about:
-      'Agents are set in throughline.config.json. Without settings, Claude and other known agents are used where they are\n' +
-      'found. Each agent is started to see whether you are logged in; no model is called. A missing agent is listed with\n' +
+      'Agents are set in throughline.config.json. Without settings, Claude and other known agents are used where they are ' +
+      'found. Each agent is started to see whether you are logged in; no model is called. A missing agent is listed with ' +
       'what to do.',
     examples: [
       'throughline agents',
@@ -76,7 +76,7 @@ function defineInstall(agents: Command, cli: Cli): void {
     .command('install')
     .summary("install an agent's program in the data home, with npm")
     .description("Install an agent's program in the data home, with npm. Install scripts of packages are not run.")
-    .argument('<name>', 'the agent: "claude" or "codex"')
+    .argument('<agent>', '"claude" or "codex"')
     // People write `--version`: see `withInstallVersion`.
     .option('--package-version <version>', 'another version than the tested one; you can also write --version')
     .action((name: string, options: { packageVersion?: string }) => install(name, options.packageVersion ?? null, cli));
@@ -89,20 +89,12 @@ function defineInstall(agents: Command, cli: Cli): void {
   });
 }
 
-const PROGRESS_MS = 1_000;
-
-async function install(agent: string, version: string | null, { parts, output, options, clock }: Cli): Promise<void> {
+async function install(agent: string, version: string | null, { parts, output, options }: Cli): Promise<void> {
   if (options.server !== undefined) throw notThroughServer('agents install');
   const stop = new AbortController();
   const abort = () => stop.abort();
   const stopListening = onStopSignals({ cancel: abort, kill: abort, terminate: abort });
-  const started = clock.monotonic();
-  const tick = () => {
-    const seconds = Math.round((clock.monotonic() - started) / 1_000);
-    output.progress(`installing ${oneLine(agent)} with npm, ${seconds} s …`);
-  };
-  const timer = setInterval(tick, PROGRESS_MS);
-  tick();
+  output.progress(`installing ${oneLine(agent)} with npm …`);
   try {
     const result = await parts.install({ agent, version, home: options.home, signal: stop.signal });
     const done = result.changed ? 'installed' : 'is already installed';
@@ -111,7 +103,6 @@ async function install(agent: string, version: string | null, { parts, output, o
       `${oneLine(agent)} ${oneLine(result.version)} ${done}: ${oneLine(result.folder)}`,
     );
   } finally {
-    clearInterval(timer);
     stopListening();
   }
 }

@@ -2,29 +2,61 @@ import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { jsonLine } from '../../../../core/input/visible.ts';
+import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { turns } from '../../lines.ts';
+import { partsIn } from './show.ts';
 
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
     .option('--output <file>', 'write to this file, readable by you alone (default: stdout)')
-    .action((key: string, { output }: { output?: string }) => exportTo(key, output, cli));
+    .option('--markdown', 'a document for people, which cannot be imported')
+    .action((key: string, flags: ExportFlags) => exportTo(key, flags, cli));
   addHelp(command, {
+    about:
+      'In a Markdown document, what was said stands behind ">", and nothing else does: no answer can pass for a turn or for a change of ' +
+      'sessions. Tools are one line each, images are named, and attached files are included.',
     examples: [
       'throughline export notes --output notes.json',
+      'throughline export notes --markdown --output notes.md',
       'throughline export notes | ssh elsewhere throughline import -',
     ],
   });
 }
 
-async function exportTo(key: string, file: string | undefined, { output, lookAt }: Cli): Promise<void> {
+interface ExportFlags {
+  readonly output?: string;
+  readonly markdown?: boolean;
+}
+
+async function exportTo(key: string, { output: file, markdown }: ExportFlags, cli: Cli): Promise<void> {
+  const { output, lookAt } = cli;
+  if (markdown && output.json) {
+    throw new ThroughlineError('invalid', '"--markdown" and "--json" cannot be used together.', {
+      hint: 'Without "--markdown", the export is JSON.',
+    });
+  }
   await lookAt(async (engine) => {
-    const exported = await engine.export(key);
-    if (file === undefined) output.value(exported);
-    else await write(file, `${jsonLine(exported)}\n`);
-    output.note(`exported ${turns(exported.records.length)}`);
+    const { text, count } = markdown ? await asMarkdown(engine, key) : await asJson(engine, key);
+    if (file !== undefined) await write(file, `${text}\n`);
+    else output.line(text);
+    output.note(`exported ${turns(count)}`);
   });
+}
+
+/** A whole conversation that can be imported. */
+export async function asJson(engine: Engine, key: string) {
+  const exported = await engine.export(key);
+  return { text: jsonLine(exported), count: exported.records.length };
+}
+
+/** A document for people. */
+export async function asMarkdown(engine: Engine, key: string) {
+  const { markdownLines } = await import('./markdown.ts');
+  const view = await engine.show(key);
+  const lines = markdownLines(view, await partsIn(engine, view.conversation.id));
+  return { text: lines.join('\n').trimEnd(), count: view.turns.length };
 }
 
 async function write(file: string, text: string): Promise<void> {

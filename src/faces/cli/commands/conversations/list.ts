@@ -1,47 +1,88 @@
 import type { Command } from 'commander';
+import { CONVERSATION_STATES, type ConversationFilter, type ConversationState } from '../../../../core/conversation.ts';
 import { inPages } from '../../../../core/input/pages.ts';
+import { tokensOf } from '../../../../core/limits/budget.ts';
 import type { PublicConversation } from '../../../../core/public/conversation.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { positiveNumber } from '../../input.ts';
-import { strandedLine, time, turns } from '../../lines.ts';
+import { counted, strandedLine, time, turns } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 
 export function define(command: Command, cli: Cli): void {
   command
     .option('--limit <n>', 'at most this many', positiveNumber, 50)
+    .option('--agent <name>', 'only those whose last turn was for this agent')
+    .option(
+      '--state <states>',
+      `only those in one of these states, with commas: ${CONVERSATION_STATES.join(', ')}`,
+      states,
+    )
+    .option('--since <time>', 'only those that changed then or later: 2026-01-31 (UTC), or 2026-01-31T12:00:00Z')
+    .option('--until <time>', 'only those that changed before')
     .option('--session <id>', 'only those that have used this session of an agent')
     .action((flags: ListFlags) => list(flags, cli));
   addHelp(command, {
+    about:
+      'Most recently changed first. The state is what a conversation is doing: it asks (an agent waits for an answer), is running or ' +
+      'queued; or what its last turn came to: unrestored (the context could not be restored), failed, interrupted. Without one, it is idle.',
     examples: [
       'throughline list',
+      'throughline list --state asks,unrestored,failed',
+      'throughline list --agent claude --since 2026-01-31',
       "throughline list --limit 500 --json | jq -r '.key'",
       'throughline list --session ID',
     ],
   });
 }
 
-interface ListFlags {
+interface ListFlags extends ConversationFilter {
   readonly limit: number;
   readonly session?: string;
 }
 
-async function list({ limit, session }: ListFlags, { output, lookAt }: Cli): Promise<void> {
+function states(value: string): ConversationState[] {
+  return value.split(',').map((state) => state.trim() as ConversationState);
+}
+
+/** Who needs somebody stands out; the rest is calm. */
+const STATE_STYLES: Partial<Record<ConversationState, 'yellow' | 'red' | 'cyan'>> = {
+  asks: 'yellow',
+  running: 'cyan',
+  queued: 'cyan',
+  unrestored: 'red',
+  failed: 'red',
+  interrupted: 'red',
+};
+
+async function list({ limit, session, ...filter }: ListFlags, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async (engine) => {
     const read = (last: PublicConversation | undefined, wanted: number) =>
-      engine.list({ limit: wanted, ...(last && { before: last }) });
-    const show = ({ key, id, title, historyCount, open, stranded, delayed, updatedAt }: PublicConversation) => {
+      engine.list({ ...filter, limit: wanted, ...(last && { before: last }) });
+    const show = (one: PublicConversation) => {
+      const { key, id, title, state, lastAgent, historyCount, open, usage, stranded, delayed, updatedAt } = one;
       const name = styled('bold', oneLine(key ?? id));
       const count = open === 0 ? turns(historyCount) : `${turns(historyCount)} and ${open} open`;
-      output.line(name, `  ${count}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
+      const style = STATE_STYLES[state];
+      const now = style === undefined ? '' : styled(style, `  ${state}`);
+      const tokens = tokensOf(usage) === 0 ? '' : `, ${counted(tokensOf(usage), 'token')}`;
+      const agent = lastAgent === null ? '' : `, ${oneLine(lastAgent)}`;
+      output.line(name, now, `  ${count}${agent}${tokens}, ${time(updatedAt)}  `, styled('dim', oneLine(title)));
       const why = stranded ?? delayed;
       if (why !== null) output.line(styled('yellow', `  ${oneLine(strandedLine(why))}`));
     };
     if (session !== undefined) {
-      await output.each(await engine.list({ limit, session }), show, 'No conversation has used this session.');
+      await output.each(
+        await engine.list({ ...filter, limit, session }),
+        show,
+        'No conversation has used this session.',
+      );
       return;
     }
-    const none = 'There are no conversations yet. Start one with "throughline send KEY PROMPT".';
+    const isFiltered = Object.keys(filter).length > 0;
+    const none = isFiltered
+      ? 'There is no such conversation.'
+      : 'There are no conversations yet. Start one with "throughline send KEY PROMPT".';
     await output.each(inPages(read, limit), show, none);
   });
 }

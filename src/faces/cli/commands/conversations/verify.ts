@@ -12,8 +12,8 @@ export function define(command: Command, cli: Cli): void {
     .action((key: string, flags: { head?: string }) => verify(key, flags, cli));
   addHelp(command, {
     about:
-      'Checks the hash chain of the events. Exit code 1: an event was changed, removed or added, or stored events are missing.\n' +
-      'Whoever can write the database can also compute the chain again. To notice that, keep the printed head in another\n' +
+      'Checks the hash chain of the events. Exit code 1: an event was changed, removed or added, or stored events are missing. ' +
+      'Whoever can write the database can also compute the chain again. To notice that, keep the printed head in another ' +
       'place, and give it with --head later.',
     examples: ['throughline verify notes', 'throughline verify notes --head "$(cat notes.head)"'],
   });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
-import type { DemoRequest } from '../../../../ports/demo.ts';
+import type { DemoRequest } from '../../../../ports/server.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';
 import { receiptLine } from '../../lines.ts';
@@ -20,8 +20,8 @@ export function define(command: Command, cli: Cli): void {
     .action((options: DemoOptions) => demo(options, cli));
   addHelp(command, {
     about:
-      'Uses a scripted agent, which needs no model, in a temporary data home that is removed afterwards. Takes a few seconds.\n' +
-      'With "--agent claude", the agent is the real Claude, and its model is a stand-in on this machine: no key, no network,\n' +
+      'Uses a scripted agent, which needs no model, in a temporary data home that is removed afterwards. Takes a few seconds. ' +
+      'With "--agent claude", the agent is the real Claude, and its model is a stand-in on this machine: no key, no network, ' +
       'no cost. Exit code 1: the answers are not the expected ones.',
     examples: ['throughline demo', 'throughline demo --agent claude', 'throughline demo --json'],
   });
@@ -33,7 +33,7 @@ interface DemoOptions extends Pick<DemoRequest, 'agent'> {
 
 async function demo(
   { agent, live = false }: DemoOptions,
-  { parts, output, options, clock, exitWith }: Cli,
+  { parts, output, options, clock, exitWith, waits }: Cli,
 ): Promise<void> {
   if (live && agent !== 'claude') {
     throw new ThroughlineError('invalid', 'The scripted agent has no model, so --live cannot be used with it.', {
@@ -43,6 +43,7 @@ async function demo(
   const started = clock.monotonic();
   const home = await realpath(await mkdtemp(join(tmpdir(), 'throughline-demo-')));
   const removeHome = () => rm(home, { recursive: true, force: true, maxRetries: 3 });
+  output.waitFor(waits);
   const request = { agent, live, home, installedIn: options.home, config: options.config };
   const demoParts = await parts.demo(request).catch(async (error: unknown) => {
     await removeHome();

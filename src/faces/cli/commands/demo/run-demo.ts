@@ -1,13 +1,12 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import { chunkText } from '../../../../core/turn/update.ts';
 import type { AgentSession, OpenHow } from '../../../../ports/agent.ts';
-import type { DemoParts } from '../../../../ports/demo.ts';
 import type { Engine } from '../../../../ports/engine.ts';
+import type { DemoParts } from '../../../../ports/server.ts';
 
 const KEY = 'demo';
 const QUESTION = 'Which codewords have you seen?';
@@ -77,23 +76,13 @@ interface Loss {
 }
 
 /** The worst that can happen to a session: its process is killed and its files are deleted. Other files stay. */
-async function loseSession({ engine, pidOf, sessionFiles }: DemoParts): Promise<Loss> {
+async function loseSession({ engine, killProcess, sessionFiles }: DemoParts): Promise<Loss> {
   const [session] = await engine.sessions(KEY);
-  const pid = session === undefined ? null : await pidOf(session.id);
+  const pid = session === undefined ? null : await killProcess(session.id);
   if (session === undefined || pid === null) throw new Error('The session has no process to kill.');
-  process.kill(pid, 'SIGKILL');
-  while (isAlive(pid)) await delay(5);
   const files = (await readdir(sessionFiles)).filter((name) => name.startsWith(session.id));
   for (const file of files) await rm(join(sessionFiles, file), { recursive: true });
   return { sessionId: session.id, pid, files: files.length };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 interface ControlAnswer {

@@ -21,10 +21,10 @@ export function define(command: Command, cli: Cli): void {
     .action((file: string, flags: BackupFlags) => backup(resolve(file), flags, cli));
   addHelp(command, {
     about:
-      'Works while a server runs, and keeps nobody waiting. The file has the conversations, tasks and keys (their hashes) of all\n' +
-      'owners, as they were when the command started. It has its name only when it is complete, on disk and checked: every page,\n' +
-      'and the chain of events of every conversation. It does not have settings, the token of the server and installed agents.\n' +
-      'With --server, the file comes from that server; this needs the token of its data home, or a key with "admin" of the owner\n' +
+      'Works while a server runs, and keeps nobody waiting. The file has the conversations, tasks and keys (their hashes) of all ' +
+      'owners, as they were when the command started. It has its name only when it is complete, on disk and checked: every page, ' +
+      'and the chain of events of every conversation. It does not have settings, the token of the server and installed agents. ' +
+      'With --server, the file comes from that server; this needs the token of its data home, or a key with "admin" of the owner ' +
       'that the server was started for. See docs/backup.md.\n' +
       'Exit code 1: not written; or written, but the data itself was not intact before (the output says which).',
     examples: [
@@ -36,34 +36,33 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function backup(file: string, { force = false, sandboxes = false }: BackupFlags, cli: Cli): Promise<void> {
-  const { parts, options, output, exitWith } = cli;
+  const { parts, options, output, exitWith, waits } = cli;
   const onNote = (note: string) => output.note(styled('yellow', note));
+  output.waitFor(waits);
   const made = await parts.backup({ ...options, file, force, sandboxes, onNote, ...watched(output) });
   output.result(made, `wrote ${made.file}: ${contentsOf(made)}${made.sandboxes ? ', with sandboxes' : ''}`);
   exitWith(reportBroken(made, output));
 }
 
-/** Shows how far it is, now and then, and stops with Ctrl-C. */
+/** Shows at a terminal how far it is, and stops with Ctrl-C. */
 export function watched(output: Output): { onProgress: (progress: BackupProgress) => void; signal: AbortSignal } {
   const stop = new AbortController();
   const abort = () => stop.abort(new ThroughlineError('cancelled', 'Cancelled. Nothing was changed.'));
   onStopSignals({ cancel: abort, terminate: abort, kill: () => process.exit(EXIT.cancelled) });
-  let [shown, last] = ['', 0];
+  let [shown, last] = ['', performance.now()];
   const onProgress = ({ step, done, total }: BackupProgress) => {
     const what =
       step === 'sandboxes' ? 'packing sandboxes' : `${step}: ${Math.floor((100 * done) / Math.max(total, 1))} %`;
     const now = performance.now();
-    if (what === shown || (what.split(':')[0] === shown.split(':')[0] && now - last < PROGRESS_MS)) return;
-    if (now - started < PROGRESS_MS) return;
+    if (what === shown || now - last < PROGRESS_MS) return;
     [shown, last] = [what, now];
-    output.note(styled('dim', what));
+    output.progress(`${what} …`);
   };
-  const started = performance.now();
   return { onProgress, signal: stop.signal };
 }
 
-/** A copy that takes less than this shows no progress. */
-const PROGRESS_MS = 2_000;
+/** How often the figure changes; a copy that takes less shows none. */
+const PROGRESS_MS = 500;
 
 export function contentsOf({ bytes, conversations, turns, events, lastAt }: BackupContents): string {
   const until = lastAt === null ? '' : `, until ${time(lastAt)}`;

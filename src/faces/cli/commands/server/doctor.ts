@@ -11,12 +11,13 @@ export function define(command: Command, cli: Cli): void {
   command
     .option('--fix', 'repair what is found')
     .option('--accept-loss', 'no longer report stored data that is missing')
+    .option('--no-agents', 'do not look at the agents')
     .action((flags: Flags) => doctor(flags, cli));
   addHelp(command, {
     about:
-      'Checks the database for damage and loss, and looks for leases, turns, sessions, sandboxes, processes and tasks that no\n' +
-      'living process holds; asks the running server what does not work. Without an option nothing is changed. Directories\n' +
-      'are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1: something remains\n' +
+      'Checks the database for damage and loss, and looks for leases, turns, sessions, sandboxes, processes and tasks that no ' +
+      'living process holds; asks the running server what does not work. Without an option nothing is changed. Directories ' +
+      'are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1: something remains ' +
       'to be repaired. What erased conversations have left is listed, and not counted.\n' +
       'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
     examples: ['throughline doctor', 'throughline doctor --fix --json', 'throughline doctor --accept-loss'],
@@ -26,11 +27,13 @@ export function define(command: Command, cli: Cli): void {
 interface Flags {
   readonly fix?: boolean;
   readonly acceptLoss?: boolean;
+  readonly agents: boolean;
 }
 
-async function doctor(flags: Flags, { parts, options, looking, output, exitWith }: Cli): Promise<void> {
+async function doctor(flags: Flags, { parts, options, looking, output, exitWith, waits }: Cli): Promise<void> {
   const { fix = false, acceptLoss = false } = flags;
   const changes = fix || acceptLoss;
+  output.waitFor(waits);
   const desk = await parts.doctor(changes ? options : looking);
   try {
     const seen = new Set<string>();
@@ -47,7 +50,7 @@ async function doctor(flags: Flags, { parts, options, looking, output, exitWith 
       }
     }
     if (problems === 0 && !output.json) output.line('No problems found.');
-    for (const agent of await desk.agents()) {
+    for (const agent of flags.agents ? await desk.agents() : []) {
       if (output.json) output.value({ check: 'agents', ...agent });
       else showAgent(agent, output);
     }
@@ -81,7 +84,9 @@ function show(
   asked: boolean,
 ): void {
   if (output.json) {
-    output.value({ check, subject, problem, remedy, repaired: failure === null, ...(isNote && { isNote }) });
+    const by = remedy === null ? null : repairedBy;
+    const found = { check, subject, problem, remedy, repairedBy: by, repaired: failure === null };
+    output.value({ ...found, ...(isNote && { isNote }) });
     return;
   }
   output.line(styled('bold', oneLine(subject)), `: ${oneLine(problem)}`);

@@ -1,15 +1,16 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { checkName } from '../../../../core/input/names.ts';
-import { type ApiKey, isValid, SCOPES, type Scope } from '../../../../core/key.ts';
+import { type ApiKey, checkRights, isValid, ownersOf, SCOPES, type Scope } from '../../../../core/key.ts';
 import { addHelp, type Cli, type KeyDesk } from '../../cli.ts';
-import { day } from '../../input.ts';
+import { day, scopes } from '../../input.ts';
 import { time } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 
 interface CreateFlags {
   readonly scopes: Scope[];
+  readonly owners?: string;
   readonly expires?: string;
 }
 
@@ -21,36 +22,43 @@ export function define(command: Command, cli: Cli): void {
     .description('Create a key. It is shown only once.')
     .argument('<name>', 'what it is for')
     .option('--scopes <list>', `what it may do: ${SCOPES.join(', ')}`, scopes, ['read', 'prompt'])
+    .option('--owners <prefix>', 'with "act-as": the owners that it may act for, as app:* (default: all)')
     .option('--expires <day>', 'the first day (UTC) on which it is no longer valid', day)
     .action((name: string, flags: CreateFlags) => create(name, flags, cli));
   addHelp(creating, {
     examples: [
       'throughline keys create "the dashboard" --scopes read',
       'throughline keys create "Ann\'s laptop" --as ann --scopes read,prompt,approve --expires 2027-01-31',
+      "throughline keys create 'the shop' --as shop --scopes act-as,read,prompt --owners 'shop:*'",
     ],
   });
-  command
+  const listing = command
     .command('list', { isDefault: true })
     .summary('list keys, newest first')
     .description('List keys, newest first.')
     .action(() => list(cli));
+  addHelp(listing, { examples: ['throughline keys list', "throughline keys list --json | jq -r '.id'"] });
   const revoking = command
     .command('revoke')
     .summary('revoke a key at once')
     .description('Revoke a key at once. Streams that it opened end within a second.')
-    .argument('<id>', 'the part of the key between "tl_" and the dot')
+    .argument('<key-id>', 'the part of the key between "tl_" and the dot')
     .action((id: string) => revoke(id, cli));
   addHelp(revoking, { examples: ['throughline keys revoke 0123456789abcdef'] });
   addHelp(command, {
     about:
-      'A key acts for the owner that --as names. "read" reads, "prompt" sends prompts to agents, "approve" answers their\n' +
-      'questions, "admin" erases, and gives access to the machine: directories, native sessions, logins, metrics, health. For the\n' +
-      'owner that the server was started for, it also gets backups of all owners. Never give an agent a key with "approve".',
+      'A key acts for the owner that --as names. "read" reads, "prompt" sends prompts to agents, "approve" answers their ' +
+      'questions, "admin" erases, and gives access to the machine: directories, native sessions, logins, metrics, health. For the ' +
+      'owner that the server was started for, it also gets backups of all owners. Never give an agent a key with "approve". A key ' +
+      'with "act-as" does all this for other owners too, with the header Throughline-Owner: for the server of an application with its ' +
+      'own login, and for nobody else. --owners limits it to those whose names begin so.',
     examples: ['throughline keys', 'throughline keys create "the dashboard" --scopes read'],
   });
 }
 
-async function create(name: string, { scopes: wanted, expires }: CreateFlags, cli: Cli): Promise<void> {
+async function create(name: string, flags: CreateFlags, cli: Cli): Promise<void> {
+  const { scopes: wanted, owners = null, expires } = flags;
+  checkRights({ scopes: wanted, owners });
   await withKeys(cli, async (desk) => {
     const expiresAt = expires === undefined ? null : Date.parse(`${expires}T00:00:00Z`);
     if (expiresAt !== null && expiresAt <= cli.clock.now()) {
@@ -58,10 +66,18 @@ async function create(name: string, { scopes: wanted, expires }: CreateFlags, cl
         hint: 'Give the first day on which it is no longer valid: tomorrow or later.',
       });
     }
-    const { key, made } = await desk.create({ name: checkName(name, 'name'), scopes: wanted, expiresAt });
+    const { key, made } = await desk.create({ name: checkName(name, 'name'), scopes: wanted, owners, expiresAt });
     cli.output.result({ key, ...withoutHash(made) }, key);
     cli.output.note('Keep it now: it is not shown again.');
+    if (ownersOf(made) !== null) cli.output.note(whomFor(made));
   });
+}
+
+/** What an application has to do, and not to forget. */
+function whomFor({ owner, owners }: ApiKey): string {
+  const whom =
+    owners === null ? 'every owner of this data home (--owners limits it)' : `the owners "${oneLine(owners)}"`;
+  return `It acts for ${whom}: name one in the header Throughline-Owner. Without it, it acts for "${oneLine(owner)}".`;
 }
 
 async function list(cli: Cli): Promise<void> {
@@ -69,7 +85,8 @@ async function list(cli: Cli): Promise<void> {
   await withKeys({ ...cli, options: cli.looking }, async (desk) => {
     const show = (key: Omit<ApiKey, 'hash'>) => {
       const state = isValid(key, clock.now()) ? styled('green', 'valid') : styled('red', 'not valid');
-      const about = `  ${key.scopes.join(',')}, created ${time(key.createdAt)}  `;
+      const whom = key.owners === null ? '' : ` for ${oneLine(key.owners)}`;
+      const about = `  ${key.scopes.join(',')}${whom}, created ${time(key.createdAt)}  `;
       output.line(styled('bold', key.id), '  ', state, about, styled('dim', oneLine(key.name)));
     };
     const none = 'There are no keys. Create one with "throughline keys create NAME".';
@@ -84,7 +101,8 @@ async function revoke(id: string, cli: Cli): Promise<void> {
   });
 }
 
-async function withKeys({ parts, options }: Cli, work: (desk: KeyDesk) => Promise<void>): Promise<void> {
+async function withKeys({ parts, options, output, waits }: Cli, work: (desk: KeyDesk) => Promise<void>): Promise<void> {
+  output.waitFor(waits);
   const desk = await parts.keys(options);
   try {
     await work(desk);
@@ -95,12 +113,4 @@ async function withKeys({ parts, options }: Cli, work: (desk: KeyDesk) => Promis
 
 function withoutHash({ hash: _, ...key }: ApiKey): Omit<ApiKey, 'hash'> {
   return key;
-}
-
-function scopes(list: string): Scope[] {
-  return list.split(',').map((word) => {
-    const scope = SCOPES.find((known) => known === word.trim());
-    if (scope === undefined) throw new InvalidArgumentError(`Choose from ${SCOPES.join(', ')}.`);
-    return scope;
-  });
 }

@@ -1,18 +1,32 @@
 import type { Command } from 'commander';
+import { PAGE_SCOPES, type PageScope } from '../../../../core/key.ts';
 import { addHelp, type Cli } from '../../cli.ts';
+import { pageScopes } from '../../input.ts';
+import { oneLine } from '../../terminal-text.ts';
 
 export function define(command: Command, cli: Cli): void {
-  command.action(() => link(cli));
+  command
+    .option('--scopes <list>', `what the browser may do: ${PAGE_SCOPES.join(', ')} (default: everything)`, pageScopes)
+    .action(({ scopes }: { scopes?: PageScope[] }) => link(scopes, cli));
   addHelp(command, {
     about:
-      'The link comes from the running server of the data home. Whoever opens it can do everything, as the owner that the\n' +
-      'server was started for. For other people, create a key instead ("throughline keys create").',
-    examples: ['throughline link', 'xdg-open "$(throughline link --quiet)"'],
+      'The link comes from the running server of the data home, and opens its page. Whoever opens it acts for the owner that --as names, with these scopes ' +
+      'and no others, for a week. A link for another owner than that of the server has to name them. "read" reads, "prompt" sends prompts ' +
+      'to agents, "approve" answers their questions, "admin" erases, and gives access to the machine. For programs, create a key instead ' +
+      '("throughline keys create").',
+    examples: [
+      'throughline link',
+      'xdg-open "$(throughline link --quiet)"',
+      'throughline link --as ann --scopes read,prompt,approve',
+      'throughline link --scopes read',
+    ],
   });
 }
 
-async function link({ parts, output, options }: Cli): Promise<void> {
-  const made = await parts.link(options);
+async function link(wanted: PageScope[] | undefined, { parts, output, options, waits }: Cli): Promise<void> {
+  output.waitFor(waits);
+  const made = await parts.link(options, wanted);
   output.result(made, made.link);
-  output.note('It signs one browser in, once, within 15 minutes.');
+  const who = `as "${oneLine(made.owner)}", with the scopes ${made.scopes.join(', ')}`;
+  output.note(`It opens the page and signs one browser in, once, within 15 minutes: ${who}.`);
 }

@@ -19,11 +19,11 @@ export function define(command: Command, cli: Cli): void {
     .action((file: string, flags: RestoreFlags) => restore(resolve(file), flags, cli));
   addHelp(command, {
     about:
-      'The backup is checked first. What is in the data home now is kept in its directory "aside", and nothing is deleted. Refused\n' +
-      'while a server or another program uses the data home. A backup with sandboxes replaces the sandboxes as well.\n' +
-      'Turns after the backup are gone from the record, but agents may remember them. Their sessions are then not continued: the\n' +
-      'next turn starts a new one from the record, and its receipt says so. A conversation runs only in the data home that its\n' +
-      'sandbox is in. In another one it can be read and forked, or with --move-here continued, in an empty sandbox.\n' +
+      'The backup is checked first. What is in the data home now is kept in its directory "aside", and nothing is deleted. Refused ' +
+      'while a server or another program uses the data home. A backup with sandboxes replaces the sandboxes as well. ' +
+      'Turns after the backup are gone from the record, but agents may remember them. Their sessions are then not continued: the ' +
+      'next turn starts a new one from the record, and its receipt says so. A conversation runs only in the data home that its ' +
+      'sandbox is in. In another one it can be read and forked, or with --move-here continued, in an empty sandbox. ' +
       'See docs/backup.md.',
     examples: [
       'throughline restore /backups/throughline-2026-01-31.db',
@@ -33,7 +33,8 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function restore(file: string, { moveHere = false, force = false }: RestoreFlags, cli: Cli): Promise<void> {
-  const { parts, options, output } = cli;
+  const { parts, options, output, waits } = cli;
+  output.waitFor(waits);
   const restored = await parts.restore({ ...options, file, moveHere, force, ...watched(output) });
   output.result(restored, `restored ${restored.to}: ${contentsOf(restored)}`);
   explain(restored, output);

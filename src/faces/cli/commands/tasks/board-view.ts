@@ -6,6 +6,8 @@ import { oneLine } from '../../terminal-text.ts';
 import { nameOf } from './tasks.ts';
 
 const BAR = 20;
+/** What tasks wait for that are neither worked on nor ended. */
+const WAITING = { queued: 'queued', waiting: 'waiting for other tasks', asking: 'asking you' };
 
 /** Shows running tasks: a line for each thing that happens, and at a terminal a progress bar. */
 export class BoardView {
@@ -21,6 +23,7 @@ export class BoardView {
       this.#states.set(task.id, task.state);
       this.#names.set(task.id, nameOf(task));
     }
+    this.#bar();
   }
 
   /** Ignores events of other tasks. */
@@ -61,8 +64,11 @@ export class BoardView {
     const running = [...this.#states].flatMap(([id, state]) =>
       state === 'running' ? [`${this.#names.get(id)} (${this.#doing.get(id) ?? 'turn 1'})`] : [],
     );
-    const asking = states.filter((state) => state === 'asking').length;
-    const rest = [running.slice(0, 3).join(', '), asking > 0 ? `${asking} asking` : ''].filter((text) => text !== '');
+    const counts = Object.entries(WAITING).map(([state, words]) => {
+      const count = states.filter((one) => one === state).length;
+      return count > 0 ? `${count} ${words}` : '';
+    });
+    const rest = [running.slice(0, 3).join(', '), ...counts].filter((text) => text !== '');
     this.#output.progress([`${bar} ${ended}/${states.length}`, ...rest].join('  '));
   }
 }

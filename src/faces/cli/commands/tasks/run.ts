@@ -2,11 +2,13 @@ import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
 import { SESSION_MODES } from '../../../../core/tasks/task.ts';
+import type { TaskPlan } from '../../../../core/tasks/task-plan.ts';
 import { PERMISSION_MODES } from '../../../../core/turn/turn.ts';
 import type { RetryOptions } from '../../../../ports/tasks.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { DONE } from '../../exit-codes.ts';
 import { positiveNumber, readPrompt, wholeNumber } from '../../input.ts';
+import type { Output } from '../../output.ts';
 import { holdStopSignals } from '../../stop-signals.ts';
 import { watchTasks } from './watch.ts';
 
@@ -30,7 +32,7 @@ export function defineRun(task: Command, cli: Cli): void {
     .option('--gate-timeout <seconds>', 'how long the command may take', positiveNumber)
     .option('--name <name>', 'a name for the task')
     .option('--milestone <name>', 'use the conversation of this milestone')
-    .option('--agent <name>', 'the agent that works on it (default: the default agent of the settings)')
+    .option('--agent <agent>', 'the agent that works on it (default: the default agent of the settings)')
     .option('--max-iterations <n>', 'give up after this many turns (default: 10)', positiveNumber)
     .option('--budget <amount>', "start no more turns once this is spent: '2 USD' or '50000 tokens'")
     .addOption(
@@ -48,8 +50,8 @@ export function defineRun(task: Command, cli: Cli): void {
     .action((goal: string | undefined, flags: RunFlags) => run(goal, flags, cli));
   addHelp(command, {
     about:
-      'Progress goes to stderr, and how each task ended to stdout. With --json, every event of the tasks is one line, and the\n' +
-      'last line is {"kind":"result", "tasks"}. Ctrl-C cancels. SIGTERM leaves unfinished tasks to the server, or to the next\n' +
+      'Progress goes to stderr, and how each task ended to stdout. With --json, every event of the tasks is one line, and the ' +
+      'last line is {"kind":"result", "tasks"}. Ctrl-C cancels. SIGTERM leaves unfinished tasks to the server, or to the next ' +
       '"throughline task run".\n' +
       'Exit code 0: all are done; 1: one has failed or asks a person; 7: one was interrupted; 130: one was cancelled.',
     examples: [
@@ -67,7 +69,7 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
       hint: 'You can write the goal into the file.',
     });
   }
-  const task = goal === undefined ? null : await taskOf(goal, flags);
+  const task = goal === undefined ? null : await taskOf(goal, flags, cli.output);
   if (task === null) refuseOfTask(flags);
   refuseOfPlan(goal, flags);
   await cli.withTasks(async (desk) => {
@@ -75,19 +77,20 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
     const after = await tasks.lastSeq();
     const { requestId, parallel, file } = flags;
     const once = requestId === undefined ? {} : { requestId };
-    holdStopSignals(cli.output);
+    using _held = holdStopSignals(cli.output);
     if (task === null && file === undefined) {
       const left = await tasks.resume();
-      if (left.length > 0) return watchTasks(desk, left, after, cli);
+      if (left.length > 0) return await watchTasks(desk, left, after, cli);
       cli.output.note('There are no unfinished tasks.');
       if (cli.output.json) cli.output.value({ kind: 'result', tasks: [] });
       return DONE;
     }
     const { plan, ...where } = file === undefined ? { plan: { tasks: [task] } } : readFile(file);
-    const whole = parallel === undefined ? plan : withParallel(plan, parallel);
+    // Whatever is wrong with it, adding it says so.
+    const whole = (parallel === undefined ? plan : withParallel(plan, parallel)) as TaskPlan;
     const added = await tasks.add(whole, { ...once, ...where, ...(file === undefined && { locate: () => '' }) });
     if (added.duplicate) cli.output.note('This request was already accepted. These are its tasks.');
-    return watchTasks(desk, added.tasks, after, cli);
+    return await watchTasks(desk, added.tasks, after, cli);
   });
 }
 
@@ -105,9 +108,9 @@ const OF_TASK = [
 ];
 const OF_GATE = ['gate', 'judge', 'ask', 'gateTimeout'];
 
-async function taskOf(goal: string, flags: RunFlags): Promise<object> {
+async function taskOf(goal: string, flags: RunFlags, output: Output): Promise<object> {
   const set = Object.fromEntries(OF_TASK.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])));
-  return { goal: await readPrompt(goal), ...set, ...gateOf(flags) };
+  return { goal: await readPrompt(goal, output), ...set, ...gateOf(flags) };
 }
 
 function gateOf({ gate, judge, ask, gateTimeout }: RunFlags): object {

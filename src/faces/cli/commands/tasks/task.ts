@@ -5,7 +5,7 @@ import { TASK_STATES, type TaskState, taskHasEnded } from '../../../../core/task
 import { addUsage, NO_USAGE, type Usage } from '../../../../core/turn/usage.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { day, positiveNumber } from '../../input.ts';
-import { time, turns, usageLine } from '../../lines.ts';
+import { time, usageLine, usageTable } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { defineReport } from './report.ts';
@@ -19,7 +19,7 @@ export function define(command: Command, cli: Cli): void {
   }
   addHelp(command, {
     about:
-      'A task is a goal that an agent works on, turn by turn, until its gate passes. Each task has its own conversation and\n' +
+      'A task is a goal that an agent works on, turn by turn, until its gate passes. Each task has its own conversation and ' +
       'directory. Tasks of one milestone share a conversation, so each knows what was said before.',
     examples: [
       `throughline task run "Make the tests pass" --gate 'npm test' --cwd . --budget '2 USD'`,
@@ -53,7 +53,9 @@ async function list({ state, milestone, limit }: ListFlags, { output, lookAtTask
     await output.each(
       allTasks(tasks, filter, limit),
       (task) => output.line(styled('dim', task.id), '  ', styled('bold', nameOf(task)), `  ${taskLine(task)}`),
-      'There are no such tasks.',
+      state === undefined && milestone === undefined
+        ? 'There are no tasks yet. Start one with "throughline task run GOAL".'
+        : 'There are no such tasks.',
     );
   });
 }
@@ -151,9 +153,9 @@ async function usage({ since, by }: UsageFlags, { output, lookAtTasks }: Cli): P
       const sum = sums.get(BY[by](row)) ?? { turns: 0, usage: NO_USAGE };
       sums.set(BY[by](row), { turns: sum.turns + row.turns, usage: addUsage(sum.usage, row.usage) });
     }
-    for (const [name, sum] of sums) {
-      output.result({ [by]: name, ...sum }, `${oneLine(name)}  ${turns(sum.turns)}: ${usageLine(sum.usage)}`);
-    }
+    const named = [...sums].map(([name, sum]) => ({ names: [name], ...sum }));
+    if (output.json) for (const [name, sum] of sums) output.value({ [by]: name, ...sum });
+    else for (const line of usageTable(named, output.width)) output.line(line);
     if (sums.size === 0) output.note('Nothing was used.');
   });
 }

@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { allowOption, denyOption, meaningOf, type PermissionOption } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
@@ -36,7 +37,7 @@ export function noSuchOption(options: readonly PermissionOption[], answer: strin
 
 /** Whether there is a person to ask. With `--json` a program reads. */
 export function atTerminal(output: Output): boolean {
-  return Boolean(process.stdin.isTTY) && !output.json;
+  return isatty(0) && !output.json;
 }
 
 /** What happens to a question when the caller has not decided it. */

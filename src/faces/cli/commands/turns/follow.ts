@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { checkPlace, type EventKind } from '../../../../core/event.ts';
 import { type Delayed, isDelayed } from '../../../../core/limits/slots.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
@@ -15,7 +15,8 @@ import { oneLine } from '../../terminal-text.ts';
 import { watchStranded } from './watch-turn.ts';
 
 interface FollowFlags {
-  readonly after: number;
+  readonly after?: number;
+  readonly last?: number;
   readonly log?: string;
   readonly untilIdle?: boolean;
 }
@@ -23,24 +24,32 @@ interface FollowFlags {
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
-    .option('--after <n>', 'start after the event of this number', wholeNumber, 0)
+    .option('--after <n>', 'start after the event of this number (default: 0, all events)', wholeNumber)
+    .addOption(
+      new Option('--last <n>', 'start with the last n events').argParser(wholeNumber).conflicts(['after', 'log']),
+    )
     .option('--log <id>', 'the log that the number is from ("logId" of "show --json"); fail if the log has changed')
     .option('--until-idle', 'end when the conversation has no open turn')
     .action((key: string, flags: FollowFlags) => follow(key, flags, cli));
   addHelp(command, {
     about:
-      'Events are numbered without gaps. To continue later, give the last number that you saw to --after. With --until-idle, the\n' +
+      'Events are numbered without gaps. To continue later, give the last number that you saw to --after. With --until-idle, the ' +
       'exit code is 7 when turns are open and no process runs them.',
-    examples: ['throughline follow notes', 'throughline follow notes --after 42 --until-idle --json'],
+    examples: [
+      'throughline follow notes',
+      'throughline follow notes --last 20',
+      'throughline follow notes --after 42 --until-idle --json',
+    ],
   });
 }
 
 /** How often we look whether anybody runs the open turns. */
 const LOOK_MS = 1_000;
 
-async function follow(key: string, { after, log, untilIdle }: FollowFlags, { output, lookAt }: Cli): Promise<void> {
+async function follow(key: string, { log, untilIdle, ...from }: FollowFlags, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async (engine) => {
     const found = await engine.conversation(key);
+    const after = from.last === undefined ? (from.after ?? 0) : Math.max(0, found.lastSeq - from.last);
     checkPlace({ after, log }, found);
     const { id, logId } = found;
     const stop = new AbortController();

@@ -2,10 +2,21 @@ import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
 import { POLICIES, type Policy, type RestoreOverride, RUNGS } from '../../../../core/restore/restore-settings.ts';
+import type { Choices } from '../../../../core/turn/choices.ts';
+import { type Prompt, parsePrompt } from '../../../../core/turn/content.ts';
 import { PERMISSION_MODES, type PermissionMode } from '../../../../core/turn/turn.ts';
 import type { ConversationSpec, SubmitOptions } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { directory, readPrompt, seconds, wholeNumber } from '../../input.ts';
+import {
+  directory,
+  MOST_OF_PROMPT,
+  readPromptOfStdin,
+  readStdin,
+  sayThatStdinIsRead,
+  seconds,
+  wholeNumber,
+} from '../../input.ts';
+import type { Output } from '../../output.ts';
 import { holdStopSignals } from '../../stop-signals.ts';
 import { defaultPermissions } from './answers.ts';
 
@@ -17,13 +28,23 @@ interface SendFlags
   readonly timeLimit?: number;
   readonly stallLimit?: number;
   readonly detach?: boolean;
+  readonly file?: readonly string[];
+  readonly image?: readonly string[];
+  readonly set?: readonly string[];
+  /** Of `--detach`: stdin has content blocks. */
+  readonly blocks?: boolean;
 }
 
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id; a new key creates a conversation')
-    .argument('<prompt>', 'the prompt; - reads it from stdin')
-    .option('--agent <name>', 'the agent that answers (default: the agent of the previous turn)')
+    .argument('[prompt...]', 'the prompt; - or nothing reads it from stdin')
+    .option('--file <path>', 'attach a text file or an image; - is stdin; can be repeated', listed)
+    .option('--image <path>', 'attach a PNG, JPEG, GIF or WebP image; can be repeated', listed)
+    .option('--agent <agent>', 'the agent that answers (default: the agent of the previous turn)')
+    .option('--model <model>', 'the model for this turn')
+    .option('--mode <mode>', "the agent's mode for this turn")
+    .option('--set <id=value>', 'a config option of the agent for this turn; can be repeated', listed)
     .option('--session <id>', 'continue in this existing session of the agent, or fail; its own turns come first')
     .option('--new-session <id>', 'open a new session with this id, for agents that take one (Claude: a UUID), or fail')
     .option('--cwd <dir>', 'where the agent works; fixed once the conversation exists', directory)
@@ -47,29 +68,59 @@ export function define(command: Command, cli: Cli): void {
     )
     .option('--time-limit <seconds>', 'end the turn when it takes longer', seconds)
     .option('--stall-limit <seconds>', 'end the turn when the agent gives no sign of life for so long', seconds)
+    .option(
+      '--deliver-to <place>',
+      'where you pass the answer on; the turn is in "throughline pending" until you say that you have',
+    )
     .option('--limit-per-day <amount>', 'how much may be spent in the conversation on a day: "2 USD", "50k tokens"')
     .option('--title <text>', 'set the title of the conversation')
     .option('--detach', 'return when the turn is accepted, and run it in the background')
-    .action((key: string, prompt: string, flags: SendFlags) => send(command, key, prompt, flags, cli));
+    .addOption(new Option('--blocks', 'stdin is the prompt as JSON content blocks').hideHelp())
+    .action((key: string, words: string[], flags: SendFlags) => send(command, key, words, flags, cli));
   addHelp(command, {
     about:
-      'The answer goes to stdout as it arrives, everything else to stderr. With --json, every event of the conversation until\n' +
-      'the end of the turn is one line, and the last line is {"kind":"result", "turn", "reply", "receipt", "denied"}.',
+      'The answer goes to stdout as it arrives, everything else to stderr. With --json, every event of the conversation until ' +
+      'the end of the turn is one line, and the last line is {"kind":"result", "turn", "reply", "receipt", "denied"}. ' +
+      'Files come before the prompt, each as a block of its own with its name. Where the prompt is given as words, stdin is not read ' +
+      'unless "--file -" attaches it. A prompt has at most 8 MiB, files included.',
     examples: [
       'throughline send notes "The codeword is osprey"',
-      'git diff | throughline send review - --agent claude --cwd .',
+      'throughline send notes "What does this screenshot show?" --image screen.png',
+      'throughline send review "Is this change right?" --file change.diff --file notes.md',
+      'git diff | throughline send review "Is this change right?" --file - --agent claude --cwd .',
+      'echo "Run the checks" | throughline send nightly',
       'throughline send nightly "Run the checks" --request-id 2026-01-31 --json',
     ],
   });
 }
 
-async function send(command: Command, key: string, prompt: string, flags: SendFlags, cli: Cli): Promise<void> {
-  const text = await readPrompt(prompt);
+/** `effort=high`; true and false are no texts. */
+function configOf(texts: readonly string[]): NonNullable<Choices['config']> {
+  const pairs = texts.map((text) => {
+    const [, id, value = ''] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+    if (id === undefined)
+      throw new ThroughlineError('invalid', `"--set ${text}" must be ID=VALUE, as in --set effort=high.`);
+    return [id, value === 'true' || value === 'false' ? value === 'true' : value] as const;
+  });
+  return Object.fromEntries(pairs);
+}
+
+function listed(path: string, before: readonly string[] = []): readonly string[] {
+  return [...before, path];
+}
+
+async function send(
+  command: Command,
+  key: string,
+  words: readonly string[],
+  flags: SendFlags,
+  cli: Cli,
+): Promise<void> {
   // Before anything is stored: a refused prompt must not leave an empty conversation behind.
-  if (text.trim() === '') throw new ThroughlineError('invalid', 'The prompt is empty.');
+  const prompt = flags.blocks ? await blocksOfStdin() : await promptOf(words, flags, cli.output);
   if (flags.detach) {
-    const { sendDetached } = await import('./detach.ts');
-    return sendDetached(command, key, text, cli);
+    const { sendDetached } = await import('./sending/detach.ts');
+    return sendDetached(command, key, prompt, cli);
   }
   const permissions = flags.permissions ?? defaultPermissions(cli.output);
   await cli.withEngine(async (engine) => {
@@ -77,22 +128,80 @@ async function send(command: Command, key: string, prompt: string, flags: SendFl
     // The first prompt to a new key creates the conversation; only what it cannot give has to be given before.
     const isPlain = title === undefined && cwd === undefined && limitPerDay === undefined;
     const name = isPlain ? key : (await engine.ensure({ key, ...given({ agent, title, cwd, limitPerDay }) })).id;
-    holdStopSignals(cli.output);
-    const submitted = await engine.submit(name, text, submitOptions(flags, permissions));
+    using _held = holdStopSignals(cli.output);
+    const submitted = await engine.submit(name, prompt, submitOptions(flags, permissions));
     if (submitted.duplicate) cli.output.note('This request was already accepted. This is its turn.');
     // Loaded only now, while the agent starts.
     const { watchTurn } = await import('./watch-turn.ts');
-    return watchTurn(engine, submitted, cli, permissions);
+    return await watchTurn(engine, submitted, cli, permissions);
   });
 }
 
+/** The words of the person, or stdin in their place, and the files that go with them. */
+async function promptOf(
+  words: readonly string[],
+  { file = [], image = [] }: SendFlags,
+  output: Output,
+): Promise<string | Prompt> {
+  const files = [
+    ...file.map((path) => ({ path, as: 'file' as const })),
+    ...image.map((path) => ({ path, as: 'image' as const })),
+  ];
+  const asked = words.length === 1 && words[0] === '-';
+  const attached = files.filter(({ path }) => path === '-').length;
+  if (attached + Number(asked) > 1) {
+    throw new ThroughlineError('invalid', 'Stdin can be read only once.', { hint: 'Write "-" in one place.' });
+  }
+  const text =
+    asked || (words.length === 0 && attached === 0) ? await piped(asked, files.length > 0, output) : words.join(' ');
+  if (files.length > 0) {
+    const { withAttachments } = await import('./sending/attachments.ts');
+    return withAttachments(text, files);
+  }
+  if (text.trim() !== '') return text;
+  throw words.length === 0 ? noPrompt() : new ThroughlineError('invalid', 'The prompt is empty.');
+}
+
+/** `asked`: somebody wrote `-`, so that a terminal is read as well. `hasFiles`: the prompt may have no words. */
+async function piped(asked: boolean, hasFiles: boolean, output: Output): Promise<string> {
+  if (asked) sayThatStdinIsRead(output, 'the prompt');
+  if (asked || !process.stdin.isTTY) return readPromptOfStdin();
+  if (hasFiles) return '';
+  throw noPrompt();
+}
+
+function noPrompt(): ThroughlineError {
+  return new ThroughlineError('invalid', 'The prompt is missing.', {
+    hint: 'Write it after the key, or pipe it in: echo "…" | throughline send KEY.',
+  });
+}
+
+/** What the other process of `--detach` is given. */
+async function blocksOfStdin(): Promise<Prompt> {
+  return parsePrompt(JSON.parse((await readStdin(2 * MOST_OF_PROMPT)).toString('utf8')));
+}
+
 function submitOptions(flags: SendFlags, permissions: PermissionMode): SubmitOptions {
-  const { requestId, agent, session, newSession, restore: policy, rung, budgetTokens, lastTurns, allowTools } = flags;
+  const {
+    requestId,
+    agent,
+    session,
+    newSession,
+    deliverTo,
+    model,
+    mode,
+    restore: policy,
+    rung,
+    budgetTokens,
+    lastTurns,
+    allowTools,
+  } = flags;
   const limits = given({ turnSeconds: flags.timeLimit, stallSeconds: flags.stallLimit });
   const restore: RestoreOverride = given({ policy, rung, budgetTokens, lastTurns, allowTools });
   return {
     permissions,
-    ...given({ requestId, agent, session, newSession }),
+    ...given({ requestId, agent, session, newSession, deliverTo, model, mode }),
+    ...(flags.set && { config: configOf(flags.set) }),
     ...(Object.keys(restore).length > 0 && { restore }),
     ...(Object.keys(limits).length > 0 && { limits }),
   };

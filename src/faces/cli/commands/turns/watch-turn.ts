@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { failureOf, lostSightOf, ThroughlineError } from '../../../../core/errors.ts';
 import type { Delayed } from '../../../../core/limits/slots.ts';
-import { processLabel } from '../../../../core/public/conversation.ts';
+import { processLabel } from '../../../../core/process.ts';
 import type { PublicEvent } from '../../../../core/public/event.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
 import type { Stranded } from '../../../../core/turn/standing.ts';
@@ -190,7 +190,7 @@ function noteWhenWaiting(engine: Engine, turn: PublicTurn, output: Output): () =
 
 async function explainWait(engine: Engine, turn: PublicTurn, output: Output): Promise<void> {
   const { lock, delayed } = await engine.summary(turn.conversationId);
-  if (delayed !== null) return output.note(`Waiting: ${oneLine(strandedLine(delayed))}`);
-  if (lock !== null && lock.holder !== processLabel(process.pid))
-    output.note(`Waiting: ${lock.holder} holds the conversation and runs earlier turns first.`);
+  if (delayed !== null) return output.explainWait(oneLine(strandedLine(delayed)));
+  if (lock !== null && lock.holder !== processLabel({ pid: process.pid, namespace: '' }))
+    output.explainWait(`${lock.holder} holds the conversation and runs earlier turns first.`);
 }

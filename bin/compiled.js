@@ -1,0 +1,108 @@
+// Runs the compiled program. Node's own compile cache keeps only what is compiled while a file is loaded; a function is compiled when it
+// is first called, again in every process: 30 ms of a prompt. So the files of dist/ are run with V8's cache as it is at the end of a
+// command, one for each command (docs/decisions/0081-the-package-is-bundled.md).
+const { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs');
+const nodeModule = require('node:module');
+const { basename, dirname, join } = require('node:path');
+const vm = require('node:vm');
+const { crc32 } = require('node:zlib');
+
+exports.start = start;
+
+/** @param {string} main */
+function start(main) {
+  const caches = cachesFor(process.argv[2] ?? '');
+  /** @type {Map<string, { exports: unknown }>} */
+  const loaded = new Map();
+  /** @type {Map<string, vm.Script>} by the file that has no cache yet, or an unusable one */
+  const uncached = new Map();
+
+  /** @param {string} file */
+  const load = (file) => {
+    const known = loaded.get(file);
+    if (known !== undefined) return known.exports;
+    const own = { exports: {} };
+    loaded.set(file, own);
+    const cachedData = caches.read(file);
+    const script = new vm.Script(
+      `(function (exports, require, module, __filename, __dirname) {${readFileSync(file, 'latin1')}\n})`,
+      {
+        filename: file,
+        importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+        ...(cachedData && { cachedData }),
+      },
+    );
+    if (cachedData === null || script.cachedDataRejected) uncached.set(file, script);
+    const folder = dirname(file);
+    const others = nodeModule.createRequire(file);
+    const need = (/** @type {string} */ name) => (name.startsWith('./') ? load(join(folder, name)) : others(name));
+    script.runInThisContext()(own.exports, need, own, file, folder);
+    return own.exports;
+  };
+
+  load(main);
+  process.once('exit', (code) => {
+    // A command that was mistyped or did not work shows little of what the next one needs.
+    if (code === 0) for (const [file, script] of uncached) caches.write(file, script);
+  });
+  // All is done and written. Otherwise Node would take everything apart first, which the system does faster. Not at `exit`: whoever
+  // listens for that after us would not be called, and agents would go on.
+  process.once('beforeExit', () => process.exit());
+}
+
+/**
+ * The names of compiled files have a hash of what is in them, so a cache is never that of another version. V8 refuses what another
+ * version of itself has written.
+ * @param {string} command
+ */
+function cachesFor(command) {
+  const folder = /^[a-z-]*$/.test(command) ? ownFolder(nodeModule.getCompileCacheDir()) : null;
+  const nameOf = (/** @type {string} */ file) => join(folder ?? '', `${basename(file)}.${command || 'help'}`);
+  return {
+    read: (/** @type {string} */ file) => (folder === null ? null : readIfThere(nameOf(file))),
+    write(/** @type {string} */ file, /** @type {vm.Script} */ script) {
+      if (folder === null) return;
+      const unfinished = `${nameOf(file)}.${process.pid}`;
+      try {
+        writeFileSync(unfinished, withSum(script.createCachedData()), { mode: 0o600 });
+        renameSync(unfinished, nameOf(file));
+      } catch {
+        rmSync(unfinished, { force: true }); // a full disk makes the next command slower, and nothing else
+      }
+    },
+  };
+}
+
+/**
+ * A folder of ours in that of Node's own cache. Null: there can be none, or others may write to it. What is in it is run.
+ * @param {string | undefined} cache
+ */
+function ownFolder(cache) {
+  if (cache === undefined) return null;
+  const folder = join(cache, 'throughline');
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const { uid, mode } = lstatSync(folder);
+    return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0) ? folder : null;
+  } catch {
+    return null;
+  }
+}
+
+/** V8 runs a damaged cache, and crashes. @param {Buffer} data */
+function withSum(data) {
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32LE(crc32(data));
+  return Buffer.concat([sum, data]);
+}
+
+/** Null: it is not there, or damaged. @param {string} file */
+function readIfThere(file) {
+  try {
+    const bytes = readFileSync(file);
+    const data = bytes.subarray(4);
+    return bytes.readUInt32LE() === crc32(data) ? data : null;
+  } catch {
+    return null;
+  }
+}

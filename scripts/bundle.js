@@ -1,0 +1,173 @@
+// What scripts/build.js and the tests (test-program.js) have in common: the sources, bundled for Node.
+//
+// Everything is bundled, because Node takes longer to open two hundred files than to run a command, and into CommonJS, because only that
+// can be run with a cache of compiled functions (bin/compiled.js). What several files need is in one chunk, so that a value has one
+// identity in all of them (`error instanceof ThroughlineError`).
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+import { BUNDLED, entriesOf, IN_BROWSERS } from './manifest.js';
+
+const at = (/** @type {string} */ path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+/** Of the package: their sources, by the name of the file. */
+export const ENTRIES = entriesOf(JSON.parse(readFileSync(at('package.json'), 'utf8')));
+
+const MAIN = { main: 'src/main.ts' };
+const THREADS = {
+  'aside-thread': 'src/stores/sqlite/reading/aside-thread.ts',
+  'copy-thread': 'src/stores/sqlite/backup/copy-thread.ts',
+};
+const SCRIPTED = { 'scripted-agent': 'src/agents/scripted/scripted-agent.js' };
+
+/**
+ * Chunks by what loads them: these sources, and all that they import. A source that several of these need is in a chunk of exactly
+ * those, so that a command loads few files and nothing that it does not need.
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+const LOADED_TOGETHER = {
+  command: ['src/main.ts'],
+  client: ['src/client.ts'],
+  // What `send` imports on its way to a turn of a simple agent.
+  turn: [
+    'src/compose.ts',
+    'src/connect.ts',
+    'src/stores/sqlite/store.ts',
+    'src/agents/claude/find/package.ts',
+    'src/agents/acp/known/packages.ts',
+    'src/agents/scripted/adapter.ts',
+    'src/faces/cli/commands/turns/send.ts',
+    'src/faces/cli/commands/turns/watch-turn.ts',
+  ],
+};
+
+/**
+ * All that runs on Node: the command, its threads, the scripted agent and the entries of the package.
+ * @param {string} folder beside a copy of bin/
+ */
+export async function bundleForNode(folder) {
+  /** What an entry exports that is no type. @type {Map<string, readonly string[]>} */
+  const valuesOf = new Map();
+  const build = await rolldown({
+    ...inputOptions({ ...MAIN, ...THREADS, ...ENTRIES }),
+    preserveEntrySignatures: 'allow-extension',
+    plugins: [
+      {
+        name: 'what entries export',
+        buildEnd() {
+          for (const [name, source] of Object.entries(ENTRIES)) {
+            valuesOf.set(name, this.getModuleInfo(at(source))?.exports ?? []);
+          }
+        },
+      },
+      { name: 'when Node’s modules are loaded', renderChunk: (code) => loadingWhenUsed(code) },
+    ],
+  });
+  const { output } = await build.write({
+    dir: folder,
+    format: 'cjs',
+    // The hash is that of what is in it: the cache of compiled functions goes by the name.
+    entryFileNames: '[name]-[hash].cjs',
+    chunkFileNames: '[name]-[hash].cjs',
+    comments: false,
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [{ name: chunkOf(), debugName: 'loaded together' }],
+    },
+  });
+  await build.close();
+  for (const file of output) {
+    if (file.type !== 'chunk') continue;
+    writeFileSync(join(folder, file.fileName), asAscii(file.code));
+    if (file.isEntry) writeEntry(folder, file.name, file.fileName, valuesOf.get(file.name));
+  }
+  await bundleAlone(folder, SCRIPTED, 'cjs');
+}
+
+/** Takes half the memory of other text, and is read at once (bin/compiled.js). @param {string} code */
+function asAscii(code) {
+  return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/**
+ * The file with the name that others know.
+ * @param {string} folder
+ * @param {string} name
+ * @param {string} compiled
+ * @param {readonly string[]} [exported] by an entry of the package
+ */
+function writeEntry(folder, name, compiled, exported = []) {
+  if (name in MAIN) {
+    const start = `require('../bin/compiled.js').start(require.resolve('./${compiled}'));\n`;
+    writeFileSync(join(folder, `${name}.cjs`), start);
+  } else if (name in THREADS) {
+    writeFileSync(join(folder, `${name}.cjs`), `require('./${compiled}');\n`);
+  } else {
+    const check = IN_BROWSERS.includes(name) ? '' : "import '../bin/check-node.mjs';\n";
+    const names = exported.toSorted().join(', ');
+    writeFileSync(join(folder, `${name}.js`), `${check}export { ${names} } from './${compiled}';\n`);
+  }
+}
+
+/**
+ * One file.
+ * @param {string} folder
+ * @param {Record<string, string>} input
+ * @param {'cjs' | 'es'} format
+ */
+export async function bundleAlone(folder, input, format) {
+  const build = await rolldown(inputOptions(input));
+  const entryFileNames = format === 'cjs' ? '[name].cjs' : '[name].js';
+  await build.write({ dir: folder, format, entryFileNames, comments: false, codeSplitting: false });
+  await build.close();
+}
+
+/**
+ * @param {Record<string, string>} input
+ * @returns {import('rolldown').InputOptions}
+ */
+function inputOptions(input) {
+  const ours = ['@oxc-project/', ...BUNDLED.map((name) => `${name}$`)].join('|');
+  return {
+    cwd: at('.'),
+    input,
+    platform: 'node',
+    // What runs in browsers also runs on older Nodes.
+    transform: { target: 'node20' },
+    external: new RegExp(`^(node:|(?!${ours})[@a-z])`),
+    checks: { ineffectiveDynamicImport: false },
+  };
+}
+
+/**
+ * Node takes milliseconds to load some of its own modules, and a command needs few of them. So each is loaded when it is first used.
+ * commander loads one as well, for commands that are programs of their own.
+ * @param {string} code
+ */
+function loadingWhenUsed(code) {
+  const loads = [...code.matchAll(/^\t?(?:let|const) (node_\w+|childProcess) = (require\("node:[\w/]+"\));$/gm)];
+  return loads.reduce((text, [statement, name = '', load]) => {
+    const [before = '', ...rest] = text.replace(statement, '').split(new RegExp(`\\b${name}\\b`));
+    // Used as a whole, and not only for what it exports.
+    if (!rest.every((after) => after.startsWith('.'))) return text;
+    return `let ${name}_;\nconst ${name} = () => ${name}_ ??= ${load};\n${before}${rest.map((after) => `(${name}())${after}`).join('')}`;
+  }, code);
+}
+
+/** The name of the chunk for a source; null: rolldown decides. */
+function chunkOf() {
+  /** @type {Map<string, Set<string>> | undefined} */
+  let closures;
+  return (/** @type {string} */ source, /** @type {import('rolldown').ChunkingContext} */ modules) => {
+    closures ??= new Map(
+      Object.entries(LOADED_TOGETHER).map(([name, files]) => {
+        const all = new Set(files.map(at));
+        for (const file of all) for (const next of modules.getModuleInfo(file)?.importedIds ?? []) all.add(next);
+        return [name, all];
+      }),
+    );
+    const users = [...closures].filter(([, all]) => all.has(source)).map(([name]) => name);
+    return users.length === 0 ? null : `for-${users.join('-')}`;
+  };
+}

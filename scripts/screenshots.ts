@@ -1,0 +1,182 @@
+// `npm run screenshots`: takes pictures of the main views of the page, in three widths and two colour schemes, into screenshots/.
+//
+//   npm run screenshots                 all views
+//   npm run screenshots -- seam tasks   only views whose name contains one of the words
+//
+// The server is real, with the demo, data of its own and scripted agents: no model is called. Another view is one line in VIEWS.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { connect } from '../src/client.ts';
+import { launchChromium } from '../test/browser/chromium.ts';
+import { ensurePage } from './page.js';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const OUT = join(root, 'screenshots');
+const WIDTHS = { phone: [390, 844], tablet: [820, 1180], wide: [1440, 900] } as const;
+const SCHEMES = ['light', 'dark'] as const;
+
+/** What was said before: a prompt and its answer each. */
+const RELEASE = [
+  [
+    'The codeword is amber-heron. What changed since 2.3?',
+    '## Since 2.3\n\n- **Search** finds words inside code.\n- Sessions are restored in half the time.\n- `list` shows who answered last.',
+  ],
+  [
+    'Show me how the limit is read.',
+    'It is one function:\n\n```ts\nexport function limitOf(settings: Settings): number {\n  const { limit = 200 } = settings;\n  return Math.max(1, limit);\n}\n```\n\nBelow 1 there is nothing to read.',
+  ],
+  [
+    'And who should read the notes?',
+    'Two kinds of people:\n\n| who | looks for |\n|---|---|\n| operators | what to do before the update |\n| developers | what their code has to change |',
+  ],
+].map(([prompt = '', answer = '']) => [
+  { role: 'user' as const, content: prompt },
+  { role: 'assistant' as const, content: answer },
+]);
+
+/** The ids of what was prepared. */
+interface Data {
+  readonly demo: string;
+  readonly release: string;
+  readonly task: string;
+}
+
+interface View {
+  readonly path: (data: Data) => string;
+  /** What is seen when the view has come; then what somebody does there, if anything. */
+  readonly shows: (page: Page) => Locator;
+  readonly act?: (page: Page) => Promise<void>;
+}
+
+const text = (words: string | RegExp) => (page: Page) => page.getByRole('main').getByText(words).first();
+const seam = (page: Page) => page.getByRole('region', { name: `Seam before turn ${RELEASE.length + 2}` });
+/** A permission cannot be answered in the first moment. */
+const untilAnswerable = (page: Page) => page.getByRole('button', { name: 'Allow' }).click({ trial: true });
+const panel = (tab: string) => async (page: Page) => {
+  await page.getByRole('button', { name: 'Show the panel' }).click();
+  await page.getByRole('tab', { name: tab }).click();
+};
+
+const VIEWS: Readonly<Record<string, View>> = {
+  inbox: { path: () => '/', shows: text('At rest'), act: untilAnswerable },
+  conversation: { path: ({ release }) => `/c/${release}`, shows: seam },
+  seam: { path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`, shows: seam },
+  lineage: { path: ({ release }) => `/c/${release}`, shows: seam, act: panel('Lineage') },
+  usage: { path: ({ release }) => `/c/${release}`, shows: seam, act: panel('Usage') },
+  tasks: { path: () => '/tasks', shows: text('notes') },
+  task: { path: ({ task }) => `/tasks/${task}`, shows: text('Write the release notes') },
+  health: { path: () => '/health', shows: text('scripted') },
+  'first-run': { path: ({ demo }) => `/c/${demo}`, shows: (page) => page.getByRole('region', { name: 'First steps' }) },
+  palette: { path: () => '/', shows: text('At rest'), act: (page) => page.keyboard.press('Control+k') },
+};
+
+const words = process.argv.slice(2);
+const chosen = Object.entries(VIEWS).filter(
+  ([name]) => words.length === 0 || words.some((word) => name.includes(word)),
+);
+
+await ensurePage();
+const browser = await launchChromium();
+if (typeof browser === 'string') {
+  console.error(`screenshots: ${browser}`);
+  process.exit(1);
+}
+const folder = mkdtempSync(join(tmpdir(), 'throughline-screenshots-'));
+const server = startServer();
+try {
+  const [line] = (await once(createInterface({ input: server.stdout as NodeJS.ReadableStream }), 'line')) as [string];
+  const { url, link } = JSON.parse(line) as { url: string; link: string };
+  const data = await prepare(url);
+  const signedIn = await browser.newContext();
+  await signedIn.request.get(link, { maxRedirects: 0 });
+  const state = await signedIn.storageState();
+  mkdirSync(OUT, { recursive: true });
+  for (const [size, [width, height]] of Object.entries(WIDTHS)) {
+    for (const colorScheme of SCHEMES) {
+      const how = { viewport: { width, height }, colorScheme, storageState: state, reducedMotion: 'reduce' as const };
+      await takeAll(browser, url, data, { ...how, hasTouch: size === 'phone', isMobile: size === 'phone' }, size);
+    }
+  }
+} finally {
+  await browser.close();
+  const ended = once(server, 'exit');
+  server.kill();
+  await ended;
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+
+type Context = NonNullable<Parameters<Browser['newContext']>[0]>;
+
+/** One picture a view. A view that cannot be had is named, and the others are taken. */
+async function takeAll(from: Browser, url: string, data: Data, how: Context, size: string): Promise<void> {
+  for (const [name, { path, shows, act }] of chosen) {
+    const file = `${name}-${size}-${how.colorScheme}.png`;
+    // Each of its own: the page remembers what was open.
+    const context = await from.newContext(how);
+    const page = await context.newPage();
+    try {
+      await page.goto(url + path(data));
+      await shows(page).waitFor();
+      await act?.(page);
+      await page.evaluate('new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))');
+      await page.screenshot({ path: join(OUT, file) });
+      console.log(`screenshots/${file}`);
+    } catch (error) {
+      console.error(`screenshots: ${file} could not be taken: ${(error as Error).message.split('\n')[0]}`);
+      process.exitCode = 1;
+    }
+    await context.close();
+  }
+}
+
+/** Nothing of this machine's own settings and logins. */
+function startServer(): ChildProcess {
+  const config = join(folder, 'settings.json');
+  const agents = {
+    scripted: { adapter: 'scripted' },
+    forgetful: { adapter: 'scripted', options: { memory: 'process' } },
+  };
+  writeFileSync(config, JSON.stringify({ defaultAgent: 'scripted', agents }));
+  const env = {
+    PATH: process.env.PATH,
+    HOME: folder,
+    THROUGHLINE_HOME: join(folder, 'home'),
+    THROUGHLINE_CONFIG: config,
+  };
+  const args = [join(root, 'bin/throughline.js'), 'serve', '--demo', '--json', '--port', '0', '--log-level', 'warn'];
+  return spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+/** Conversations in every state that a view shows. */
+async function prepare(url: string): Promise<Data> {
+  const token = readFileSync(join(folder, 'home/server/token'), 'utf8').trim();
+  await using tl = await connect({ url, token });
+  const release = await tl.import(RELEASE.flat(), { key: 'release-notes', agent: 'forgetful' });
+  await release.rename('Release notes for 2.4');
+  await release.ask(
+    '/think The list is in CHANGELOG.md.\n/tool read CHANGELOG.md\n/tool write notes.md\n/say The notes are written.',
+  );
+  await release.kill();
+  await release.ask('Which codewords have you seen?');
+  await tl.conversation('flaky', { title: 'Find the flaky test' }).send('/say Looking at the last 50 runs.\n/hang')
+    .accepted;
+  await tl.conversation('deploy', { title: 'Deploy to staging' }).send('/ask Run the migration on staging?').accepted;
+  await tl
+    .conversation('invoice', { title: 'Rounding in invoices' })
+    .ask('/say Fixed: amounts are rounded once, at the end.');
+  const [task] = await tl.tasks.run({
+    goal: 'Write the release notes',
+    gate: { command: 'true' },
+    cwd: folder,
+    name: 'notes',
+  });
+  await tl.tasks.add({ goal: 'Migrate the settings\n/hang', cwd: folder, name: 'migrate' });
+  const demo = await tl.conversation('demo').get();
+  return { demo: demo.id, release: (await release.get()).id, task: task?.id ?? '' };
+}

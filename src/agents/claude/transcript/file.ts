@@ -1,0 +1,78 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { FileRead, FileStat, Folder, Range } from '../../../ports/sandbox.ts';
+
+/** The file of one session, in a folder that the agent can write to. It need not exist. */
+export class Transcript {
+  readonly #folder: Folder;
+  /** Where it is; and where else it may be, if it is not there. */
+  readonly #paths: readonly [usual: string, ...others: string[]];
+
+  constructor(folder: Folder, paths: readonly string[]) {
+    const [usual = '', ...others] = paths;
+    this.#folder = folder;
+    this.#paths = [usual, ...others];
+  }
+
+  /** For people. */
+  get name(): string {
+    return `${this.#folder.path}/${this.#paths[0]}`;
+  }
+
+  /** Null: there is no such file, or something else has its name: a link is not followed. */
+  async stat(): Promise<FileStat | null> {
+    const stat = await unlessRefused(this.#folder.stat(await this.#path()));
+    return stat?.kind === 'file' ? stat : null;
+  }
+
+  /** Null: as `stat`. */
+  async read(range: Range): Promise<FileRead | null> {
+    return unlessRefused(this.#folder.read(await this.#path(), range));
+  }
+
+  /** Whether anything has its name, also what cannot be read. */
+  async exists(): Promise<boolean> {
+    return (await this.stat()) !== null || (await this.trouble()) !== null;
+  }
+
+  /** Why it cannot be read; null: it can, or there is none. */
+  async trouble(): Promise<string | null> {
+    try {
+      await this.#folder.read(await this.#path(), { most: 1 });
+      return null;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /** All of it or nothing, readable only by its owner, and never over another file. */
+  async put(content: string | Uint8Array): Promise<'written' | 'same' | 'exists'> {
+    return this.#folder.put(await this.#path(), content);
+  }
+
+  /** False: there is no such file. */
+  async append(text: string): Promise<boolean> {
+    return this.#folder.append(await this.#path(), text);
+  }
+
+  async remove(): Promise<void> {
+    await this.#folder.remove(await this.#path());
+  }
+
+  async #path(): Promise<string> {
+    const [usual, ...others] = this.#paths;
+    if (others.length === 0 || (await this.#folder.stat(usual)) !== null) return usual;
+    const there: string[] = [];
+    for (const path of others) if ((await this.#folder.stat(path)) !== null) there.push(path);
+    // With two of them we would have to guess, and the session of another directory is worse than none.
+    return there.length === 1 ? (there[0] ?? usual) : usual;
+  }
+}
+
+async function unlessRefused<T>(result: Promise<T>): Promise<T | null> {
+  try {
+    return await result;
+  } catch (error) {
+    if (error instanceof ThroughlineError && error.code === 'refused') return null;
+    throw error;
+  }
+}

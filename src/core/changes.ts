@@ -1,0 +1,117 @@
+/* What was changed in a directory since the last commit of its git repository. Pure: made from what git prints. */
+
+/**
+ * What an agent has changed in the directory of its conversation.
+ *
+ * @example
+ * const { files } = await chat.changes();
+ * for (const { path, change, added, removed } of files) console.log(change, path, added, removed);
+ */
+export interface Changes {
+  /** The commit that it is compared with; null: the repository has none yet. */
+  readonly head: string | null;
+  /** By path. */
+  readonly files: readonly ChangedFile[];
+  /** How many more files have changed. They are left out. */
+  readonly more: number;
+}
+
+/**
+ * One of the files that were changed.
+ *
+ * @example
+ * import type { ChangedFile } from 'throughline';
+ *
+ * const line = ({ path, change, added, removed }: ChangedFile) => `${change} ${path} +${added ?? '?'} -${removed ?? '?'}`;
+ */
+export interface ChangedFile {
+  /** Below the directory, with slashes. */
+  readonly path: string;
+  readonly change: (typeof CHANGE_KINDS)[number];
+  /** Lines; null: it is not text, or larger than is looked at. */
+  readonly added: number | null;
+  readonly removed: number | null;
+  /** As git prints it; null: it is not text, or it or all of them together are too large. */
+  readonly patch: string | null;
+}
+
+/** `untracked`: new, and not known to git. `retyped`: a file became a link, or the reverse. */
+export const CHANGE_KINDS = ['added', 'modified', 'deleted', 'retyped', 'untracked'] as const;
+
+/** One file has at most so much text, and all together. */
+export const MOST_PATCH = 256 * 1_024;
+export const MOST_PATCHES = 4 * 1_048_576;
+export const MOST_FILES = 500;
+
+const KINDS: Readonly<Record<string, ChangedFile['change']>> = { A: 'added', D: 'deleted', T: 'retyped' };
+
+/** Of `git diff --raw -z --no-renames`: `:MODE MODE HASH HASH STATUS`, NUL, PATH, NUL. */
+export function rawEntries(raw: string): { readonly path: string; readonly change: ChangedFile['change'] }[] {
+  const parts = raw.split('\0');
+  const entries: { path: string; change: ChangedFile['change'] }[] = [];
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const status = parts[at]?.split(' ').at(-1) ?? '';
+    entries.push({ path: parts[at + 1] as string, change: KINDS[status] ?? 'modified' });
+  }
+  return entries;
+}
+
+/** A line of a file never begins as a header does: it has a sign before it. Only `\n` ends a line here; `^` would also match after others. */
+const HEADERS = /(?<=^|\n)(?=diff --git )/;
+
+/**
+ * The patches of these files, in their order, out of what `git diff --patch` printed, perhaps cut off at its end. A file that became a
+ * link has two headers.
+ */
+export function patchesOf(entries: readonly { readonly change: ChangedFile['change'] }[], text: string): string[] {
+  const parts = text.split(HEADERS);
+  let at = 0;
+  return entries.map(({ change }) => {
+    const count = change === 'retyped' ? 2 : 1;
+    at += count;
+    return parts.slice(at - count, at).join('');
+  });
+}
+
+/** `isWhole`: nothing of the patch was cut off. */
+export function changedFile(path: string, change: ChangedFile['change'], patch: string, isWhole: boolean): ChangedFile {
+  let [added, removed, inHunk, isText] = [0, 0, false, !patch.includes('\0')];
+  for (const line of patch.split('\n')) {
+    // Before its first hunk, a file has headers, some of which begin with signs as well.
+    if (line.startsWith('diff --git ')) inHunk = false;
+    else if (line.startsWith('@@ ')) inHunk = true;
+    else if (inHunk && line.startsWith('+')) added += 1;
+    else if (inHunk && line.startsWith('-')) removed += 1;
+    else if (!inHunk && line.startsWith('Binary files ')) isText = false;
+  }
+  const isShown = isWhole && isText && patch.length <= MOST_PATCH;
+  return isShown ? { path, change, added, removed, patch } : { path, change, added: null, removed: null, patch: null };
+}
+
+/** Of a file that git does not know, as if it had been added; null text: it is not text, or too large. */
+export function untrackedFile(path: string, text: string | null): ChangedFile {
+  if (text === null || text.includes('\0')) {
+    return { path, change: 'untracked', added: null, removed: null, patch: null };
+  }
+  const lines = text.split('\n');
+  const isEnded = lines.at(-1) === '';
+  if (isEnded) lines.pop();
+  const body = lines.map((line) => `+${line}\n`).join('');
+  const end = isEnded || lines.length === 0 ? '' : '\\ No newline at end of file\n';
+  const hunk = lines.length === 0 ? '' : `--- /dev/null\n+++ b/${path}\n@@ -0,0 +1,${lines.length} @@\n${body}${end}`;
+  const patch = `diff --git a/${path} b/${path}\nnew file\n${hunk}`;
+  return { path, change: 'untracked', added: lines.length, removed: 0, patch };
+}
+
+/** At most so many, and of patches only as many as fit; by path. */
+export function bounded(head: string | null, all: readonly ChangedFile[], more: number): Changes {
+  let left = MOST_PATCHES;
+  const files = all
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    .slice(0, MOST_FILES)
+    .map((file) => {
+      left -= file.patch?.length ?? 0;
+      return left < 0 ? { ...file, patch: null } : file;
+    });
+  return { head, files, more: more + all.length - files.length };
+}

@@ -1,0 +1,95 @@
+import { ThroughlineError } from '../errors.ts';
+import { type Prompt, parsePrompt } from '../turn/content.ts';
+import { parseUsage, type Usage } from '../turn/usage.ts';
+import { checkOptions, given, type OptionNames, shown } from './arguments.ts';
+import { checkName } from './names.ts';
+
+/* Checks what the caller of a tracker gives, embedded or over HTTP, so that errors read the same. Each throws `invalid`. */
+
+/** The arguments of `trackRequest`. A repetition has the same. */
+export interface AskedRequest {
+  readonly requestId: string;
+  readonly agentId: string | null;
+  readonly sessionId: string | null;
+  /** Empty: not given. */
+  readonly prompt: Prompt;
+  readonly current: boolean;
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+interface RequestOptions {
+  readonly prompt?: unknown;
+  readonly current?: boolean;
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const REQUEST: OptionNames<RequestOptions> = { prompt: true, current: true, waitMs: true, signal: true };
+
+export function parseRequest(
+  requestId: string,
+  agentId: string | null,
+  sessionId: string | null,
+  options: RequestOptions,
+): AskedRequest {
+  checkOptions(options, REQUEST, 'A request');
+  checkId(requestId, 'request id');
+  if (agentId !== null) checkId(agentId, 'agent id');
+  if (sessionId !== null) checkId(sessionId, 'session id');
+  const { current = false, waitMs = 0, signal } = options;
+  if (typeof current !== 'boolean') throw new ThroughlineError('invalid', '"current" must be true or false.');
+  if (current && sessionId !== null) {
+    throw new ThroughlineError('invalid', '"current" and a session id cannot be used together.', {
+      hint: 'Give null as the session id: the answer says which one it is.',
+    });
+  }
+  if (typeof waitMs !== 'number' || !(waitMs >= 0)) {
+    throw new ThroughlineError('invalid', `"waitMs" must be a number, 0 or more, not ${shown(waitMs)}.`);
+  }
+  const prompt = options.prompt === undefined ? [] : parsePrompt(options.prompt);
+  return { requestId, agentId, sessionId, prompt, current, waitMs, signal };
+}
+
+/** An id of a request, an agent or a session. A path must be able to hold it. */
+export function checkId(id: unknown, what: string): string {
+  const name = checkName(id, what);
+  if (name !== '.' && name !== '..') return name;
+  throw new ThroughlineError('invalid', `The ${what} must not be "${name}".`, {
+    hint: 'In the path of a URL it means another place.',
+  });
+}
+
+export interface ReportedEnd {
+  readonly prompt?: Prompt;
+  readonly reply?: string;
+  readonly usage?: Partial<Usage>;
+  readonly reason?: string;
+}
+
+type EndOptions = { readonly [Field in keyof ReportedEnd]?: unknown };
+const COMPLETED = { prompt: true, reply: true, usage: true } as const;
+
+export function parseCompleted(done: EndOptions): ReportedEnd {
+  return parseEnd(done, COMPLETED as OptionNames<EndOptions>, 'The end of a request');
+}
+
+export function parseFailed(done: EndOptions): ReportedEnd {
+  return parseEnd(done, { ...COMPLETED, reason: true }, 'The failure of a request');
+}
+
+function parseEnd(done: EndOptions, known: OptionNames<EndOptions>, what: string): ReportedEnd {
+  if (typeof done !== 'object' || done === null) throw new ThroughlineError('invalid', `${what} must be an object.`);
+  checkOptions(done, known, what);
+  const { prompt, reply, usage, reason } = done;
+  for (const [name, text] of Object.entries({ reply, reason })) {
+    if (text !== undefined && typeof text !== 'string')
+      throw new ThroughlineError('invalid', `A ${name} must be a text.`);
+  }
+  return given({
+    reply: reply as string | undefined,
+    reason: reason as string | undefined,
+    usage: usage === undefined ? undefined : parseUsage(usage),
+    prompt: prompt === undefined ? undefined : parsePrompt(prompt),
+  });
+}

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { identityOfLocal, localProcess, type ProcessIdentity, storedProcess } from './process.ts';
+
+const IDENTITY: ProcessIdentity = { pid: 7, started: '12', boot: 'b', namespace: 'n', mark: 'm' };
+
+test('a process of this machine is known again by what was stored of it', () => {
+  const stored = JSON.parse(JSON.stringify(localProcess(IDENTITY)));
+  expect(stored).toMatchObject({ kind: 'local', label: 'process 7' });
+  expect(identityOfLocal(storedProcess(stored) ?? stored)).toEqual(IDENTITY);
+});
+
+test('what an older version stored of a process is still a process of this machine', () => {
+  const stored = storedProcess(JSON.parse(JSON.stringify(IDENTITY)));
+  expect(stored).toEqual(localProcess(IDENTITY));
+  expect(storedProcess(null)).toBeNull();
+});
+
+test.each([
+  { kind: 'container', id: JSON.stringify(IDENTITY), label: '' },
+  { kind: 'local', id: 'no JSON', label: '' },
+  { kind: 'local', id: '{"pid":7}', label: '' },
+  { kind: 'local', id: 'null', label: '' },
+])('nothing is known of %j', (process) => {
+  expect(identityOfLocal(process)).toBeNull();
+});

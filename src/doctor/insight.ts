@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process';
+import { ThroughlineError } from '../core/errors.ts';
+import { processLabel } from '../core/process.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { PublicFinding } from '../ports/doctor.ts';
+import type { Sandboxes } from '../ports/sandbox.ts';
+import type { Insight, PublicLease } from '../ports/server.ts';
+import type { Holding } from '../ports/store/leases.ts';
+import type { Store } from '../ports/store.ts';
+
+const MOST_LEASES = 500;
+const EXAMINE_MS = 5 * 60_000;
+const MOST_FOUND = 16 * 1_048_576;
+
+interface Parts {
+  readonly store: Pick<Store, 'holdings' | 'measure'>;
+  readonly sandboxes: Pick<Sandboxes, 'count'>;
+  readonly clock: Clock;
+}
+
+/** `examine`: what the doctor finds. */
+export function insightOf(
+  { store, sandboxes, clock }: Parts,
+  version: string,
+  examine: () => Promise<readonly PublicFinding[]>,
+): Insight {
+  let examining: Promise<readonly PublicFinding[]> | null = null;
+  return {
+    version,
+    async look(owner) {
+      const held = store.holdings(owner, MOST_LEASES);
+      const [size, places, leases] = await Promise.all([
+        unlessBroken(store.measure()),
+        unlessBroken(sandboxes.count()),
+        unlessBroken(held.then((all) => all.map((one) => toPublicLease(one, clock.now())))),
+      ]);
+      return { store: size, sandboxes: places, leases };
+    },
+    examine() {
+      examining ??= examine().finally(() => {
+        examining = null;
+      });
+      return examining;
+    },
+  };
+}
+
+function toPublicLease(
+  { conversation, key, title, holder, leftMs, open, sessions }: Holding,
+  now: number,
+): PublicLease {
+  const until = Math.max(0, Math.round(now + leftMs));
+  return { conversationId: conversation, key, title, holder: processLabel(holder), until, open, sessions };
+}
+
+/** The reasons of the health say why it could not be read. */
+function unlessBroken<T>(reading: Promise<T>): Promise<T | null> {
+  return reading.catch((error: unknown) => {
+    if (error instanceof ThroughlineError || (error as NodeJS.ErrnoException).code !== undefined) return null;
+    throw error;
+  });
+}
+
+/** Runs the doctor as a process of its own: it reads the whole file, and would hold this one for as long. `program`: the executable. */
+export function doctorProcess(
+  program: string,
+  { home, config }: { home: string; config?: string },
+  signal: AbortSignal,
+) {
+  const args = [
+    'doctor',
+    '--json',
+    '--no-agents',
+    '--home',
+    home,
+    ...(config === undefined ? [] : ['--config', config]),
+  ];
+  return () =>
+    new Promise<PublicFinding[]>((resolve, reject) => {
+      const how = { timeout: EXAMINE_MS, maxBuffer: MOST_FOUND, signal, killSignal: 'SIGKILL' as const };
+      execFile(process.execPath, [program, ...args], how, (error, stdout, stderr) => {
+        // 1: it found something.
+        if (error !== null && error.code !== 1) {
+          const hint = stderr.trim().split('\n').at(-1) || 'Run "throughline doctor" on the machine of the server.';
+          reject(new ThroughlineError('refused', 'The doctor could not finish.', { hint, cause: error }));
+        } else resolve(stdout.split('\n').filter(Boolean).map(findingIn));
+      });
+    });
+}
+
+function findingIn(line: string): PublicFinding {
+  const { check, subject, problem, remedy, repairedBy, isNote = false } = JSON.parse(line);
+  return { check, subject, problem, remedy, repairedBy, isNote };
+}

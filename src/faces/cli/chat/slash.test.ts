@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { completions, parseSlash, SLASH_COMMANDS } from './slash.ts';
+
+test.each([
+  ['hello', { kind: 'prompt', text: 'hello' }],
+  ['//compact now', { kind: 'prompt', text: '/compact now' }],
+  ['/fork\n/kill', { kind: 'prompt', text: '/fork\n/kill' }],
+  ['/fork 3 copy', { kind: 'command', name: 'fork', command: SLASH_COMMANDS.fork, words: ['3', 'copy'] }],
+  ['/quit ', { kind: 'command', name: 'quit', command: SLASH_COMMANDS.quit, words: [] }],
+  ['/forks', { kind: 'unknown', message: expect.stringContaining('Did you mean /fork?') }],
+  ['/retry 3', { kind: 'unknown', message: '/retry takes nothing after it.' }],
+  ['/fork 3 copy more', { kind: 'unknown', message: '/fork takes [TURN] [KEY].' }],
+  ['/open my notes', { kind: 'command', name: 'open', command: SLASH_COMMANDS.open, words: ['my', 'notes'] }],
+  ['/constructor', { kind: 'unknown', message: expect.stringContaining('begin it with //') }],
+])('%j', (text, expected) => {
+  expect(parseSlash(text)).toEqual(expected);
+});
+
+test('a command is completed from its beginning', () => {
+  expect(completions('/se')).toEqual(['sessions']);
+  expect(completions('/')).toHaveLength(Object.keys(SLASH_COMMANDS).length);
+  expect(completions('no')).toEqual([]);
+});
+
+test('every command of the conversation is there', () => {
+  const asked = [
+    'agent',
+    'fork',
+    'retry',
+    'cancel',
+    'sessions',
+    'usage',
+    'export',
+    'kill',
+    'help',
+    'quit',
+    'new',
+    'open',
+  ];
+  expect(Object.keys(SLASH_COMMANDS)).toEqual(expect.arrayContaining(asked));
+});

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { newEditor, withText } from './input/editor.ts';
+import { lineCells } from './text/cells.ts';
+import { view } from './view.ts';
+
+const NOTHING = { live: [], activity: null, agent: null, queued: [], unsent: [], question: null, moreQuestions: 0 };
+
+test.each([
+  ['plain', 'abc', 3],
+  ['wide', '日本', 4],
+  ['a tab is one cell', 'a\tb', 3],
+  ['what cannot be seen is shown as its number', 'a\u202eb', 10],
+  ['a letter with its marks', 'e\u0301', 1],
+])('in the input, %s: the cursor stands where the text ends', (_, text, column) => {
+  const editor = withText(newEditor([]), text);
+  const rest = { selected: null, hint: null, trouble: null, now: 0 };
+  const { lines, cursor } = view({ ...NOTHING, ...rest, editor }, 40, 10);
+  expect(cursor.column).toBe(2 + column);
+  expect(lineCells(lines.at(-1) ?? [])).toBe(2 + column);
+});
+
+test('of a pasted book, the lines around the cursor are shown, without a wait', () => {
+  const text = Array.from({ length: 20_000 }, (_, n) => `line ${n} 日本`).join('\n');
+  const rest = { selected: null, hint: null, trouble: null, now: 0 };
+  const begun = performance.now();
+  const shown = (at: number) => {
+    const { lines, cursor } = view({ ...NOTHING, ...rest, editor: { ...newEditor([]), text, at } }, 40, 24);
+    return [lines.map((line) => line.map((one) => one.text).join('')), cursor.row] as const;
+  };
+  const [end, last] = shown(text.length);
+  expect([end.at(-10), end.at(-1), last]).toEqual(['  line 19990 日本', '  line 19999 日本', end.length - 1]);
+  const [start, first] = shown(0);
+  expect(start.slice(first, first + 2)).toEqual(['› line 0 日本', '  line 1 日本']);
+  const [middle, row] = shown(text.indexOf('line 777 '));
+  expect(middle[row]).toBe('  line 777 日本');
+  expect(performance.now() - begun).toBeLessThan(1_000);
+});

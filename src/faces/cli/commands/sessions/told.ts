@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import type { PublicTold } from '../../../../core/public/turn.ts';
+import type { ToldPart } from '../../../../core/restore/told.ts';
+import { promptText } from '../../../../core/turn/content.ts';
+import type { Engine } from '../../../../ports/engine.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { positiveNumber } from '../../input.ts';
+import { time } from '../../lines.ts';
+import { styled } from '../../output.ts';
+import { oneLine } from '../../terminal-text.ts';
+
+interface Flags {
+  readonly attempt?: number;
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<turn>', 'the id of a turn, or a conversation: its key or id')
+    .argument(
+      '[number]',
+      'the number of the turn in that conversation (default: the last one that has ended)',
+      positiveNumber,
+    )
+    .option('--attempt <number>', 'of this attempt (default: the last one that was sent)', positiveNumber)
+    .action((turn: string, n: number | undefined, flags: Flags) => told(turn, n, flags, cli));
+  addHelp(command, {
+    about:
+      "Shows exactly what the agent's session got for a turn: a transcript that was put into its storage, prompts that were " +
+      'replayed, and last the prompt, with the transcript block before it. Each has its SHA-256 hash, which was checked: of a ' +
+      'transcript that of its text, of a prompt that of the JSON of its content blocks (--json has them).',
+    examples: [
+      'throughline told notes',
+      'throughline told notes 3',
+      "throughline told notes 3 --json | jq '.parts[-1].content'",
+    ],
+  });
+}
+
+async function told(name: string, n: number | undefined, flags: Flags, { output, lookAt }: Cli): Promise<void> {
+  await lookAt(async (engine) => {
+    const found = await engine.told(await turnOf(engine, name, n), flags);
+    if (output.json) output.value(found);
+    output.note(styled('dim', headingOf(found)));
+    for (const part of output.json ? [] : found.parts) {
+      output.note(styled('cyan', `─── ${titleOf(part)}, sha256 ${part.sha256}`));
+      output.line(part.as === 'transcript' ? part.text.trimEnd() : promptText(part.content));
+    }
+  });
+}
+
+function headingOf({ turnId, attempt, rung, sessionId, at }: PublicTold): string {
+  const session = sessionId === null ? 'a session without a name' : `session ${oneLine(sessionId)}`;
+  return `turn ${turnId}, attempt ${attempt}: told to ${session} by ${rung}, ${time(at)}`;
+}
+
+function titleOf(part: ToldPart): string {
+  return part.as === 'transcript' ? "written into the agent's storage" : `prompt of turn ${part.turn}`;
+}
+
+/** With a number, the first name is that of a conversation; without, that of a turn if there is one. */
+async function turnOf(engine: Engine, name: string, n: number | undefined): Promise<string> {
+  if (n === undefined) {
+    try {
+      return (await engine.turn(name)).id;
+    } catch (error) {
+      if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+    }
+  }
+  const { id, head } = await engine.conversation(name);
+  const wanted = n ?? head;
+  const [turn] = wanted === 0 ? [] : await engine.turns(id, { after: wanted - 1, limit: 1 });
+  if (turn?.n === wanted) return turn.id;
+  throw new ThroughlineError(
+    'not_found',
+    n === undefined
+      ? 'The conversation has no turn that was sent and has ended.'
+      : `The conversation has no turn ${n}.`,
+    { hint: `"throughline show ${name}" lists its turns.` },
+  );
+}

@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import type { Cli } from '../../cli.ts';
+import { oneLine } from '../../terminal-text.ts';
+import { type Completion, complete, type Sources } from './complete.ts';
+import { parseLine, quotedFor } from './shell-words.ts';
+
+/** The answer to a Tab in a shell, see completion.ts. Whatever goes wrong, it completes nothing and says nothing. */
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('<shell>')
+    .argument('[words...]')
+    .action(async (shell: string, words: string[]) => {
+      const lines = await (shell === 'bash' ? inBash(words, command, cli) : elsewhere(shell, words, command, cli));
+      // One piece, and not line by line: names are cleaned already, and a backslash must stay.
+      if (lines.length > 0) cli.output.line(lines.join('\n'));
+    });
+}
+
+async function inBash([line = '', breaks = '']: readonly string[], command: Command, cli: Cli): Promise<string[]> {
+  const typed = parseLine(line, breaks);
+  const start = typed.before.findIndex((word) => !/^\w+=/.test(word));
+  if (start === -1) return [];
+  const { names, files } = await completed(typed.before.slice(start + 1), typed.current, command, cli);
+  // Between double quotes, an interactive bash replaces `!` by an earlier command, and no quoting keeps it from that.
+  const written = names.filter(({ name }) => typed.quote !== '"' || !name.includes('!'));
+  return linesOf({ names: written, files }, ({ name }) => quotedFor(name, typed));
+}
+
+/** zsh has taken the quotes off, fish not. Both put them on again. */
+async function elsewhere(shell: string, words: readonly string[], command: Command, cli: Cli): Promise<string[]> {
+  const before = words.slice(shell === 'fish' ? 1 : 0, -1);
+  const typed = words.at(-1) ?? '';
+  const current = shell === 'fish' ? parseLine(typed, '').current : typed;
+  const found = await completed(before, current, command, cli);
+  return linesOf(found, ({ name, about }) => (about === '' ? name : `${name}\t${about}`));
+}
+
+const LONGEST_ABOUT = 60;
+
+function linesOf({ names, files }: Completion, written: (name: Completion['names'][number]) => string): string[] {
+  if (files !== null) return [`:${files}`];
+  const seen = new Map(names.filter(({ name }) => isOneLine(name)).map((name) => [name.name, name]));
+  const short = (text: string) => (text.length > LONGEST_ABOUT ? `${text.slice(0, LONGEST_ABOUT - 1)}…` : text);
+  return [':words', ...[...seen.values()].map(({ name, about }) => written({ name, about: short(oneLine(about)) }))];
+}
+
+/** Older versions took keys with control characters. */
+function isOneLine(name: string): boolean {
+  return oneLine(name) === name.replaceAll(/\s+/g, ' ').trim() && !/[\n\t]/.test(name);
+}
+
+/** A named server may be away; the person at the keyboard does not wait for it. */
+const MOST_MS = 1_500;
+
+async function completed(before: readonly string[], current: string, command: Command, cli: Cli): Promise<Completion> {
+  const program = command.parent;
+  const none: Completion = { names: [], files: null };
+  if (program === null) return none;
+  const sources: Sources = {
+    names: (kind, line) => cli.parts.names({ ...cli.options, ...line }, kind),
+    load: async (one) => (one.parent === program ? cli.load(one) : undefined),
+  };
+  const late = new Promise<Completion>((resolve) => {
+    // A connection that is still tried must not keep the shell waiting either.
+    setTimeout(() => resolve(none), MOST_MS).unref();
+  });
+  return Promise.race([complete(program, before, current, sources).catch(() => none), late]);
+}

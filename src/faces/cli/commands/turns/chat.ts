@@ -1,0 +1,156 @@
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import { given } from '../../../../core/input/arguments.ts';
+import { inPages } from '../../../../core/input/pages.ts';
+import type { PublicConversation } from '../../../../core/public/conversation.ts';
+import { POLICIES, type Policy, type RestoreOverride } from '../../../../core/restore/restore-settings.ts';
+import type { ConversationSpec, Engine, SubmitOptions } from '../../../../ports/engine.ts';
+import { chat as converse } from '../../chat/chat.ts';
+import { freeKey } from '../../chat/slash.ts';
+import { codeOf } from '../../chat/talk.ts';
+import { addHelp, type Cli } from '../../cli.ts';
+import { seconds, wholeNumber } from '../../input.ts';
+
+interface ChatFlags extends Pick<ConversationSpec, 'title' | 'limitPerDay'>, Omit<RestoreOverride, 'policy'> {
+  readonly agent?: string;
+  readonly continue?: boolean;
+  /** False: a directory of its own. */
+  readonly cwd?: string | false;
+  readonly restore?: Policy;
+  readonly timeLimit?: number;
+  readonly stallLimit?: number;
+}
+
+export function define(command: Command, cli: Cli): void {
+  command
+    .argument('[key]', 'the conversation: its key or id; a new key creates a conversation (default: a new one)')
+    .option('--continue', 'the conversation that was last used in this directory')
+    .option('--agent <agent>', 'the agent that answers (default: the agent of the previous turn)')
+    .option('--cwd <dir>', 'where the agent of a new conversation works (default: here; at a named server: its own)')
+    .option('--no-cwd', 'let it work in a directory of its own')
+    .option('--title <text>', 'set the title of a new conversation')
+    .addOption(
+      new Option(
+        '--restore <policy>',
+        'required: fail if the context cannot be restored; auto: then start a fresh session; off: always start fresh',
+      ).choices(POLICIES),
+    )
+    .option('--budget-tokens <n>', 'put at most this many tokens (estimated) of history before a prompt', wholeNumber)
+    .option('--last-turns <n>', 'put at most this many turns of history before a prompt', wholeNumber)
+    .option('--time-limit <seconds>', 'end a turn when it takes longer', seconds)
+    .option('--stall-limit <seconds>', 'end a turn when the agent gives no sign of life for so long', seconds)
+    .option('--limit-per-day <amount>', 'how much may be spent in a new conversation on a day: "2 USD", "50k tokens"')
+    .action((key: string | undefined, flags: ChatFlags) => chat(key, flags, cli));
+  addHelp(command, {
+    about:
+      'Enter sends, Alt-Enter makes a new line, Ctrl-C cancels the turn and twice leaves. What is written while a turn runs is queued. ' +
+      'A line that begins with a slash is a command: /help lists them. Needs a terminal; elsewhere, use "throughline send".',
+    examples: [
+      'throughline chat',
+      'throughline chat --continue',
+      'throughline chat notes --agent claude',
+      'throughline chat --server https://agents.example.org review',
+    ],
+  });
+}
+
+async function chat(
+  key: string | undefined,
+  flags: ChatFlags,
+  { parts, options, output, exitWith }: Cli,
+): Promise<void> {
+  checkTerminal(output.json);
+  if (key !== undefined && flags.continue) {
+    throw new ThroughlineError('invalid', 'Name a conversation, or use --continue, but not both.');
+  }
+  const isRemote = (options.server ?? process.env.THROUGHLINE_SERVER ?? '') !== '';
+  const cwd = flags.cwd === false || (flags.cwd === undefined && isRemote) ? undefined : resolve(flags.cwd ?? '.');
+  const { agent, title, limitPerDay } = flags;
+  const specFor = (name: string): ConversationSpec => ({ key: name, ...given({ agent, cwd, title, limitPerDay }) });
+  const code = await converse({
+    open: (onTrouble) => parts.chat({ ...options, onTrouble }),
+    input: process.stdin,
+    output: process.stdout,
+    color: !process.env.NO_COLOR,
+    waitFor: (what) => output.waitFor(what),
+    agent,
+    options: submitOptions(flags),
+    choose: async ({ engine }) => {
+      if (flags.continue) return { existing: await lastIn(engine, cwd ?? resolve('.')) };
+      const existing = key === undefined ? null : await found(engine, key);
+      if (existing === null) return { spec: specFor(key ?? (await freeKey(engine, newName()))) };
+      // What was named is used or refused, never ignored.
+      const pinned = flags.cwd === undefined || cwd === undefined ? {} : { cwd };
+      const isNamed = Object.keys(pinned).length > 0 || limitPerDay !== undefined || title !== undefined;
+      if (!isNamed) return { existing };
+      return {
+        existing: await engine.ensure({ ...given({ key: existing.key ?? undefined, title, limitPerDay }), ...pinned }),
+      };
+    },
+    spec: async ({ engine }, name) => {
+      if (name !== undefined && (await found(engine, name)) !== null) {
+        throw new ThroughlineError('conflict', `There is a conversation "${name}" already.`, {
+          hint: `"/open ${name}" goes to it.`,
+        });
+      }
+      return specFor(name ?? (await freeKey(engine, newName())));
+    },
+  });
+  exitWith(code);
+}
+
+/** A chat draws on its terminal; a program, a file or a very simple terminal gets a sentence instead. */
+function checkTerminal(json: boolean): void {
+  const why = json
+    ? 'With --json a program reads, and "chat" is for people.'
+    : !process.stdin.isTTY || !process.stdout.isTTY
+      ? '"chat" needs a terminal for its input and its output.'
+      : process.env.TERM === 'dumb'
+        ? 'This terminal (TERM=dumb) cannot show a chat.'
+        : null;
+  if (why !== null) throw new ThroughlineError('invalid', why, { hint: 'Use "throughline send KEY PROMPT" here.' });
+}
+
+function submitOptions({
+  restore: policy,
+  rung,
+  budgetTokens,
+  lastTurns,
+  timeLimit,
+  stallLimit,
+}: ChatFlags): SubmitOptions {
+  const restore: RestoreOverride = given({ policy, rung, budgetTokens, lastTurns });
+  const limits = given({ turnSeconds: timeLimit, stallSeconds: stallLimit });
+  return {
+    permissions: 'ask',
+    ...(Object.keys(restore).length > 0 && { restore }),
+    ...(Object.keys(limits).length > 0 && { limits }),
+  };
+}
+
+async function found(engine: Engine, key: string): Promise<PublicConversation | null> {
+  try {
+    return await engine.conversation(key);
+  } catch (error) {
+    if (codeOf(error) === 'not_found') return null;
+    throw error;
+  }
+}
+
+/** The one that changed last, of those that work in the directory. */
+async function lastIn(engine: Engine, directory: string): Promise<PublicConversation> {
+  const pages = inPages<PublicConversation>((last) => engine.list(last === undefined ? {} : { before: last }));
+  for await (const one of pages) if (one.cwd === directory && one.driver === 'worker') return one;
+  throw new ThroughlineError('not_found', `No conversation works in ${directory} yet.`, {
+    hint: 'Leave out --continue to begin one, or see "throughline list".',
+  });
+}
+
+/** A name that sorts by time. */
+function newName(): string {
+  const now = new Date();
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
+  return `chat-${day}-${two(now.getHours())}${two(now.getMinutes())}`;
+}

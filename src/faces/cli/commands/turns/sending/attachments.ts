@@ -1,0 +1,110 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ThroughlineError } from '../../../../../core/errors.ts';
+import type { ContentBlock, Prompt } from '../../../../../core/turn/content.ts';
+import { MEBIBYTE, MOST_OF_PROMPT, readStdin } from '../../../input.ts';
+
+/** Files that go with a prompt: `--file` and `--image` of `throughline send`. */
+
+interface Attachment {
+  readonly path: string;
+  readonly as: 'file' | 'image';
+}
+
+/** What a request has besides the prompt. */
+const REST_OF_REQUEST = 4_096;
+
+const IN_WORDS = 'Name its path in the prompt, and let the agent read it.';
+
+/**
+ * The files in the order in which they were given, and then the words: what comes last is what the person says. Throws `not_found`,
+ * `invalid` or `too_large` with the name of the file, and before anything is stored.
+ */
+export async function withAttachments(words: string, files: readonly Attachment[]): Promise<Prompt> {
+  const blocks: ContentBlock[] = [];
+  for (const file of files) blocks.push(await blockOf(file));
+  if (words.trim() !== '') blocks.push({ type: 'text', text: words });
+  const bytes = Buffer.byteLength(JSON.stringify(blocks)) + REST_OF_REQUEST;
+  if (bytes <= MOST_OF_PROMPT) return blocks;
+  const all = `The prompt and its files have ${mebibytes(bytes)} together, and ${mebibytes(MOST_OF_PROMPT)} can be sent.`;
+  throw new ThroughlineError('too_large', all, { hint: 'Attach fewer files, or name their paths in the prompt.' });
+}
+
+async function blockOf({ path, as }: Attachment): Promise<ContentBlock> {
+  const bytes = path === '-' ? await readStdin(MOST_OF_PROMPT, IN_WORDS) : await readBounded(path);
+  const name = path === '-' ? 'The input' : `The file ${path}`;
+  const mimeType = imageType(bytes);
+  const uri = path === '-' ? 'stdin:' : pathToFileURL(resolve(path)).href;
+  if (mimeType !== null) return { type: 'image', data: bytes.toString('base64'), mimeType, uri };
+  if (as === 'image') {
+    throw new ThroughlineError('invalid', `${name} is not a PNG, JPEG, GIF or WebP image.`, {
+      hint: 'Attach text with --file.',
+    });
+  }
+  return { type: 'resource', resource: { uri, text: textOf(bytes, name) } };
+}
+
+async function readBounded(path: string): Promise<Buffer> {
+  const file = await open(path).catch((cause) => Promise.reject(unreadable(path, cause)));
+  try {
+    const stat = await file.stat();
+    if (stat.isDirectory()) throw unreadable(path, { code: 'EISDIR' });
+    return await readTo(file, path);
+  } catch (cause) {
+    throw cause instanceof ThroughlineError ? cause : unreadable(path, cause);
+  } finally {
+    await file.close();
+  }
+}
+
+/** A pipe or a device has no size that could be asked for, and may be endless. */
+async function readTo(file: FileHandle, path: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of file.createReadStream({ autoClose: false })) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length <= MOST_OF_PROMPT) continue;
+    const tooLarge = `The file ${path} has more than ${mebibytes(MOST_OF_PROMPT)}.`;
+    throw new ThroughlineError('too_large', tooLarge, { hint: IN_WORDS });
+  }
+  return Buffer.concat(chunks);
+}
+
+function unreadable(path: string, cause: unknown): ThroughlineError {
+  const { code } = cause as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return new ThroughlineError('not_found', `The file ${path} does not exist.`, { cause });
+  if (code === 'EISDIR') {
+    const hint = 'Name files, for example with --file once for each; or name the directory in the prompt.';
+    return new ThroughlineError('invalid', `${path} is a directory, not a file.`, { hint });
+  }
+  const why = code === 'EACCES' || code === 'EPERM' ? 'you have no permission to read it' : code;
+  return new ThroughlineError('invalid', `Cannot read the file ${path}: ${why}.`, { cause });
+}
+
+/** Every image type that agents take, by its first bytes: the ending of a name may be wrong. Null: it is none of them. */
+export function imageType(bytes: Uint8Array): string | null {
+  const at = (index: number, text: string) =>
+    bytes.length >= index + text.length && [...text].every((char, i) => bytes[index + i] === char.charCodeAt(0));
+  if (at(0, '\u0089PNG\r\n\u001a\n')) return 'image/png';
+  if (at(0, '\u00ff\u00d8\u00ff')) return 'image/jpeg';
+  if (at(0, 'GIF87a') || at(0, 'GIF89a')) return 'image/gif';
+  return at(0, 'RIFF') && at(8, 'WEBP') ? 'image/webp' : null;
+}
+
+/** `name`: how the sentence about a fault begins. */
+function textOf(bytes: Buffer, name: string): string {
+  try {
+    if (!bytes.includes(0)) return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    // The same sentence as for a file with zero bytes.
+  }
+  throw new ThroughlineError('invalid', `${name} is neither text in UTF-8 nor a PNG, JPEG, GIF or WebP image.`, {
+    hint: IN_WORDS,
+  });
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.ceil((bytes / MEBIBYTE) * 10) / 10} MiB`;
+}

@@ -1,0 +1,343 @@
+import { asSentence, type Failure, lostSightOf, ThroughlineError } from '../core/errors.ts';
+import type { PublicEvent } from '../core/public/event.ts';
+import type { PublicReceipt } from '../core/public/session.ts';
+import type { PublicTool, PublicTurn } from '../core/public/turn.ts';
+import type { Denial } from '../core/turn/permission.ts';
+import { ReplyStream } from '../core/turn/reply.ts';
+import type { Stranded } from '../core/turn/standing.ts';
+import { hasEnded } from '../core/turn/turn.ts';
+import type { Usage } from '../core/turn/usage.ts';
+import type { Engine, Submitted } from '../ports/engine.ts';
+import type { Answerer } from './answering.ts';
+
+/**
+ * What a completed turn amounts to.
+ *
+ * @example
+ * import type { TurnResult } from 'throughline';
+ *
+ * const line = ({ reply, receipt }: TurnResult) => `${reply} (${receipt.rung})`;
+ * console.log(line(await chat.ask('Hello')));
+ */
+export interface TurnResult {
+  readonly turn: PublicTurn;
+  readonly reply: string;
+  /** How the context of the session was restored. */
+  readonly receipt: PublicReceipt;
+  readonly usage: Usage;
+  /** The tools that the agent used, in the order in which they began. */
+  readonly tools: readonly PublicTool[];
+  /** Questions that were denied because nobody could answer, or did not in time. */
+  readonly denied: readonly Denial[];
+}
+
+/**
+ * What is known of a turn that did not complete.
+ *
+ * @example
+ * import { type PartialResult, TurnError } from 'throughline';
+ *
+ * const soFar = ({ reply, tools }: PartialResult) => `${reply} (${tools.length} tools)`;
+ * await chat.ask('Tidy up.').catch((error) => console.error(error instanceof TurnError ? soFar(error) : error));
+ */
+export type PartialResult = Omit<TurnResult, 'receipt'> & {
+  /** Null: it ended before an agent was asked, or its end is not known. */
+  readonly receipt: PublicReceipt | null;
+};
+
+type Failed = Failure | Pick<ThroughlineError, 'code' | 'message' | 'hint' | 'cause'>;
+
+/**
+ * An accepted turn did not complete. `code`, `message` and `hint` say why; the rest is what is known of it.
+ *
+ * @example
+ * import { TurnError } from 'throughline';
+ *
+ * try {
+ *   await chat.ask('Tidy up the notes.');
+ * } catch (error) {
+ *   if (error instanceof TurnError) console.error(error.code, error.turn.id, error.reply);
+ *   else throw error; // the turn was not accepted
+ * }
+ */
+export class TurnError extends ThroughlineError implements PartialResult {
+  /** As it ended. When its end is not known (`unreachable`, `closed`): as it was accepted. It may still run. */
+  readonly turn: PublicTurn;
+  /** As far as it came. */
+  readonly reply: string;
+  readonly receipt: PublicReceipt | null;
+  readonly usage: Usage;
+  readonly tools: readonly PublicTool[];
+  readonly denied: readonly Denial[];
+
+  constructor(why: Failed, known: PartialResult) {
+    const { hint } = why;
+    super(why.code, why.message, { ...(hint !== undefined && { hint }), ...('cause' in why && { cause: why.cause }) });
+    this.name = 'TurnError';
+    this.turn = known.turn;
+    this.reply = known.reply;
+    this.receipt = known.receipt;
+    this.usage = known.usage;
+    this.tools = known.tools;
+    this.denied = known.denied;
+  }
+}
+
+/**
+ * The answer to a prompt that was sent. Await it for the result, or read it while it comes. Nothing needs to be read: the turn
+ * runs in any case, and nothing is rejected where nobody looks.
+ *
+ * @example
+ * const answer = chat.send('Summarise the log.');
+ * for await (const text of answer.textStream) process.stdout.write(text);
+ * const { reply, usage } = await answer;
+ */
+export interface Answer extends PromiseLike<TurnResult> {
+  /** The accepted turn. Rejects if the prompt was refused. */
+  readonly accepted: Promise<Submitted>;
+  /** The same as awaiting the answer. Rejects with a `TurnError` when the turn does not complete. */
+  readonly result: Promise<TurnResult>;
+  /**
+   * The text of the reply, piece by piece. Ends with the turn, and throws a `TurnError` when that does not complete. Text that the
+   * agent retracts is out already: what replaces it begins a new paragraph. Where shown text can be replaced, read `replyStream`.
+   * Can be read once.
+   */
+  readonly textStream: AsyncIterable<string>;
+  /**
+   * The whole reply as it stands, again after every change; the last one is the `reply` of the result. Whoever reads slowly gets
+   * the newest one and none that is out of date. Otherwise as `textStream`, and can be read once.
+   */
+  readonly replyStream: AsyncIterable<string>;
+  /** The events of the turn, from `turn.queued` to `turn.ended`, however it ends. Can be read once. */
+  readonly events: AsyncIterable<PublicEvent>;
+  /**
+   * The answer was delivered to where `deliverTo` says: the turn is not in `pending()` any more. Call it after posting: a program that
+   * dies in between posts again.
+   */
+  delivered(): Promise<PublicTurn>;
+}
+
+/** One turn that was submitted. `answerer`: answers its questions; null: somebody else does, or nobody. */
+export class SubmittedAnswer implements Answer {
+  readonly accepted: Promise<Submitted>;
+  readonly textStream: AsyncIterable<string> = once('textStream', () => this.#texts());
+  readonly replyStream: AsyncIterable<string> = once('replyStream', () => this.#replies());
+  readonly events: AsyncIterable<PublicEvent> = once('events', () => this.#events());
+  readonly #engine: Engine;
+  readonly #answerer: Answerer | null;
+  #result: Promise<TurnResult> | null = null;
+  /** One of the readers has seen the turn end. */
+  #ended = false;
+  /** The turn has ended: it need not be cancelled any more. */
+  #forgetSignal = () => {};
+
+  /** `signal`: cancels the turn. */
+  constructor(engine: Engine, submitted: Promise<Submitted>, answerer: Answerer | null, signal?: AbortSignal) {
+    this.#engine = engine;
+    this.accepted = submitted.then((accepted) => {
+      if (signal !== undefined && !hasEnded(accepted.turn.state)) this.#cancelBy(signal, accepted.turn);
+      return accepted;
+    });
+    this.#answerer = answerer;
+    this.accepted.catch(() => {}); // reported to whoever awaits or reads anything of it
+    // Also when nobody reads the answer. Whoever does is told what goes wrong.
+    void this.accepted.then(({ turn }) => answerer?.watch(turn.id, this.#events())).catch(() => {});
+  }
+
+  get result(): Promise<TurnResult> {
+    if (this.#result === null) {
+      this.#result = this.#settle();
+      this.#result.catch(() => {}); // whoever only reads a stream is told there
+    }
+    return this.#result;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: awaiting the answer gives its result
+  then<T = TurnResult, E = never>(
+    onResult?: ((result: TurnResult) => T | PromiseLike<T>) | null,
+    onError?: ((error: unknown) => E | PromiseLike<E>) | null,
+  ): Promise<T | E> {
+    return this.result.then(onResult, onError);
+  }
+
+  async delivered(): Promise<PublicTurn> {
+    return this.#engine.delivered((await this.accepted).turn.id);
+  }
+
+  /** Also when nobody reads the answer. For a turn that has ended meanwhile this does nothing. */
+  #cancelBy(signal: AbortSignal, { id }: PublicTurn): void {
+    const cancel = () => void this.#engine.cancel(id).catch(() => {});
+    this.#forgetSignal = () => signal.removeEventListener('abort', cancel);
+    if (signal.aborted) cancel();
+    else signal.addEventListener('abort', cancel, { once: true });
+  }
+
+  async #settle(): Promise<TurnResult> {
+    const { turn: accepted } = await this.accepted;
+    const reply = new ReplyStream();
+    try {
+      if (!this.#ended && !hasEnded(accepted.state)) for await (const event of this.#events()) reply.see(event);
+      const { receipt, ...ended } = await this.#engine.answerOf(accepted.id);
+      const known = { ...ended, usage: ended.turn.usage };
+      if (this.#answerer?.fault) throw new TurnError(whyCancelled(this.#answerer.fault.error), { ...known, receipt });
+      const { state, failure } = ended.turn;
+      if (state === 'completed' && receipt !== null) return { ...known, receipt };
+      if (state === 'completed') throw notRunHere(accepted);
+      throw new TurnError(failure ?? { code: 'interrupted', message: `The turn ended as ${state}.` }, {
+        ...known,
+        receipt,
+      });
+    } catch (error) {
+      throw lost(error, accepted, reply);
+    }
+  }
+
+  async *#texts(): AsyncGenerator<string> {
+    const { turn } = await this.accepted;
+    const reply = new ReplyStream();
+    try {
+      for await (const event of this.#events()) {
+        const added = reply.see(event);
+        if (added !== '') yield added;
+      }
+    } catch (error) {
+      throw lost(error, turn, reply);
+    }
+    await this.result;
+  }
+
+  async *#replies(): AsyncGenerator<string> {
+    const { turn } = await this.accepted;
+    const reply = new ReplyStream();
+    const over = new AbortController();
+    let changed = Promise.withResolvers<void>();
+    let isOver = false;
+    // Goes on while the reader is busy with an earlier text.
+    const read = async () => {
+      for await (const event of this.#events(over.signal)) {
+        reply.see(event);
+        changed.resolve();
+      }
+    };
+    const reading = read().finally(() => {
+      isOver = true;
+      changed.resolve();
+    });
+    reading.catch(() => {}); // awaited below
+    try {
+      for (let told = ''; !isOver || told !== reply.text; ) {
+        if (told === reply.text) await changed.promise;
+        changed = Promise.withResolvers();
+        if (told === reply.text) continue;
+        told = reply.text;
+        yield told;
+      }
+      await reading;
+    } catch (error) {
+      throw lost(error, turn, reply);
+    } finally {
+      over.abort();
+    }
+    await this.result;
+  }
+
+  async *#events(signal?: AbortSignal): AsyncGenerator<PublicEvent> {
+    const { turn, seq } = await this.accepted;
+    const over = new AbortController();
+    const found: { stranded: Stranded | null } = { stranded: null };
+    const stopLooking = this.#whenStranded(turn, (stranded) => {
+      found.stranded = stranded;
+      over.abort();
+    });
+    const until = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);
+    try {
+      for await (const event of this.#engine.follow(turn.conversationId, { after: seq - 1, signal: until })) {
+        if (event.turnId !== turn.id) continue;
+        if (event.kind === 'turn.ended') {
+          this.#ended = true;
+          this.#forgetSignal();
+        }
+        yield event;
+        if (event.kind === 'turn.ended') break;
+      }
+    } catch (error) {
+      throw error instanceof ThroughlineError ? withTurn(error, turn) : error;
+    } finally {
+      stopLooking();
+      over.abort();
+    }
+    if (found.stranded === null) return;
+    const { message, hint } = found.stranded;
+    throw lostSightOf(new ThroughlineError('unreachable', message), turn, hint);
+  }
+
+  /** The turn may run at another data home, whose processes end while we wait. Calls back when nobody runs it there any more. */
+  #whenStranded({ id }: PublicTurn, onStranded: (stranded: Stranded) => void): () => void {
+    const look = async () => {
+      // Whatever keeps us from looking, the stream of events meets it too.
+      const stranded = await this.#engine.turn(id).then(
+        (turn) => turn.stranded,
+        () => null,
+      );
+      if (stranded?.reason === 'other_home') onStranded(stranded);
+    };
+    const timer = setInterval(() => void look(), LOOK_MS);
+    // Whoever asks for no more events lets the process end. In browsers a timer is a number.
+    if (typeof timer === 'object') timer.unref();
+    return () => clearInterval(timer);
+  }
+}
+
+/** The end of the turn could not be seen. `reply`: as far as it was. */
+function lost(error: unknown, turn: PublicTurn, reply: ReplyStream): unknown {
+  if (!(error instanceof ThroughlineError) || error instanceof TurnError) return error;
+  const nothing = { usage: turn.usage, receipt: null, tools: [], denied: [] };
+  return new TurnError(error, { turn, reply: reply.text, ...nothing });
+}
+
+/** The function that answers questions threw, or its answer was none. */
+function whyCancelled(fault: unknown): Failed {
+  const why = asSentence(fault instanceof Error ? fault.message : String(fault));
+  const { hint } = fault instanceof ThroughlineError ? fault : {};
+  return {
+    code: 'cancelled',
+    message: `The turn was cancelled, because onPermission failed: ${why}`,
+    hint,
+    cause: fault,
+  };
+}
+
+/** An error that says nothing of the turn, as one that does: an accepted turn is not lost. */
+function withTurn(error: ThroughlineError, turn: PublicTurn): ThroughlineError {
+  if (error.code === 'unreachable') return lostSightOf(error, turn);
+  if (error.code !== 'closed') return error;
+  return new ThroughlineError('closed', `Throughline was closed before turn ${turn.n} ended.`, {
+    hint: 'It is stored. The next program or server of its data home runs it, or records its end.',
+    cause: error,
+  });
+}
+
+/** The request id was used before: by a tracker, for example. */
+function notRunHere({ n, requestId }: PublicTurn): ThroughlineError {
+  const message = `The request id "${requestId}" belongs to turn ${n}, which another program ran.`;
+  return new ThroughlineError('conflict', message, { hint: 'Use another request id.' });
+}
+
+/** How often a turn that is waited for is looked at. */
+const LOOK_MS = 5_000;
+
+/** Two readers of one stream would each get a part of it, or the second one nothing. */
+function once<T>(name: string, read: () => AsyncIterator<T>): AsyncIterable<T> {
+  let isRead = false;
+  return {
+    [Symbol.asyncIterator]() {
+      if (isRead) {
+        throw new ThroughlineError('invalid', `The ${name} of this answer is being read, or was read, already.`, {
+          hint: 'It can be read once. Await the answer for the whole reply, or follow the conversation for its events.',
+        });
+      }
+      isRead = true;
+      return read();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/*
+ * A filter of system calls, as a program of the kernel's packet filter. Namespaces do not cover everything: the keyring of the session is inherited,
+ * and what few programs need is where most faults of kernels were found.
+ */
+
+type Architecture = 'x64' | 'arm64';
+
+/** The numbers of <asm/unistd.h>. */
+const DENIED: Readonly<Record<Architecture, readonly number[]>> = {
+  x64: [
+    ...[248, 249, 250], // add_key, request_key, keyctl: keys of whoever started us
+    ...[165, 166, 155, 428, 429, 430, 431, 432, 433, 442], // mount and its relatives
+    ...[298, 321, 323, 425, 426, 427], // perf_event_open, bpf, userfaultfd, io_uring
+    ...[175, 176, 246, 313, 320], // modules, kexec
+    ...[103, 163, 167, 168, 169, 179, 304], // syslog, acct, swap, reboot, quotactl, open_by_handle_at
+  ],
+  arm64: [
+    ...[217, 218, 219],
+    ...[40, 39, 41, 428, 429, 430, 431, 432, 433, 442],
+    ...[241, 280, 282, 425, 426, 427],
+    ...[105, 106, 104, 273, 294],
+    ...[116, 89, 224, 225, 142, 60, 265],
+  ],
+};
+const AUDIT: Readonly<Record<Architecture, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
+const IOCTL: Readonly<Record<Architecture, number>> = { x64: 16, arm64: 29 };
+/** TIOCSTI types into a terminal, TIOCLINUX pastes into one. */
+const DENIED_IOCTLS = [0x5412, 0x541c];
+
+const [LOAD, IF_EQUAL, IF_AT_LEAST, RETURN] = [0x20, 0x15, 0x35, 0x06];
+const [ALLOW, NOT_PERMITTED, UNKNOWN] = [0x7fff0000, 0x00050001, 0x00050026];
+/** Offsets in `struct seccomp_data`. */
+const [NUMBER, ARCHITECTURE, SECOND_ARGUMENT] = [0, 4, 24];
+/** Calls of the x32 interface have other numbers; all of them are this or more. */
+const X32 = 0x40000000;
+
+export function isFiltered(architecture: string): architecture is Architecture {
+  return Object.hasOwn(DENIED, architecture);
+}
+
+/** A denied call fails with EPERM. Calls by another interface than the usual one (32 bits) do not exist. */
+export function seccompFilter(architecture: Architecture): Buffer {
+  const unless = (value: number, then: number) => [line(IF_EQUAL, value, 0, 1), line(RETURN, then)];
+  const program = [
+    line(LOAD, ARCHITECTURE),
+    line(IF_EQUAL, AUDIT[architecture], 1, 0),
+    line(RETURN, UNKNOWN),
+    line(LOAD, NUMBER),
+    line(IF_AT_LEAST, X32, 0, 1),
+    line(RETURN, UNKNOWN),
+    ...DENIED[architecture].flatMap((number) => unless(number, NOT_PERMITTED)),
+    line(IF_EQUAL, IOCTL[architecture], 1, 0),
+    line(RETURN, ALLOW),
+    line(LOAD, SECOND_ARGUMENT),
+    ...DENIED_IOCTLS.flatMap((number) => unless(number, NOT_PERMITTED)),
+    line(RETURN, ALLOW),
+  ];
+  return Buffer.concat(program);
+}
+
+/** `struct sock_filter`: what to do, how many to skip if it holds and if not, the value. */
+function line(code: number, value: number, ifSo = 0, ifNot = 0): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeUInt16LE(code, 0);
+  bytes.writeUInt8(ifSo, 2);
+  bytes.writeUInt8(ifNot, 3);
+  bytes.writeUInt32LE(value, 4);
+  return bytes;
+}

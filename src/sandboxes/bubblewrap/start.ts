@@ -1,0 +1,235 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import type { Server as Listener } from 'node:net';
+import { Readable, type Writable } from 'node:stream';
+import { ThroughlineError } from '../../core/errors.ts';
+import { MARK } from '../../core/process.ts';
+import type { Child } from '../../ports/sandbox.ts';
+import type { AllowlistProxy } from '../shared/proxy.ts';
+import { type LocalProcesses, spawnInGroup } from '../shared/spawn.ts';
+import type { ControlGroup } from './control-groups.ts';
+
+/*
+ * How a program is started in bubblewrap, one bubblewrap each:
+ *
+ *   sh (joins the control group) → exec bwrap → sh (hands over the socket of the proxy, sets limits) → exec the program
+ *
+ * - The environment of the program comes through a pipe: it may hold keys, and an agent may choose it. Nothing has it but the program: in
+ *   bubblewrap LD_PRELOAD would be loaded outside of the sandbox, and NODE_OPTIONS would reach the channel to us, where a word that is
+ *   not Node's ends our process.
+ * - The way to the proxy: a moment of Node inside listens on the loopback of the sandbox, and gives us the socket. We accept on it from here,
+ *   so nothing runs inside, nothing is on a disk, and it is there before the program starts.
+ * - The program's start is reported through a pipe. If that ends without the word, standard error has the reason.
+ */
+
+export interface Start {
+  readonly command: readonly string[];
+  /** The words for bubblewrap, given the mark that the program gets. */
+  readonly words: (mark: string) => readonly string[];
+  /** The environment of the program, but for the mark. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly filter: Buffer;
+  /** Not null: reached on the loopback of the sandbox. */
+  readonly proxy: AllowlistProxy | null;
+  readonly group: ControlGroup | null;
+  /** Limits of a single process, or of all that have our user in the sandbox. */
+  readonly openFiles: number | null;
+  readonly processes: number | null;
+  readonly mark: string | undefined;
+  readonly on: LocalProcesses;
+}
+
+/** Where the proxy is reached in the sandbox. Its loopback is its own, so no other program can have this port. */
+export const PROXY_PORT = 3128;
+
+/** The numbers of the pipes. A shell can close only those below ten. */
+const [CHANNEL, WORDS, FILTER, INFO, STARTED, ENVIRONMENT] = [3, 4, 5, 6, 7, 8];
+const START_MS = 60_000;
+const MOST_SAID = 2_000;
+
+const OUTSIDE = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 1; shift; done; shift; exec "$@"';
+
+const INSIDE = `
+fail() { echo "$1" >&${STARTED}; exit 126; }
+[ -z "$1" ] || NODE_CHANNEL_FD=${CHANNEL} "$1" -e "$2" || fail network
+exec ${CHANNEL}>&-
+[ -z "$3" ] || ulimit -n "$3" || fail openFiles
+[ -z "$4" ] || ulimit -u "$4" 2>/dev/null || ulimit -p "$4" || fail processes
+shift 4
+eval "$(command -p cat <&${ENVIRONMENT})"
+case $1 in
+*/*) [ -f "$1" ] && [ -x "$1" ] ;;
+*) command -v "$1" >/dev/null ;;
+esac || fail missing
+echo started >&${STARTED}
+exec "$@" ${[WORDS, FILTER, INFO, STARTED, ENVIRONMENT].map((number) => `${number}>&-`).join(' ')}`;
+
+const LISTEN = `
+const server = require('node:net').createServer().listen(${PROXY_PORT}, '0.0.0.0', () => process.send('', server));
+process.once('message', () => process.exit());
+process.once('disconnect', () => process.exit(1));`;
+
+/** Throws `agent_unavailable` when it cannot be started. */
+export async function startInBubblewrap(start: Start): Promise<Child> {
+  const { command, proxy, group, mark, on } = start;
+  let running: ChildProcess | null = null;
+  const release = () => {
+    proxy?.close();
+    void group?.remove();
+  };
+  const launch = (env: Readonly<Record<string, string>>) => {
+    running = launched(start, env[MARK] ?? '');
+    return running;
+  };
+  try {
+    const child = await spawnInGroup([command[0] ?? ''], { cwd: '/', env: {}, mark, processes: on, launch });
+    const pid = await begun(child, running as unknown as ChildProcess, command[0] ?? '');
+    void child.exited.then(release);
+    return withOwnSignals(child, pid);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+function launched(start: Start, mark: string): ChildProcess {
+  const { command, words, env, filter, proxy, group, openFiles, processes } = start;
+  const given = words(mark);
+  // They are separated by zero bytes: one that has any would be several.
+  if (given.some((word) => word.includes('\0'))) throw new Error('a path has a zero byte');
+  const variables = exported({ ...env, [MARK]: mark });
+  const listens = proxy === null ? ['', ''] : [process.execPath, LISTEN];
+  const limits = [openFiles, processes].map((limit) => (limit === null ? '' : String(limit)));
+  const inside = ['/bin/sh', '-c', INSIDE, 'sh', ...listens, ...limits, ...command];
+  const pipes = ['--args', WORDS, '--seccomp', FILTER, '--info-fd', INFO].map(String);
+  const nothing = openSync('/dev/null', 'r');
+  const stdio = [...Array(3).fill('pipe'), proxy === null ? nothing : 'ipc', ...Array(5).fill('pipe')];
+  const child = spawn(
+    '/bin/sh',
+    ['-c', OUTSIDE, 'sh', ...(group?.procs ?? []), '--', 'bwrap', ...pipes, '--', ...inside],
+    {
+      cwd: '/',
+      env: { PATH: process.env.PATH ?? '', [MARK]: mark },
+      detached: true,
+      stdio: [...stdio, ...covered(nothing)],
+    },
+  );
+  closeSync(nothing);
+  // A program may end before anybody reads: without a listener, Node throws away what it said.
+  for (const output of [child.stdout, child.stderr]) output?.on('readable', () => {});
+  for (const pipe of child.stdio.slice(WORDS)) pipe?.on('error', () => {}); // it has ended: seen below
+  (child.stdio[WORDS] as Writable | undefined)?.end(given.map((word) => `${word}\0`).join(''));
+  (child.stdio[FILTER] as Writable | undefined)?.end(filter);
+  (child.stdio[ENVIRONMENT] as Writable | undefined)?.end(variables);
+  child.once('message', (_, listener) => {
+    proxy?.adopt(listener as Listener);
+    child.send('', () => child.disconnect());
+  });
+  return child;
+}
+
+/** Sets the variables in a shell. Throws for those that no shell can have. */
+function exported(env: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(env).map(([name, value]) => {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw new Error(`${JSON.stringify(name)} is no name of a variable`);
+    if (value.includes('\0')) throw new Error(`the variable ${name} has a zero byte`);
+    return `export ${name}='${value.replaceAll("'", "'\\''")}'\n`;
+  });
+  // A substitution in a shell ends before the last line breaks: they may be a part of a value.
+  return `${lines.join('')}:`;
+}
+
+/**
+ * Files that whoever started us left open for programs that we start. An open folder would lead out of the sandbox, so these
+ * numbers are something else there. (For numbers above 2, 'ignore' leaves them as they are.)
+ */
+function covered(nothing: number): (number | 'ignore')[] {
+  const first = ENVIRONMENT + 1;
+  const numbers = readdirSync('/proc/self/fd').map(Number);
+  const inherited = new Set(numbers.filter((number) => number >= first && isInherited(number)));
+  const length = Math.max(0, Math.max(0, ...inherited) - first + 1);
+  return Array.from({ length }, (_, at) => (inherited.has(first + at) ? nothing : 'ignore'));
+}
+
+const CLOSE_ON_EXEC = 0o2000000;
+
+function isInherited(number: number): boolean {
+  try {
+    const [, flags = ''] = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${number}`, 'latin1')) ?? [];
+    return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
+  } catch {
+    return false; // closed meanwhile, as the one that listed them
+  }
+}
+
+/** Waits until the program itself runs. Returns the first process of the sandbox; null: it is not known. */
+async function begun(child: Child, { stdio }: ChildProcess, program: string): Promise<number | null> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_MS);
+  try {
+    const [info, word] = await Promise.all([textOf(stdio[INFO]), firstLine(stdio[STARTED])]);
+    if (word !== 'started') throw await failure(child, word, program);
+    const [, pid] = /"child-pid": (\d+)/.exec(info) ?? [];
+    return pid === undefined ? null : Number(pid);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function failure(child: Child, word: string, program: string): Promise<ThroughlineError> {
+  const fail = (message: string, hint: string) => new ThroughlineError('agent_unavailable', message, { hint });
+  child.stdin.end();
+  const [said] = await Promise.all([
+    textOf(Readable.from(child.stderr)),
+    textOf(Readable.from(child.stdout)),
+    child.exited,
+  ]);
+  if (word === 'missing') {
+    const hint =
+      'If it is installed, add its folder to "sandbox.binds" of the settings, or set the agent\'s "command" to its full path.';
+    return fail(`The program ${program} was not found in the sandbox.`, hint);
+  }
+  const why = said.trim().slice(0, MOST_SAID) || 'it has ended';
+  return fail(
+    `bubblewrap cannot start ${program}: ${why}.`,
+    'Check "sandbox" of the settings, and the permissions of the folders it names.',
+  );
+}
+
+/** The program is in a group of its own. A signal to bubblewrap would end everything at once. */
+function withOwnSignals(child: Child, pid: number | null): Child {
+  return {
+    ...child,
+    get alive() {
+      return child.alive;
+    },
+    kill(signal) {
+      if (signal === 'SIGKILL' || pid === null) return child.kill(signal);
+      if (!child.alive) return;
+      try {
+        // While bubblewrap lives, this number is that of the process it waits for.
+        process.kill(-pid, signal);
+      } catch {
+        // It is about to end.
+      }
+    },
+  };
+}
+
+async function textOf(stream: unknown): Promise<string> {
+  let text = '';
+  try {
+    for await (const chunk of stream as Readable) if (text.length < MOST_SAID) text += chunk;
+  } catch {
+    // What was read before counts.
+  }
+  return text;
+}
+
+async function firstLine(stream: unknown): Promise<string> {
+  let text = '';
+  for await (const chunk of stream as Readable) {
+    text += chunk;
+    if (text.includes('\n')) break;
+  }
+  return text.trim();
+}

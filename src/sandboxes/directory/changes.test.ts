@@ -1,0 +1,192 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { changesIn } from './changes.ts';
+
+function folder(): string {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-git-')));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+const ENV = {
+  PATH: process.env.PATH ?? '',
+  HOME: '/dev/null',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+};
+const git = (cwd: string, ...args: string[]) =>
+  execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.org', ...args], {
+    cwd,
+    env: ENV,
+    encoding: 'utf8',
+  });
+
+function repository(files: Record<string, string>, ...init: string[]): string {
+  const path = folder();
+  git(path, 'init', '--quiet', ...init);
+  for (const [name, text] of Object.entries(files)) write(path, name, text);
+  git(path, 'add', '--all');
+  git(path, 'commit', '--quiet', '--message', 'one');
+  return path;
+}
+
+function write(path: string, name: string, text: string): void {
+  mkdirSync(join(path, name, '..'), { recursive: true });
+  writeFileSync(join(path, name), text);
+}
+
+const short = async (path: string, within: string | null = null) =>
+  (await changesIn(path, within)).files.map(({ path: name, change, added, removed }) => [name, change, added, removed]);
+
+test('what differs from the last commit is listed by file, staged or not, with what git does not know', async () => {
+  const path = repository({
+    'a.txt': 'one\ntwo\n',
+    'b.txt': 'b\n',
+    'c.bin': 'a\0b',
+    'same.txt': '=\n',
+    '.gitignore': 'out\n',
+  });
+  write(path, 'a.txt', 'one\nthree\nfour\n');
+  rmSync(join(path, 'b.txt'));
+  write(path, 'c.bin', 'a\0c');
+  write(path, 'new dir/ä "quoted".md', 'hello\n');
+  write(path, 'out', 'ignored');
+  write(path, 'local', 'excluded');
+  write(path, '.git/info/exclude', 'local\n');
+  write(path, 'staged.txt', 'staged\n');
+  git(path, 'add', 'staged.txt');
+  symlinkSync('/etc/passwd', join(path, 'link'));
+  expect(await short(path)).toEqual([
+    ['a.txt', 'modified', 2, 1],
+    ['b.txt', 'deleted', 0, 1],
+    ['c.bin', 'modified', null, null],
+    ['link', 'untracked', null, null],
+    ['new dir/ä "quoted".md', 'untracked', 1, 0],
+    ['staged.txt', 'added', 1, 0],
+  ]);
+  const { head, files, more } = await changesIn(path, null);
+  expect([head, more]).toEqual([git(path, 'rev-parse', 'HEAD').trim(), 0]);
+  expect(files[0]?.patch).toContain('@@ -1,2 +1,3 @@\n one\n-two\n+three\n+four\n');
+  expect(JSON.stringify(files)).not.toContain('root:');
+  expect(await short(join(path, 'new dir'))).toEqual([['ä "quoted".md', 'untracked', 1, 0]]);
+});
+
+test('a repository without commits, with long hashes, and another working tree of one', async () => {
+  const empty = folder();
+  git(empty, 'init', '--quiet');
+  write(empty, 'a', 'x\n');
+  expect(await changesIn(empty, null)).toMatchObject({ head: null, files: [{ path: 'a', change: 'untracked' }] });
+  const long = repository({ a: 'x\n' }, '--object-format=sha256');
+  write(long, 'a', 'y\n');
+  expect(await short(long)).toEqual([['a', 'modified', 1, 1]]);
+  const other = join(folder(), 'tree');
+  git(long, 'worktree', 'add', '--quiet', other);
+  write(other, 'a', 'z\n');
+  expect(await short(other)).toEqual([['a', 'modified', 1, 1]]);
+});
+
+test('a change in the second of the commit, of the same size, is seen later as well', async () => {
+  const untilSecond = () => delay(1_000 - (Date.now() % 1_000));
+  await untilSecond();
+  const path = repository({ a: 'x\n' });
+  write(path, 'a', 'y\n');
+  await untilSecond();
+  expect(await short(path)).toEqual([['a', 'modified', 1, 1]]);
+});
+
+test('nothing that the repository names is run, and nothing of it is changed', async () => {
+  const path = repository({ 'a.txt': 'one\n', '.gitattributes': '* filter=evil diff=evil\n', 'sub/x': 'x\n' });
+  const [ran, evil] = [join(folder(), 'ran'), join(path, 'evil')];
+  write(path, 'evil', `#!/bin/sh\necho "$0 $*" >> ${ran}\ncat\n`);
+  chmodSync(evil, 0o755);
+  mkdirSync(join(path, '.git/hooks'), { recursive: true });
+  for (const hook of [
+    'post-index-change',
+    'fsmonitor-watchman',
+    'query-watchman',
+    'post-checkout',
+    'reference-transaction',
+  ]) {
+    writeFileSync(join(path, '.git/hooks', hook), readFileSync(evil));
+    chmodSync(join(path, '.git/hooks', hook), 0o755);
+  }
+  for (const name of [
+    ...['core.fsmonitor', 'core.pager', 'pager.diff', 'diff.external', 'diff.evil.command', 'diff.evil.textconv'],
+    ...[
+      'filter.evil.clean',
+      'filter.evil.smudge',
+      'filter.evil.process',
+      'core.sshCommand',
+      'core.askPass',
+      'gpg.program',
+    ],
+    ...[
+      'interactive.diffFilter',
+      'core.alternateRefsCommand',
+      'credential.helper',
+      'core.gitProxy',
+      'alias.rev-parse',
+      'alias.diff',
+    ],
+  ]) {
+    git(path, 'config', name, name.startsWith('alias') ? `!${evil}` : evil);
+  }
+  git(path, 'config', 'remote.origin.url', `ext::${evil}`);
+  git(path, 'config', 'remote.origin.promisor', 'true');
+  git(path, 'config', 'protocol.allow', 'always');
+  git(path, 'config', 'core.repositoryformatversion', '1');
+  git(path, 'config', 'extensions.partialClone', 'origin');
+  rmSync(ran, { force: true });
+  write(path, 'a.txt', 'two\n');
+  const before = readFileSync(join(path, '.git/index'));
+  // The trap works: git itself runs it.
+  execFileSync('git', ['diff', '--no-ext-diff', '--no-textconv', 'HEAD'], { cwd: path, env: ENV, stdio: 'ignore' });
+  expect(existsSync(ran)).toBe(true);
+  rmSync(ran);
+  expect(await short(path)).toEqual([
+    ['a.txt', 'modified', 1, 1],
+    ['evil', 'untracked', 3, 0],
+  ]);
+  expect(existsSync(ran)).toBe(false);
+  expect(readFileSync(join(path, '.git/index')).equals(before)).toBe(true);
+});
+
+test('without a repository, or with one that begins above, it says so; one that cannot be read is refused', async () => {
+  const path = repository({ a: 'x\n' });
+  mkdirSync(join(path, 'work'));
+  await expect(changesIn(folder(), null)).rejects.toMatchObject({
+    code: 'not_found',
+    hint: expect.stringContaining('cwd'),
+  });
+  await expect(changesIn(join(path, 'work'), join(path, 'work'))).rejects.toMatchObject({ code: 'not_found' });
+  expect(await changesIn(join(path, 'work'), null)).toMatchObject({ files: [] });
+  writeFileSync(join(path, '.git/index'), 'broken');
+  await expect(changesIn(path, null)).rejects.toMatchObject({
+    code: 'refused',
+    hint: expect.stringContaining('index'),
+  });
+});
+
+test.each(['index', 'info/exclude'])('a pipe in the place of %s is not waited for', async (name) => {
+  const path = repository({ a: 'x\n' });
+  rmSync(join(path, '.git', name), { force: true });
+  execFileSync('mkfifo', [join(path, '.git', name)]);
+  await expect(changesIn(path, null)).rejects.toMatchObject({
+    code: 'refused',
+    hint: expect.stringContaining('is not a file'),
+  });
+});

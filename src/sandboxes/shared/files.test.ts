@@ -1,0 +1,73 @@
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { filesIn } from './files.ts';
+import { localFolder } from './local-folder.ts';
+
+function folder(...files: string[]): string {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-files-')));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  for (const name of files) {
+    mkdirSync(join(path, name, '..'), { recursive: true });
+    writeFileSync(join(path, name), '');
+  }
+  return path;
+}
+
+test('files and folders are listed, without what tools keep', async () => {
+  const root = folder(
+    'readme.md',
+    'src/index.ts',
+    'src/core/turn.ts',
+    '.git/config',
+    'node_modules/a/index.js',
+    'ä b/c',
+  );
+  const { paths, more } = await filesIn(localFolder(root), '');
+  expect(more).toBe(false);
+  expect(paths.toSorted()).toEqual(
+    [
+      '.git/',
+      'node_modules/',
+      'readme.md',
+      'src/',
+      'src/core/',
+      'src/core/turn.ts',
+      'src/index.ts',
+      'ä b/',
+      'ä b/c',
+    ].sort(),
+  );
+  expect((await filesIn(localFolder(root), 'index')).paths).toEqual(['src/index.ts']);
+  expect((await filesIn(localFolder(root), 'node_modules/a/')).paths).toEqual([
+    'node_modules/a/',
+    'node_modules/a/index.js',
+  ]);
+});
+
+test('links are neither listed nor followed, and names that nobody can type are left out', async () => {
+  const outside = folder('secret.txt');
+  const root = folder('a.txt', 'line\nbreak');
+  symlinkSync(outside, join(root, 'way-out'));
+  symlinkSync(join(outside, 'secret.txt'), join(root, 'file'));
+  symlinkSync('.', join(root, 'circle'));
+  expect(await filesIn(localFolder(root), '')).toEqual({ paths: ['a.txt'], more: false });
+});
+
+test('a folder that cannot be read is left out; the rest is there', async () => {
+  const root = folder('closed/a', 'open/b');
+  chmodSync(join(root, 'closed'), 0);
+  onTestFinished(() => chmodSync(join(root, 'closed'), 0o700));
+  const { paths } = await filesIn(localFolder(root), 'b');
+  expect(paths).toContain('open/b');
+});
+
+test('only so much is looked at, the nearest first, and that is said', async () => {
+  const root = folder(...Array.from({ length: 30 }, (_, n) => `many/${n}`), 'near');
+  const found = await filesIn(localFolder(root), '', 10);
+  expect(found.more).toBe(true);
+  expect(found.paths).toContain('near');
+  const deep = folder(`${'d/'.repeat(25)}end`);
+  expect(await filesIn(localFolder(deep), 'end')).toEqual({ paths: [], more: true });
+});

@@ -1,0 +1,405 @@
+import { randomUUID } from 'node:crypto';
+import {
+  accessSync,
+  type BigIntStats,
+  closeSync,
+  constants,
+  type Dirent,
+  fchmodSync,
+  fstatSync,
+  linkSync,
+  openSync,
+  readSync,
+  renameSync,
+  statfsSync,
+  unlinkSync,
+  watch as watchFolder,
+  writeSync,
+} from 'node:fs';
+import { opendir, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Entry, FileRead, FileStat, Folder, Range, Room, Watch } from '../../ports/sandbox.ts';
+import { type Opened, type Opener, openerIn, openFolder } from './opened.ts';
+
+/*
+ * A folder of this machine's file system.
+ *
+ * Short calls are synchronous: what a turn wrote is in the page cache, and is read faster than an asynchronous read starts. A long read
+ * goes in pieces, and lets others run between them.
+ */
+
+const PIECE_BYTES = 1024 * 1024;
+const MOST_ENTRIES = 100_000;
+/** Where the system does not tell of changes (network file systems, a folder that is not there yet), they are seen this late. */
+const LOOK_MS = 200;
+
+/** `root`: an absolute path without links. `procfs`: see `openerIn`. */
+export function localFolder(root: string, procfs?: boolean): Folder {
+  return new LocalFolder(root, openerIn(root, procfs));
+}
+
+class LocalFolder implements Folder {
+  readonly path: string;
+  readonly #opener: Opener;
+
+  constructor(root: string, opener: Opener) {
+    this.path = root;
+    this.#opener = opener;
+  }
+
+  async stat(path: string): Promise<FileStat | null> {
+    return this.#use(path, 'looked at', (opened) => describe(opened.stat()));
+  }
+
+  async read(path: string, { from = 0, most }: Range): Promise<FileRead | null> {
+    const fd = this.#use(path, 'read', (opened) => this.#reopen(opened, path, constants.O_RDONLY));
+    if (fd === null) return null;
+    try {
+      const stats = fstatSync(fd, { bigint: true });
+      const length = Math.max(0, Math.min(most, Number(stats.size) - from));
+      return { ...describe(stats), bytes: await readPart(fd, from, length) };
+    } catch (error) {
+      throw trouble(this.#at(path), 'read', error);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  async list(path: string): Promise<Entry[] | null> {
+    const folder = this.#folder(this.#at(path), null);
+    if (folder === null) return null;
+    try {
+      const entries: Entry[] = [];
+      for await (const entry of await opendir(folder.path, { bufferSize: 512 })) {
+        if (entries.length === MOST_ENTRIES) throw new ThroughlineError('too_large', `${path} has too many entries.`);
+        entries.push({ name: entry.name, kind: kindOf(entry) });
+      }
+      return entries;
+    } catch (error) {
+      throw trouble(this.#at(path), 'listed', error);
+    } finally {
+      folder.close();
+    }
+  }
+
+  async room(path: string): Promise<Room | null> {
+    const folder = this.#folder(this.#at(path), null);
+    if (folder === null) return null;
+    try {
+      const { bavail, bsize } = statfsSync(folder.path);
+      return { writable: isWritable(folder.path), freeBytes: bavail * bsize };
+    } catch (error) {
+      throw trouble(this.#at(path), 'looked at', error);
+    } finally {
+      folder.close();
+    }
+  }
+
+  put(path: string, content: string | Uint8Array): Promise<'written' | 'same' | 'exists'> {
+    return this.#withTemporary(path, content, async (folder, temporary) => {
+      const made = linkTo(temporary, join(folder.path, basename(path)));
+      if (made === 'made') return 'written';
+      if (made === 'unsupported') return this.#putWithoutLinks(folder, path, content);
+      return this.#compared(path, content);
+    });
+  }
+
+  async replace(path: string, content: string | Uint8Array, { mode = 0o600 } = {}): Promise<void> {
+    const kept = this.#use(path, 'written', (opened) => this.#permissions(opened, path));
+    await this.#withTemporary(
+      path,
+      content,
+      async (folder, temporary) => {
+        if (kept !== null) setPermissions(temporary, kept);
+        renameSync(temporary, join(folder.path, basename(path)));
+      },
+      mode,
+    );
+  }
+
+  async append(path: string, content: string | Uint8Array): Promise<boolean> {
+    const flags = constants.O_WRONLY | constants.O_APPEND;
+    const fd = this.#use(path, 'written', (opened) => this.#reopen(opened, path, flags));
+    if (fd === null) return false;
+    try {
+      const bytes = Buffer.from(content);
+      for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
+      return true;
+    } catch (error) {
+      throw trouble(this.#at(path), 'written', error);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  async remove(path: string): Promise<void> {
+    const full = this.#at(path, 'file');
+    const folder = this.#folder(dirname(full), null);
+    if (folder === null) return;
+    try {
+      unlinkSync(join(folder.path, basename(full)));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw trouble(full, 'removed', error);
+    } finally {
+      folder.close();
+    }
+  }
+
+  async watch(path: string, changed: () => void): Promise<Watch> {
+    const full = this.#at(path, 'file');
+    return new LocalWatch({
+      version: () => this.#version(path),
+      folder: () => this.#folder(dirname(full), null),
+      changed,
+    });
+  }
+
+  /** Whatever the name stands for, and whether it can be looked at: never throws. */
+  #version(path: string): string {
+    try {
+      return this.#use(path, 'looked at', (opened) => describe(opened.stat()).version) ?? '';
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  /** Opens it, and closes it again after `use`. Null: there is nothing of that name. */
+  #use<T>(path: string, what: Deed, use: (opened: Opened) => T): T | null {
+    const full = this.#at(path);
+    let opened: Opened | null = null;
+    try {
+      opened = this.#opener.open(full);
+      return opened === null ? null : use(opened);
+    } catch (error) {
+      throw trouble(full, what, error);
+    } finally {
+      opened?.close();
+    }
+  }
+
+  #folder(full: string, mode: number | null): Opened | null {
+    try {
+      return openFolder(this.#opener, this.path, full, mode);
+    } catch (error) {
+      throw trouble(full, mode === null ? 'opened' : 'made', error);
+    }
+  }
+
+  #reopen(opened: Opened, path: string, flags: number): number {
+    this.#onlyFile(opened, path);
+    return openSync(opened.path, flags | this.#opener.flags);
+  }
+
+  #permissions(opened: Opened, path: string): number {
+    this.#onlyFile(opened, path);
+    return Number(opened.stat().mode) & 0o777;
+  }
+
+  #onlyFile(opened: Opened, path: string): void {
+    const stats = opened.stat();
+    if (stats.isFile()) return;
+    const what = { link: 'a link', folder: 'a folder', other: 'no file', file: '' }[kindOf(stats)];
+    throw new ThroughlineError('refused', `${this.#at(path)} is ${what}.`);
+  }
+
+  /** Writes the content under another name into the same folder, and removes that name again after `place`. */
+  async #withTemporary<T>(
+    path: string,
+    content: string | Uint8Array,
+    place: (folder: Opened, temporary: string) => Promise<T>,
+    mode = 0o600,
+  ): Promise<T> {
+    const full = this.#at(path, 'file');
+    const folder = this.#folder(dirname(full), folderMode(mode)) as Opened;
+    const temporary = join(folder.path, `.${randomUUID()}.tmp`);
+    try {
+      await writeFile(temporary, content, { flag: 'wx', mode });
+      return await place(folder, temporary);
+    } catch (error) {
+      throw trouble(full, 'written', error);
+    } finally {
+      removeIfThere(temporary);
+      folder.close();
+    }
+  }
+
+  /** For file systems without hard links (FAT, some network file systems): readers may see a part of it. */
+  async #putWithoutLinks(folder: Opened, path: string, content: string | Uint8Array) {
+    const file = join(folder.path, basename(path));
+    try {
+      await writeFile(file, content, { flag: 'wx', mode: 0o600 });
+      return 'written' as const;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return this.#compared(path, content);
+      removeIfThere(file);
+      throw error;
+    }
+  }
+
+  async #compared(path: string, content: string | Uint8Array): Promise<'same' | 'exists'> {
+    const bytes = Buffer.from(content);
+    const there = await this.read(path, { most: bytes.length });
+    return there !== null && there.size === bytes.length && bytes.equals(there.bytes) ? 'same' : 'exists';
+  }
+
+  /** The full path of a relative one. `file`: the folder itself is refused. */
+  #at(path: string, only?: 'file'): string {
+    if (path === '' && only === undefined) return this.path;
+    const parts = path.split('/');
+    if (path.includes('\0') || parts.some((part) => part === '' || part === '.' || part === '..')) {
+      throw new ThroughlineError('refused', `${JSON.stringify(path)} is not a path inside of ${this.path}.`);
+    }
+    return join(this.path, path);
+  }
+}
+
+async function readPart(fd: number, from: number, length: number): Promise<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(length);
+  let done = 0;
+  while (done < length) {
+    if (done > 0) await yieldToOthers();
+    const read = readSync(fd, buffer, done, Math.min(PIECE_BYTES, length - done), from + done);
+    if (read === 0) break;
+    done += read;
+  }
+  return buffer.subarray(0, done);
+}
+
+function describe(stats: BigIntStats): FileStat {
+  const { size, ino, dev, mtimeNs, ctimeNs } = stats;
+  return {
+    kind: kindOf(stats),
+    size: Number(size),
+    modifiedAt: Number(mtimeNs / 1_000_000n),
+    id: `${dev}:${ino}`,
+    version: `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`,
+  };
+}
+
+function kindOf(what: BigIntStats | Dirent): FileStat['kind'] {
+  if (what.isFile()) return 'file';
+  if (what.isDirectory()) return 'folder';
+  return what.isSymbolicLink() ? 'link' : 'other';
+}
+
+/** Links instead of renaming: a rename would replace what somebody else has just written. */
+function linkTo(temporary: string, file: string): 'made' | 'exists' | 'unsupported' {
+  try {
+    linkSync(temporary, file);
+    return 'made';
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return 'exists';
+    if (['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(code)) return 'unsupported';
+    throw error;
+  }
+}
+
+function setPermissions(file: string, mode: number): void {
+  const fd = openSync(file, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    fchmodSync(fd, mode);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Whoever may read a file may enter the folder that is made for it. */
+function folderMode(mode: number): number {
+  return mode | ((mode & 0o444) >> 2);
+}
+
+function removeIfThere(file: string): void {
+  try {
+    unlinkSync(file);
+  } catch {
+    // It was never made, or has another name by now.
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+type Deed = 'looked at' | 'opened' | 'read' | 'listed' | 'made' | 'written' | 'removed';
+const WRITES: readonly Deed[] = ['made', 'written', 'removed'];
+
+/** What the file system says, as one of our errors. `what`: what could not be done. */
+function trouble(full: string, what: Deed, cause: unknown): ThroughlineError {
+  if (cause instanceof ThroughlineError) return cause;
+  const { code = '', message } = cause as NodeJS.ErrnoException;
+  const cannot = `${full} cannot be ${what}`;
+  if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code)) {
+    return new ThroughlineError('storage_full', `${cannot}: the disk is full.`, { hint: 'Free some space.', cause });
+  }
+  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) {
+    const hint = 'Check who owns it, and its permissions.';
+    return new ThroughlineError(
+      WRITES.includes(what) ? 'storage_readonly' : 'refused',
+      `${cannot}: permission denied.`,
+      { hint, cause },
+    );
+  }
+  if (code === 'EISDIR') return new ThroughlineError('refused', `${full} is a folder.`, { cause });
+  return new ThroughlineError('refused', `${cannot} (${code || message}).`, { cause });
+}
+
+interface WatchSettings {
+  readonly version: () => string;
+  /** The folder that the file is in; null: it is not there yet. */
+  readonly folder: () => Opened | null;
+  readonly changed: () => void;
+}
+
+/** The system says when something changes in the folder; then, and now and then without a word, the file is looked at. */
+class LocalWatch implements Watch {
+  readonly #settings: WatchSettings;
+  readonly #timer: NodeJS.Timeout;
+  #version: string;
+  #told: { close(): void } | null = null;
+
+  constructor(settings: WatchSettings) {
+    this.#settings = settings;
+    this.#version = settings.version();
+    this.#listen();
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#told?.close();
+    this.#told = null;
+  }
+
+  #look(): void {
+    this.#listen();
+    const now = this.#settings.version();
+    if (now === this.#version) return;
+    this.#version = now;
+    this.#settings.changed();
+  }
+
+  #listen(): void {
+    if (this.#told !== null) return;
+    let folder: Opened | null = null;
+    try {
+      folder = this.#settings.folder();
+      if (folder === null) return;
+      const told = watchFolder(folder.path, { persistent: false }, () => this.#look());
+      // The folder is gone, or the system's limit is reached: the timer still looks.
+      told.on('error', () => told.close());
+      this.#told = told;
+    } catch {
+      // As above.
+    } finally {
+      folder?.close();
+    }
+  }
+}

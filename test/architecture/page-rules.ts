@@ -1,0 +1,68 @@
+// What web/ may import, and what it never does: the page shows text of agents and strangers, and must not turn it into markup or code.
+import { posix } from 'node:path';
+import { importsOf } from './import-rules.ts';
+import { type Node, placesIn } from './syntax.ts';
+
+const CORE = 'src/core/';
+const ENTRY = 'throughline/client';
+
+/** Every import rule that a file of the page breaks, in words. `path` is relative to the checkout. */
+export function brokenPageImports(path: string, source: string): string[] {
+  return importsOf(path, source).flatMap((specifier) => whyNot(path, specifier) ?? []);
+}
+
+export const isTestOfPage = (path: string) => /\.test\.tsx?$/.test(path);
+
+function whyNot(path: string, specifier: string | undefined): string | null {
+  if (specifier === undefined) return 'a computed import cannot be checked';
+  if (specifier.startsWith('.')) {
+    const target = posix.join(posix.dirname(path), specifier);
+    const isAllowed = target.startsWith('web/') || target.startsWith(CORE) || isTestOfPage(path);
+    return isAllowed ? null : `imports ${target}: the page uses ${ENTRY} and ${CORE} only`;
+  }
+  if (isTestOfPage(path)) return null;
+  if (specifier.startsWith('node:')) return `runs in browsers and imports ${specifier}`;
+  const isOurs = specifier === 'throughline' || specifier.startsWith('throughline/');
+  return isOurs && specifier !== ENTRY ? `imports ${specifier}: the page uses ${ENTRY} and ${CORE} only` : null;
+}
+
+/** Whatever makes markup or code out of text. The policy of the page stops some of it, and only in the browser. */
+const UNSAFE = new Set([
+  'dangerouslySetInnerHTML',
+  'innerHTML',
+  'outerHTML',
+  'insertAdjacentHTML',
+  'createContextualFragment',
+  'setHTMLUnsafe',
+  'parseHTMLUnsafe',
+  'DOMParser',
+  'srcdoc',
+  'srcDoc',
+  'eval',
+]);
+const NAMES = new Set(['Identifier', 'JSXIdentifier', 'Literal']);
+
+/** Everything of it that the file names, in code and not in comments. */
+export function unsafeMarkup(path: string, source: string): string[] {
+  return placesIn(path, source).flatMap(({ node }) => {
+    const name = nameIn(node);
+    if (name !== null && UNSAFE.has(name)) return [name];
+    if (isCallOf(node, 'Function')) return ['Function'];
+    return isDocumentWrite(node) ? ['document.write'] : [];
+  });
+}
+
+function nameIn(node: Node): string | null {
+  if (!NAMES.has(node.type)) return null;
+  const name = node.name ?? node.value;
+  return typeof name === 'string' ? name : null;
+}
+
+function isCallOf(node: Node, name: string): boolean {
+  return /^(New|Call)Expression$/.test(node.type) && nameIn(node.callee as Node) === name;
+}
+
+function isDocumentWrite(node: Node): boolean {
+  if (node.type !== 'MemberExpression' || nameIn(node.object as Node) !== 'document') return false;
+  return /^write(ln)?$/.test(nameIn(node.property as Node) ?? '');
+}

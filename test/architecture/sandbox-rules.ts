@@ -1,0 +1,26 @@
+// What belongs to an agent is used through its sandbox, which may be on another machine: nothing of the machine that we run on.
+import { importsOf, isTest } from './import-rules.ts';
+
+const FOLDERS = ['agents/', 'engine/', 'tasks/'];
+const HOST = ['fs', 'fs/promises', 'child_process', 'os'].flatMap((name) => [`node:${name}`, name]);
+
+/** Files that use this machine, and why. Only what is no part of an agent in a sandbox may be added. */
+export const USES_OF_HOST: Readonly<Record<string, string>> = {
+  'agents/acp/known/memory.ts': 'keeps what we have learnt of agents in the data home',
+  'agents/acp/known/packages.ts':
+    'finds the packages that a person has installed here, for those who have set no agent',
+  'agents/claude/find/package.ts':
+    'finds the SDK, which is loaded into our own process, and the packages that a person has installed here',
+  'agents/claude/settings.ts': 'sees that a person has installed another Claude into the data home',
+  'agents/shared/install.ts': 'installs packages into the data home when a person asks for it; no agent runs',
+  'agents/shared/paths.ts': 'looks for programs where no sandbox is open yet: when agents are listed without settings',
+  'engine/starts.ts': 'how many processors we have',
+  'tasks/task-file.ts': 'reads a file that a person names on the command line',
+};
+
+/** The modules of this machine that the file imports, though it should use a sandbox. */
+export function usesOfHost(path: string, source: string): string[] {
+  if (isTest(path) || !FOLDERS.some((folder) => path.startsWith(folder))) return [];
+  const used = importsOf(path, source).filter((name) => name !== undefined && HOST.includes(name));
+  return used.map((name) => `imports ${name}`);
+}

@@ -1,0 +1,37 @@
+import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
+import { type TestContext, test } from 'vitest';
+import { launchChromium } from './chromium.ts';
+
+/*
+ * Tests in a real Chromium (chromium.ts says how it is found). Without any, they are skipped with the reason. One browser serves all
+ * test files of a process; every test has a context of its own: its own cookies, storage and cache. Tests of the page of the server:
+ * page/harness.ts.
+ */
+
+/** Across test files: each has its own copy of this module. */
+const shared = globalThis as { throughlineBrowser?: Promise<Browser | string> };
+
+/** The browser of this process, or why there is none. */
+export function theBrowser(): Promise<Browser | string> {
+  shared.throughlineBrowser ??= launchChromium();
+  return shared.throughlineBrowser;
+}
+
+/** A test in a browser; skipped with the reason where there is none. */
+export function browserTest(
+  name: string,
+  run: (context: BrowserContext) => Promise<void>,
+  options: BrowserContextOptions = {},
+): void {
+  test(name, async (running: TestContext) => {
+    const browser = await theBrowser();
+    if (typeof browser === 'string') return running.skip(browser);
+    const context = await browser.newContext(options);
+    context.setDefaultTimeout(120_000); // as `expect.poll`: on a busy machine, ten tabs take half a minute
+    try {
+      await run(context);
+    } finally {
+      await context.close();
+    }
+  });
+}

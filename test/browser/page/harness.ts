@@ -1,0 +1,223 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import AxeBuilder from '@axe-core/playwright';
+import type { BrowserContext, BrowserContextOptions, ConsoleMessage, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { connect } from '../../../src/client.ts';
+import { CliHome, type Running } from '../../e2e/cli-process.ts';
+import { Caller } from '../../e2e/http/support/caller.ts';
+import { browserTest, theBrowser } from '../browser.ts';
+
+/*
+ * Tests of the page, in a real Chromium, on the production build, served by a real `throughline serve` with scripted agents:
+ *
+ *   const server = pageServer();                                        // one for all tests of a file, with its own data home
+ *   server.test('a turn is shown', async ({ open }) => {
+ *     await (await server.tl()).conversation('notes').ask('/say Hello.'); // prepared through the client; server.caller is plain HTTP
+ *     const page = await open('/');                                     // a tab of a browser that is signed in; open more for more tabs
+ *     await page.getByText('Hello.').waitFor();
+ *     await axe(page);                                                  // no serious findings, in both schemes
+ *   });
+ *   server.test('on a phone', async ({ open }) => …, { ...PHONE, colorScheme: 'dark', reducedMotion: 'reduce', slowdown: 4 });
+ *
+ * What an agent does is in the prompt (src/agents/scripted/scripted-agent.js): /say, /stream, /tool, /ask, /hang, /die; settings name the agents
+ * (test/e2e/cli-agents.ts). A test fails on every fault of the page: a breach of its policy, a request to another origin, an uncaught
+ * error, an error on the console. `allow(pattern)` is for errors on the console that a test brings about, as a request to a server that
+ * was stopped. An uncaught error is never allowed: a page that loses its server has none.
+ */
+
+const BUILD = fileURLToPath(new URL('../../../scripts/page.js', import.meta.url));
+
+/** The size of a phone, and its touch. */
+export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+
+interface VisitOptions extends BrowserContextOptions {
+  /** How many times slower the processor is for the page. */
+  readonly slowdown?: number;
+}
+
+/** What a test is given: a browser of somebody who is signed in. */
+export interface Visit {
+  readonly context: BrowserContext;
+  /** A new tab at a path of the page. */
+  open(path?: string): Promise<Page>;
+  /** Errors on the console that match are expected. */
+  allow(pattern: RegExp): void;
+  /** The faults so far, which then count no more. */
+  takeFaults(): string[];
+}
+
+/** Builds the page if its sources have changed: once in a run, whichever test comes first. Throws what the build said. */
+export async function buildPage(): Promise<void> {
+  const { NODE_ENV, ...env } = process.env;
+  const child = spawn(process.execPath, [BUILD], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  if (code !== 0) throw new Error(`The page could not be built:\n${said}`);
+}
+
+/** A server for the tests of one file. `settings`: left out, the scripted agents of test/e2e/cli-agents.ts. `flags`: more of `serve`. */
+export function pageServer(settings?: object, flags: readonly string[] = []): PageServer {
+  const server = new PageServer(settings, flags);
+  beforeAll(async () => {
+    if (typeof (await theBrowser()) === 'string') return; // its tests are skipped
+    await buildPage();
+    await server.start();
+  });
+  afterAll(() => server.remove());
+  return server;
+}
+
+export class PageServer {
+  readonly home = new CliHome();
+  url = '';
+  token = '';
+  readonly #flags: readonly string[];
+  #running: Running | null = null;
+  #clients: { close(): Promise<void> }[] = [];
+
+  constructor(settings?: object, flags: readonly string[] = []) {
+    this.#flags = flags;
+    if (settings !== undefined) this.home.configure(settings);
+  }
+
+  /** Starts it; after a stop, at the same address. */
+  async start(): Promise<void> {
+    const port = this.url === '' ? '0' : new URL(this.url).port;
+    this.#running = this.home.start(['serve', '--json', '--port', port, ...this.#flags]);
+    const [line = ''] = await this.#running.until('stdout', /^\{"kind":"serving".*\}$/m);
+    this.url = JSON.parse(line).url;
+    this.token = readFileSync(join(this.home.path, 'home', 'server', 'token'), 'utf8').trim();
+  }
+
+  /** `SIGKILL`: as in a crash. */
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    this.#running?.kill(signal);
+    await this.#running?.ended;
+  }
+
+  async remove(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.close()));
+    await this.home.remove();
+  }
+
+  /** Plain HTTP, with the token. */
+  get caller(): Caller {
+    return new Caller(this.url, { authorization: `Bearer ${this.token}` });
+  }
+
+  /** `throughline/client`, with the token. */
+  async tl() {
+    const tl = await connect({ url: this.url, token: this.token });
+    this.#clients.push(tl);
+    return tl;
+  }
+
+  /** A link that signs a browser in, once. */
+  async link(): Promise<string> {
+    return (await this.caller.ok('POST', '/links')).link;
+  }
+
+  test(name: string, run: (visit: Visit) => Promise<void>, options: VisitOptions = {}): void {
+    const { slowdown = 1, ...how } = options;
+    browserTest(
+      name,
+      async (context) => {
+        const faults = new Faults(context, this.url);
+        await context.request.get(await this.link(), { maxRedirects: 0 });
+        const open = async (path = '/') => {
+          const page = await context.newPage();
+          if (slowdown > 1) {
+            const session = await context.newCDPSession(page);
+            await session.send('Emulation.setCPUThrottlingRate', { rate: slowdown });
+          }
+          await page.goto(this.url + path);
+          return page;
+        };
+        await faults.watch();
+        await run({
+          context,
+          open,
+          allow: (pattern) => faults.allowed.push(pattern),
+          takeFaults: () => faults.take(),
+        });
+        expect(faults.take(), 'faults of the page').toEqual([]);
+      },
+      how,
+    );
+  }
+}
+
+/** What must not happen on any page of a context. */
+class Faults {
+  readonly allowed: RegExp[] = [];
+  readonly #context: BrowserContext;
+  readonly #origin: string;
+  #seen: string[] = [];
+
+  constructor(context: BrowserContext, url: string) {
+    this.#context = context;
+    this.#origin = new URL(url).origin;
+  }
+
+  async watch(): Promise<void> {
+    this.#context.on('weberror', (error) => {
+      const { name, message, stack } = error.error();
+      this.#seen.push(`uncaught: ${stack || `${name}: ${message}`}`);
+    });
+    this.#context.on('console', (message) => this.#onConsole(message));
+    this.#context.on('request', (request) => {
+      const { protocol, origin } = new URL(request.url());
+      if (/^(https?|wss?):$/.test(protocol) && origin !== this.#origin) this.#seen.push(`foreign: ${request.url()}`);
+    });
+    await this.#context.addInitScript(() => {
+      addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile }) =>
+        console.error(`securitypolicyviolation: ${violatedDirective} ${blockedURI} ${sourceFile}`),
+      );
+    });
+  }
+
+  take(): string[] {
+    const isAllowed = (fault: string) =>
+      fault.startsWith('console: ') && this.allowed.some((pattern) => pattern.test(fault));
+    const seen = this.#seen.filter((fault) => !isAllowed(fault));
+    this.#seen = [];
+    return seen;
+  }
+
+  #onConsole(message: ConsoleMessage): void {
+    if (message.type() === 'error') this.#seen.push(`console: ${message.text()} (${message.location().url})`);
+  }
+}
+
+/** Fails on serious findings of axe, in both schemes. The page keeps the scheme that it had. */
+export async function axe(page: Page): Promise<void> {
+  // The answers of a permission card are disabled in its first moments. They must not change while axe looks.
+  await page.locator('[aria-label^="Permission: "] [aria-disabled="true"]').first().waitFor({ state: 'detached' });
+  // Colours that are still in transition have no contrast yet.
+  const before = await page.evaluate(() => ({
+    colorScheme: matchMedia('(prefers-color-scheme: dark)').matches ? ('dark' as const) : ('light' as const),
+    reducedMotion: matchMedia('(prefers-reduced-motion: reduce)').matches
+      ? ('reduce' as const)
+      : ('no-preference' as const),
+  }));
+  const found: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    const builder = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ['violations'], preload: false });
+    // Only colours differ between the schemes.
+    if (colorScheme === 'dark') builder.withRules(['color-contrast', 'link-in-text-block']);
+    const { violations } = await builder.analyze();
+    for (const { id, impact, nodes } of violations) {
+      if (impact !== 'serious' && impact !== 'critical') continue;
+      for (const { target, failureSummary } of nodes) {
+        found.push(`${colorScheme}: ${id} (${impact}) at ${target.join(' ')}: ${failureSummary}`);
+      }
+    }
+  }
+  await page.emulateMedia(before);
+  if (found.length > 0) throw new Error(`axe found:\n${found.join('\n')}`);
+}

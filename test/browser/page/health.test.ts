@@ -1,0 +1,59 @@
+// How the server is: agents, live sessions that can be killed, the store, the doctor, a check of the chain.
+import { expect } from 'vitest';
+import { axe, PHONE, pageServer } from './harness.ts';
+
+const server = pageServer();
+
+server.test('a live session is killed here, and the next prompt restores the context', async ({ open }) => {
+  const chat = (await server.tl()).conversation('live', { agent: 'scripted' });
+  await chat.ask('The codeword is osprey.');
+  const page = await open('/health');
+  await page.getByText('Everything works.').waitFor();
+  await page.getByText('1 agent runs.').waitFor();
+  await page.getByRole('button', { name: /^Kill the live session of/ }).click();
+  await page.getByText('Session gone. Nothing lost.').waitFor();
+  await page.getByText('No agent runs.').waitFor();
+  const { reply, receipt } = await chat.ask('Which codewords have you seen?');
+  expect([reply, receipt.rung]).toEqual(['I have seen these codewords: osprey.', 'resume']);
+  await axe(page);
+});
+
+server.test('agents say what they can do and what is wrong with them; the store says how it is', async ({ open }) => {
+  const page = await open('/health');
+  const agents = page.getByRole('region', { name: 'Agents' });
+  await agents.getByText('resumes its sessions').first().waitFor();
+  const store = page.getByRole('region', { name: 'Store and sandboxes' });
+  await store.getByText(/ms · 95 of 100 within/).waitFor();
+  await store.getByText(/MB|KB/).first().waitFor();
+});
+
+server.test('the doctor examines, and a chain is verified', async ({ open }) => {
+  await (await server.tl()).conversation('chain').ask('/say One.');
+  const page = await open('/health');
+  await page.getByRole('button', { name: 'Verify' }).click();
+  await page.getByText('All events fit.').waitFor();
+  // What was found is not said of another conversation.
+  await page.getByLabel('Conversation', { exact: true }).selectOption({ index: 1 });
+  expect(await page.getByText('All events fit.').count()).toBe(0);
+  await page.getByRole('button', { name: 'Examine' }).click();
+  await page
+    .getByRole('region', { name: 'Doctor' })
+    .getByText(/Nothing is wrong\.|Note|Problem/)
+    .first()
+    .waitFor();
+});
+
+server.test(
+  'a browser without the scope admin sees the agents, and nothing of the server',
+  async ({ context }) => {
+    const { link } = await server.caller.ok('POST', '/links', { scopes: ['read'] });
+    await context.clearCookies();
+    const page = await context.newPage();
+    await page.goto(link);
+    await page.goto(`${server.url}/health`);
+    await page.getByText('The rest is for those who operate the server.').waitFor();
+    expect(await page.getByRole('button', { name: 'Examine' }).count()).toBe(0);
+    await axe(page);
+  },
+  PHONE,
+);

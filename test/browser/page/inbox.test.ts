@@ -1,0 +1,290 @@
+// The inbox, the rail, search, filters, palette and keys in a browser, from one device and from two.
+import type { BrowserContext, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { theBrowser } from '../browser.ts';
+import { axe, PHONE, pageServer } from './harness.ts';
+
+const server = pageServer();
+
+const rail = (page: Page) => page.getByRole('complementary', { name: 'Conversations' });
+const row = (page: Page, title: string | RegExp) => rail(page).getByRole('link', { name: title });
+const section = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
+
+async function talk(title: string, prompts: readonly string[], agent = 'scripted') {
+  const chat = (await server.tl()).conversation(title.toLowerCase().replaceAll(' ', '-'), { title, agent });
+  for (const prompt of prompts) await chat.send(prompt).result.catch(() => {}); // some fail, as they should
+  return chat;
+}
+
+/** Another browser of the same person. */
+async function otherDevice(): Promise<BrowserContext> {
+  const browser = await theBrowser();
+  if (typeof browser === 'string') throw new Error(browser);
+  const context = await browser.newContext();
+  await context.request.get(await server.link(), { maxRedirects: 0 });
+  return context;
+}
+
+server.test(
+  'a question shows on two devices; the answer of one is told on the other, and the count goes',
+  async (visit) => {
+    const device = await otherDevice();
+    const [desk, couch] = [await visit.open('/'), await device.newPage()];
+    await couch.goto(server.url);
+    await desk.getByText('Nobody waits for you.').waitFor();
+    expect(await desk.title()).toBe('Throughline');
+    const chat = (await server.tl()).conversation('cleaning', { title: 'Cleaning' });
+    await chat.send('/ask May I delete it?\n/tool write out.log', { permissions: 'ask' }).accepted;
+    for (const page of [desk, couch]) {
+      await section(page, 'Needs you').getByRole('heading', { name: 'May I delete it?' }).waitFor();
+      await expect.poll(() => page.title()).toBe('(1) Throughline');
+    }
+    await row(desk, /Cleaning/)
+      .getByText('Asks you')
+      .waitFor();
+    await axe(desk);
+    // The card is inert at first: a person looks before pressing.
+    const allow = section(desk, 'Needs you').getByRole('button', { name: 'Allow' });
+    await expect
+      .poll(async () => {
+        if ((await allow.count()) > 0) await allow.click();
+        return (await chat.show()).turns[0]?.state;
+      })
+      .toBe('completed');
+    await couch.getByText(/Answered “Allow”, by/).waitFor();
+    for (const page of [desk, couch]) {
+      await page.getByText('Nobody waits for you.').waitFor();
+      await expect.poll(() => page.title()).toBe('Throughline');
+    }
+    await device.close();
+  },
+);
+
+server.test('a failed restore needs somebody, until it is left as it is; a failed turn does not', async ({ open }) => {
+  await talk('Forgetting', ['Hello'], 'forgetful');
+  await talk('Failing', ['/fail agent_failed']);
+  const page = await open('/');
+  await row(page, /Failing/)
+    .getByText('Failed')
+    .waitFor();
+  expect(await section(page, 'Needs you').count()).toBe(0);
+  // Nothing can be carried into a new session: the context cannot be restored.
+  const forgetting = (await server.tl()).conversation('forgetting');
+  await forgetting.kill();
+  await forgetting.send('Again', { restore: { rung: 'resume' } }).result.catch(() => {});
+  await section(page, 'Needs you').getByText('Not restored').waitFor();
+  await expect.poll(() => page.title()).toBe('(1) Throughline');
+  await page.getByRole('button', { name: 'Leave it as it is' }).click();
+  await expect.poll(() => page.title()).toBe('Throughline');
+  await forgetting.ask('Once more'); // and now for other browsers as well
+});
+
+server.test('a task that asks needs somebody, until it asks no more', async ({ open }) => {
+  const page = await open('/');
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  const { tasks } = await server.tl();
+  const [task] = await tasks.run({ goal: '/fail agent_failed', name: 'stuck', agent: 'scripted' });
+  expect(task).toMatchObject({ state: 'asking' });
+  const line = section(page, 'Needs you').getByRole('link', { name: /Task asks.*stuck/ });
+  await line.waitFor();
+  await expect.poll(() => page.title()).toBe('(1) Throughline');
+  await line.click();
+  await page.getByRole('heading', { name: 'stuck' }).waitFor();
+  await page.goBack();
+  await line.waitFor();
+  await tasks.cancel(task?.id ?? '');
+  await line.waitFor({ state: 'detached' });
+  await expect.poll(() => page.title()).toBe('Throughline');
+});
+
+server.test('what has changed since somebody looked is kept in this browser, also over a reload', async ({ open }) => {
+  await talk('Reading', ['/say One.']);
+  const page = await open('/');
+  await row(page, /Reading/).waitFor();
+  expect(await section(page, 'Changed since you looked').count()).toBe(0);
+  await talk('Reading', ['/say Two.']);
+  const changed = section(page, 'Changed since you looked').getByRole('link', { name: /Reading/ });
+  await changed.waitFor();
+  await page.reload();
+  await changed.click();
+  await page.waitForURL(/\/c\//);
+  await page.getByRole('complementary').getByRole('link', { name: 'Inbox' }).click();
+  await section(page, 'At rest')
+    .getByRole('link', { name: /Reading/ })
+    .waitFor();
+  expect(await section(page, 'Changed since you looked').count()).toBe(0);
+});
+
+server.test('search marks the words, leaves out late answers, and leads to the turn', async ({ open, context }) => {
+  await talk('Codewords', ['/say nothing', 'The codeword is <b>zinc-heron</b>', '/say nothing more']);
+  const page = await open('/');
+  await row(page, /Codewords/).waitFor();
+  // The first search answers late, after the second.
+  let release = () => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await context.route('**/v1/search?*', async (route) => {
+    if (new URL(route.request().url()).searchParams.get('q') === 'nothing') await held;
+    await route.continue();
+  });
+  await page.keyboard.press('/');
+  await page.keyboard.type('nothing');
+  await page.waitForRequest('**/v1/search?*');
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('zinc-heron');
+  const results = page.getByRole('list', { name: 'Search results' });
+  await results.getByRole('link', { name: /Codewords.*turn 2/ }).waitFor();
+  release();
+  await page.waitForResponse('**/v1/search?q=nothing*');
+  expect(await results.getByRole('listitem').count()).toBe(1);
+  expect(await results.locator('mark').allTextContents()).toContain('zinc-heron');
+  expect(await results.textContent()).toContain('<b>zinc-heron</b>'); // as it was said, not as markup
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/c\/[\w-]+\/turn\/2\?find=zinc-heron$/);
+});
+
+server.test('filters by agent, state and date, and without them everything again', async ({ open }) => {
+  await talk('By another agent', ['Hello'], 'rotating');
+  await talk('Failed here', ['/fail agent_failed']);
+  const page = await open('/');
+  const titles = () => rail(page).getByRole('list', { name: 'Conversations' }).getByRole('listitem').allTextContents();
+  await expect.poll(async () => (await titles()).length).toBeGreaterThan(2);
+  const all = (await titles()).length;
+  await page.getByLabel('Agent', { exact: true }).selectOption('rotating');
+  await expect.poll(async () => (await titles()).join()).toMatch(/^By another agent[^,]*$/);
+  await page.getByRole('button', { name: 'Remove the filters' }).click();
+  await page.getByLabel('State').selectOption('Failed');
+  await expect.poll(async () => (await titles()).join()).toContain('Failed here');
+  expect((await titles()).filter((title) => title.includes('By another agent'))).toEqual([]);
+  await page.getByLabel('State').selectOption('Running');
+  await page.getByText('No conversation matches the filters.').waitFor();
+  await page.getByRole('button', { name: 'Remove the filters' }).click();
+  await page.getByLabel('Date').selectOption('Today');
+  await expect.poll(async () => (await titles()).length).toBe(all);
+});
+
+server.test('the palette opens conversations and shows command lines; keys move in the rail', async ({ open }) => {
+  await talk('Palette neighbour', ['Hello']);
+  await talk('Palette target', ['Hello']);
+  const page = await open('/');
+  await row(page, /Palette target/).waitFor();
+  await page.keyboard.press('Control+K');
+  const palette = page.getByRole('dialog', { name: 'Palette' });
+  await palette.getByRole('combobox').waitFor();
+  await expect
+    .poll(() => palette.getByRole('combobox').evaluate((field) => field === document.activeElement))
+    .toBe(true);
+  // Letters are letters here, and not the keys of actions.
+  await page.keyboard.type('c palette ta');
+  await palette.getByText('Nothing is called like that.').waitFor();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('palette ta');
+  await palette
+    .getByRole('option', { name: /Palette target/ })
+    .first()
+    .waitFor();
+  await palette.getByText('throughline show palette-target').waitFor();
+  await axe(page);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/c\//);
+  await expect.poll(() => row(page, /Palette target/).getAttribute('aria-current')).toBe('page');
+  await expect.poll(() => page.title()).toBe('Palette target · Throughline');
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys and commands' }).getByText('throughline search WORDS').first().waitFor();
+  const before = page.url();
+  await page.keyboard.press('c'); // the dialog has the keys: no new conversation
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(page.url()).toBe(before);
+  await page.keyboard.press('j');
+  await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('href'))).toMatch(/^\/c\//);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.url()).not.toBe(before);
+});
+
+server.test('the browser notifies once for all tabs, and only when nobody looks', async ({ open, context }) => {
+  await context.addInitScript(() => {
+    class Notice {
+      static permission = 'granted';
+      static requestPermission = async () => 'granted';
+      constructor(title: string) {
+        const shown = JSON.parse(localStorage.getItem('shown') ?? '[]');
+        localStorage.setItem('shown', JSON.stringify([...shown, title]));
+      }
+    }
+    Object.assign(window, { Notification: Notice });
+    let state = 'visible';
+    Object.defineProperty(document, 'visibilityState', { get: () => state });
+    Object.assign(window, {
+      hide: (next: string) => {
+        state = next;
+        document.dispatchEvent(new Event('visibilitychange'));
+      },
+    });
+  });
+  const pages = [await open('/'), await open('/')];
+  const [first] = pages as [Page, Page];
+  for (const page of pages) await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  await first.getByRole('button', { name: 'Notify me when something needs me' }).click();
+  await first.getByRole('button', { name: 'Notifications are on: turn them off' }).waitFor();
+  const ask = async (title: string) => {
+    const chat = (await server.tl()).conversation(title, { title });
+    await chat.send('/ask May I?\n/tool write x.log', { permissions: 'ask' }).accepted;
+    for (const page of pages) await row(page, new RegExp(title)).getByText('Asks you').waitFor();
+    return chat;
+  };
+  const seen = await ask('while looking');
+  for (const page of pages) await page.evaluate(() => (window as never as { hide(s: string): void }).hide('hidden'));
+  const away = await ask('while away');
+  const shown = () => first.evaluate(() => JSON.parse(localStorage.getItem('shown') ?? '[]') as string[]);
+  await expect.poll(shown).toEqual(['while away asks you']);
+  for (const chat of [seen, away]) await chat.cancel();
+  await expect.poll(() => first.title()).toBe('Throughline');
+  expect((await shown()).filter((title) => title.includes('asks'))).toEqual(['while away asks you']);
+});
+
+server.test(
+  'on a phone there is one column, a bar within reach, and everything is large enough to touch',
+  async ({ open }) => {
+    const page = await open('/');
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    expect(await rail(page).isVisible()).toBe(false);
+    await page.getByRole('navigation', { name: 'Places' }).getByRole('button', { name: 'Conversations' }).tap();
+    const sheet = page.getByRole('dialog', { name: 'Conversations' });
+    await sheet.getByRole('link', { name: /Palette target/ }).waitFor();
+    await axe(page);
+    const small = await sheet.locator('a, button, select, input').evaluateAll((targets) =>
+      targets.flatMap((target) => {
+        const { height, width } = target.getBoundingClientRect();
+        return height < 44 || width < 44 ? [`${target.textContent || target.ariaLabel}: ${width} × ${height}`] : [];
+      }),
+    );
+    expect(small).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    await sheet.getByRole('link', { name: /Palette target/ }).tap();
+    await page.waitForURL(/\/c\//);
+    await sheet.waitFor({ state: 'detached' });
+  },
+  PHONE,
+);
+
+server.test('hundreds of conversations are few rows, and the last one is reached', async ({ open }) => {
+  const tl = await server.tl();
+  for (let n = 0; n < 300; n += 50) {
+    await Promise.all(Array.from({ length: 50 }, (_, index) => tl.engine.ensure({ key: `many-${n + index}` })));
+  }
+  await tl.engine.ensure({ key: 'the newest' });
+  const page = await open('/');
+  await row(page, /the newest/).waitFor();
+  const list = rail(page).getByRole('list', { name: 'Conversations' });
+  expect(await list.getByRole('listitem').count()).toBeLessThan(60);
+  const box = list.locator('..');
+  await expect
+    .poll(async () => {
+      await box.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+      return list.getByRole('listitem').last().textContent();
+    })
+    .toContain('Cleaning');
+  expect(await list.getByRole('listitem').count()).toBeLessThan(60);
+});

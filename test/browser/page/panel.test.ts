@@ -1,0 +1,142 @@
+// What lies behind a conversation: its sessions as a graph, what it cost, every event; two sessions beside each other.
+import { execFileSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { axe, PHONE, pageServer } from './harness.ts';
+
+const server = pageServer();
+
+/** A conversation that has lived in three sessions of two agents. */
+async function moved(key: string): Promise<string> {
+  const chat = (await server.tl()).conversation(key, { agent: 'forgetful' });
+  await chat.ask('The codeword is osprey.');
+  await chat.ask('/say Two.');
+  await chat.kill();
+  await chat.ask('/say Three.');
+  await chat.ask('/say Four.', { agent: 'scripted' });
+  return (await chat.get()).id;
+}
+
+const withPanel = async (page: Page, tab: string) => {
+  await page.getByRole('button', { name: 'Show the panel' }).click();
+  await page.getByRole('tab', { name: tab }).click();
+};
+
+server.test('lineage shows which session answered what, and every node leads to its turn', async ({ open }) => {
+  const page = await open(`/c/${await moved('lineage')}`);
+  await withPanel(page, 'Lineage');
+  const nodes = page.getByRole('button', { name: /go to turn/ });
+  await expect.poll(() => nodes.allTextContents()).toHaveLength(3);
+  for (const name of [
+    /^Turns 1–2\s*forgetful\s*new session · .*: go to turn 1$/,
+    /^Turn 3\s*forgetful\s*rebuilt by transcript · .*: go to turn 3$/,
+    /^Turn 4\s*scripted\s*rebuilt by transcript · .*: go to turn 4$/,
+  ]) {
+    expect(await page.getByRole('button', { name }).count(), String(name)).toBe(1);
+  }
+  const circles = page.getByRole('complementary', { name: 'Panel' }).locator('svg circle');
+  const colours = await circles.evaluateAll((all) => all.map((circle) => getComputedStyle(circle).fill));
+  expect(new Set(colours).size).toBe(3);
+  await nodes.nth(1).click();
+  expect(new URL(page.url()).pathname).toMatch(/\/turn\/3$/);
+  await axe(page);
+});
+
+server.test('a fork is shown in both conversations, and leads from one to the other', async ({ open }) => {
+  const chat = (await server.tl()).conversation('forked');
+  await chat.ask('/say One.');
+  await chat.ask('/say Two.');
+  const copy = await (await chat.fork({ turn: 1, key: 'the fork', title: 'Another way' })).get();
+  const page = await open(`/c/${(await chat.get()).id}`);
+  await withPanel(page, 'Lineage');
+  await page.getByRole('button', { name: /^Another way\s*fork after turn 1/ }).click();
+  await expect.poll(() => page.url()).toContain(copy.id);
+  await page.getByRole('button', { name: /forked from it after turn 1/ }).waitFor();
+});
+
+server.test('usage has figures of every session, and what nobody reported is not a zero', async ({ open }) => {
+  const page = await open(`/c/${await moved('usage')}`);
+  await withPanel(page, 'Usage');
+  await page.getByRole('img', { name: /^Tokens in and out of 4 turns; other sessions began at turn 3, 4/ }).waitFor();
+  const rows = page.getByRole('complementary', { name: 'Panel' }).locator('tbody tr');
+  expect(await rows.count()).toBe(3);
+  expect((await rows.last().innerText()).split(/\s+/).at(-1)).toBe('–');
+  await axe(page);
+});
+
+server.test('what the agent changed in its repository is shown by file', async ({ open }) => {
+  const folder = join(server.home.path, 'repository');
+  await mkdir(folder);
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', folder, '-c', 'user.name=a', '-c', 'user.email=a@b', ...args]);
+  git('init', '-q');
+  await writeFile(join(folder, 'notes.txt'), 'one\ntwo\n');
+  git('add', '.');
+  git('commit', '-q', '-m', 'first');
+  const chat = (await server.tl()).conversation('changed', { agent: 'scripted', cwd: folder });
+  await chat.ask('/say One.');
+  await writeFile(join(folder, 'notes.txt'), 'one\nthree\n');
+  await writeFile(join(folder, '<img src=x onerror=alert(1)>'), 'new\n');
+  const page = await open(`/c/${(await chat.get()).id}`);
+  await withPanel(page, 'Changes');
+  await page.getByText('2 files have changed since').waitFor();
+  await page.getByText('notes.txt').click();
+  const patch = page.getByRole('region', { name: 'Changes of notes.txt' });
+  expect((await patch.innerText()).replaceAll(/\s+/g, ' ')).toContain('2 − two 2 + three');
+  await axe(page);
+});
+
+server.test('raw shows every event as it is stored, and newer ones as they come', async ({ open }) => {
+  const chat = (await server.tl()).conversation('raw');
+  await chat.ask('/say One.');
+  const page = await open(`/c/${(await chat.get()).id}`);
+  await withPanel(page, 'Raw');
+  await page.getByRole('button', { name: /turn\.ended/ }).click();
+  await page.getByText('"outcome": "completed"').waitFor();
+  const events = page.getByRole('complementary', { name: 'Panel' }).locator('li');
+  const before = await events.count();
+  expect(before).toBe((await chat.get()).lastSeq);
+  await chat.ask('/say Two.');
+  await expect.poll(() => events.count()).toBe((await chat.get()).lastSeq);
+});
+
+server.test('a turn with more events than a page leaves no gap in raw', async ({ open }) => {
+  const chat = (await server.tl()).conversation('raw-long');
+  await chat.ask('/say One.');
+  const page = await open(`/c/${(await chat.get()).id}`);
+  await withPanel(page, 'Raw');
+  const events = page.getByRole('complementary', { name: 'Panel' }).locator('li');
+  await events.first().waitFor();
+  await chat.ask(Array.from({ length: 80 }, () => '/tool look notes').join('\n'));
+  const { lastSeq } = await chat.get();
+  expect(lastSeq).toBeGreaterThan(150);
+  await expect.poll(() => events.count()).toBe(lastSeq);
+});
+
+server.test('two sessions are compared: what each had, and what each was told', async ({ open }) => {
+  const page = await open(`/c/${await moved('compared')}/compare`);
+  const one = page.getByRole('region', { name: 'One session' });
+  const other = page.getByRole('region', { name: 'Another session' });
+  await one.getByText('1 answered here · 2 from before').waitFor();
+  await other.getByText('1 answered here · 3 from before').waitFor();
+  await other.getByText('The codeword is osprey.').waitFor();
+  await one.getByRole('combobox').selectOption({ index: 0 });
+  await one.getByText('2 answered here · 0 from before · 2 not known').waitFor();
+  await axe(page);
+});
+
+server.test(
+  'on a phone the panel is a sheet',
+  async ({ open }) => {
+    const page = await open(`/c/${await moved('phone')}`);
+    await withPanel(page, 'Lineage');
+    await page
+      .getByRole('dialog', { name: 'Panel' })
+      .getByRole('button', { name: /go to turn 4/ })
+      .waitFor();
+    await axe(page);
+  },
+  PHONE,
+);

@@ -1,0 +1,163 @@
+// What the page shows while it and the server do not hear each other, and that it catches up: after a crash, and after the sign-in ended.
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { pageServer } from './harness.ts';
+
+const server = pageServer();
+
+/** What a browser says of requests to a server that is gone. */
+const GONE = /Failed to load resource|ERR_|Failed to fetch/;
+
+server.test('a crash: a strip after 3 seconds, what was read stays, and nothing runs for ever', async (visit) => {
+  visit.allow(GONE);
+  const chat = (await server.tl()).conversation('crash', { title: 'Crash' });
+  await chat.ask('/say Before the crash.');
+  await chat.send('/say I begin.\n/hang').accepted;
+  const { id } = await chat.get();
+  // The page loads it ahead, and the server may be gone just then.
+  const without = new Set<Page>();
+  await visit.context.route(/assets\/palette/, async (route) => {
+    await route.abort();
+    without.add(route.request().frame().page());
+  });
+  const [page, inbox] = [await visit.open(`/c/${id}`), await visit.open('/')];
+  await page.getByText('I begin.', { exact: true }).waitFor();
+  await inbox.getByRole('region', { name: 'Running' }).getByRole('link', { name: /Crash/ }).waitFor();
+  await page.getByRole('textbox', { name: /prompt/i }).fill('A draft');
+  await expect.poll(() => without.size).toBe(2);
+
+  await server.stop('SIGKILL');
+  const stopped = Date.now();
+  for (const each of [page, inbox]) await each.getByText(/Not connected since/).waitFor();
+  expect(Date.now() - stopped).toBeGreaterThan(2_500);
+  await page.getByText('Before the crash.', { exact: true }).waitFor();
+  await inbox.getByRole('link', { name: /Crash/ }).first().waitFor();
+  // A view that was not loaded before cannot be now. Everything else stays.
+  await inbox.getByRole('link', { name: 'Tasks' }).click();
+  await inbox.getByRole('alert').getByText('This part of the page could not be loaded.').waitFor();
+
+  // The page stays away until more has happened.
+  await visit.context.setOffline(true);
+  await server.start();
+  const again = (await server.tl()).conversation('crash');
+  await expect.poll(async () => (await again.show()).turns[1]?.state).toBe('interrupted');
+  await again.ask('/say After the crash.');
+  await visit.context.setOffline(false);
+  for (const each of [page, inbox])
+    await each.getByText(/Connected again\. (\d+ events|One event) caught up\./).waitFor();
+  await page.getByText('After the crash.', { exact: true }).waitFor();
+  await inbox.getByRole('link', { name: 'Inbox' }).click();
+  // Somebody looks at it in the other tab: it has not changed since.
+  await inbox.getByRole('region', { name: 'At rest' }).getByRole('link', { name: /Crash/ }).waitFor();
+  expect(await inbox.getByRole('region', { name: 'Running' }).count()).toBe(0);
+  expect(await page.getByRole('textbox', { name: /prompt/i }).inputValue()).toBe('A draft');
+  for (const each of [page, inbox]) await each.getByText(/Connected again/).waitFor({ state: 'detached' });
+  await visit.context.unrouteAll();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog').getByRole('button', { name: 'Reload the page' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByText('After the crash.', { exact: true }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog').getByRole('combobox').waitFor();
+});
+
+server.test(
+  'the data file is gone: every tab says so, keeps what was read, and goes on when it is back',
+  async (visit) => {
+    visit.allow(/503/);
+    const file = join(server.home.path, 'home', 'throughline.db');
+    const chat = (await server.tl()).conversation('gone', { title: 'Gone' });
+    await chat.ask('/say Before it was moved.');
+    const [page, inbox] = [await visit.open(`/c/${(await chat.get()).id}`), await visit.open('/')];
+    await page.getByText('Before it was moved.', { exact: true }).waitFor();
+    await inbox.getByRole('link', { name: /Gone/ }).first().waitFor();
+    renameSync(file, `${file}.kept`);
+    for (const each of [page, inbox]) await each.getByText(/The data file .* was deleted or moved/).waitFor();
+    await page.getByText('Before it was moved.', { exact: true }).waitFor();
+    renameSync(`${file}.kept`, file);
+    for (const each of [page, inbox]) await each.getByText(/Connected again/).waitFor();
+    await chat.ask('/say After it was back.');
+    await page.getByText('After it was back.', { exact: true }).waitFor();
+  },
+);
+
+server.test('a stream that died while the device slept is noticed, and what was missed comes', async (visit) => {
+  // A connection that was lost unnoticed is open, and brings nothing. The timers of a device that sleeps do not go on.
+  await visit.context.addInitScript(() => {
+    const { setTimeout: timer } = globalThis;
+    const asleep = (work: () => void, ms = 0) => (ms > 10_000 ? 0 : timer(work, ms));
+    Object.assign(globalThis, { setTimeout: asleep });
+    const { fetch: real } = globalThis;
+    const streams: { isDead: boolean }[] = [];
+    Object.assign(globalThis, { streams });
+    globalThis.fetch = async (...request) => {
+      const answer = await real(...request);
+      if (!/event-stream/.test(answer.headers.get('content-type') ?? '')) return answer;
+      const stream = { isDead: false };
+      streams.push(stream);
+      const heard = new TransformStream<Uint8Array<ArrayBuffer>>({
+        transform: (chunk, to) => (stream.isDead ? undefined : to.enqueue(chunk)),
+      });
+      return new Response(answer.body?.pipeThrough(heard), answer);
+    };
+  });
+  const chat = (await server.tl()).conversation('asleep', { title: 'Asleep' });
+  await chat.ask('/say Good night.');
+  const page = await visit.open(`/c/${(await chat.get()).id}`);
+  await page.getByText('Good night.', { exact: true }).waitFor();
+  await chat.ask('/say Still awake.');
+  await page.getByText('Still awake.', { exact: true }).waitFor();
+  await page.evaluate(() => {
+    for (const stream of (globalThis as unknown as { streams: { isDead: boolean }[] }).streams) stream.isDead = true;
+  });
+  await chat.ask('/say While it slept.');
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  expect(await page.getByText('While it slept.', { exact: true }).count()).toBe(0);
+  // It wakes up a minute later, and somebody looks at it.
+  await page.evaluate(() => {
+    const { now } = Date;
+    Date.now = () => now() + 60_000;
+    document.dispatchEvent(new Event('visibilitychange'));
+  });
+  await page.getByText('While it slept.', { exact: true }).waitFor();
+  expect(await page.getByText(/Not connected since/).count()).toBe(0);
+});
+
+server.test('the sign-in ends while the page is open: it says so, keeps the draft, and goes on', async (visit) => {
+  visit.allow(/401/);
+  const chat = (await server.tl()).conversation('expired', { title: 'Expired' });
+  await chat.ask('/say Still readable.');
+  const page = await visit.open(`/c/${(await chat.get()).id}`);
+  await page.getByText('Still readable.', { exact: true }).waitFor();
+  const field = page.getByRole('textbox', { name: /prompt/i });
+  await field.fill('A draft');
+  await visit.context.clearCookies();
+  await page.evaluate(() => window.dispatchEvent(new Event('focus')));
+  await page.getByText(/You are signed out/).waitFor();
+  await page.getByText('Still readable.', { exact: true }).waitFor();
+  await visit.context.request.get(await server.link(), { maxRedirects: 0 });
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText(/You are signed out/).waitFor({ state: 'detached' });
+  await chat.ask('/say Heard again.');
+  await page.getByText('Heard again.', { exact: true }).waitFor();
+  expect(await field.inputValue()).toBe('A draft');
+});
+
+server.test('a page that may only read offers nothing else, and says whose it is', async ({ context }) => {
+  await context.clearCookies();
+  const { link } = await server.caller.ok('POST', '/links', { scopes: ['read'] });
+  const page = await context.newPage();
+  await page.goto(link);
+  await page.getByRole('button', { name: /^Signed in as local, may read$/ }).waitFor();
+  await page.getByText('reads only').waitFor();
+  expect(await page.getByRole('button', { name: 'New conversation' }).count()).toBe(0);
+  expect(await page.getByRole('link', { name: 'New conversation' }).count()).toBe(0);
+  await page
+    .getByRole('link', { name: /Expired/ })
+    .first()
+    .click();
+  await page.getByText('Still readable.', { exact: true }).waitFor();
+  expect(await page.getByRole('textbox', { name: /prompt/i }).count()).toBe(0);
+});

@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { allCommands, cliDocument, nameOf } from '../scripts/cli-document.js';
+import { helpOf, wrapped } from '../src/faces/cli/cli.ts';
+
+const commands = await allCommands();
+
+test('docs/cli.md is what the program says of itself; `npm run docs` writes it', async () => {
+  expect(readFileSync(new URL('../docs/cli.md', import.meta.url), 'utf8')).toBe(await cliDocument());
+});
+
+describe.each(commands.map((command) => [nameOf(command), command] as const))('%s', (_, command) => {
+  test('has a description, and describes its arguments and options', () => {
+    expect(command.description()).toMatch(/^[A-Z].*\.$/s);
+    for (const { description } of [...command.registeredArguments, ...command.options])
+      expect(description).not.toBe('');
+  });
+
+  test('has examples, which name commands and options that there are', () => {
+    const { examples = [] } = helpOf(command) ?? {};
+    expect(examples.length).toBeGreaterThan(0);
+    expect(examples.join('\n')).toContain(`throughline${command.parent === null ? '' : ` ${pathOf(command)}`}`);
+    for (const example of examples) expect(unknownIn(example)).toEqual([]);
+  });
+});
+
+test('the text of a help is wrapped to the terminal, and what is indented is not', () => {
+  expect(wrapped('one two three\n  as it is\nfour', 8)).toBe('one two\nthree\n  as it is\nfour');
+});
+
+/** Without the program. A command that is used as the default of its parent is found by that. */
+function pathOf(command: Command): string {
+  const path = nameOf(command).split(' ').slice(1);
+  return path.join(' ');
+}
+
+/** Every command and option in an example that the program does not have. */
+function unknownIn(example: string): string[] {
+  return example.split(/[|;(]|<\(/).flatMap((part) => {
+    const [, rest] = /\bthroughline\s+(.*)$/.exec(part) ?? [];
+    if (rest === undefined) return [];
+    const words = rest.replaceAll(/"[^"]*"|'[^']*'/g, 'TEXT').split(/\s+/);
+    let [command] = commands as [Command];
+    const options = [...command.options];
+    for (const word of words) {
+      const next = command.commands.find((one) => one.name() === word);
+      if (next === undefined) continue;
+      command = next;
+      options.push(...next.options);
+    }
+    const known = [...options.map(({ long }) => long), '--help', '--version'];
+    const unknown = words.filter((word) => word.startsWith('--')).map((word) => word.split(/[=)]/)[0] ?? '');
+    return [
+      ...(command.parent === null && !words[0]?.startsWith('-') ? [rest] : []),
+      ...unknown.filter((one) => !known.includes(one)),
+    ];
+  });
+}

@@ -1,0 +1,52 @@
+import type { Child, OpenSandbox, Sandboxes } from '../../../src/ports/sandbox.ts';
+
+export interface GivenSandboxes {
+  /** Sandboxes of one place, as each of our processes makes them for itself. */
+  sandboxes(): Sandboxes;
+  /** A command that opens the sandbox "one" in a process of ours, starts `words` there, prints its identity as JSON, and stays. */
+  starter(words: readonly string[]): readonly [string, ...string[]];
+  /** Each has a home of its own. */
+  readonly ownHomes?: boolean;
+  /** Removes all of it. */
+  dispose(): Promise<void>;
+}
+
+/** What the parts of the contract work with. */
+export interface Around {
+  readonly given: GivenSandboxes;
+  readonly sandboxes: Sandboxes;
+  readonly sandbox: OpenSandbox;
+  /** Runs a command of an agent to its end and gives its output. Throws when it fails. */
+  run(script: string): Promise<string>;
+  start(script: string, options?: { readonly partOf?: Child['identity'] }): Promise<Child>;
+}
+
+/** `started`: everything that has to be ended after a test. */
+export async function aroundOf(given: GivenSandboxes, started: Child[]): Promise<Around> {
+  const sandboxes = given.sandboxes();
+  const sandbox = await sandboxes.open('one', { cwd: null });
+  const start: Around['start'] = async (script, options = {}) => {
+    const child = await sandbox.spawn(['/bin/sh', '-c', script], { env: {}, ...options });
+    started.push(child);
+    return child;
+  };
+  return {
+    given,
+    sandboxes,
+    sandbox,
+    start,
+    async run(script) {
+      const child = await start(script);
+      child.stdin.end();
+      const [exit, out, error] = await Promise.all([child.exited, textOf(child.stdout), textOf(child.stderr)]);
+      if (exit.code !== 0) throw new Error(`${script} failed: ${error}`);
+      return out;
+    },
+  };
+}
+
+export async function textOf(output: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of output) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,39 @@
+// Sandboxes in bubblewrap, for tests; and as a program: a process of ours that starts another one there, and does not look after it.
+import { execFileSync } from 'node:child_process';
+import { bubblewrapSettings } from '../../../src/core/sandbox/sandbox-settings.ts';
+import { processesAt } from '../../../src/host/processes.ts';
+import type { Sandboxes } from '../../../src/ports/sandbox.ts';
+import { bubblewrapSandbox } from '../../../src/sandboxes/bubblewrap/bubblewrap-sandbox.ts';
+import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
+
+type SandboxSettings = Parameters<typeof bubblewrapSettings>[0];
+
+/** Why tests of it are skipped here; null: they are not. */
+export function whyNoBubblewrap(): string | null {
+  try {
+    execFileSync('bwrap', ['--version'], { stdio: 'ignore' });
+    return null;
+  } catch {
+    return 'bubblewrap is not installed ("apt-get install bubblewrap")';
+  }
+}
+
+export function isolatedSandboxes(
+  root: string,
+  settings: Omit<SandboxSettings, 'kind'>,
+  fixed: string[] = [],
+): Sandboxes {
+  const isolation = bubblewrapSettings({ ...settings, kind: 'bubblewrap' }, (path) => path);
+  if (isolation === null) throw new Error('not isolated');
+  const isolate = (local: Parameters<typeof bubblewrapSandbox>[0]) =>
+    bubblewrapSandbox(local, { settings: isolation, hidden: [root], fixed });
+  return directorySandboxes({ root, place: 'test', processes: processesAt('test'), isolate });
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [root = '', ...words] = process.argv.slice(2);
+  const sandbox = await isolatedSandboxes(root, { network: 'none' }).open('one', { cwd: null });
+  const child = await sandbox.spawn(words, { env: {} });
+  console.log(JSON.stringify(child.identity));
+  await child.exited;
+}

@@ -1,0 +1,32 @@
+// What every kind of sandbox promises. Its agents are shell commands, because they run everywhere.
+import { afterEach, beforeEach, describe } from 'vitest';
+import type { Child } from '../../../src/ports/sandbox.ts';
+import { type Around, aroundOf, type GivenSandboxes } from './around.ts';
+import { filesContract } from './files.ts';
+import { linksContract, racesContract } from './links.ts';
+import { processesContract } from './processes.ts';
+
+/** Those whose files somebody else looks after can leave that part out. */
+const PARTS = { files: filesContract, links: linksContract, races: racesContract, processes: processesContract };
+
+export function sandboxContract(
+  name: string,
+  given: () => Promise<GivenSandboxes>,
+  parts = Object.keys(PARTS) as readonly (keyof typeof PARTS)[],
+): void {
+  describe(`sandboxes: ${name}`, () => {
+    let around: Around;
+    const started: Child[] = [];
+    beforeEach(async () => {
+      around = await aroundOf(await given(), started);
+    });
+    afterEach(async () => {
+      for (const child of started.splice(0)) {
+        child.kill('SIGKILL');
+        await child.exited;
+      }
+      await around.given.dispose();
+    });
+    for (const part of parts) PARTS[part](() => around);
+  });
+}

@@ -1,0 +1,178 @@
+import { globSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { ERROR_CODES } from '../src/core/errors.ts';
+import type { EventKind } from '../src/core/event.ts';
+import type { OptionNames } from '../src/core/input/arguments.ts';
+import type { OpenOptions, SendOptions, Throughline } from '../src/index.ts';
+import { STATUS } from '../src/wire/problem-codes.ts';
+import { blocksIn, DOCUMENTS, faultsOfBlocks, ROOT, read } from './docs/blocks.ts';
+import { exampleOf, exportsOf } from './docs/exports.ts';
+
+const EXPORTS = ['src/index.ts', 'src/client.ts', 'src/testing/index.ts'].flatMap(exportsOf);
+
+/** A document that shows what does not exist. */
+const FALSE = "# Title\n\n```ts\nconst { reply } = await chat.ask('Hello');\nawait chat.enquire(reply);\n```\n";
+
+test('the TypeScript in documents and comments compiles against the sources, and what does not exist is found with its line', () => {
+  const shown = DOCUMENTS.flatMap((path) => blocksIn(path, read(path), ['ts', 'typescript']));
+  const examples = new Map(EXPORTS.map((one) => [one.at, { at: `${one.at}:1`, code: exampleOf(one) ?? '' }]));
+  expect(shown.length).toBeGreaterThan(10);
+  const [found, ...faults] = faultsOfBlocks([...blocksIn('false.md', FALSE, ['ts']), ...shown, ...examples.values()]);
+  expect(found).toMatch(/^false\.md:5: .*'enquire' does not exist/);
+  expect(faults).toEqual([]);
+});
+
+test('everything that a user can import has a comment with an example', () => {
+  expect(EXPORTS.length).toBeGreaterThan(100);
+  expect(EXPORTS.filter((one) => one.comment === null || exampleOf(one) === null).map(({ at }) => at)).toEqual([]);
+});
+
+test('no document and no example needs the engine behind the library', () => {
+  const examples = globSync('examples/*.*', { cwd: ROOT });
+  const users = [...DOCUMENTS, ...examples].filter((path) => /\b(?:tl|throughline|client)\.engine\b/.test(read(path)));
+  expect(examples.length).toBeGreaterThan(3);
+  expect(users).toEqual([]);
+});
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: boolean | Schema;
+  readonly oneOf?: readonly Schema[];
+  readonly enum?: readonly unknown[];
+}
+
+const schema: Schema = JSON.parse(read('throughline.schema.json'));
+const agents = schema.properties?.agents?.additionalProperties;
+const adapters = (typeof agents === 'object' && agents.oneOf) || [];
+
+/** The paths of all settings: `restore`, `restore.policy`, `agents.NAME.adapter` … What is in `options` has its own documents. */
+function pathsOf({ properties = {}, additionalProperties: others, oneOf = [] }: Schema, before = ''): string[] {
+  const named = Object.entries(typeof others === 'object' ? { ...properties, NAME: others } : properties);
+  const paths = named.flatMap(([name, inner]) => {
+    const deeper = name === 'options' ? [] : pathsOf(inner, `${before}${name}.`);
+    return name === 'NAME' ? deeper : [`${before}${name}`, ...deeper];
+  });
+  return [...new Set([...paths, ...oneOf.flatMap((one) => pathsOf(one, before))])];
+}
+
+test('docs/settings.md has every setting of the schema, and no other', () => {
+  const known = pathsOf(schema).filter((path) => path !== '$schema');
+  const text = read('docs/settings.md');
+  const rows = text.split('\n').filter((line) => line.startsWith('| `'));
+  const shown = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+  );
+  expect(known).toEqual(expect.arrayContaining(['agents.NAME.adapter', 'agents.NAME.limits.turnSeconds']));
+  expect(known.filter((path) => !text.includes(`\`${path}\``))).toEqual([]);
+  expect(shown.filter((path) => !known.includes(path))).toEqual([]);
+});
+
+test.each([
+  ['claude-sdk', 'docs/claude.md'],
+  ['claude-cli', 'docs/claude.md'],
+  ['acp', 'docs/acp.md'],
+])('every option of %s is in %s', (adapter, document) => {
+  const found = adapters.find(({ properties }) => properties?.adapter?.enum?.includes(adapter));
+  const options = Object.keys(found?.properties?.options?.properties ?? {});
+  expect(options.length).toBeGreaterThan(3);
+  expect(options.filter((name) => !read(document).includes(`\`options.${name}\``))).toEqual([]);
+});
+
+test('docs/README.md leads to every document', () => {
+  const index = read('docs/README.md');
+  const documents = DOCUMENTS.filter((path) => path.startsWith('docs/') && path !== 'docs/README.md');
+  expect(documents.length).toBeGreaterThan(10);
+  expect(documents.filter((path) => !index.includes(`](${path.replace('docs/', '')})`))).toEqual([]);
+});
+
+test('the JSON in documents is JSON', () => {
+  const blocks = DOCUMENTS.flatMap((path) => blocksIn(path, read(path), ['json']));
+  const faults = blocks.flatMap(({ at, code }) => {
+    try {
+      JSON.parse(code);
+      return [];
+    } catch (error) {
+      return [`${at}: ${error}`];
+    }
+  });
+  expect(faults).toEqual([]);
+});
+
+describe('docs/library.md', () => {
+  /** The rows of the table after a line, each as its cells. */
+  const tableAfter = (line: string) => {
+    const [, rest = ''] = read('docs/library.md').split(`${line}\n`);
+    const rows = rest.trimStart().split('\n');
+    const end = rows.findIndex((row) => !row.startsWith('|'));
+    return rows.slice(2, end).map((row) => row.split('|').map((cell) => cell.trim()));
+  };
+  const namesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+
+  test('has every option of open, and no other', () => {
+    const options: OptionNames<OpenOptions> = {
+      ...{ home: true, config: true, settings: true, owner: true, engine: true, agents: true, onBug: true },
+      ...{ onTrouble: true, telemetry: true, permissions: true, onPermission: true, server: true, token: true },
+      takeUp: true,
+    };
+    const shown = tableAfter('<!-- every option of OpenOptions; a test checks it -->').flatMap(([, cell]) =>
+      namesIn(cell),
+    );
+    expect(shown.toSorted()).toEqual(Object.keys(options).toSorted());
+  });
+
+  test('has every option of a prompt and of a conversation, and no other', () => {
+    const sending: OptionNames<SendOptions> = {
+      ...{
+        requestId: true,
+        agent: true,
+        session: true,
+        newSession: true,
+        restore: true,
+        permissions: true,
+        limits: true,
+      },
+      ...{ deliverTo: true, model: true, mode: true, config: true, signal: true, onPermission: true },
+    };
+    const making: OptionNames<NonNullable<Parameters<Throughline['conversation']>[1]>> = {
+      ...{ agent: true, title: true, cwd: true, sandbox: true, restore: true, limitPerDay: true, model: true },
+      ...{ mode: true, config: true, onPermission: true },
+    };
+    const rows = tableAfter('<!-- every option of SendOptions; a test checks it -->');
+    const [, made] = /^\| `conversation\(key, options\)` \|(.*)\|$/m.exec(read('docs/library.md')) ?? [];
+    expect(rows.flatMap(([, cell]) => namesIn(cell)).toSorted()).toEqual(Object.keys(sending).toSorted());
+    expect(namesIn(made).toSorted()).toEqual(Object.keys(making).toSorted());
+  });
+
+  test('has every kind of event, and no other', () => {
+    const shown = tableAfter('<!-- every kind of event; a test checks it -->').flatMap(([, cell]) => namesIn(cell));
+    const kinds = [...read('src/core/public/event.ts').matchAll(/^ {2}'([a-z._]+)': /gm)].map(([, kind]) => kind);
+    const known: EventKind[] = ['turn.ended', 'permission.withdrawn'];
+    expect(kinds).toEqual(expect.arrayContaining(known));
+    expect(shown.toSorted()).toEqual([...new Set(kinds)].toSorted());
+  });
+
+  test('has every code of an error, with its HTTP status', () => {
+    const rows = tableAfter('<!-- every code; a test checks it -->');
+    const shown = rows.flatMap(([, codes, , status]) => namesIn(codes).map((code) => [code, Number(status)]));
+    expect(Object.fromEntries(shown)).toEqual(Object.fromEntries(ERROR_CODES.map((code) => [code, STATUS[code]])));
+  });
+
+  test('has the lengths of the programs', () => {
+    const rows = tableAfter(
+      'Each is a whole program, run by the tests as it stands, with kills in the middle. The lengths are in lines, with comments.',
+    );
+    const shown = rows.map(([, link = '', lines]) => [/\((.*)\)/.exec(link)?.[1], Number(lines)]);
+    expect(shown).toEqual(shown.map(([path]) => [path, read(`docs/${path}`).split('\n').length - 1]));
+    expect(shown.length).toBeGreaterThan(1);
+  });
+
+  test('has every verb of a conversation and of the client', () => {
+    const text = read('docs/library.md');
+    const verbs = (file: string) =>
+      [...read(file).matchAll(/^ {2}(?:async |override )*\*?([a-z]\w+)\(/gm)].map(([, name = '']) => name);
+    const known = [...verbs('src/library/conversation.ts'), ...verbs('src/library/client.ts')];
+    const missing = known.filter((name) => name !== 'constructor' && !new RegExp(`\`${name}[\`(]`).test(text));
+    expect(known).toEqual(expect.arrayContaining(['send', 'fork', 'search']));
+    expect(missing).toEqual([]);
+  });
+});

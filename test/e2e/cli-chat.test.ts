@@ -1,0 +1,364 @@
+// A person at a real terminal (tmux): what is typed and pasted, what is shown, and how the terminal is left.
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { until } from '../contracts/agent-sandbox.ts';
+import { AGENTS } from './cli-agents.ts';
+import { CliHome } from './cli-process.ts';
+import { inTerminal } from './cli-terminal.ts';
+import { NO_TMUX, type Size, Tmux } from './cli-tmux.ts';
+
+const home = new CliHome();
+afterAll(() => home.remove());
+
+const open: Tmux[] = [];
+afterEach(async () => {
+  for (const tmux of open.splice(0)) await tmux.close();
+});
+
+let terminals = 0;
+async function terminal(size?: Size, of = home): Promise<Tmux> {
+  terminals += 1;
+  const tmux = await Tmux.open(of, String(terminals), size);
+  open.push(tmux);
+  return tmux;
+}
+
+const count = (text: string, piece: string) => text.split(piece).length - 1;
+
+if (NO_TMUX !== null) test('at a terminal', (context) => context.skip(NO_TMUX ?? ''));
+else
+  describe('at a terminal', () => {
+    test('a prompt is edited, sent and answered; several lines, pasted or written, are one prompt', async () => {
+      const tmux = await terminal();
+      await tmux.chat('talk');
+      await tmux.type('The codword is 日本👩‍💻 fox.');
+      await tmux.press('Home', 'M-f', 'M-f', 'Left', 'Left', 'Left', 'Left');
+      await tmux.type('e');
+      await tmux.until(/^› The codeword is 日本/m);
+      expect((await tmux.cursor()).split(',')[0]).toBe('10');
+      await tmux.press('C-e', 'BSpace', 'Enter');
+      await tmux.until(/Noted: The codeword is 日本\S* fox$/m);
+      await tmux.paste('Two lines:\n/say ## Title\\n');
+      await tmux.until(/^ {2}\/say ## Title/m);
+      await tmux.press('C-u');
+      await tmux.type('/say - **one**\\');
+      await tmux.press('Enter');
+      await tmux.type('/say last');
+      await tmux.press('M-Enter');
+      await tmux.line('/tool Read notes');
+      const screen = await tmux.until(/Noted: Two lines:/);
+      expect(screen).toMatch(/^› Two lines:\n {2}\/say - \*\*one\*\*\n {2}\/say last\n {2}\/tool Read notes\n\n/m);
+      expect(screen).toMatch(/✓ Read notes/);
+      expect(screen).toMatch(/^• onelast/m);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: bold, as tmux shows it
+      expect(await tmux.screen({ styled: true })).toMatch(/\u001b\[1m(?:\u001b\[\d+m)*one/);
+      expect((await home.show('talk')).turns).toHaveLength(2);
+      // The prompts are kept for the next chat.
+      await tmux.press('C-d');
+      await tmux.until(/To come back: throughline chat talk\nleft: 0/);
+      await tmux.chat('talk');
+      await tmux.until(/talk .*2 turns[\s\S]*› The codeword is[\s\S]*Noted:[\s\S]*› Two lines:/);
+      await tmux.press('Up', 'Up', 'Up', 'Up', 'Up');
+      await tmux.until(/^› The codeword is 日本\S* fox\n?[^N]*$/m);
+    });
+
+    test('Ctrl-C cancels what runs and what is queued, and twice leaves; the terminal is as it was', async () => {
+      const tmux = await terminal();
+      await tmux.chat('stop');
+      await tmux.paste('Work.\n/stream 400 20');
+      await tmux.press('Enter');
+      await tmux.until(/chunk\s+10\b/);
+      await tmux.line('The next one.');
+      await tmux.until(/queued: The next one\./);
+      await tmux.press('C-c');
+      const screen = await tmux.until(/Cancelled\./);
+      expect(screen).toMatch(/Turn 2 was cancelled before it began/);
+      await tmux.gone(/working/);
+      await tmux.paste('Hang.\n/say begun\n/hang');
+      await tmux.press('Enter');
+      await tmux.until(/^begun/m);
+      await tmux.press('C-c', 'C-c');
+      await tmux.until(/To come back: throughline chat stop\nleft: 0/);
+      await tmux.until(/^\$$/m);
+      expect(tmux.file('after')).toBe(tmux.file('before'));
+      expect((await home.show('stop')).turns.map(({ state }: { state: string }) => state)).toEqual([
+        'cancelled',
+        'cancelled',
+        expect.stringMatching(/cancelled|interrupted/),
+      ]);
+    });
+
+    test('SIGTERM leaves the terminal as it was, and says how to come back', async () => {
+      const tmux = await terminal();
+      await tmux.chat('ended');
+      await tmux.line('Hello.');
+      await tmux.until(/Noted: Hello/);
+      process.kill(tmux.pid, 'SIGTERM');
+      await tmux.until(/To come back: throughline chat ended\nleft: 7/);
+      await tmux.until(/^\$$/m);
+      expect(tmux.file('after')).toBe(tmux.file('before'));
+      const raw = tmux.file(`raw-${terminals}`);
+      expect(raw.lastIndexOf('\u001b[?2004l')).toBeGreaterThan(raw.lastIndexOf('\u001b[?2004h\u001b[>1u'));
+    });
+
+    test('without a key a new conversation begins here, and --continue finds it again; NO_COLOR is respected', async () => {
+      const tmux = await terminal();
+      await tmux.line('export NO_COLOR=1');
+      const there = ['--cwd', mkdtempSync(join(home.path, 'work-'))];
+      const none = await inTerminal(home, ['chat', '--continue', ...there])?.ended;
+      if (none !== undefined) expect(none.text).toMatch(/No conversation works in \S+ yet\. Leave out --continue/);
+      await tmux.chat(...there);
+      const screen = await tmux.until(/a new conversation, in/);
+      const [, key] = /^(chat-\d{8}-\d{4}) · /m.exec(screen) ?? [];
+      await tmux.line('The codeword is heron.');
+      await tmux.until(/Noted/);
+      await tmux.press('C-d');
+      await tmux.until(new RegExp(`To come back: throughline chat ${key}`));
+      await tmux.chat('--continue', ...there);
+      await tmux.until(new RegExp(`^${key} .* 1 turn`, 'm'));
+      expect((await home.show(key ?? '')).conversation.cwd).toBe(there[1]);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: a style
+      expect(tmux.file(`raw-${terminals}`)).not.toMatch(/\u001b\[[1-9][0-9;]*m[^\u001b]/);
+    });
+
+    test('a crash is one sentence, and the terminal is as it was', async () => {
+      writeFileSync(
+        join(home.path, 'crash.mjs'),
+        "process.on('SIGUSR2', () => setTimeout(() => { throw new Error('it broke'); }));",
+      );
+      const tmux = await terminal();
+      await tmux.line('export NODE_OPTIONS="--import=$PWD/crash.mjs"');
+      await tmux.chat('crash');
+      process.kill(tmux.pid, 'SIGUSR2');
+      const screen = await tmux.until(/left: 1/);
+      expect(screen).toMatch(/it broke/);
+      expect(screen).not.toMatch(/^ +at /m);
+      await tmux.until(/^\$$/m);
+      expect(tmux.file('after')).toBe(tmux.file('before'));
+    });
+
+    test('Ctrl-Z stops it and fg continues it; without a shell it goes on, and keys still come to it', async () => {
+      const tmux = await terminal();
+      await tmux.line('set -m');
+      await tmux.chat('stopped');
+      await tmux.type('half a draft');
+      await tmux.press('C-z');
+      await tmux.until(/Stopped/);
+      await tmux.line('fg');
+      await tmux.until(/^› half a draft/m);
+      await tmux.press('Enter');
+      await tmux.until(/Noted: half a draft/);
+      await tmux.press('C-d');
+      await tmux.until(/To come back/);
+      const raw = tmux.file(`raw-${terminals}`);
+      expect(count(raw, '\u001b[<u')).toBe(count(raw, '\u001b[>1u'));
+      const alone = await terminal();
+      await alone.chatAlone('alone');
+      const entered = () => count(alone.file(`raw-${terminals}`), '\u001b[>1u');
+      await alone.press('C-z');
+      // What is typed while it is out of the way comes as from any program: its Enter is a new line.
+      await until('it is back', () => entered() === 2);
+      await alone.line('Still there?');
+      await alone.until(/^Noted: Still there/m);
+      expect(count(await alone.screen(), 'Still there?')).toBe(2);
+    });
+
+    test('a command while the agent speaks does not end what it says', async () => {
+      const tmux = await terminal();
+      await tmux.chat('beside');
+      await tmux.paste('Work.\n/stream 60 20');
+      await tmux.press('Enter');
+      await tmux.until(/chunk\s+10\b/);
+      await tmux.line('/usage');
+      const screen = await tmux.until(/This conversation[\s\S]*chunk\s+60[\s\S]*Noted:\s+Work/);
+      const chunks = screen.slice(screen.indexOf('/stream 60 20') + 13).match(/chunk\s+\d+/g) ?? [];
+      expect(chunks.map((chunk) => Number(chunk.slice(5)))).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
+    });
+
+    test('leaving names the turn of another conversation that would be interrupted, and asks once', async () => {
+      const tmux = await terminal();
+      await tmux.chat('left behind');
+      await tmux.paste('Hang.\n/say begun\n/hang');
+      await tmux.press('Enter');
+      await tmux.until(/^begun/m);
+      await tmux.line('/new elsewhere');
+      await tmux.until(/^elsewhere · a new conversation/m);
+      await tmux.press('C-d');
+      const asked = /Turn 1 of "left behind" runs in this process and would be interrupted\. Once\s+more leaves\./;
+      expect(await tmux.until(asked)).not.toContain('left: ');
+      await tmux.press('C-d');
+      await tmux.until(/left: 0/);
+      expect((await home.show('left behind')).turns[0]).toMatchObject({ state: 'interrupted' });
+    });
+
+    test('in a narrow window /help puts what a command does below its name, and a command that takes long is shown', async () => {
+      const slow = { adapter: 'acp', command: ['sh', '-c', 'sleep 2'] };
+      const narrow = new CliHome({ ...AGENTS, slow });
+      onTestFinished(() => narrow.remove());
+      const tmux = await terminal({ columns: 30, rows: 60 }, narrow);
+      await tmux.chat('narrow');
+      await tmux.line('/help');
+      const screen = await tmux.until(/Ctrl-D\n {2}leave, on an empty line/);
+      expect(screen).toMatch(
+        /^\/agent \[NAME\]\n {2}let another agent answer\n {2}the next prompt, or list\n {2}the agents$/m,
+      );
+      await tmux.line('/agent');
+      await tmux.until(/^. running \/agent/m);
+      await tmux.until(/^scripted +default/m);
+      await tmux.gone(/running \/agent/);
+    });
+
+    test('a question is answered by key, and Enter alone never allows; who else answered is shown', async () => {
+      const tmux = await terminal();
+      await tmux.chat('ask');
+      for (const [keys, shown] of [
+        [[], 'Reject'],
+        [['1'], 'Allow'],
+      ] as const) {
+        await tmux.paste('Please.\n/ask May I write?\n/tool write notes');
+        await tmux.press('Enter');
+        await tmux.until(/\? The agent asks: May I write\?\n\s+1 Allow\s+\[2 Reject\]/);
+        await tmux.press(...keys, 'Enter');
+        await tmux.until(new RegExp(`May I write\\? · answered: ${shown}$`, 'm'));
+        await tmux.gone(/The agent asks|working/);
+      }
+      expect(count(await tmux.screen(), '✓ write notes')).toBe(1);
+      await tmux.paste('Again.\n/ask May I read?');
+      await tmux.press('Enter');
+      await tmux.until(/The agent asks: May I read/);
+      await tmux.type('half a draft');
+      const [{ id }] = await home.lines('permissions', 'ask');
+      await home.ok('answer', id, 'deny');
+      await tmux.until(/May I read\? · answered: Reject, elsewhere, by local/);
+      await tmux.until(/^› half a draft/m);
+    });
+
+    test('a killed session is gone, nothing is lost, and the next prompt shows its seam once', async () => {
+      const tmux = await terminal();
+      await tmux.chat('kill');
+      await tmux.line('The codeword is osprey.');
+      await tmux.until(/Noted/);
+      await tmux.line('/kill');
+      await tmux.until(/Session gone\. Nothing lost\./);
+      await tmux.line('Which codewords have you seen?');
+      const screen = await tmux.until(/I have seen these codewords: osprey\./);
+      await tmux.gone(/working/);
+      expect(screen).toMatch(/┄┄ restored by resume: 1 turn carried, 0 dropped, proof proved ┄┄/);
+      expect(count(await tmux.screen(), '┄┄ restored')).toBe(1);
+      await tmux.line('/fork 1');
+      await tmux.until(/kill-fork .*1 turn/);
+      await tmux.line('/nonsense');
+      await tmux.until(/There is no command \/nonsense/);
+      await tmux.line('/usage');
+      await tmux.until(/This conversation, 1 turn: /);
+      await tmux.line('/export copy.json');
+      await tmux.until(/Wrote 1 turn to copy\.json/);
+      expect(JSON.parse(tmux.file('copy.json')).records).toHaveLength(1);
+      await tmux.line('/agent forgetful');
+      await tmux.until(/forgetful answers from the next prompt on/);
+      await tmux.line('Which codewords have you seen?');
+      await tmux.until(/transcript: 1 turn carried[\s\S]*osprey\./);
+      await tmux.line('/quit');
+      await tmux.until(/To come back: throughline chat kill-fork/);
+    });
+
+    test('a server that is killed and started again is found again, and nothing is lost or shown twice', async () => {
+      const served = async () => {
+        const started = home.start(['serve', '--port', '0', '--json']);
+        await started.until('stdout', /"url"/);
+        return started;
+      };
+      let server = await served();
+      const tmux = await terminal({ columns: 80, rows: 40 });
+      await tmux.chat('served');
+      await tmux.line('The codeword is heron.');
+      await tmux.until(/Noted: The codeword is heron/);
+      server.kill('SIGKILL');
+      await server.ended;
+      await tmux.line('Which codewords have you seen?');
+      await tmux.until(/sending: Which codewords/);
+      await tmux.until(/^! /m);
+      server = await served();
+      await tmux.until(/I have seen these codewords: heron\./);
+      await tmux.until(/answers again|Connected again/);
+      await tmux.gone(/working|^! /m);
+      const screen = await tmux.screen({ scrolled: true });
+      for (const once of ['Noted: The codeword is heron', '› Which codewords', 'codewords: heron', 'again.'])
+        expect([once, count(screen, once)]).toEqual([once, 1]);
+      server.kill('SIGKILL');
+      await server.ended;
+      await tmux.line('Too late.');
+      await tmux.until(/sending: Too late/);
+      await tmux.until(/^! /m);
+      await tmux.press('C-c', 'C-c');
+      await tmux.until(/Not sent: Too late\.\nTo come back/);
+    });
+
+    test('in a window that changes its size, every word of the answer is there once', async () => {
+      const tmux = await terminal({ columns: 100, rows: 30 });
+      await tmux.chat('size');
+      const long = 'in a line that is broken where the window is narrow and is one line where it is wide';
+      await tmux.paste(`Work.\n/stream 20 10\n/ask Narrow ${long}\n/stream 50 10\n/ask Wide ${long}\n/stream 80 10`);
+      await tmux.press('Enter');
+      for (const [word, size] of [
+        ['Narrow', { columns: 46, rows: 20 }],
+        ['Wide', { columns: 90, rows: 24 }],
+      ] as const) {
+        // While a question is open nothing moves. What is on its way to a terminal when it changes its size is drawn for the old one, and
+        // no program can help that.
+        await tmux.until(new RegExp(`The agent asks: ${word}[\\s\\S]*\\[2 Reject\\]`));
+        const before = tmux.file(`raw-${terminals}`).length;
+        await tmux.resize(size);
+        await until('it is drawn anew', () => tmux.file(`raw-${terminals}`).length > before);
+        await tmux.press('Enter');
+      }
+      await tmux.until(/chunk\s+80/);
+      await tmux.gone(/working/);
+      const screen = await tmux.screen({ scrolled: true });
+      const chunks = screen.slice(screen.indexOf('/stream 80')).match(/chunk\s+\d+/g) ?? [];
+      const streamed = [20, 50, 80].flatMap((length) => Array.from({ length }, (_, n) => n + 1));
+      expect(chunks.map((chunk) => Number(chunk.slice(5)))).toEqual(streamed);
+      for (const line of screen.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+      expect(count(screen, '› Work.')).toBe(1);
+      expect(screen).not.toContain('The agent asks'); // both were drawn, and removed
+    });
+
+    test('what an agent says does not steer the terminal', async () => {
+      const hostile =
+        'red\u001b[31m \u001b[2J\u001b[Htitle\u001b]0;pwned\u0007 c1\u009b2J bidi\u202eevil \u001b[?1049h\u001b[6n**b\u001b[0m**';
+      await home.ok('send', 'hostile', `/say ${hostile}\n/tool wr\u001b[2Jite no\u001b]0;pwned\u0007tes`);
+      const tmux = await terminal();
+      await tmux.chat('hostile');
+      await tmux.until(/^red title/m);
+      await tmux.line('/retry');
+      await tmux.until(/^red title[\s\S]*^red title/m);
+      await tmux.gone(/working|starting/);
+      expect(await tmux.screen()).toContain('bidi\\u{202e}evil');
+      expect(await tmux.cursor()).not.toContain('pwned');
+      const raw = tmux.file(`raw-${terminals}`);
+      const chatted = raw.slice(raw.indexOf('\u001b[>1u'));
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: everything that a chat may write
+      const known = /\u001b\[(?:\?(?:2004|2026|25)[hl]|>1u|<u|>4;[01]m|[0-9;]*[mACKJ])|[\r\n]/g;
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be left
+      expect(chatted.replaceAll(known, '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+      expect(chatted).not.toMatch(/\[2J|\[6n|pwned|\[H/);
+    });
+  });
+
+test('without a terminal there is a sentence, and what to use instead', async () => {
+  const { code, stderr } = await home.run('chat', 'talk');
+  expect(code).toBe(2);
+  expect(stderr).toBe(
+    'throughline: "chat" needs a terminal for its input and its output. Use "throughline send KEY PROMPT" here.\n',
+  );
+  expect((await home.run('chat', '--json')).code).toBe(2);
+  expect((await home.run('chat', 'talk', '--continue')).code).toBe(2);
+});
+
+test('a terminal that cannot place its cursor gets that sentence, too', async (context) => {
+  const dumb = inTerminal(home, ['chat', 'talk'], { TERM: 'dumb' });
+  if (dumb === null) return context.skip('needs the program "script"');
+  const { text } = await dumb.ended;
+  expect(text).toContain('This terminal (TERM=dumb) cannot show a chat. Use "throughline send KEY PROMPT" here.');
+});

@@ -1,0 +1,180 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from 'vitest';
+import { PROGRAM } from '../program.ts';
+import { CliHome } from './cli-process.ts';
+
+const home = new CliHome();
+afterAll(() => home.remove());
+
+/** Keys that a careless script would run, split or expand. */
+const ODD = [
+  'two words',
+  `it's "odd"`,
+  '$(touch pwned)',
+  '`touch pwned`',
+  'slack:C0:1',
+  'a=b',
+  '*',
+  '~',
+  'ü-日本',
+  '-dash',
+];
+const bin = join(home.path, 'bin');
+
+beforeAll(async () => {
+  mkdirSync(bin);
+  // The program under its name, with the Node of this test.
+  writeFileSync(join(bin, 'throughline'), `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`);
+  chmodSync(join(bin, 'throughline'), 0o755);
+  symlinkSync(join(bin, 'throughline'), join(bin, 'tl'));
+  await home.ok('send', 'plain', 'hello');
+  const records = JSON.parse(await home.ok('export', 'plain'));
+  for (const key of ODD) {
+    await home.start(['import', '-', '--key', key], { input: JSON.stringify(records) }).ended;
+  }
+  await home.ok('task', 'run', 'Do it', '--name', 'my task', '--max-iterations', '1');
+}, 120_000);
+
+function shell(name: string, args: readonly string[], env: Record<string, string> = {}): string {
+  const path = `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
+  const { stdout, stderr, error } = spawnSync(name, args, {
+    ...{ encoding: 'utf8', cwd: home.path, env: { ...home.environment(), PATH: path, ...env } },
+  });
+  expect({ stderr, error }).toEqual({ stderr: '', error: undefined });
+  return stdout;
+}
+
+const has = (name: string) => spawnSync(name, ['--version']).error === undefined;
+
+function needs(program: string, context: TestContext): void {
+  if (!has(program)) context.skip(`there is no ${program}`);
+}
+const lines = (text: string) => text.split('\n').slice(0, -1);
+
+/** What bash would insert: the function is called as readline calls it. */
+function inBash(line: string): string[] {
+  const script = `
+    source <(throughline completion bash)
+    COMP_LINE=$1 COMP_POINT=\${#1}
+    complete -p throughline >/dev/null && _throughline throughline
+    printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return lines(shell('bash', ['--norc', '-c', script, 'bash', line])).filter((word) => word !== '');
+}
+
+describe('in bash', () => {
+  beforeEach((context) => needs('bash', context));
+
+  test('completes commands, subcommands, options and their values', () => {
+    expect(inBash('throughline sen')).toEqual(['send']);
+    expect(inBash('throughline task re')).toEqual(['retry', 'report']);
+    expect(inBash('throughline send plain --per')).toEqual(['--permissions']);
+    expect(inBash('throughline send plain --qui')).toEqual(['--quiet']);
+    expect(inBash('throughline send plain --restore ')).toEqual(['required', 'auto', 'off']);
+    expect(inBash('throughline completion z')).toEqual(['zsh']);
+    expect(inBash('throughline ')).not.toContain('complete');
+    expect(inBash('FOO=1 throughline help sen')).toEqual(['send']);
+  });
+
+  test('completes agents, tasks and keys', () => {
+    expect(inBash('throughline send plain --agent ')).toEqual(expect.arrayContaining(['scripted', 'forgetful']));
+    expect(inBash('throughline send plain --agent=for')).toEqual(['forgetful']);
+    expect(inBash('throughline task show my')).toEqual(['my\\ task']);
+    expect(inBash('throughline show pl')).toEqual(['plain']);
+    expect(inBash(`throughline --home ${home.path}/elsewhere show pl`)).toEqual([]);
+  });
+
+  test('writes odd keys so that the shell reads them back, and runs nothing of them', () => {
+    const words = inBash('throughline show ');
+    const back = words.map((word) => shell('bash', ['--norc', '-c', `printf %s ${word}`]));
+    expect(back).toEqual(expect.arrayContaining(['plain', ...ODD.filter((key) => key !== '-dash')]));
+    expect(existsSync(join(home.path, 'pwned'))).toBe(false);
+    expect(inBash('throughline show slack:C')).toEqual(['C0\\:1']);
+    expect(inBash('throughline show "two')).toEqual(['two words']);
+    expect(inBash('throughline show -- -d')).toEqual(['-dash']);
+  });
+
+  test('leaves files to the shell, and is silent where there is nothing', () => {
+    const { stdout } = spawnSync(join(bin, 'throughline'), ['complete', 'bash', '--', 'throughline import '], {
+      ...{ encoding: 'utf8', env: home.environment() },
+    });
+    expect(stdout).toBe(':file\n');
+    expect(inBash('throughline nonsense ')).toEqual([]);
+  });
+});
+
+test('in zsh: the names as they are, with what they are beside them', (context) => {
+  needs('zsh', context);
+  const script = `
+    compdef() { }
+    source <(throughline completion zsh)
+    compadd() { print -rl -- "\${names[@]}" -- "\${shown[1]}" }
+    words=(throughline show '') CURRENT=3 PREFIX=
+    _throughline`;
+  const shown = lines(shell('zsh', ['-f', '-c', script]));
+  expect(shown).toEqual(expect.arrayContaining(['plain', ...ODD]));
+  expect(shown.at(-1)).toMatch(/ {2}-- /);
+  expect(existsSync(join(home.path, 'pwned'))).toBe(false);
+});
+
+test('in fish: the names as they are', (context) => {
+  needs('fish', context);
+  const script = 'throughline completion fish | source; complete -C "throughline show "; complete -C "throughline imp"';
+  const shown = lines(shell('fish', ['--no-config', '-c', script]));
+  const names = shown.map((line) => line.split('\t')[0]);
+  expect(names).toEqual(expect.arrayContaining(['plain', 'import', 'slack:C0:1']));
+  expect(existsSync(join(home.path, 'pwned'))).toBe(false);
+});
+
+describe('what a Tab asks for', () => {
+  test('changes nothing: no file of the data home is written, and an older one is not upgraded', async () => {
+    const data = join(home.path, 'home');
+    const files = () => readdirSync(data, { recursive: true }).toSorted();
+    const [before, database] = [files(), readFileSync(join(data, 'throughline.db'))];
+    await home.ok('complete', 'zsh', '--', 'show', '');
+    expect(files()).toEqual(before);
+    expect(readFileSync(join(data, 'throughline.db')).equals(database)).toBe(true);
+    await home.ok('complete', 'zsh', '--', '--home', 'fresh', 'show', '');
+    expect(existsSync(join(home.path, 'fresh'))).toBe(false);
+  });
+
+  test('is answered without an error when the settings or the database cannot be read, or a server is away', async () => {
+    writeFileSync(join(home.path, 'broken.json'), '{');
+    mkdirSync(join(home.path, 'damaged'));
+    writeFileSync(join(home.path, 'damaged/throughline.db'), 'no database');
+    for (const args of [
+      ['--config', 'broken.json'],
+      ['--home', 'damaged'],
+      ['--server', 'http://127.0.0.1:9'],
+    ]) {
+      expect(await home.run('complete', 'zsh', '--', ...args, 'show', '')).toMatchObject({ code: 0, stderr: '' });
+    }
+  });
+});
+
+describe('a name that is typed wrong', () => {
+  test.each([
+    [['show', 'plane'], 4, 'Did you mean "plain"?'],
+    [['task', 'show', 'my tsak'], 4, 'Did you mean "my task"?'],
+    [['send', 'plain', 'x', '--agent', 'scriptd'], 3, 'Did you mean "scripted"?'],
+    [['agents', 'install', 'claud'], 4, 'Did you mean "claude"?'],
+    [['cancel', 'plian'], 4, 'Did you mean "plain"?'],
+    [['keys', 'creat', 'x'], 2, "Unknown command 'creat'. Did you mean create?"],
+    [['task', 'lst'], 2, "Unknown command 'lst'. Did you mean list?"],
+    [['shwo', 'x'], 2, "Unknown command 'shwo'. Did you mean show?"],
+  ])('%j says what was meant', async (args, code, sentence) => {
+    const failed = await home.run(...args);
+    expect(failed.code).toBe(code);
+    expect(failed.stderr).toContain(sentence);
+  });
+
+  test('is not guessed at when nothing is near', async () => {
+    expect((await home.run('show', 'something-else')).stderr).not.toContain('Did you mean');
+  });
+});
+
+test('retry takes a conversation for its last turn', async () => {
+  const { code, stdout } = await home.run('retry', 'plain');
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'Noted: hello\n' });
+});

@@ -1,0 +1,138 @@
+// Trackers over HTTP: what only they have. A server cannot see whether their programs live, so locks are leases.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { connect } from '../../../src/client.ts';
+import { type ConversationTracker, open } from '../../../src/index.ts';
+import { CliHome } from '../cli-process.ts';
+import { ServedHome, TOKEN } from '../http/support/served-home.ts';
+import { serveProcess } from '../http/support/served-process.ts';
+import { refusedWith, until } from '../support/conversations.ts';
+import { CuttingProxy } from './support/cutting-proxy.ts';
+
+const HOLDERS = ['a-first-program', 'a-second-program'] as const;
+
+test('a program that no longer renews its lock loses it in its term, and what it writes later is refused', async () => {
+  await using home = await ServedHome.start({ engine: { leaseMs: 3_000 } });
+  const { caller } = home;
+  const [first, second] = HOLDERS;
+  const asked = (requestId: string, holder: string) => ({ requestId, agentId: 'agent456', sessionId: null, holder });
+  const { lock } = await caller.ok('POST', '/tracker/requests', asked('req1', first));
+  expect(lock).toEqual({ holder: `client ${first}`, expiresIn: expect.any(Number) });
+  const busy = await caller.post('/tracker/requests', asked('req2', second));
+  expect(busy).toMatchObject({ status: 409, body: { code: 'conflict' } });
+  expect(busy.body.detail).toMatch(/busy with the request "req1" \(client a-first-program, \d s left unless renewed\)/);
+  const foreign = await caller.post('/tracker/requests/req1/complete', { holder: second });
+  expect(foreign).toMatchObject({ status: 409, body: { detail: expect.stringContaining('another process') } });
+  expect((await caller.post('/tracker/requests/req1/renew', { holder: second })).status).toBe(409);
+
+  // It waits for the lock, and gets it when it has expired.
+  const next = await caller.ok('POST', '/tracker/requests', { ...asked('req2', second), waitMs: 30_000 });
+  expect(next).toMatchObject({ status: 'pending', lock: { holder: `client ${second}` } });
+  for (const verb of ['renew', 'complete', 'fail', 'session']) {
+    const body = { holder: first, ...(verb === 'session' && { sessionId: 'late' }) };
+    const late = await caller.post(`/tracker/requests/req1/${verb}`, body);
+    expect({ verb, ...late }).toMatchObject({ status: verb === 'fail' ? 200 : 409 });
+    if (verb !== 'fail') expect(late.body.detail).toContain('has already ended: interrupted');
+  }
+  expect(await caller.ok('GET', '/tracker/agents/agent456')).toMatchObject({ sessions: [] });
+  expect((await home.engine.turns('agent456')).map(({ state }) => state)).toEqual(['interrupted', 'running']);
+});
+
+test('a lock that has expired is its program’s again, if nobody has taken it meanwhile', async () => {
+  await using home = await ServedHome.start({ engine: { leaseMs: 1_000 } });
+  const { caller } = home;
+  const [holder] = HOLDERS;
+  await caller.ok('POST', '/tracker/requests', { requestId: 'req1', agentId: 'a', sessionId: null, holder });
+  await until('it has expired', async () => (await caller.ok('GET', '/tracker/requests/req1')).lock === null);
+  const renewed = await caller.ok('POST', '/tracker/requests/req1/renew', { holder });
+  expect(renewed.lock).toMatchObject({ holder: `client ${holder}` });
+  await until('it has expired again', async () => (await caller.ok('GET', '/tracker/requests/req1')).lock === null);
+  await caller.ok('POST', '/tracker/requests/req1/session', { holder, sessionId: 's1' });
+  expect(await caller.ok('POST', '/tracker/requests/req1/complete', { holder })).toMatchObject({ status: 'completed' });
+});
+
+test('two writes of one program at the same time are both made, or one of them is refused', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  const [holder] = HOLDERS;
+  await caller.ok('POST', '/tracker/requests', { requestId: 'req1', agentId: 'a', sessionId: null, holder });
+  const ids = Array.from({ length: 8 }, (_, i) => `s${i}`);
+  const named = await Promise.all(
+    ids.map((sessionId) => caller.post('/tracker/requests/req1/session', { holder, sessionId })),
+  );
+  const done = ids.filter((_, i) => named[i]?.status === 200);
+  expect(done.length).toBeGreaterThan(0);
+  expect((await caller.ok('GET', '/tracker/agents/a')).sessions.toSorted()).toEqual(done);
+});
+
+const PROGRAM = `
+  import { connect } from ${JSON.stringify(new URL('../../../src/client.ts', import.meta.url).href)};
+  const tl = await connect({ url: process.argv[1], token: ${JSON.stringify(TOKEN)} });
+  await tl.tracker().trackRequest('req1', 'agent456', null, { prompt: 'Hello' });
+  process.stdout.write('tracked');
+  setInterval(() => {}, 1000);`;
+
+test('the client renews its locks while it lives; when it is killed they expire', async () => {
+  await using home = await ServedHome.start({ engine: { leaseMs: 2_000 } });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, home.url], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    await once(child.stdout as NodeJS.ReadableStream, 'data');
+    const renewals = () => home.metrics.text().match(/operation="renewTracked"[^}]*\} (\d+)/)?.[1] ?? '0';
+    await until('it was renewed for longer than its term', () => Number(renewals()) >= 4);
+    const tl = await connect({ url: home.url, token: TOKEN });
+    const t = tl.tracker();
+    await refusedWith('conflict', t.trackRequest('req2', 'agent456', null), /busy with the request "req1"/);
+    child.kill('SIGKILL');
+    expect(await t.trackRequest('req2', 'agent456', null, { waitMs: 60_000 })).toMatchObject({ status: 'pending' });
+    expect(await t.getRequest('req1')).toMatchObject({ status: 'failed', prompt: [{ text: 'Hello' }] });
+    await tl.close(); // gives the lock back
+    expect((await home.engine.summary('agent456')).lock).toBeNull();
+  } finally {
+    child.kill('SIGKILL');
+  }
+});
+
+test('a lock outlives a server that is killed: the next one knows it', async () => {
+  await using stack = new AsyncDisposableStack();
+  const home = stack.adopt(new CliHome(), (one) => one.remove());
+  const first = await serveProcess(home);
+  const server = `unix:${first.socket}`;
+  const [tl, others] = [
+    await open({ server, token: first.token, home: home.path }),
+    await open({ server, token: first.token, home: home.path }),
+  ];
+  const [t, other] = [tl.tracker(), others.tracker()] as ConversationTracker[];
+  await t?.trackRequest('req1', 'agent456', null, { prompt: 'Hello' });
+  await t?.updateRequestSession('req1', 'abc789');
+  first.running.kill('SIGKILL');
+  await first.running.ended;
+  await serveProcess(home);
+  await refusedWith('conflict', other?.trackRequest('req2', 'agent456', null) as Promise<unknown>, /request "req1"/);
+  expect(await t?.completeRequest('req1', { reply: 'Hi' })).toMatchObject({ status: 'completed' });
+  expect(await other?.trackRequest('req2', 'agent456', 'abc789')).toMatchObject({ status: 'active' });
+  expect((await tl.engine.turns('agent456'))[0]).toMatchObject({ state: 'completed', reply: 'Hi' });
+  await Promise.all([tl.close(), others.close()]);
+});
+
+test('a reply that is lost does no harm: the request is tracked once, and ends once', async () => {
+  await using home = await ServedHome.start();
+  await using proxy = await CuttingProxy.between(home.path, home.socket);
+  const tl = await open({ server: `unix:${proxy.path}`, token: TOKEN });
+  const t = tl.tracker();
+  const calls = [
+    () => t.trackRequest('req1', 'agent456', null, { prompt: 'Hello' }),
+    () => t.updateRequestSession('req1', 'abc789'),
+    () => t.completeRequest('req1', { reply: 'Hi' }),
+  ];
+  for (const [i, call] of calls.entries()) {
+    proxy.loseReplies = 1;
+    await call();
+    expect(proxy.cuts).toBe(i + 1);
+  }
+  expect(await home.engine.turns('agent456')).toMatchObject([{ state: 'completed', reply: 'Hi' }]);
+  expect(await t.sessionHistory('agent456')).toEqual(['abc789']);
+  await tl.close();
+});

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { allEvents, event, known, run, until, WHICH } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+import { sentTo } from '../support/stored.ts';
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+test('a killed session is gone, with who ended it; the next prompt restores what was said', async () => {
+  await using home = new Home();
+  const { engine } = await home.open();
+  const { turn } = await run(engine, 'notes', 'The codeword is osprey.');
+  const { pid } = sentTo(home, turn.id);
+  expect(await engine.kill('notes')).toMatchObject([{ state: 'dormant', watermark: 1 }]);
+  expect(isAlive(pid)).toBe(false);
+  expect((await allEvents(engine, 'notes')).at(-1)).toMatchObject({
+    kind: 'session.changed',
+    payload: { state: 'dormant', reason: 'local ended its process' },
+  });
+  expect(await engine.kill('notes')).toEqual([]);
+  const next = await run(engine, 'notes', WHICH);
+  expect(next.receipt).toMatchObject({ rung: 'resume', carried: 1 });
+  expect(known(next.reply)).toEqual(['osprey']);
+});
+
+test('a session that its agent keeps nowhere is lost with its process, and the history is told to the next one', async () => {
+  await using home = new Home({ scripted: { memory: 'process', resume: 'none' } });
+  const { engine } = await home.open();
+  await run(engine, 'notes', 'The codeword is osprey.');
+  expect(await engine.kill('notes')).toMatchObject([{ state: 'lost' }]);
+  const next = await run(engine, 'notes', WHICH);
+  expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 1 });
+  expect(known(next.reply)).toEqual(['osprey']);
+});
+
+test('a turn that runs is interrupted by the kill, says by whom, and keeps what was said', async () => {
+  await using home = new Home();
+  const { engine } = await home.open();
+  const { turn } = await engine.submit('notes', '/say half an answer\n/hang');
+  await event(engine, 'notes', 'turn.update', { turn: turn.id });
+  const [killed] = await engine.kill('notes');
+  expect(killed).toMatchObject({ state: 'unsettled' });
+  const { turn: ended, reply } = await engine.answerOf(turn.id);
+  expect(ended).toMatchObject({ state: 'interrupted', failure: { message: expect.stringMatching(/^local ended/) } });
+  expect(reply).toBe('half an answer');
+  expect((await run(engine, 'notes', 'Go on.')).receipt).toMatchObject({ rung: 'resume', unsettled: true });
+});
+
+test('a session that another process holds is ended as well, and its holder restores it', async () => {
+  await using home = new Home();
+  const { engine: holder } = await home.open();
+  const { turn } = await run(holder, 'notes', 'The codeword is osprey.');
+  const { pid } = sentTo(home, turn.id);
+  const other = (await home.host()).engine;
+  expect(await other.kill('notes')).toHaveLength(1);
+  await until('its process is gone', () => !isAlive(pid));
+  const next = await run(holder, 'notes', WHICH);
+  expect(next.receipt).toMatchObject({ rung: 'resume', carried: 1 });
+});

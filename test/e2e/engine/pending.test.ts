@@ -1,0 +1,139 @@
+// Answers that were promised to somebody: listed until they are delivered, whatever dies in between.
+import { expect, test } from 'vitest';
+import { TurnError } from '../../../src/library/answer.ts';
+import type { ThroughlineClient } from '../../../src/library/client.ts';
+import { ended, event, refusedWith } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+/** What a bot has to go on with: where each answer goes, and the answer. */
+const deliveries = async (tl: ThroughlineClient) =>
+  Promise.all((await tl.pending()).map(async ({ accepted }) => (await accepted).turn.options.deliverTo));
+
+test('a bot that is killed between accepting and posting goes on in the next process', async () => {
+  await using home = new Home();
+  const bot = await home.host();
+  const told = { requestId: 'event-1', deliverTo: '#birds', permissions: 'deny' } as const;
+  const first = await bot.engine.submit('thread', 'The codeword is osprey.', told);
+  await bot.engine.answerOf(first.turn.id, { waitMs: 60_000 });
+  await bot.engine.submit('thread', '/hang', { requestId: 'event-2', deliverTo: '#birds' });
+  await bot.engine.submit('thread', 'Which codewords have you seen?', { requestId: 'event-3', deliverTo: '#birds' });
+  await bot.engine.submit('thread', 'Nobody waits for this.', { requestId: 'event-4' });
+  await bot.kill();
+
+  const tl = await home.open();
+  const posted: (string | undefined)[] = [];
+  for (const answer of await tl.pending()) {
+    const { turn, reply, failure } = await answer.then(
+      (result) => ({ ...result, failure: null }),
+      (error) => (error instanceof TurnError ? { ...error, failure: error.code } : Promise.reject(error)),
+    );
+    posted.push(`${turn.options.deliverTo}: ${failure ?? reply}`);
+    expect(await answer.delivered()).toMatchObject({ id: turn.id, delivered: true });
+  }
+  expect(posted).toEqual([
+    '#birds: Noted: The codeword is osprey.',
+    '#birds: interrupted',
+    '#birds: I have seen these codewords: osprey.',
+  ]);
+  expect(await tl.pending()).toEqual([]);
+  // The webhook comes again: it is the same turn, and it was delivered.
+  const again = tl.conversation('thread').send('The codeword is osprey.', told);
+  expect(await again.accepted).toMatchObject({ duplicate: true, turn: { id: first.turn.id, delivered: true } });
+  expect((await again).reply).toBe('Noted: The codeword is osprey.');
+});
+
+test('only what names a place is pending, from acceptance on, and only to its owner', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  const { turn: plain } = await chat.ask('Hello.');
+  expect(await deliveries(tl)).toEqual([]);
+  await refusedWith('invalid', tl.engine.delivered(plain.id), /sent without "deliverTo"/);
+  const hanging = chat.send('/hang', { requestId: 'r', deliverTo: 'mail:ann' });
+  const same = chat.send('/hang', { requestId: 'r', deliverTo: 'mail:ann' });
+  expect((await same.accepted).turn.id).toBe((await hanging.accepted).turn.id);
+  await refusedWith('conflict', chat.send('/hang', { requestId: 'r', deliverTo: 'mail:bob' }).accepted);
+  await refusedWith('invalid', chat.send('Hello.', { deliverTo: ' ' }).accepted, /deliverTo/);
+  expect(await deliveries(tl)).toEqual(['mail:ann']);
+  expect(await tl.as('bob').pending()).toEqual([]);
+  await refusedWith('not_found', tl.engine.as('bob').delivered((await hanging.accepted).turn.id));
+  await refusedWith('conflict', hanging.delivered(), /has not ended/);
+  await chat.cancel();
+  await expect(hanging).rejects.toMatchObject({ code: 'cancelled', turn: { options: { deliverTo: 'mail:ann' } } });
+  expect(await deliveries(tl)).toEqual(['mail:ann']); // whoever asked has to hear of it
+  await hanging.delivered();
+  await same.delivered(); // again is the same
+  expect(await tl.pending()).toEqual([]);
+});
+
+test('pages, in the order of acceptance over all conversations', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  for (const n of [1, 2, 3, 4, 5]) await tl.conversation(`c${n % 2}`).ask('Hello.', { deliverTo: `place ${n}` });
+  expect(await deliveries(tl)).toEqual([1, 2, 3, 4, 5].map((n) => `place ${n}`));
+  const [first, second] = await tl.engine.pending({ limit: 2 });
+  expect(second?.turn.options.deliverTo).toBe('place 2');
+  await tl.engine.delivered(second?.turn.id ?? '');
+  const rest = await tl.engine.pending({ after: second?.turn.id ?? '', limit: 2 });
+  expect(rest.map(({ turn }) => turn.options.deliverTo)).toEqual(['place 3', 'place 4']);
+  expect((await tl.engine.pending({ limit: 1 })).map(({ turn }) => turn.id)).toEqual([first?.turn.id]);
+  await refusedWith('not_found', tl.engine.pending({ after: 'nothing' }));
+  await refusedWith('invalid', tl.engine.pending({ limit: 0 }));
+});
+
+test('a retry is to be delivered as well; a fork and an import are not; what is erased is gone', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  const failed = chat.send('/fail agent_failed', { deliverTo: '#birds' });
+  await expect(failed).rejects.toMatchObject({ code: 'agent_failed' });
+  await failed.delivered();
+  const retried = chat.retry(1);
+  await expect(retried).rejects.toMatchObject({ code: 'agent_failed', turn: { retryOf: expect.any(String) } });
+  expect(await deliveries(tl)).toEqual(['#birds']);
+  await chat.fork({ key: 'fork' });
+  await tl.import(await chat.export(), { key: 'copy' });
+  expect(JSON.stringify(await chat.export())).not.toContain('#birds');
+  expect(await tl.pending()).toHaveLength(1);
+  const { turn } = await retried.accepted;
+  await chat.erase();
+  expect(await tl.pending()).toEqual([]);
+  await refusedWith('not_found', retried.delivered());
+  await refusedWith('not_found', tl.engine.turn(turn.id));
+  expect(home.query("SELECT no FROM turns WHERE delivered IS NOT NULL OR options LIKE '%birds%'")).toEqual([]);
+});
+
+test('an answer that is still coming can be read as any other', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await tl.conversation('chat').send('/say Wait.\n/ask May I?\n/say Done.', { deliverTo: '#birds' }).accepted;
+  const { payload } = await event(tl.engine, 'chat', 'permission.asked');
+  const [answer] = await tl.pending();
+  const texts = Array.fromAsync(answer?.textStream ?? []);
+  await tl.answer(payload.permissionId, 'allow');
+  expect((await texts).join('')).toMatch(/^Wait\..*Done\.$/s);
+  expect((await answer?.result)?.turn.state).toBe('completed');
+  const turn = (await answer?.accepted)?.turn ?? expect.unreachable();
+  expect((await ended(tl.engine, turn)).delivered).toBeUndefined();
+});
+
+test('a question is asked once, however often the answer is taken up, and by the function of its prompt', async () => {
+  await using home = new Home();
+  const asked: string[] = [];
+  const tl = await home.open({}, { onPermission: () => void asked.push('of open') });
+  const onPermission = () => void asked.push('of the prompt');
+  const send = () =>
+    tl
+      .conversation('chat')
+      .send('/ask May I?\n/say Done.', { requestId: 'event-1', deliverTo: '#birds', onPermission });
+  await send().accepted;
+  const { payload, turnId } = await event(tl.engine, 'chat', 'permission.asked');
+  await send().accepted;
+  const answers = [await tl.pending(), await tl.pending()].flat();
+  await tl.answer(payload.permissionId, 'allow');
+  expect((await Promise.all(answers)).map(({ turn }) => turn.id)).toEqual([turnId, turnId]);
+  // Nor again when the webhook comes once more and the question is long over.
+  expect(await Array.fromAsync(send().events)).toContainEqual(expect.objectContaining({ kind: 'permission.asked' }));
+  await tl.conversation('chat').ask('Hello.');
+  expect(asked).toEqual(['of the prompt']);
+});

@@ -1,0 +1,105 @@
+// Prompts that wait: edited, moved and dropped in one step, while the agent works on another one.
+import { expect, test } from 'vitest';
+import { TurnError } from '../../../src/library/answer.ts';
+import type { ConversationHandle } from '../../../src/library/conversation.ts';
+import { ended, event, expectSound, refusedWith } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+/** Sends a turn that runs until it is answered, and three that wait for it. */
+async function waiting(chat: ConversationHandle) {
+  const running = chat.send('/ask May I?\n/say first', { permissions: 'ask' });
+  await running.accepted;
+  const answers = ['one', 'two', 'three'].map((word) => chat.send(`/say ${word}`, { requestId: `r-${word}` }));
+  const [a, b, c] = await Promise.all(answers.map(async ({ accepted }) => (await accepted).turn.id));
+  return { running, answers, ids: { a: a ?? '', b: b ?? '', c: c ?? '' } };
+}
+
+test('queued prompts are edited, moved and dropped, and run as they were left', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  const { running, answers, ids } = await waiting(chat);
+  const { payload } = await event(tl.engine, 'chat', 'permission.asked');
+  expect((await chat.queue()).map(({ id, state }) => [id, state])).toEqual(
+    Object.values(ids).map((id) => [id, 'queued']),
+  );
+  expect((await chat.queue({ after: 2, limit: 1 })).map(({ n }) => n)).toEqual([3]);
+
+  const changes = [{ turn: ids.c }, { turn: ids.a, prompt: '/say uno' }, { turn: ids.b, drop: true }];
+  const result = await chat.requeue(changes, { requestId: 'change' });
+  const added = result.queue[1]?.turnId ?? '';
+  expect(result).toEqual({
+    queue: [
+      { turnId: ids.c, n: 4, replaces: null },
+      { turnId: added, n: 5, replaces: ids.a },
+    ],
+    cancelled: [
+      { turnId: ids.a, n: 2, replacedBy: added },
+      { turnId: ids.b, n: 3, replacedBy: null },
+    ],
+    duplicate: false,
+  });
+  const lost = await answers[0]?.then(
+    () => null,
+    (error) => error,
+  );
+  expect(lost).toBeInstanceOf(TurnError);
+  expect(lost).toMatchObject({ code: 'cancelled', turn: { replacedBy: added } });
+  expect((await event(tl.engine, 'chat', 'turn.ended', { turn: ids.b })).payload).toMatchObject({ replacedBy: null });
+  const { payload: accepted } = await event(tl.engine, 'chat', 'turn.queued', { turn: added });
+  expect(accepted).toMatchObject({ n: 5, replaces: ids.a, requestId: null, preview: '/say uno' });
+
+  await tl.answer(payload.permissionId, 'allow');
+  await running;
+  expect((await answers[2])?.reply).toBe('three');
+  expect((await tl.answerOf(added, { waitMs: 60_000 })).reply).toBe('uno');
+  expect((await chat.records()).map(({ n }) => n)).toEqual([1, 4, 5]);
+  // After the reply was lost, or much later: the same result, and nothing happens.
+  expect(await chat.requeue(changes, { requestId: 'change' })).toEqual({ ...result, duplicate: true });
+  await refusedWith('conflict', chat.requeue([], { requestId: 'change' }), /already used for another request/);
+  expect(await chat.queue()).toEqual([]);
+  expect(await chat.requeue([])).toEqual({ queue: [], cancelled: [], duplicate: false });
+
+  const exported = await chat.export();
+  expect(exported.records.map(({ n }) => n)).toEqual([1, 4, 5]);
+  const fork = await chat.fork();
+  expect((await fork.turns()).map(({ replaces, replacedBy }) => [replaces, replacedBy])).toEqual(
+    Array.from({ length: 3 }, () => [null, null]),
+  );
+  await expectSound(tl.engine, 'chat');
+});
+
+test('what has changed meanwhile is said, and what cannot be is refused; nothing is changed then', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  const { running, ids } = await waiting(chat);
+  const { turn } = await running.accepted;
+  const all = [{ turn: ids.a }, { turn: ids.b }, { turn: ids.c }];
+  await event(tl.engine, 'chat', 'permission.asked');
+  await refusedWith('conflict', chat.requeue([{ turn: turn.id }, ...all]), /turn 1 is (running|waiting)/);
+  await refusedWith('conflict', chat.requeue(all.slice(1)), /turn 2 is queued and not in the list/);
+  await refusedWith('not_found', chat.requeue([...all, { turn: 'nothing' }]), /There is no turn "nothing"/);
+  await refusedWith('invalid', chat.requeue([...all, { turn: ids.a }]), /twice/);
+  await refusedWith('invalid', chat.requeue([{ turn: ids.a, prompt: '' }, ...all.slice(1)]), /prompt/i);
+  await refusedWith('not_found', tl.conversation('nothing').requeue([]), /There is no conversation/);
+  await refusedWith('not_found', tl.as('bob').conversation('chat').queue(), /There is no conversation/);
+  expect((await chat.queue()).map(({ id }) => id)).toEqual(Object.values(ids));
+  await chat.cancel();
+  await ended(tl.engine, turn);
+});
+
+test('the answer of what took the place of a turn is the one to deliver', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const chat = tl.conversation('chat');
+  const blocker = await chat.send('/hang').accepted;
+  const first = await chat.send('/say one', { deliverTo: '#a' }).accepted;
+  const { queue } = await chat.requeue([{ turn: first.turn.id, prompt: '/say uno' }]);
+  const pending = await tl.pending();
+  expect(await Promise.all(pending.map(async ({ accepted }) => (await accepted).turn.id))).toEqual([queue[0]?.turnId]);
+  await chat.cancel(blocker.turn);
+  expect((await pending[0])?.reply).toBe('uno');
+  await pending[0]?.delivered();
+  expect(await tl.pending()).toEqual([]);
+});

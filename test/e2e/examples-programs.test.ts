@@ -1,0 +1,393 @@
+import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { json } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../faults/harness/until.ts';
+import { CliHome } from './cli-process.ts';
+import { serveProcess } from './http/support/served-process.ts';
+
+// The three programs of docs/library.md, run as their users would: real processes, real requests, real kills.
+
+/** test/package/packed.test.ts runs these tests with the examples of the packed package. */
+const EXAMPLES = process.env.THROUGHLINE_EXAMPLES ?? fileURLToPath(new URL('../../examples/', import.meta.url));
+
+let scratch: string;
+const running = new Set<Program>();
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'throughline-programs-'));
+});
+afterEach(async () => {
+  await Promise.all([...running].map((program) => program.kill()));
+  rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
+});
+
+class Program {
+  readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+  readonly ended: Promise<number | null>;
+  output = '';
+
+  constructor(name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    this.#child = spawn(process.execPath, [join(EXAMPLES, name), ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream.on('data', (bytes) => {
+        this.output += bytes;
+      });
+    }
+    this.ended = new Promise((resolve) => this.#child.once('close', resolve));
+    running.add(this);
+    void this.ended.then(() => running.delete(this));
+  }
+
+  get lines(): string[] {
+    return this.output.trim().split('\n');
+  }
+
+  async says(pattern: RegExp): Promise<string> {
+    const found = await until(`${pattern}`, () => {
+      if (this.#child.exitCode !== null && !pattern.test(this.output)) throw new Error(`ended early: ${this.output}`);
+      return pattern.exec(this.output);
+    });
+    return found[0];
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM');
+    expect(await this.ended, this.output).toBe(0);
+  }
+}
+
+describe('the orchestrator', () => {
+  const start = () => {
+    mkdirSync(join(scratch, 'work'), { recursive: true });
+    return new Program('orchestrator.ts', [join(scratch, 'home'), join(scratch, 'work')]);
+  };
+  const linesOf = (file: string) =>
+    readFileSync(join(scratch, 'work', file), 'utf8')
+      .trim()
+      .split('\n');
+
+  test('retries what a gate refuses, asks a rule where a person would decide, and shares one session', async () => {
+    const program = start();
+    expect(await program.ended, program.output).toBe(0);
+    expect(program.lines).toEqual([
+      'planned: changelog, version, announce',
+      'changelog: retry. The gate failed: exit code 1.',
+      'changelog: done. The gate passed: exit code 0.',
+      'version: retry. The gate failed: exit code 1.',
+      'version: retry. The gate failed: exit code 1.',
+      'version: give-up. The gate has not passed in 3 turns.',
+      'version: done. The gate passed: exit code 0.',
+      'announce: done. The turn completed, and there is no gate.',
+      'changelog: done after 2 turns',
+      'version: done after 4 turns',
+      'announce: done after 1 turns',
+      'sessions: 1',
+      'last reply: I have seen these codewords: amber.',
+    ]);
+  });
+
+  test('goes on after a kill with the same tasks, and repeats nothing that was done', async () => {
+    const killed = start();
+    await killed.says(/changelog: done/);
+    await killed.kill();
+    const next = start();
+    expect(await next.ended, next.output).toBe(0);
+    expect(next.lines[0]).toBe('going on');
+    expect(next.output).not.toContain('changelog: retry');
+    expect(next.output).toContain('version: give-up. The gate has not passed in 3 turns.');
+    expect(next.lines.at(-1)).toBe('last reply: I have seen these codewords: amber.');
+    expect([linesOf('CHANGES').length, linesOf('APPROVED').length]).toEqual([2, 1]);
+  });
+});
+
+describe('the web app', () => {
+  const start = async () => {
+    const program = new Program('web-app.ts', [join(scratch, 'home')]);
+    return { program, url: await program.says(/http:\/\/127\.0\.0\.1:\d+/) };
+  };
+
+  /** A browser that is logged in. */
+  async function browser(url: string, name: string) {
+    const response = await fetch(`${url}/login`, { method: 'POST', body: name });
+    const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? '';
+    return {
+      get: (path: string) => fetch(`${url}${path}`, { headers: { cookie } }),
+      say: (key: string, text: string, id: string) =>
+        fetch(`${url}/chats/${key}`, { method: 'POST', body: text, headers: { cookie, 'idempotency-key': id } }),
+      /** Server-sent events after a number, until one of this kind. */
+      async events(
+        key: string,
+        after: number,
+        last: string,
+      ): Promise<{ id: number; kind: string; payload: Payload }[]> {
+        const leave = new AbortController();
+        const headers = { cookie, ...(after > 0 && { 'last-event-id': String(after) }) };
+        const stream = await fetch(`${url}/chats/${key}/events`, { headers, signal: leave.signal });
+        const seen: { id: number; kind: string; payload: Payload }[] = [];
+        let text = '';
+        for await (const chunk of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+          const messages = `${text}${chunk}`.split('\n\n');
+          text = messages.pop() ?? '';
+          for (const message of messages) {
+            const [, id = '', data = ''] = /^id: (\d+)\ndata: (.*)$/.exec(message) ?? [];
+            seen.push({ ...JSON.parse(data), id: Number(id) });
+          }
+          if (seen.some(({ kind }) => kind === last)) break;
+        }
+        leave.abort();
+        return seen;
+      },
+    };
+  }
+  type Payload = { readonly reply?: string; readonly preview?: string };
+
+  test('two users with the same keys and request ids see nothing of each other, before and after a kill', async () => {
+    const { program, url } = await start();
+    expect((await fetch(`${url}/chats`)).status).toBe(401);
+    expect(await (await fetch(url)).text()).toContain('EventSource');
+    expect((await fetch(`${url}/%ff`)).status).toBe(500); // and the app goes on
+    const [ann, bob] = await Promise.all([browser(url, 'ann'), browser(url, 'bob')]);
+    const sent = await ann.say('support', 'The codeword is amber.', 'r-1');
+    expect(sent.status).toBe(202);
+    expect(await (await ann.say('support', 'The codeword is amber.', 'r-1')).json()).toEqual(await sent.json());
+    expect((await ann.say('support', 'Something else.', 'r-1')).status).toBe(409);
+    expect((await bob.get('/chats/support')).status).toBe(404);
+    await bob.say('support', 'The codeword is birch.', 'r-1');
+    const seen = await ann.events('support', 0, 'turn.ended');
+    expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => index + 1));
+    expect(seen.at(-1)?.payload.reply).toBe('Noted: The codeword is amber.');
+    await program.kill();
+
+    const again = await start();
+    const [annLater, bobLater] = await Promise.all([browser(again.url, 'ann'), browser(again.url, 'bob')]);
+    await annLater.say('support', 'Which codewords have you seen?', 'r-2');
+    await bobLater.say('support', 'Which codewords have you seen?', 'r-2');
+    const after = seen.at(-1)?.id ?? 0;
+    const [annSees, bobSees] = await Promise.all([
+      annLater.events('support', after, 'turn.ended'),
+      bobLater.events('support', 0, 'turn.ended'),
+    ]);
+    expect(annSees[0]?.id).toBe(after + 1);
+    expect(annSees.at(-1)?.payload.reply).toBe('I have seen these codewords: amber.');
+    expect(JSON.stringify(bobSees)).not.toContain('amber');
+    await until('bob has his answer', async () => {
+      const turns = (await (await bobLater.get('/chats/support')).json()) as { reply: string }[];
+      return turns.at(-1)?.reply === 'I have seen these codewords: birch.';
+    });
+    expect(await (await annLater.get('/chats')).json()).toMatchObject([{ key: 'support', owner: 'ann' }]);
+    await again.program.stop();
+  });
+});
+
+describe('the app with a login', () => {
+  let home: CliHome;
+  beforeEach(() => {
+    home = new CliHome();
+  });
+  afterEach(() => home.remove());
+
+  /** A process of the app, and its users there. */
+  async function start(env: Readonly<Record<string, string>>) {
+    const program = new Program('login.ts', [], env);
+    const url = await program.says(/http:\/\/127\.0\.0\.1:\d+/);
+    const login = async (name: string, password: string) => {
+      const body = new URLSearchParams({ name, password });
+      const { status, headers } = await fetch(`${url}/login`, { method: 'POST', body, redirect: 'manual' });
+      return { status, cookie: headers.get('set-cookie')?.split(';')[0] ?? '' };
+    };
+    const say = (cookie: string, text: string, id: string) =>
+      fetch(`${url}/chats/support`, { method: 'POST', body: text, headers: { cookie, 'idempotency-key': id } });
+    const replies = async (cookie: string) => {
+      const answer = await fetch(`${url}/chats/support`, { headers: { cookie } });
+      return ((await answer.json()) as { state: string; reply: string }[]).map((turn) =>
+        turn.state === 'completed' ? turn.reply : null,
+      );
+    };
+    const answered = (cookie: string, n: number) =>
+      until(`the answer to prompt ${n}`, async () => (await replies(cookie))[n - 1] ?? null);
+    return { program, url, login, say, replies, answered };
+  }
+
+  test('has a key for its users; the next request of a user goes on at another process, and nobody sees the other', async () => {
+    const { url } = await serveProcess(home);
+    const create = [
+      '--as',
+      'shop',
+      'keys',
+      'create',
+      'the shop',
+      '--scopes',
+      'act-as,read,prompt',
+      '--owners',
+      'shop:*',
+    ];
+    const key = (await home.ok(...create)).trim();
+    const env = { THROUGHLINE_SERVER: url, THROUGHLINE_TOKEN: key, COOKIE_SECRET: 'the same for all processes' };
+    const [one, two] = await Promise.all([start(env), start(env)]);
+    expect(await one.login('ann', 'a guess')).toMatchObject({ status: 401, cookie: '' });
+    const { cookie: ann } = await one.login('ann', 'a heron at dawn');
+    const { cookie: bob } = await two.login('bob', 'a wren at noon');
+    expect((await one.say('', 'hello', 'r-0')).status).toBe(401);
+    expect((await one.say(ann.replace('ann', 'bob'), 'hello', 'r-0')).status).toBe(401); // the signature is not his
+    expect((await one.say(ann, 'The codeword is amber.', 'r-1')).status).toBe(202);
+    expect((await two.say(bob, 'The codeword is birch.', 'r-1')).status).toBe(202);
+    await one.program.kill();
+
+    expect(await two.answered(ann, 1)).toBe('Noted: The codeword is amber.');
+    for (const cookie of [ann, bob]) {
+      expect((await two.say(cookie, 'Which codewords have you seen?', 'r-2')).status).toBe(202);
+    }
+    expect(await two.answered(ann, 2)).toBe('I have seen these codewords: amber.');
+    expect(await two.answered(bob, 2)).toBe('I have seen these codewords: birch.');
+    expect(JSON.stringify(await two.replies(bob))).not.toContain('amber');
+    expect((await home.lines('--as', 'shop:ann', 'list')).map((chat) => chat.key)).toEqual(['support']);
+    await two.program.stop();
+  });
+});
+
+describe('the short-lived function', () => {
+  const FUNCTION = join(EXAMPLES, 'function.ts');
+  let home: CliHome;
+  beforeEach(() => {
+    home = new CliHome();
+  });
+  afterEach(() => home.remove());
+
+  /** Each call is a process of its own, as it would be where functions are run. */
+  function call(env: Readonly<Record<string, string>>, method: 'GET' | 'POST', search: string, body?: object) {
+    const request = { method, ...(body && { body: JSON.stringify(body) }) };
+    const code = `
+      const { handle } = await import(${JSON.stringify(FUNCTION)});
+      const answer = await handle(new Request('http://function/${search}', ${JSON.stringify(request)}));
+      console.log(JSON.stringify({ status: answer.status, body: await answer.json() }));`;
+    const args = ['--input-type=module', '--eval', code];
+    return JSON.parse(
+      execFileSync(process.execPath, args, { env: { ...home.environment(), ...env }, encoding: 'utf8' }),
+    );
+  }
+
+  test('hands its prompt to a server and ends; a later one brings the answer', async () => {
+    const { url } = await serveProcess(home);
+    const key = (await home.ok('keys', 'create', 'function', '--scopes', 'read,prompt')).trim();
+    const env = { THROUGHLINE_SERVER: url, THROUGHLINE_TOKEN: key };
+    const message = { id: 'm-1', thread: 'lambda', text: 'The codeword is amber.' };
+    const first = call(env, 'POST', '', message);
+    expect(first).toMatchObject({ status: 202, body: { turn: expect.any(String) } });
+    expect(call(env, 'POST', '', message)).toEqual(first);
+    expect(call(env, 'POST', '', { ...message, text: 'Another.' })).toMatchObject({ status: 409 });
+    expect(call(env, 'GET', `?turn=${first.body.turn}`)).toEqual({
+      status: 200,
+      body: { state: 'completed', reply: 'Noted: The codeword is amber.' },
+    });
+    expect(call({ ...env, THROUGHLINE_TOKEN: 'tl_wrong' }, 'GET', '?turn=x').body.code).toBe('refused');
+  });
+});
+
+describe('the bot', () => {
+  interface Posted {
+    readonly id: string;
+    readonly thread: string;
+    readonly text: string;
+  }
+
+  /** A chat that takes messages, and can leave them without an answer. */
+  async function startChat() {
+    const posts: Posted[] = [];
+    let isDown = false;
+    const server = createServer(async (request, response) => {
+      posts.push((await json(request)) as Posted);
+      if (!isDown) response.end();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    return {
+      url: `http://127.0.0.1:${port}/`,
+      posts,
+      silence: (down: boolean) => {
+        isDown = down;
+      },
+      close: () => {
+        server.closeAllConnections();
+        server.close();
+      },
+    };
+  }
+
+  const send = (url: string, id: string, thread: string, text: string) =>
+    fetch(url, { method: 'POST', body: JSON.stringify({ id, thread, text }) });
+
+  test('a message that was accepted is answered, also when the bot is killed before it has posted', async () => {
+    const chat = await startChat();
+    const start = async () => {
+      const bot = new Program('bot.ts', [join(scratch, 'home'), chat.url]);
+      return { bot, url: await bot.says(/http:\/\/127\.0\.0\.1:\d+/) };
+    };
+    try {
+      const first = await start();
+      expect((await send(first.url, 'm-1', 'thread-7', 'The codeword is amber.')).status).toBe(200);
+      expect((await send(first.url, 'm-1', 'thread-7', 'The codeword is amber.')).status).toBe(200);
+      for (const wrong of ['{"id":', 'null', '{"id": "m-1", "thread": "thread-7"}']) {
+        const refused = await fetch(first.url, { method: 'POST', body: wrong });
+        expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('A message is JSON')]);
+      }
+      await until('it is posted', () => chat.posts.length > 0);
+      expect(chat.posts).toMatchObject([{ thread: 'thread-7', text: 'Noted: The codeword is amber.' }]);
+
+      chat.silence(true); // the bot posts, and nobody says that it arrived
+      expect((await send(first.url, 'm-2', 'thread-7', 'Which codewords have you seen?')).status).toBe(200);
+      await until('it is being posted', () => chat.posts.length === 2);
+      await first.bot.kill();
+      chat.silence(false);
+
+      const second = await start();
+      await until('it is posted again', () => chat.posts.length === 3);
+      expect(chat.posts[2]).toEqual(chat.posts[1]); // the same id: the chat can drop it
+      expect(chat.posts[2]).toMatchObject({ thread: 'thread-7', text: 'I have seen these codewords: amber.' });
+      expect((await send(second.url, 'm-2', 'thread-7', 'Which codewords have you seen?')).status).toBe(200);
+      await second.bot.stop();
+
+      const third = await start(); // nothing is pending any more
+      await send(third.url, 'm-3', 'thread-8', 'Which codewords have you seen?');
+      await until('the next one is posted', () => chat.posts.length > 3);
+      expect(chat.posts.slice(3)).toMatchObject([{ thread: 'thread-8', text: 'I have seen no codewords.' }]);
+      await third.bot.stop();
+    } finally {
+      chat.close();
+    }
+  });
+
+  test('a turn that a kill interrupted is told to the person, and not repeated', async () => {
+    const chat = await startChat();
+    try {
+      const first = new Program('bot.ts', [join(scratch, 'home'), chat.url]);
+      const url = await first.says(/http:\/\/127\.0\.0\.1:\d+/);
+      expect((await send(url, 'm-1', 'thread-7', '/slow-tool append log 60000')).status).toBe(200);
+      await until('the tool runs', () => globSync('home/sandboxes/*/work/log', { cwd: scratch }).length > 0);
+      await first.kill();
+      const second = new Program('bot.ts', [join(scratch, 'home'), chat.url]);
+      await until('the person is told', () => chat.posts.length > 0);
+      expect(chat.posts[0]?.text).toMatch(/^That did not work: /);
+      const [log = ''] = globSync('home/sandboxes/*/work/log', { cwd: scratch });
+      expect(readFileSync(join(scratch, log), 'utf8').trim().split('\n')).toHaveLength(1);
+      await second.stop();
+    } finally {
+      chat.close();
+    }
+  });
+});

@@ -1,0 +1,68 @@
+import { mkdirSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
+import { CliHome } from '../cli-process.ts';
+import { ServedHome } from './support/served-home.ts';
+import { serveProcess } from './support/served-process.ts';
+
+test('its details say who holds what, which agents run, how large the store is and how fast it writes; kill ends what they name', async () => {
+  await using home = await ServedHome.start({ agents: { scripted: {}, other: {} } });
+  const { caller } = home;
+  const { turn } = await caller.ok('POST', '/conversations/warm/turns', { prompt: 'Hello.', agent: 'other' });
+  await caller.finished(turn);
+  const ann = (await home.key('ann', ['read', 'prompt', 'admin'])).caller;
+  const asked = '/ask May I?';
+  const waits = await ann.ok('POST', '/conversations/hers/turns', { prompt: asked, permissions: 'ask' });
+  await expect.poll(async () => (await ann.ok('GET', '/conversations/hers')).state).toBe('asks');
+
+  const look = async (by = caller) => (await by.ok('GET', '/health?details=true')).details;
+  const details = await look();
+  const { p50, p95, max } = details.store.commitMs;
+  expect(details).toMatchObject({ version: 'test', sandboxes: { root: expect.stringContaining(home.path), count: 2 } });
+  expect([details.store.bytes > 50_000, details.store.commits > 5]).toEqual([true, true]);
+  expect([p50 > 0, p50 <= p95, p95 <= max]).toEqual([true, true, true]);
+  const [session] = (await caller.ok('GET', '/conversations/warm/sessions')).sessions;
+  const { id, openedAt, usedAt } = session;
+  const lease = { conversationId: turn.conversationId, key: 'warm', title: 'Hello.', holder: `process ${process.pid}` };
+  expect(details.leases).toEqual([
+    { ...lease, until: expect.any(Number), open: 0, sessions: [{ id, agent: 'other', openedAt, usedAt }] },
+  ]);
+  expect(Math.abs(details.leases[0].until - Date.now())).toBeLessThan(10 * 60_000);
+  expect((await look(ann)).leases).toMatchObject([{ key: 'hers', open: 1, sessions: [{ agent: 'scripted' }] }]);
+
+  await caller.ok('POST', '/conversations/warm/kill');
+  expect((await look()).leases.flatMap((one: { sessions: unknown[] }) => one.sessions)).toEqual([]);
+  // Without them it is what it was, and asks nobody.
+  expect(Object.keys(await caller.ok('GET', '/health'))).toEqual(['status', 'live', 'ready', 'reasons']);
+  await ann.ok('POST', `/turns/${waits.turn.id}/cancel`);
+  await ann.finished(waits.turn);
+});
+
+test('what the doctor finds is for the owner of the server alone', async () => {
+  await using home = await ServedHome.start();
+  expect(await home.caller.ok('GET', '/doctor')).toEqual({ findings: [] });
+  expect((await home.caller.with({ 'throughline-owner': 'ann' }).get('/doctor')).status).toBe(200);
+  const own = (await home.key('local', ['read', 'admin'])).caller;
+  expect((await own.get('/doctor')).status).toBe(200);
+  const ann = (await home.key('ann', ['read', 'prompt', 'approve', 'admin'])).caller;
+  expect(await ann.get('/doctor')).toMatchObject({
+    status: 403,
+    body: { code: 'forbidden', detail: expect.stringContaining('all owners') },
+  });
+});
+
+test('a real server examines itself in another process, and all who ask meanwhile share that', async () => {
+  const home = new CliHome();
+  onTestFinished(() => home.remove());
+  await home.ok('send', 'notes', '--agent', 'scripted', 'Hello.');
+  const { caller } = await serveProcess(home);
+  expect(await caller.ok('GET', '/doctor')).toEqual({ findings: [] });
+  const details = (await caller.ok('GET', '/health?details=true')).details;
+  expect(details).toMatchObject({ store: { bytes: expect.any(Number) }, leases: [] });
+  // A sandbox that no conversation has, as a copy of another data home leaves it.
+  mkdirSync(`${details.sandboxes.root}/0198c0de-0000-7000-8000-000000000000/work`, { recursive: true });
+  const answers = await Promise.all([1, 2, 3].map(() => caller.ok('GET', '/doctor')));
+  expect(answers[0]).toMatchObject({
+    findings: [{ check: 'sandboxes', remedy: expect.any(String), repairedBy: '--fix', isNote: false }],
+  });
+  expect([answers[1], answers[2]]).toEqual([answers[0], answers[0]]);
+});

@@ -1,0 +1,231 @@
+// Who acts for others: the token for everybody, a key with the scope `act-as` for the owners that it was given, and nobody else.
+import { request } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { SCOPES, type Scope } from '../../../../src/core/key.ts';
+import type { Operation } from '../../../../src/wire/operations/operation.ts';
+import { OPERATIONS } from '../../../../src/wire/operations.ts';
+import { type OperationName, ROUTES } from '../../../../src/wire/routes.ts';
+import type { Caller } from '../support/caller.ts';
+import { rawRequest } from '../support/raw-request.ts';
+import { ServedHome, TOKEN } from '../support/served-home.ts';
+
+const NORMAL = ['act-as', 'read', 'prompt', 'approve'] as const satisfies Scope[];
+const as = (caller: Caller, owner: string) => caller.with({ 'throughline-owner': encodeURIComponent(owner) });
+const application = (home: ServedHome, scopes: readonly Scope[] = NORMAL, owners: string | null = 'app:*') =>
+  home.key('app', scopes, null, owners);
+
+test('the token acts for everybody', async () => {
+  await using home = await ServedHome.start();
+  expect(await home.caller.ok('GET', '/me')).toMatchObject({ owner: 'local', scopes: SCOPES, owners: '*' });
+  expect(await as(home.caller, 'ann ä').ok('POST', '/conversations', { key: 'hers' })).toMatchObject({
+    owner: 'ann ä',
+  });
+  expect((await home.caller.get('/conversations/hers')).status).toBe(404);
+  expect((await as(home.caller, 'ann ä').get('/conversations/hers')).status).toBe(200);
+});
+
+describe('a key with the scope "act-as"', () => {
+  test('acts for the owners that it was given, and without the header for its own', async () => {
+    await using home = await ServedHome.start();
+    const { caller, id } = await application(home);
+    for (const owner of ['app:ann', 'app:bob', 'app:Ann', 'app:ä, b', 'app:a:b', `app:${'a'.repeat(508)}`]) {
+      await as(caller, owner).ok('POST', '/conversations/chat/turns', { prompt: `of ${owner}` });
+      expect(await as(caller, owner).ok('GET', '/me')).toMatchObject({ owner, by: `key ${id}`, owners: 'app:*' });
+      const { conversations } = await as(caller, owner).ok('GET', '/conversations');
+      expect(conversations).toMatchObject([{ key: 'chat', owner }]);
+    }
+    expect(await caller.ok('GET', '/me')).toMatchObject({ owner: 'app', scopes: NORMAL, owners: 'app:*' });
+    expect(await caller.ok('GET', '/conversations')).toMatchObject({ conversations: [] });
+    expect(await as(caller, 'app').ok('GET', '/me')).toMatchObject({ owner: 'app' }); // its own name is no other's
+    // Written as people write it, and by the socket.
+    for (const socket of [undefined, home.socket]) {
+      const host = socket === undefined ? `127.0.0.1:${home.port}` : 'localhost';
+      const headers = {
+        host,
+        authorization: `Bearer ${(await application(home)).key}`,
+        'throughline-owner': 'app:ann',
+      };
+      expect(JSON.parse((await rawRequest(home, '/v1/me', headers, socket)).text)).toMatchObject({ owner: 'app:ann' });
+    }
+  });
+
+  test('is refused for everybody else, in every operation; so is a key without it', async () => {
+    await using home = await ServedHome.start();
+    const { caller: limited } = await application(home, SCOPES);
+    const { caller: plain } = await home.key('app', ['read', 'prompt', 'approve', 'admin']);
+    const refused: [string, Caller][] = [
+      ['another prefix', as(limited, 'app2:ann')],
+      ['the operator', as(limited, 'local')],
+      ['no scope', as(plain, 'app:ann')],
+    ];
+    for (const [what, caller] of refused) {
+      const more = ['//metrics', '//backup', '/agents?login=true'].map((path) => ({ method: 'GET', path }));
+      for (const { method, path: template } of [...Object.values(ROUTES), ...more]) {
+        const path = template.replaceAll(/\{\w+\}/g, 'x');
+        expect({ what, path, status: (await caller.ask(method, path)).status }).toEqual({ what, path, status: 403 });
+      }
+    }
+    for (const owner of ['app', 'app:', 'application', 'App:ann', 'аpp:ann', 'app/ann', 'ann', 'local']) {
+      const { status, body } = await as(limited, owner).get('/conversations');
+      if (owner === 'app') expect(status).toBe(200);
+      else
+        expect({ owner, status, detail: body.detail }).toMatchObject({
+          status: 403,
+          detail: expect.stringContaining('"app:*"'),
+        });
+    }
+    expect((await as(plain, 'app:ann').get('/me')).body).toMatchObject({
+      ...{ code: 'forbidden', detail: 'These credentials act for "app" only, not for "app:ann".' },
+      hint: expect.stringContaining('--scopes act-as,read,prompt --owners'),
+    });
+  });
+
+  test('has its other scopes and no more, whomever it acts for', async () => {
+    await using home = await ServedHome.start();
+    for (const scope of ['read', 'prompt', 'approve', 'admin'] as const) {
+      const acting = as((await application(home, ['act-as', scope], null)).caller, 'ann');
+      for (const [name, operation] of Object.entries<Operation>(OPERATIONS)) {
+        const { method, path } = ROUTES[name as OperationName];
+        if (operation.stream && operation.scope === scope) continue;
+        const { status } = await acting.ask(method, path.replaceAll(/\{\w+\}/g, 'x'));
+        const isRefused = operation.scope !== scope || operation.notByKey === true || operation.operatorOnly === true;
+        expect({ path, scope, refused: status === 403 }).toEqual({ path, scope, refused: isRefused });
+      }
+    }
+    const { caller } = await application(home, NORMAL, null);
+    expect((await as(caller, 'ann').post('/conversations', { cwd: '/etc' })).status).toBe(403);
+  });
+
+  test('does not become the operator by acting for the owner of the server', async () => {
+    await using home = await ServedHome.start();
+    const { caller } = await application(home, SCOPES, null);
+    expect(await as(caller, 'local').ok('GET', '/conversations')).toMatchObject({ conversations: [] });
+    for (const path of ['/doctor', '//backup']) {
+      const { status, body } = await as(caller, 'local').get(path);
+      expect({ path, status, detail: body.detail }).toEqual({
+        ...{ path, status: 403, detail: expect.stringContaining('These credentials only act for "local".') },
+      });
+    }
+    expect((await as(caller, 'local').post('/links', { scopes: ['read'] })).status).toBe(403);
+    // The operator's own key is the operator's, and acts for others without that.
+    const { caller: own } = await home.key('local', SCOPES);
+    expect((await own.get('/doctor')).status).toBe(200);
+    expect((await as(own, 'ann').get('/doctor')).status).toBe(403);
+  });
+
+  test('is named with the owner wherever it is recorded who acted', async () => {
+    await using home = await ServedHome.start();
+    const { caller, id } = await application(home);
+    const ann = as(caller, 'app:ann');
+    const by = `app:ann by key ${id}`;
+    const { turn } = await ann.ok('POST', '/conversations/chat/turns', { prompt: '/ask May I?', permissions: 'ask' });
+    const [{ id: permission }] = await opened(ann);
+    expect(await ann.ok('POST', `/permissions/${permission}`, { optionId: 'allow' })).toMatchObject({ answeredBy: by });
+    await ann.finished(turn);
+    const { turn: hung } = await ann.ok('POST', '/conversations/chat/turns', { prompt: '/hang' });
+    await ann.ok('POST', `/turns/${hung.id}/cancel`);
+    await ann.finished(hung);
+    const { tasks } = await ann.ok('POST', '/tasks', { plan: { goal: '/hang' } });
+    await ann.ok('POST', `/tasks/${tasks[0].id}/cancel`);
+    const { events } = await ann.ok('GET', '/conversations/chat/log?before=end');
+    const named = events.flatMap((event: { kind: string; payload: { by?: string } }) =>
+      event.payload.by === undefined ? [] : [[event.kind, event.payload.by]],
+    );
+    expect(named).toEqual([
+      ['turn.queued', by],
+      ['permission.answered', by],
+      ['turn.queued', by],
+      ['turn.cancel_requested', by],
+    ]);
+    for await (const { data } of ann.events('/tasks/events')) {
+      if (!data.kind.startsWith('task.cancel')) continue;
+      expect(data.payload).toEqual({ by });
+      break;
+    }
+  });
+
+  test('ends for all at once when it is revoked, and the limits of each owner are their own', async () => {
+    await using home = await ServedHome.start({ server: { stream: { checkMs: 20 }, mostReaders: 6 } });
+    const { caller, id } = await application(home);
+    const stop = new AbortController();
+    const streams = ['app:ann', 'app:ann', 'app:ann', 'app:bob'].map((owner) => {
+      const frames = as(caller, owner).frames([{ feed: 'changes', of: 'hints' }], stop.signal);
+      return { owner, frames };
+    });
+    for (const { frames } of streams) await frames.next('opened');
+    const more = await as(caller, 'app:ann').post('/streams', { feeds: [] });
+    expect(more).toMatchObject({ status: 429, body: { detail: expect.stringContaining('"app:ann" already has 3') } });
+    const [one, , , other] = streams.map(({ frames }) => frames);
+    await one?.next('hint');
+    await other?.next('hint');
+    await home.revoke('app', id);
+    for (const { frames } of streams) expect(await frames.next('never')).toBeNull();
+    expect((await as(caller, 'app:bob').get('/me')).status).toBe(401);
+    stop.abort();
+  });
+});
+
+describe('the header', () => {
+  /** One request with exactly these headers, as often as they are named. */
+  function me(home: ServedHome, authorization: string, ...owners: string[]) {
+    return new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const headers = ['host', `127.0.0.1:${home.port}`, 'authorization', `Bearer ${authorization}`];
+      const named = owners.flatMap((owner) => ['Throughline-Owner', owner]);
+      const options = { host: '127.0.0.1', port: home.port, path: '/v1/me', headers: [...headers, ...named] };
+      const asked = request(options, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      });
+      asked.on('error', reject);
+      asked.end();
+    });
+  }
+
+  test('that is not one name is refused, by whatever credentials', async () => {
+    await using home = await ServedHome.start();
+    const { key } = await application(home);
+    const { key: plain } = await home.key('app', ['read']);
+    const odd: Record<string, string[]> = {
+      empty: [''],
+      blank: ['%20'],
+      twice: ['app:ann', 'app:ann'],
+      'two of them': ['app:ann', 'app:bob'],
+      'a comma': ['app:ann,app:bob'],
+      'half of an encoding': ['app:%E0%A4%A'],
+      'not encoded': ['app:\u00e4nn'],
+      'a space': ['app:a nn'],
+      'a zero byte': ['app:%00'],
+      'a line break': ['app:a%0Ab'],
+      invisible: ['app:a%E2%80%8Bb'],
+      'right to left': ['app:%E2%80%AEnna'],
+      decomposed: ['app:a%CC%88'],
+      'half a character': ['app:%ED%A0%80'],
+      dots: ['..'],
+      long: [`app:${'a'.repeat(600)}`],
+    };
+    for (const [what, owners] of Object.entries(odd)) {
+      for (const credentials of [TOKEN, key, plain]) {
+        const { status, text } = await me(home, credentials, ...owners);
+        expect({ what, status, code: JSON.parse(text).code }).toEqual({ what, status: 400, code: 'invalid' });
+      }
+    }
+    expect((await me(home, key, `app:${'a'.repeat(40_000)}`)).status).toBe(431);
+    const { text } = await me(home, key, 'app:ann', 'app:bob');
+    expect(JSON.parse(text)).toMatchObject({
+      detail: 'The header throughline-owner is not one percent-encoded name.',
+      hint: expect.stringContaining('Send it once'),
+    });
+    expect(JSON.parse((await me(home, key, 'app:a%252Cb')).text)).toMatchObject({ owner: 'app:a%2Cb' }); // decoded once
+  });
+});
+
+/** The questions that wait, as soon as there are any. */
+async function opened(caller: Caller) {
+  for await (const { data } of caller.events('/conversations/chat/events')) {
+    if (data.kind === 'permission.asked') break;
+  }
+  return (await caller.ok('GET', '/permissions?open=true')).permissions;
+}

@@ -1,0 +1,62 @@
+import { DatabaseSync } from 'node:sqlite';
+import { isDeepStrictEqual } from 'node:util';
+import { expect, test } from 'vitest';
+import type { ThroughlineError } from '../../../src/index.ts';
+import { JSON_OF_CONVERSATIONS } from '../../../src/stores/sqlite/reading/inspect.ts';
+import { openAt } from '../../contracts/sqlite-folder.ts';
+import { enqueue } from '../../contracts/store/world.ts';
+import { run } from '../../e2e/support/conversations.ts';
+import { Home } from '../../e2e/support/home.ts';
+import { until } from '../harness/until.ts';
+
+/** Every column of a conversation that holds JSON; each gets a conversation of its own, named after it. */
+const COLUMNS = Object.entries(JSON_OF_CONVERSATIONS).flatMap(([table, names]) =>
+  names.map((column) => ({ table, column, key: `${table}.${column}` })),
+);
+
+test('rows that are not JSON keep nobody from listing and using the others, and each of them can be erased', async () => {
+  await using home = new Home();
+  const tl = await home.open({ permissions: 'deny' }, { takeUp: false });
+  const prompt = 'The codeword is amber.\n/ask May I write?\n/tool edit notes.txt';
+  for (const key of ['good', ...COLUMNS.map((one) => one.key), 'other']) await run(tl.engine, key, prompt);
+  const ids = new Map((await tl.engine.list()).map(({ id, key }) => [key, id]));
+  // An open turn that nobody runs: a process accepted it, and ended.
+  const store = await openAt(home.file);
+  const open = new Map<string, string>();
+  for (const { key } of COLUMNS) open.set(key, (await enqueue(store, ids.get(key) ?? '', {}, 'local')).id);
+  await store.close();
+  await tl.engine.requeue('requeues.result', [{ turn: open.get('requeues.result') ?? '' }], { requestId: 'kept' });
+  const db = new DatabaseSync(home.file);
+  for (const { table, column, key } of COLUMNS) {
+    const where = table === 'conversations' ? 'id = ?' : 'conv = (SELECT no FROM conversations WHERE id = ?)';
+    const damage = db.prepare(`UPDATE ${table} SET ${column} = '[{' WHERE ${where}`);
+    expect(damage.run(ids.get(key) ?? '').changes, key).toBeGreaterThan(0);
+  }
+  db.close();
+  const listed = async () => (await tl.engine.list({ limit: 100 })).map(({ key }) => key);
+  const readable = COLUMNS.filter(({ table }) => table !== 'conversations').map(({ key }) => key);
+  expect((await listed()).sort()).toEqual(['good', 'other', ...readable].sort());
+  // One at a time: a page is never empty because of damage.
+  const paged = async () => {
+    const keys: (string | null)[] = [];
+    let [last] = await tl.engine.list({ limit: 1 });
+    for (; last; [last] = await tl.engine.list({ limit: 1, before: last })) keys.push(last.key);
+    return keys;
+  };
+  // The open turns are taken up meanwhile, which changes the order.
+  await until('the pages are the whole list', async () => isDeepStrictEqual(await paged(), await listed()));
+  const questions = await tl.engine.permissions();
+  expect(questions).toHaveLength(COLUMNS.length); // of the twenty conversations, two have a damaged one
+  expect((await run(tl.engine, 'good', 'Which codewords have you seen?')).reply).toContain('amber');
+  for (const { key } of COLUMNS) {
+    const erase = () => tl.engine.erase(key);
+    const { erased } = await erase().catch(async (error: ThroughlineError) => {
+      // What it needs to end is readable: then it is to be cancelled first.
+      expect(error.code, key).toBe('conflict');
+      await tl.engine.cancel(open.get(key) ?? '');
+      return erase();
+    });
+    expect(erased, key).toBe(ids.get(key));
+  }
+  expect(await listed()).toEqual(['good', 'other']);
+});

@@ -1,0 +1,85 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { AGENTS } from '../e2e/cli-agents.ts';
+import { CliHome, Running, until } from '../e2e/cli-process.ts';
+import { inTerminal } from '../e2e/cli-terminal.ts';
+import { JUDGES, ROOT } from './packed.ts';
+
+// The command, started with an older Node: it goes on with the one in node_modules.
+
+const CHECKOUT = join(ROOT, 'bin/throughline.js');
+const home = new CliHome({ ...AGENTS, stubborn: { adapter: 'scripted', options: { cancelGraceMs: 60_000 } } });
+afterAll(() => home.remove());
+
+describe.each([
+  ['20', 'which starts a child'],
+  ['22', 'which can replace itself'],
+])('Node %s, %s', (version) => {
+  const node = join(JUDGES, `node-${version}`, 'bin/node');
+  beforeEach((context) => {
+    if (!existsSync(node)) context.skip(`needs Node ${version}, which test/package installs on Linux with x64`);
+  });
+
+  test('runs a command, with its input, its output and its exit code', async () => {
+    const how = { node, input: 'The codeword is amber.', env: home.environment(), cwd: home.path };
+    const sent = await new Running(CHECKOUT, ['send', `in-${version}`, '-'], how).ended;
+    expect(sent).toMatchObject({ code: 0, signal: null, stdout: 'Noted: The codeword is amber.\n' });
+    const wrong = await home.start(['show', 'nothing'], { node }).ended;
+    expect(wrong).toMatchObject({ code: 4, signal: null, stdout: '' });
+    expect(wrong.stderr).not.toMatch(/warning/i);
+  });
+
+  test('passes on a signal, once', async () => {
+    const key = `once-${version}`;
+    const running = home.start(['send', key, '/say begun\n/hang'], { node });
+    await running.until('stdout', /begun/);
+    running.kill('SIGINT');
+    expect(await running.ended).toMatchObject({ code: 130, signal: null, stdout: 'begun\n' });
+    expect((await home.show(key)).turns[0]).toMatchObject({ state: 'cancelled' });
+  });
+
+  test('lets a turn end when it is told to terminate', async () => {
+    const running = home.start(['send', `ending-${version}`, '/stream 10 50'], { node });
+    await running.until('stdout', /chunk 1/);
+    running.kill('SIGTERM');
+    const { code, stdout } = await running.ended;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('chunk 10') });
+  });
+
+  test('asks at the first Ctrl-C in a terminal, and leaves at the second', async (context) => {
+    const key = `terminal-${version}`;
+    // It does not stop when it is asked to, and is given a minute: the second Ctrl-C would leave at once.
+    const terminal = inTerminal(home, ['send', key, '/say begun\n/hang!', '--agent', 'stubborn'], {}, node);
+    if (terminal === null) return context.skip('needs the program "script"');
+    let hasEnded = false;
+    void terminal.ended.then(() => {
+      hasEnded = true;
+    });
+    await terminal.until(/begun/);
+    terminal.type('\x03');
+    await terminal.until(/Press Ctrl-C again to kill/);
+    await home.ok('show', key); // takes longer than a signal
+    expect(hasEnded).toBe(false);
+    terminal.type('\x03');
+    expect((await terminal.ended).code).toBe(130);
+  });
+
+  test('ends as the program did that a signal has ended', async () => {
+    const running = home.start(['send', `killed-${version}`, '/say begun\n/hang'], { node });
+    await running.until('stdout', /begun/);
+    const [child] = childrenOf(running.pid).filter((pid) => commandOf(pid).includes('throughline.js'));
+    process.kill(child ?? running.pid, 'SIGKILL');
+    expect(await running.ended).toMatchObject({ code: null, signal: 'SIGKILL' });
+    expect(child === undefined).toBe(version === '22');
+    await until(async () => (await home.show(`killed-${version}`)).turns[0].state === 'interrupted');
+  });
+});
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+}
+
+function commandOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+}

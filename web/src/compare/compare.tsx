@@ -1,0 +1,181 @@
+import { type ReactNode, useEffect, useState } from 'react';
+import type { Session, Told, TurnOutline } from 'throughline/client';
+import { Link, useSearchParams } from 'wouter';
+import { useOutline } from '../data/conversation/outline.ts';
+import { useConversation } from '../data/conversation/use-conversation.ts';
+import { toldOf } from '../data/errors.ts';
+import { useClient } from '../data/session.ts';
+import { amountsOf } from '../panel/amounts.ts';
+import { Empty, ErrorNote, Skeleton, Verbatim } from '../ui/notes.tsx';
+import { Ago, count } from '../ui/time.tsx';
+import { type Share, shareOf, toldText } from './share.ts';
+
+/** `/c/:id/compare`: two sessions of a conversation beside each other: what each had, what each was told, what it cost. */
+export function Compare() {
+  const sessions = useConversation((state) => state.sessions);
+  const { turns, error } = useOutline();
+  const [search, setSearch] = useSearchParams();
+  if (error !== null) return <ErrorNote error={error} />;
+  if (turns === null) return <Skeleton lines={6} />;
+  if (sessions.length < 2) {
+    return (
+      <Empty title="There is nothing to compare yet.">
+        <p>This conversation has lived in {sessions.length === 1 ? 'one session' : 'no session'} so far.</p>
+        <Link href="/" className="text-accent underline">
+          Back to the conversation
+        </Link>
+      </Empty>
+    );
+  }
+  const byAge = sessions.toSorted((a, b) => a.openedAt - b.openedAt);
+  const chosen = (name: string, otherwise: Session | undefined) =>
+    byAge.find(({ id }) => id === search.get(name)) ?? otherwise;
+  const [a, b] = [chosen('a', byAge.at(-2)), chosen('b', byAge.at(-1))];
+  const choose = (name: string, id: string) =>
+    setSearch((before) => new URLSearchParams({ ...Object.fromEntries(before), [name]: id }), { replace: true });
+  return (
+    <div className="min-h-0 flex-1 overflow-auto p-4">
+      <Link href="/" className="text-[13px] text-accent underline underline-offset-2">
+        ← Back to the conversation
+      </Link>
+      <div className="mt-3 grid gap-6 md:grid-cols-2">
+        <Side name="a" label="One session" session={a} sessions={byAge} turns={turns} choose={choose} />
+        <Side name="b" label="Another session" session={b} sessions={byAge} turns={turns} choose={choose} />
+      </div>
+    </div>
+  );
+}
+
+interface SideProps {
+  readonly name: 'a' | 'b';
+  readonly label: string;
+  readonly session: Session | undefined;
+  readonly sessions: readonly Session[];
+  readonly turns: readonly TurnOutline[];
+  choose(name: string, id: string): void;
+}
+
+function Side({ name, label, session, sessions, turns, choose }: SideProps) {
+  if (session === undefined) return null;
+  const share = shareOf(session, turns);
+  return (
+    <section aria-label={label} className="min-w-0 space-y-4 text-[13px]">
+      <select
+        aria-label={label}
+        value={session.id}
+        onChange={(event) => choose(name, event.target.value)}
+        className="h-9 w-full rounded-md border border-line bg-surface px-2"
+      >
+        {sessions.map(({ id, agent }, index) => (
+          <option key={id} value={id}>
+            {`${index + 1}. ${agent} ${id.slice(0, 8)}`}
+          </option>
+        ))}
+      </select>
+      <Facts session={session} share={share} />
+      <Strip share={share} />
+      <ToldFirst share={share} />
+    </section>
+  );
+}
+
+function Facts({ session, share }: { session: Session; share: Share }) {
+  const { read, written, cost } = amountsOf(session.usage);
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    ['Agent', session.agent],
+    ['State', session.state],
+    ['Began as', ORIGINS[session.origin]],
+    ['Opened', <Ago key="opened" at={session.openedAt} />],
+    ['Answered', turns(share.answered.length)],
+    ['Knows up to turn', String(session.watermark)],
+    ['Never told', turns(session.dropped)],
+    ['Only as a summary', session.condensedTo === 0 ? 'nothing' : `up to turn ${session.condensedTo}`],
+    ['Tokens in / out', `${shown(read)} / ${shown(written)}`],
+    ['Cost', cost === null ? '–' : `$${cost.toFixed(4)}`],
+  ];
+  return (
+    <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 tabular-nums">
+      {facts.map(([name, value]) => (
+        <div key={name} className="contents">
+          <dt className="text-muted">{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function turns(amount: number): string {
+  return amount === 1 ? '1 turn' : `${amount} turns`;
+}
+
+const ORIGINS: Readonly<Record<Session['origin'], string>> = {
+  new: 'a new session',
+  rotated: 'the same session under another id',
+  rehydrated: 'a session rebuilt in the agent’s storage',
+  adopted: 'a session of somebody else',
+};
+
+function shown(amount: number | null): string {
+  return amount === null ? '–' : count(amount);
+}
+
+/** Every turn as a small bar: answered here, told, or not known. */
+function Strip({ share }: { share: Share }) {
+  const parts = [
+    ['answered here', share.answered.length, 'bg-accent'],
+    ['from before', share.before, 'bg-line-strong'],
+    ['not known', share.unknown, 'bg-bad-soft'],
+  ] as const;
+  return (
+    <figure>
+      <div className="flex h-2 overflow-hidden rounded-full bg-sunken" aria-hidden>
+        {parts.map(([name, size, look]) => (
+          <div key={name} className={look} style={{ flexGrow: size }} />
+        ))}
+      </div>
+      <figcaption className="mt-1 text-xs text-muted">
+        {parts.map(([name, size]) => `${size} ${name}`).join(' · ')}
+      </figcaption>
+    </figure>
+  );
+}
+
+/** What the session was told with its first prompt, word for word. */
+function ToldFirst({ share }: { share: Share }) {
+  const { engine } = useClient();
+  const [told, setTold] = useState<Told | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const first = share.answered[0];
+  useEffect(() => {
+    setTold(null);
+    setError(null);
+    if (first === undefined) return;
+    let isCurrent = true;
+    engine.told(first.id).then(
+      (value) => isCurrent && setTold(value),
+      (reason) => isCurrent && setError(reason),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [engine, first]);
+  if (first === undefined) return null;
+  return (
+    <div>
+      <h2 className="mb-1 text-xs text-muted">
+        What it was told with{' '}
+        <Link href={`/turn/${first.n}`} className="text-accent underline underline-offset-2">
+          turn {first.n}
+        </Link>
+        , its first
+      </h2>
+      {error !== null && <p className="text-muted">{toldOf(error).message}</p>}
+      {told !== null && (
+        <Verbatim label={`What it was told with turn ${first.n}`} className="max-h-[50vh]">
+          {toldText(told)}
+        </Verbatim>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,294 @@
+import { clsx } from 'clsx';
+import { SendHorizontal, Square, Zap } from 'lucide-react';
+import { useEffect, useRef, useState } from 'react';
+import { useAgents } from '../data/agents.ts';
+import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
+import { useVerbs } from '../data/conversation/verbs.ts';
+import { clearIfAccepted, editDraft, sendDraft, useDraft } from '../data/drafts/draft.ts';
+import { wordsIn } from '../data/drafts/prompt.ts';
+import { toldOf } from '../data/errors.ts';
+import { useClient, useMay } from '../data/session.ts';
+import { PermissionCards } from '../permissions/cards.tsx';
+import { type Action, useActions } from '../shell/actions.ts';
+import { Button, IconButton } from '../ui/button.tsx';
+import { ErrorNote } from '../ui/notes.tsx';
+import { say } from '../ui/say.ts';
+import { AttachButton, Attachments, attach, useDropping } from './attachments.tsx';
+import { AgentPicker, OptionsPicker } from './choices.tsx';
+import { Field, focusComposer } from './field.tsx';
+import type { KeyMeaning } from './keys.ts';
+import { Plan } from './plan.tsx';
+import { moved, queueOf } from './queue/order.ts';
+import { Queue } from './queue/queue.tsx';
+import { Suggestions, useSuggestions } from './suggestions.tsx';
+import { useOpenTurns } from './turns.ts';
+
+/** Where the next prompt is written; above it what waits for somebody: questions, the plan, the queue. */
+export function Composer() {
+  const may = useMay('prompt');
+  const { queued } = useOpenTurns();
+  const driver = useConversation(({ conversation }) => conversation?.driver ?? 'worker');
+  return (
+    <div className="shrink-0 px-3 pt-2 pb-[max(0.75rem,env(safe-area-inset-bottom))]">
+      <div className="mx-auto max-w-3xl">
+        <PermissionCards />
+        <Plan />
+        <Queue turns={queued} />
+        {driver === 'tracker' && (
+          <p className="p-2 text-center text-[13px] text-muted">
+            A program runs this conversation, and prompts come from it.
+          </p>
+        )}
+        {driver === 'worker' && may && <Writing />}
+        {driver === 'worker' && !may && (
+          <p className="p-2 text-center text-[13px] text-muted">You may read here, and not write.</p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+const FOCUS: readonly Action[] = [
+  { id: 'composer.focus', title: 'Write a prompt', group: 'Conversation', keys: 'r', run: focusComposer },
+];
+
+function Writing() {
+  const { id } = useConversationStore();
+  const { text, attachments, next, isSending, error } = useDraft(id);
+  const { running } = useOpenTurns();
+  const agent = useCurrentAgent();
+  const [warmth, warmUp] = useWarmUp(next.agent ?? agent);
+  const { send, stop, isStopAsked, recall } = useSending(agent);
+  const suggesting = useSuggestions(text, (changed) => editDraft(id, { text: changed }));
+  const write = (changed: string, caret: number) => {
+    suggesting.onCaret(caret);
+    if (changed !== text) editDraft(id, { text: changed });
+  };
+  const dropping = useDropping((files) => void attach(id, files));
+  useClearAccepted();
+  useActions(FOCUS);
+  const onMeaning = (meaning: Exclude<KeyMeaning, null | 'nothing'>) => {
+    if (meaning === 'send') void send(false);
+    else if (meaning === 'send-now') void send(true);
+    else if (meaning === 'stop') stop();
+    else if (meaning === 'recall') recall();
+    else suggesting.onMeaning(meaning);
+  };
+  return (
+    <form
+      {...dropping.handlers}
+      className={clsx(
+        'relative rounded-xl border bg-surface',
+        dropping.isOver ? 'border-accent' : 'border-line-strong focus-within:border-accent',
+      )}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send(false);
+      }}
+    >
+      <Suggestions {...suggesting} />
+      <Attachments of={id} attachments={attachments} />
+      <Field
+        text={text}
+        placeholder={running === null ? 'Write a prompt' : 'Write the next prompt: it waits for its turn'}
+        suggests={suggesting.all.length > 0}
+        activeSuggestion={suggesting.activeId}
+        onText={write}
+        onMeaning={onMeaning}
+        onFiles={(files) => void attach(id, files)}
+        onFocus={warmUp}
+      />
+      {error !== null && <Unsent error={error} />}
+      <div className="flex items-center gap-1 px-1.5 pb-1.5">
+        <AttachButton of={id} />
+        <Pickers agent={agent} />
+        <Standing warmth={warmth} isSending={isSending} isStopAsked={isStopAsked} />
+        <SendButtons of={id} isRunning={running !== null} onSend={send} onStop={() => stop(true)} />
+      </div>
+    </form>
+  );
+}
+
+function Unsent({ error }: { error: unknown }) {
+  return (
+    <div className="px-3 pb-1">
+      <ErrorNote error={error}>
+        <p className="text-muted">Nothing is lost: the draft is kept. Sending it again never makes two turns.</p>
+      </ErrorNote>
+    </div>
+  );
+}
+
+/** Who answers the next prompt, and how. `agent`: who does if nobody is chosen. */
+function Pickers({ agent }: { agent: string | null }) {
+  const store = useConversationStore();
+  const { next } = useDraft(store.id);
+  const { agents } = useAgents();
+  const announced = useConversation((state) => state.announced);
+  const onNext = (changed: typeof next) => editDraft(store.id, { next: changed });
+  return (
+    <>
+      <AgentPicker agents={agents} next={next} agent={agent} onNext={onNext} />
+      <OptionsPicker
+        next={next}
+        agent={agent}
+        announced={announced}
+        onOpen={() => store.readAnnounced()}
+        onNext={onNext}
+      />
+    </>
+  );
+}
+
+interface SendButtonsProps {
+  readonly of: string;
+  readonly isRunning: boolean;
+  onSend(now: boolean): Promise<void>;
+  onStop(): void;
+}
+
+function SendButtons({ of, isRunning, onSend, onStop }: SendButtonsProps) {
+  const { text, attachments, isSending } = useDraft(of);
+  const isEmpty = text.trim() === '' && attachments.length === 0;
+  return (
+    <div className="ml-auto flex shrink-0 items-center gap-1">
+      {isRunning && (
+        <IconButton label="Cancel the running turn" keys="Escape Escape" small onClick={onStop}>
+          <Square size={14} />
+        </IconButton>
+      )}
+      {isRunning && !isEmpty && (
+        <IconButton
+          label="Stop what runs, and send this now"
+          keys="Mod+Enter"
+          small
+          disabled={isSending}
+          onClick={() => void onSend(true)}
+        >
+          <Zap size={15} />
+        </IconButton>
+      )}
+      <Button
+        type="submit"
+        small
+        look="primary"
+        disabled={isEmpty || isSending}
+        aria-label={isRunning ? 'Queue' : 'Send'}
+      >
+        <SendHorizontal size={14} aria-hidden />
+        <span className="max-sm:sr-only">{isRunning ? 'Queue' : 'Send'}</span>
+      </Button>
+    </div>
+  );
+}
+
+/** What happens with the session and the draft, in few words. */
+function Standing({ warmth, isSending, isStopAsked }: { warmth: Warmth; isSending: boolean; isStopAsked: boolean }) {
+  const [words, title] = isStopAsked
+    ? ['Esc again cancels the turn', undefined]
+    : isSending
+      ? ['Sending…', undefined]
+      : warmth.phase === 'warming'
+        ? ['Preparing the session…', undefined]
+        : warmth.phase === 'failed'
+          ? ['Not prepared', warmth.why]
+          : ['', undefined];
+  return (
+    <span
+      role="status"
+      title={title}
+      className={clsx('min-w-0 truncate px-1 text-xs', isStopAsked ? 'text-warn' : 'text-faint')}
+    >
+      {words}
+      {title !== undefined && <span className="sr-only">: {title}</span>}
+    </span>
+  );
+}
+
+/** How long the second Escape may take. */
+const TWICE_MS = 2_000;
+
+function useSending(agent: string | null) {
+  const tl = useClient();
+  const store = useConversationStore();
+  const { cancel, requeue } = useVerbs();
+  const { running, queued } = useOpenTurns();
+  const [isStopAsked, setStopAsked] = useState(false);
+  useEffect(() => {
+    if (!isStopAsked) return;
+    const timer = setTimeout(() => setStopAsked(false), TWICE_MS);
+    return () => clearTimeout(timer);
+  }, [isStopAsked]);
+  const trying = (work: Promise<void>) => work.catch((error) => say(toldOf(error).message, 'bad'));
+  const send = async (now: boolean) => {
+    const accepted = await sendDraft(tl, store.id, agent);
+    if (accepted === null || !now || running === null) return;
+    // First in the queue, and then in place of what runs.
+    const ids = [...queued.map(({ id }) => id), accepted.turn.id];
+    if (ids.length > 1) await trying(requeue(queueOf(moved(ids, ids.length - 1, 0))));
+    await trying(cancel(running.id));
+  };
+  const stop = (isSure = isStopAsked) => {
+    if (running === null) return;
+    setStopAsked(!isSure);
+    if (isSure) void trying(cancel(running.id));
+  };
+  const recall = () => {
+    const { turns, last } = store.state.getState();
+    const prompt = turns.get(last)?.turn.prompt ?? [];
+    editDraft(store.id, { text: wordsIn(prompt) });
+  };
+  return { send, stop, isStopAsked: isStopAsked && running !== null, recall };
+}
+
+/** Clears a draft whose turn is stored, though nobody was told so: the reply was lost, or the page was closed. */
+function useClearAccepted(): void {
+  const { id } = useConversationStore();
+  const accepted = useConversation(({ turns, last }) => turns.get(last)?.turn.requestId);
+  useEffect(() => {
+    if (accepted) clearIfAccepted(id, accepted);
+  }, [id, accepted]);
+}
+
+/** The agent of the last turn, which answers the next one unless another is chosen. */
+function useCurrentAgent(): string | null {
+  const { agents } = useAgents();
+  const last = useConversation(({ turns, last }) => turns.get(last)?.turn.agent ?? null);
+  const begun = useConversation(({ conversation }) => conversation?.lastAgent ?? conversation?.agent ?? null);
+  return last ?? begun ?? agents.find(({ isDefault }) => isDefault)?.name ?? null;
+}
+
+type Warmth =
+  | { readonly phase: 'cold' | 'warming' | 'warm' }
+  /** The next prompt says the same, or manages. */
+  | { readonly phase: 'failed'; readonly why: string };
+
+/**
+ * Restores the session ahead of the prompt, when somebody is about to write one: once in every time of rest. Not after somebody has
+ * ended the session here: then the next prompt restores it, and everybody sees how.
+ */
+function useWarmUp(agent: string | null): readonly [Warmth, () => void] {
+  const { warm } = useVerbs();
+  const head = useConversation(({ conversation }) => conversation?.head ?? 0);
+  const hasLive = useConversation(({ sessions }) => sessions.some(({ state }) => state === 'live'));
+  const may = useConversation(({ conversation, isKilled }) => conversation?.open === 0 && !isKilled && !hasLive);
+  const [warmth, setWarmth] = useState<Warmth>({ phase: 'cold' });
+  const asked = useRef('');
+  useEffect(() => {
+    // Its process ended while it rested: the next one who writes begins anew.
+    if (!hasLive) return;
+    asked.current = '';
+    setWarmth({ phase: 'cold' });
+  }, [hasLive]);
+  const begin = () => {
+    const rest = `${head} ${agent}`;
+    if (!may || asked.current === rest) return;
+    asked.current = rest;
+    setWarmth({ phase: 'warming' });
+    warm(agent).then(
+      (receipt) => setWarmth({ phase: receipt === null ? 'cold' : 'warm' }),
+      (error) => setWarmth({ phase: 'failed', why: toldOf(error).message }),
+    );
+  };
+  return [hasLive ? { phase: 'warm' } : warmth, begin];
+}

@@ -1,0 +1,98 @@
+import { type ClipboardEvent, type KeyboardEvent, useLayoutEffect, useRef } from 'react';
+import { isApple } from '../ui/keys.tsx';
+import { type FieldFacts, type KeyMeaning, keyMeaning } from './keys.ts';
+
+/** The field of the composer, wherever on the page somebody wants to go on writing. */
+const FIELD_ID = 'composer';
+
+export function focusComposer(): void {
+  const field = theField();
+  field?.focus();
+  field?.setSelectionRange(field.value.length, field.value.length);
+}
+
+/** Once the text that was just set is in the field. */
+export function placeCaret(caret: number): void {
+  requestAnimationFrame(() => theField()?.setSelectionRange(caret, caret));
+}
+
+function theField(): HTMLTextAreaElement | null {
+  const field = document.getElementById(FIELD_ID);
+  return field instanceof HTMLTextAreaElement ? field : null;
+}
+
+export interface FieldProps {
+  readonly text: string;
+  readonly placeholder: string;
+  readonly suggests: boolean;
+  readonly activeSuggestion: string | null;
+  onText(text: string, caret: number): void;
+  onMeaning(meaning: Exclude<KeyMeaning, null | 'nothing'>): void;
+  onFiles(files: readonly File[]): void;
+  onFocus?(): void;
+}
+
+/** Where the prompt is written: it grows with its text, and knows the keys. */
+export function Field(props: FieldProps) {
+  const { text, placeholder, suggests, activeSuggestion, onText, onMeaning, onFiles, onFocus } = props;
+  const field = useRef<HTMLTextAreaElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the height depends on the text
+  useLayoutEffect(() => {
+    const { current } = field;
+    if (current === null || CSS.supports('field-sizing', 'content')) return;
+    current.style.height = 'auto';
+    current.style.height = `${current.scrollHeight}px`;
+  }, [text]);
+  const onKey = (event: KeyboardEvent) => {
+    const meaning = meaningOf(event, { isEmpty: text === '', isTouch: isTouch(), suggests });
+    if (meaning === null) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (meaning !== 'nothing') onMeaning(meaning);
+  };
+  const onPaste = (event: ClipboardEvent) => {
+    const files = [...event.clipboardData.files];
+    if (files.length === 0) return;
+    event.preventDefault();
+    onFiles(files);
+  };
+  return (
+    <textarea
+      id={FIELD_ID}
+      ref={field}
+      aria-label="Prompt"
+      dir="auto"
+      aria-autocomplete="list"
+      aria-controls={suggests ? 'composer-suggestions' : undefined}
+      aria-activedescendant={activeSuggestion ?? undefined}
+      placeholder={placeholder}
+      rows={1}
+      enterKeyHint={isTouch() ? 'enter' : 'send'}
+      className="block max-h-[40dvh] min-h-10 w-full resize-none bg-transparent px-3 py-2 text-[15px] outline-none field-sizing-content placeholder:text-faint"
+      value={text}
+      onChange={({ target }) => onText(target.value, target.selectionStart)}
+      onSelect={({ currentTarget }) => onText(currentTarget.value, currentTarget.selectionStart)}
+      onKeyDown={onKey}
+      onPaste={onPaste}
+      onFocus={onFocus}
+    />
+  );
+}
+
+function meaningOf(event: KeyboardEvent, facts: FieldFacts): KeyMeaning {
+  const { key, shiftKey, altKey, metaKey, ctrlKey, repeat, nativeEvent, keyCode } = event;
+  const pressed = {
+    key,
+    shift: shiftKey,
+    alt: altKey,
+    mod: isApple() ? metaKey : ctrlKey,
+    repeats: repeat,
+    // Safari ends the composition before the key that ends it, which then has the code 229.
+    composes: nativeEvent.isComposing || keyCode === 229,
+  };
+  return keyMeaning(pressed, facts);
+}
+
+function isTouch(): boolean {
+  return matchMedia('(pointer: coarse)').matches;
+}

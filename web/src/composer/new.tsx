@@ -1,0 +1,152 @@
+import { clsx } from 'clsx';
+import { type ReactNode, useRef, useState } from 'react';
+import { useLocation } from 'wouter';
+import { useAgents } from '../data/agents.ts';
+import { NOTHING_ANNOUNCED } from '../data/conversation/announced.ts';
+import { type Beginning, createConversation } from '../data/conversation/create.ts';
+import { editDraft, NEW, sendDraft, useDraft } from '../data/drafts/draft.ts';
+import { useClient, useMay } from '../data/session.ts';
+import { Button } from '../ui/button.tsx';
+import { CliLine, Empty, ErrorNote } from '../ui/notes.tsx';
+import { shellWord } from '../ui/shell-word.ts';
+import { AttachButton, Attachments, attach, useDropping } from './attachments.tsx';
+import { AgentPicker, OptionsPicker } from './choices.tsx';
+import { Field } from './field.tsx';
+
+/** `/new`: the first prompt makes the conversation. */
+export function NewConversation() {
+  const may = useMay('prompt');
+  if (!may) return <Empty title="You may read here, and not write." />;
+  return (
+    <div className="min-h-0 flex-1 overflow-y-auto">
+      <div className="mx-auto max-w-2xl space-y-4 px-4 py-10">
+        <h1 className="text-lg font-semibold">New conversation</h1>
+        <BeginningForm />
+      </div>
+    </div>
+  );
+}
+
+const NOTHING: Beginning = { title: '', key: '', cwd: '' };
+
+function BeginningForm() {
+  const tl = useClient();
+  const [, go] = useLocation();
+  const { agents, error: agentsError } = useAgents();
+  const { text, attachments, next, isSending, error } = useDraft(NEW);
+  const [from, setFrom] = useState(NOTHING);
+  const made = useRef<string | null>(null);
+  const agent = agents.find(({ isDefault }) => isDefault)?.name ?? null;
+  const isEmpty = text.trim() === '' && attachments.length === 0;
+  const onNext = (changed: typeof next) => editDraft(NEW, { next: changed });
+  const change = (field: Partial<Beginning>) => {
+    made.current = null;
+    setFrom({ ...from, ...field });
+  };
+  const send = async () => {
+    // Sent again after a failure, it goes into the conversation that was made then.
+    const to = async () => {
+      made.current ??= await createConversation(tl, from, next.agent ?? agent);
+      return made.current;
+    };
+    const accepted = await sendDraft(tl, NEW, agent, to);
+    if (accepted !== null) go(`/c/${accepted.turn.conversationId}`);
+  };
+  return (
+    <form
+      className="space-y-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      <DropBox>
+        <Attachments of={NEW} attachments={attachments} />
+        <Field
+          text={text}
+          placeholder="The first prompt"
+          suggests={false}
+          activeSuggestion={null}
+          onText={(changed) => changed !== text && editDraft(NEW, { text: changed })}
+          onMeaning={(meaning) => (meaning === 'send' || meaning === 'send-now') && void send()}
+          onFiles={(files) => void attach(NEW, files)}
+        />
+        <div className="flex items-center gap-1 px-1.5 pb-1.5">
+          <AttachButton of={NEW} />
+          <AgentPicker agents={agents} next={next} agent={agent} onNext={onNext} />
+          <OptionsPicker next={next} agent={agent} announced={NOTHING_ANNOUNCED} onNext={onNext} />
+          <Button type="submit" small look="primary" className="ml-auto" disabled={isEmpty || isSending}>
+            Send
+          </Button>
+        </div>
+      </DropBox>
+      {error !== null && <ErrorNote error={error} />}
+      {agentsError !== null && <ErrorNote error={agentsError} cli="throughline agents" />}
+      <Details from={from} onChange={change} />
+      <CliLine line={cliLine(from, next.agent ?? agent, text)} />
+    </form>
+  );
+}
+
+/** Where the prompt is written, and files are dropped. */
+function DropBox({ children }: { children: ReactNode }) {
+  const { isOver, handlers } = useDropping((files) => void attach(NEW, files));
+  const border = isOver ? 'border-accent' : 'border-line-strong focus-within:border-accent';
+  return (
+    <div {...handlers} className={clsx('rounded-xl border bg-surface', border)}>
+      {children}
+    </div>
+  );
+}
+
+function Details({
+  from: { title, key, cwd },
+  onChange,
+}: {
+  from: Beginning;
+  onChange(field: Partial<Beginning>): void;
+}) {
+  const mayName = useMay('admin');
+  const field = (name: keyof Beginning, label: string, value: string, about: string) => (
+    <div className="grid gap-x-3 gap-y-0.5 text-[13px] sm:grid-cols-[6rem_1fr]">
+      <label htmlFor={`new-${name}`} className="text-muted sm:pt-1.5">
+        {label}
+      </label>
+      <div>
+        <input
+          id={`new-${name}`}
+          aria-describedby={`new-${name}-about`}
+          className="h-8 w-full rounded-md border border-line bg-surface px-2 pointer-coarse:h-11"
+          value={value}
+          autoComplete="off"
+          onChange={({ target }) => onChange({ [name]: target.value })}
+        />
+        <p id={`new-${name}-about`} className="text-xs text-faint">
+          {about}
+        </p>
+      </div>
+    </div>
+  );
+  return (
+    <div className="space-y-2">
+      {field('title', 'Title', title, 'Left out: the first line of the prompt.')}
+      {field('key', 'Key', key, 'Your own name for it, on the command line and in programs.')}
+      {mayName &&
+        field(
+          'cwd',
+          'Directory',
+          cwd,
+          'Where the agent works, on the machine of the server. Left out: one of its own.',
+        )}
+    </div>
+  );
+}
+
+/** The same on the command line. */
+function cliLine({ title, key, cwd }: Beginning, agent: string | null, text: string): string {
+  const words = [shellWord(key || 'KEY'), shellWord(text.trim() === '' ? 'PROMPT' : text.trim())];
+  if (agent !== null) words.push('--agent', shellWord(agent));
+  if (title.trim() !== '') words.push('--title', shellWord(title.trim()));
+  if (cwd.trim() !== '') words.push('--cwd', shellWord(cwd.trim()));
+  return `throughline send ${words.join(' ')}`;
+}

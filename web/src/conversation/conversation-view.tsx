@@ -1,0 +1,76 @@
+import { Suspense } from 'react';
+import { Link, Route, Switch } from 'wouter';
+import { Composer } from '../composer/composer.tsx';
+import { ConversationContext, useConversation, useOpenConversation } from '../data/conversation/use-conversation.ts';
+import { FirstRun } from '../first-run/first-run.tsx';
+import { Panel } from '../panel/panel.tsx';
+import { Timeline } from '../timeline/timeline.tsx';
+import { lazily } from '../ui/lazily.tsx';
+import { ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { shellWord } from '../ui/shell-word.ts';
+import { Header } from './header.tsx';
+
+const Compare = lazily(async () => (await import('../compare/compare.tsx')).Compare);
+
+/** `/c/:id`: what was said, and where one goes on. */
+export function ConversationView({ id }: { id: string }) {
+  const store = useOpenConversation(id);
+  if (store === null) return <Skeleton lines={6} />;
+  return (
+    <ConversationContext key={store.id} value={store}>
+      <Opened />
+    </ConversationContext>
+  );
+}
+
+function Opened() {
+  const phase = useConversation((state) => state.phase);
+  const conversation = useConversation((state) => state.conversation);
+  if (conversation === null) return phase === 'failed' ? <Failed /> : <Skeleton lines={6} afterMs={0} />;
+  return (
+    <div className="flex min-h-0 flex-1">
+      <div className="flex min-w-0 flex-1 flex-col">
+        <Header />
+        <Failed />
+        <FirstRun />
+        <Suspense fallback={<Skeleton lines={6} />}>
+          <Switch>
+            <Route path="/compare" component={Compare} />
+            <Route>
+              <Timeline />
+              <Composer />
+            </Route>
+          </Switch>
+        </Suspense>
+      </div>
+      <Panel />
+    </div>
+  );
+}
+
+function Failed() {
+  const phase = useConversation((state) => state.phase);
+  const error = useConversation((state) => state.error);
+  const conversation = useConversation((state) => state.conversation);
+  if (phase !== 'failed') return null;
+  return (
+    <div className="p-4">
+      <ErrorNote
+        error={error}
+        cli={
+          conversation === null
+            ? 'throughline list'
+            : `throughline show ${shellWord(conversation.key ?? conversation.id)}`
+        }
+      >
+        {conversation === null && (
+          <p>
+            <Link href="~/" className="text-accent underline">
+              To the inbox
+            </Link>
+          </p>
+        )}
+      </ErrorNote>
+    </div>
+  );
+}

@@ -1,0 +1,94 @@
+import { useLocation } from 'wouter';
+import { hasEnded } from '../../../src/core/turn/turn.ts';
+import { focusComposer } from '../composer/field.tsx';
+import { useOpenTurns } from '../composer/turns.ts';
+import { useConversation } from '../data/conversation/use-conversation.ts';
+import { useVerbs, type Verbs } from '../data/conversation/verbs.ts';
+import { toldOf } from '../data/errors.ts';
+import { useMay } from '../data/session.ts';
+import type { Action } from '../shell/actions.ts';
+import { say } from '../ui/say.ts';
+import { shellWord } from '../ui/shell-word.ts';
+import { fileName } from './standing.ts';
+
+type Shown = 'title' | 'erase' | 'verify';
+
+/** Everything that can be done with the conversation as it is now, with the same on the command line. */
+export function useConversationActions(show: (what: Shown) => void): readonly Action[] {
+  const verbs = useVerbs();
+  const conversation = useConversation((state) => state.conversation);
+  const sessions = useConversation((state) => state.sessions);
+  const last = useConversation(({ turns, last }) => turns.get(last)?.turn ?? null);
+  const { running } = useOpenTurns();
+  const [, go] = useLocation();
+  const [mayPrompt, mayErase] = [useMay('prompt'), useMay('admin')];
+  if (conversation === null) return [];
+  const name = conversation.title || conversation.key || 'Untitled';
+  const cli = (command: string, rest = '') =>
+    `throughline ${command} ${shellWord(conversation.key ?? conversation.id)}${rest}`;
+  const action = (id: string, title: string, line: string, run: () => void, keys?: string): Action => {
+    return {
+      id: `conversation.${id}`,
+      title,
+      group: 'Conversation',
+      cli: line,
+      run,
+      ...(keys !== undefined && { keys }),
+    };
+  };
+  const hasLive = sessions.some(({ state }) => state === 'live');
+  const openFork = async () => {
+    const made = await verbs.fork();
+    go(`~/c/${made.id}`);
+    say('Forked: a copy of the whole conversation.', 'good');
+  };
+  const openBefore = async () => {
+    if (last === null) return;
+    go(`~${await verbs.goBack(last)}`);
+    say(`Before turn ${last.n}. Its prompt is in the composer.`, 'good');
+  };
+  return [
+    ...(hasLive && mayPrompt
+      ? [action('kill', 'Kill the live session', cli('kill'), () => trying(killed(verbs)))]
+      : []),
+    ...(running !== null && mayPrompt
+      ? [action('cancel', 'Cancel the running turn', cli('cancel'), () => trying(verbs.cancel(running.id)))]
+      : []),
+    ...(last !== null && hasEnded(last.state) && mayPrompt
+      ? [
+          action('retry', 'Retry the last turn', cli('retry'), () => trying(verbs.retry(last.id))),
+          action('back', 'Go back before the last turn', cli('fork', ` --turn ${Math.max(1, last.n - 1)}`), () =>
+            trying(openBefore()),
+          ),
+        ]
+      : []),
+    ...(mayPrompt
+      ? [
+          action('rename', 'Rename', cli('rename', ' TITLE'), () => show('title')),
+          action('fork', 'Fork', cli('fork'), () => trying(openFork())),
+        ]
+      : []),
+    action('export', 'Export as JSON', cli('export', ' --output FILE'), () => trying(saved(verbs, fileName(name)))),
+    action('verify', 'Verify the chain of events', cli('verify'), () => show('verify')),
+    ...(mayErase ? [action('erase', 'Erase…', cli('erase', ' --yes'), () => show('erase'))] : []),
+  ];
+}
+
+function trying(work: Promise<void>): void {
+  work.catch((error) => say(toldOf(error).message, 'bad'));
+}
+
+async function killed({ kill }: Verbs): Promise<void> {
+  const ended = await kill();
+  say(ended === 0 ? 'There was no live session.' : 'Session gone. Nothing lost.', ended === 0 ? 'plain' : 'good');
+  focusComposer();
+}
+
+async function saved({ exported }: Verbs, name: string): Promise<void> {
+  const url = URL.createObjectURL(await exported());
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

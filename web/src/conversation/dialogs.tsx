@@ -1,0 +1,135 @@
+import { ShieldAlert, ShieldCheck } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { useLocation } from 'wouter';
+import type { ChainCheck } from '../../../src/core/event.ts';
+import { useConversation } from '../data/conversation/use-conversation.ts';
+import { useVerbs } from '../data/conversation/verbs.ts';
+import { toldOf } from '../data/errors.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { CliLine, CopyButton, ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { say } from '../ui/say.ts';
+import { shellWord } from '../ui/shell-word.ts';
+
+/** The title as a field, in the place of the title. */
+export function TitleField({ onDone }: { onDone(): void }) {
+  const { rename } = useVerbs();
+  const title = useConversation(({ conversation }) => conversation?.title ?? '');
+  const [text, setText] = useState(title);
+  const save = () => {
+    onDone();
+    const wanted = text.trim();
+    if (wanted === '' || wanted === title) return;
+    rename(wanted).catch((error) => say(toldOf(error).message, 'bad'));
+  };
+  return (
+    <input
+      aria-label="Title"
+      className="h-8 min-w-0 flex-1 rounded-md border border-accent bg-surface px-2 text-sm font-semibold outline-none"
+      value={text}
+      maxLength={500}
+      // biome-ignore lint/a11y/noAutofocus: somebody has just asked to edit it
+      autoFocus
+      onFocus={({ target }) => target.select()}
+      onChange={({ target }) => setText(target.value)}
+      onBlur={save}
+      onKeyDown={(event) => {
+        if (event.nativeEvent.isComposing || event.keyCode === 229) return;
+        if (event.key === 'Enter') save();
+        if (event.key === 'Escape') onDone();
+      }}
+    />
+  );
+}
+
+interface DialogState {
+  readonly open: boolean;
+  onClose(): void;
+}
+
+export function VerifyDialog({ open, onClose }: DialogState) {
+  return (
+    <Dialog open={open} onClose={onClose} title="Verify">
+      {open && <Verified />}
+    </Dialog>
+  );
+}
+
+function Verified() {
+  const { verify } = useVerbs();
+  const name = useConversation(({ conversation }) => conversation?.key ?? conversation?.id ?? '');
+  const [check, setCheck] = useState<ChainCheck | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  useEffect(() => {
+    verify().then(setCheck, setError);
+  }, [verify]);
+  if (error !== null) return <ErrorNote error={error} cli={`throughline verify ${shellWord(name)}`} />;
+  if (check === null) return <Skeleton />;
+  const isWhole = check.broken === null && check.lost === undefined;
+  const Icon = isWhole ? ShieldCheck : ShieldAlert;
+  return (
+    <div className="space-y-3 p-4 text-sm">
+      <p className="flex items-start gap-2">
+        <Icon size={18} className={isWhole ? 'shrink-0 text-good' : 'shrink-0 text-bad'} aria-hidden />
+        {verdict(check)}
+      </p>
+      <p className="text-muted">
+        Keep this head somewhere else. A later check with it also finds a chain that was computed anew.
+      </p>
+      <div className="flex items-center gap-1 rounded border border-line bg-sunken pl-2 font-mono text-xs">
+        <code className="min-w-0 flex-1 py-1 break-all">{check.head}</code>
+        <CopyButton text={check.head} label="Copy the head" />
+      </div>
+      <CliLine line={`throughline verify ${shellWord(name)} --head ${check.head}`} />
+    </div>
+  );
+}
+
+function verdict({ broken, lost }: ChainCheck): string {
+  if (broken !== null) return `Event ${broken} does not fit the chain: it, or one before it, was changed.`;
+  if (lost !== undefined) return `Events are missing: there were ${lost.had}, and there are ${lost.has}.`;
+  return 'No event was changed, removed or added.';
+}
+
+export function EraseDialog({ open, onClose }: DialogState) {
+  const { erase } = useVerbs();
+  const conversation = useConversation((state) => state.conversation);
+  const [sandbox, setSandbox] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const [, go] = useLocation();
+  const name = conversation?.title || conversation?.key || 'this conversation';
+  const cli = `throughline erase ${shellWord(conversation?.key ?? conversation?.id ?? '')}${sandbox ? ' --sandbox' : ''} --yes`;
+  const confirmed = async () => {
+    try {
+      const { remains } = await erase(sandbox);
+      onClose();
+      go('~/');
+      const left = remains.map(({ where }) => where).join(', ');
+      say(left === '' ? 'Erased.' : `Erased. Still there: ${left}`, 'good');
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <Dialog open={open} onClose={onClose} title="Erase the conversation">
+      <div className="space-y-3 p-4 text-sm">
+        <p>
+          Everything that was said in <strong className="break-words">{name}</strong> is deleted for good: prompts,
+          answers, receipts, copies of sessions. Erasing cannot be undone.
+        </p>
+        <label className="flex items-center gap-2 pointer-coarse:min-h-11">
+          <input type="checkbox" checked={sandbox} onChange={({ target }) => setSandbox(target.checked)} />
+          Also delete its own sandbox, with the work in it
+        </label>
+        {error !== null && <ErrorNote error={error} />}
+        <CliLine line={cli} />
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Keep it</Button>
+          <Button look="danger" onClick={() => void confirmed()}>
+            Erase
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,24 @@
+import type { ConversationState } from 'throughline/client';
+
+interface Now {
+  /** A question waits for an answer. */
+  readonly asks: boolean;
+  readonly isRunning: boolean;
+  readonly isQueued: boolean;
+}
+
+const OPEN: readonly ConversationState[] = ['asks', 'running', 'queued'];
+
+/** How a conversation stands. `read`: when it was last read, which is after every turn; what is open is known from its events. */
+export function stateNow(read: ConversationState, { asks, isRunning, isQueued }: Now): ConversationState {
+  if (asks) return 'asks';
+  if (isRunning) return 'running';
+  if (isQueued) return 'queued';
+  return OPEN.includes(read) ? 'idle' : read;
+}
+
+/** A name for the file of an export: what every system allows. */
+export function fileName(title: string): string {
+  const plain = title.normalize('NFKD').replace(/[^\w.-]+/g, '-');
+  return `${plain.replace(/^[-.]+|[-.]+$/g, '').slice(0, 80) || 'conversation'}.json`;
+}

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import type { Update } from '../../../../src/core/turn/update.ts';
+import { afterUpdate, modelOption, modesOf, NOTHING_ANNOUNCED, otherOptions } from './announced.ts';
+
+const after = (...updates: object[]) => (updates as Update[]).reduce(afterUpdate, NOTHING_ANNOUNCED);
+
+test('a plan replaces the one before', () => {
+  const plan = (content: string) => ({ sessionUpdate: 'plan', entries: [{ content, status: 'in_progress' }] });
+  expect(after(plan('first'), plan('then')).plan).toEqual([{ content: 'then', status: 'in_progress' }]);
+});
+
+test('commands have their name, what they do, and what comes after them', () => {
+  const availableCommands = [{ name: 'review', description: 'Reviews', input: { hint: 'what' } }, { name: 'compact' }];
+  expect(after({ sessionUpdate: 'available_commands_update', availableCommands }).commands).toEqual([
+    { name: 'review', description: 'Reviews', hint: 'what' },
+    { name: 'compact', description: '', hint: null },
+  ]);
+});
+
+test('the model, the mode and the rest are told apart, also where values stand in groups', () => {
+  const configOptions = [
+    {
+      ...{ id: 'llm', name: 'Model', category: 'model', type: 'select', currentValue: 'a' },
+      options: [{ name: 'Group', options: [{ value: 'a', name: 'A' }] }],
+    },
+    { id: 'mode', name: 'Mode', type: 'select', currentValue: 'plan', options: [{ value: 'plan' }] },
+    { id: 'fast', name: 'Fast', type: 'boolean', currentValue: true },
+  ];
+  const announced = after({ sessionUpdate: 'config_option_update', configOptions });
+  expect(modelOption(announced)).toMatchObject({ id: 'llm', current: 'a', values: [{ id: 'a', name: 'A' }] });
+  expect(modesOf(announced)).toEqual({ values: [{ id: 'plan', name: 'plan' }], current: 'plan' });
+  expect(otherOptions(announced)).toMatchObject([{ id: 'fast', current: true, values: null }]);
+});
+
+test('a mode that changes keeps the list of modes', () => {
+  const availableModes = [{ id: 'ask', name: 'Ask' }];
+  const announced = after(
+    { sessionUpdate: 'current_mode_update', currentModeId: 'ask', availableModes },
+    { sessionUpdate: 'current_mode_update', currentModeId: 'code' },
+  );
+  expect(modesOf(announced)).toEqual({ values: [{ id: 'ask', name: 'Ask' }], current: 'code' });
+});
+
+test.each([
+  { sessionUpdate: 'plan', entries: 'none' },
+  { sessionUpdate: 'available_commands_update', availableCommands: [null, { name: 3 }] },
+  { sessionUpdate: 'config_option_update', configOptions: [{ id: '' }, 4] },
+])('anything else than expected is left out: %j', (update) => {
+  expect(after(update)).toMatchObject({ commands: [], options: [] });
+});
+
+test('every other update changes nothing', () => {
+  const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'hi' } };
+  expect(after(update)).toBe(NOTHING_ANNOUNCED);
+});

@@ -1,0 +1,189 @@
+import type { ConversationEvent, Receipt, RecordPart, Restore, Turn } from 'throughline/client';
+import type { RestoreProgress, Tried } from '../../../../src/core/restore/receipt.ts';
+import { PartsBuilder } from '../../../../src/core/turn/record.ts';
+import { hasEnded } from '../../../../src/core/turn/turn.ts';
+import { type Announced, afterUpdate, NOTHING_ANNOUNCED } from './announced.ts';
+
+/** A turn as the timeline shows it. */
+export interface TurnItem {
+  readonly turn: Turn;
+  /** Text, thoughts and tools in the order in which they came. */
+  readonly parts: readonly RecordPart[];
+  /** While its session is being restored. */
+  readonly restoring: Restoring | null;
+  /** What holds it up right now; null: nothing. */
+  readonly notice: Notice | null;
+}
+
+export interface Restoring extends RestoreProgress {
+  readonly tried: readonly Tried[];
+}
+
+export type Notice =
+  | {
+      readonly kind: 'stalled';
+      readonly tool: string | null;
+      readonly silentMs: number;
+      readonly endsInMs: number | null;
+    }
+  | { readonly kind: 'retrying'; readonly message: string }
+  | { readonly kind: 'locked'; readonly waits: number; readonly ms: number };
+
+export function itemOf(turn: Turn, parts: readonly RecordPart[] = []): TurnItem {
+  return { turn, parts, restoring: null, notice: null };
+}
+
+/** What an open turn has said and done so far. Each event counts once, whether it came with a page or live. */
+export class LiveParts {
+  #builder = new PartsBuilder();
+  #lastSeq = 0;
+
+  /** Returns whether there is something new. */
+  add(event: ConversationEvent): boolean {
+    if (event.seq <= this.#lastSeq) return false;
+    this.#lastSeq = event.seq;
+    // What an attempt said that was given up is not part of the answer.
+    if (event.kind === 'turn.started') this.#builder = new PartsBuilder();
+    if (event.kind !== 'turn.update') return event.kind === 'turn.started';
+    this.#builder.add(event.payload.update, event.at);
+    return true;
+  }
+
+  get parts(): readonly RecordPart[] {
+    return this.#builder.parts();
+  }
+}
+
+/** The item after an event of its turn. Its parts come from `LiveParts`, and the turn itself is read again where it matters. */
+export function afterEvent(item: TurnItem, event: ConversationEvent): TurnItem {
+  const { turn } = item;
+  switch (event.kind) {
+    case 'turn.started':
+      return { ...item, turn: { ...turn, state: 'running', attempt: event.payload.attempt }, notice: null };
+    case 'turn.requeued':
+      return { ...item, turn: { ...turn, state: 'queued' }, restoring: null };
+    case 'turn.sent':
+      return { ...item, turn: { ...turn, state: 'running', sent: event.payload.sent }, restoring: null, notice: null };
+    case 'turn.update':
+      return item.notice === null ? item : { ...item, notice: null };
+    case 'turn.retrying':
+      return { ...item, notice: { kind: 'retrying', message: event.payload.failure.message } };
+    case 'turn.stalled':
+      return { ...item, notice: { kind: 'stalled', ...event.payload } };
+    case 'permission.asked':
+      return { ...item, turn: { ...turn, state: 'waiting' } };
+    case 'permission.answered':
+    case 'permission.denied':
+      return { ...item, turn: { ...turn, state: 'running' } };
+    case 'turn.cancel_requested':
+      return { ...item, turn: { ...turn, cancelRequested: true } };
+    case 'turn.ended': {
+      const { outcome, failure, usage } = event.payload;
+      const ended = { ...turn, state: outcome, failure, usage, endedAt: event.at };
+      return { ...item, turn: ended, restoring: null, notice: null };
+    }
+    default:
+      return afterRestoring(item, event);
+  }
+}
+
+/** What is being restored after an event: of a turn, or of a warm-up. */
+export function restoringAfter(restoring: Restoring | null, event: ConversationEvent): Restoring | null {
+  const tried = restoring?.tried ?? [];
+  switch (event.kind) {
+    case 'restore.started':
+      return { rung: event.payload.rung, done: 0, total: event.payload.total, tried };
+    case 'restore.progress':
+      return { ...event.payload, tried };
+    case 'restore.tried':
+      return restoring && { ...restoring, tried: [...tried, event.payload] };
+    case 'restore.receipt':
+      return null;
+    default:
+      return restoring;
+  }
+}
+
+/** Receipts by their place, with one that is new or is known better now. */
+export function withReceipt(
+  known: ReadonlyMap<number, readonly Receipt[]>,
+  { n, receipt }: Restore,
+): ReadonlyMap<number, readonly Receipt[]> {
+  const isSame = (one: Receipt) =>
+    receipt.turn !== null && one.turn === receipt.turn && one.attempt === receipt.attempt;
+  const others = (known.get(n) ?? []).filter((one) => !isSame(one));
+  return new Map(known).set(n, [...others, receipt]);
+}
+
+/** Why a session is not alive any more; null: the event is not about that. */
+export function endingIn(event: ConversationEvent): string | null {
+  return event.kind === 'session.changed' && event.payload.state !== 'live' ? event.payload.reason : null;
+}
+
+/** What belongs to no single turn. */
+export interface Shared {
+  /** What the agent last said of itself. */
+  readonly announced: Announced;
+  /** By the number of the turn; those of warm-ups by that of the last turn before. */
+  readonly receipts: ReadonlyMap<number, readonly Receipt[]>;
+  /** While a warm-up restores the session. */
+  readonly warming: Restoring | null;
+  /** Why the session before a turn was not alive any more when the turn came, by its number, as far as it is known here. */
+  readonly endings: ReadonlyMap<number, string>;
+}
+
+export const NOTHING_SHARED: Shared = {
+  announced: NOTHING_ANNOUNCED,
+  receipts: new Map(),
+  warming: null,
+  endings: new Map(),
+};
+
+/**
+ * `head`: the last turn that was sent and has ended, where the receipt of a warm-up has its place. `next`: the turn that is to come, or
+ * the first that is open.
+ */
+export function sharedAfter(
+  shared: Shared,
+  event: ConversationEvent,
+  { head, next }: { head: number; next: number },
+): Shared {
+  const warming = event.turnId === null ? restoringAfter(shared.warming, event) : shared.warming;
+  switch (event.kind) {
+    case 'turn.update':
+      return { ...shared, announced: afterUpdate(shared.announced, event.payload.update) };
+    case 'restore.receipt': {
+      const { payload: receipt } = event;
+      return { ...shared, warming, receipts: withReceipt(shared.receipts, { n: receipt.turn ?? head, receipt }) };
+    }
+    case 'session.changed': {
+      const ending = endingIn(event);
+      return ending === null ? shared : { ...shared, endings: new Map(shared.endings).set(next, ending) };
+    }
+    default:
+      return warming === shared.warming ? shared : { ...shared, warming };
+  }
+}
+
+function afterRestoring(item: TurnItem, event: ConversationEvent): TurnItem {
+  switch (event.kind) {
+    case 'restore.started':
+    case 'restore.progress':
+    case 'restore.tried':
+    case 'restore.receipt':
+      return { ...item, restoring: restoringAfter(item.restoring, event) };
+    case 'session.locked':
+      return { ...item, notice: { kind: 'locked', waits: event.payload.waits, ms: event.payload.ms } };
+    case 'session.opened':
+    case 'session.changed': {
+      const isNew = event.kind === 'session.opened' || item.turn.sessionId === null;
+      return isNew ? { ...item, turn: { ...item.turn, sessionId: event.payload.sessionId } } : item;
+    }
+    default:
+      return item;
+  }
+}
+
+export function isOpen({ turn }: TurnItem): boolean {
+  return !hasEnded(turn.state);
+}

@@ -1,0 +1,64 @@
+import type { ConversationEvent, ThroughlineClient } from 'throughline/client';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { Follower, Live } from '../../live/live.ts';
+import { ConversationStore } from './store.ts';
+
+beforeAll(() => {
+  vi.stubGlobal('requestAnimationFrame', (work: () => void) => setTimeout(work, 0));
+  vi.stubGlobal('cancelAnimationFrame', (timer: number) => clearTimeout(timer));
+});
+afterAll(() => void vi.unstubAllGlobals());
+
+const CONVERSATION = { id: 'c', lastSeq: 4, logId: 'log' };
+const ASKED = { conversationId: 'c', seq: 5, kind: 'permission.asked', turnId: null, at: 1, payload: {} };
+
+/** A server that can be gone, and what a store has asked of the stream. */
+class Server {
+  isGone = false;
+  questions: object[] = [];
+  follower: Follower | null = null;
+  readonly listeners = new Set<(state: { state: string }) => void>();
+
+  readonly #none = async () => [];
+  readonly tl = {
+    engine: {
+      conversation: async () => CONVERSATION,
+      outline: this.#none,
+      turns: this.#none,
+      records: this.#none,
+      restores: this.#none,
+      sessions: this.#none,
+      permissions: async () => {
+        if (this.isGone) throw new Error('gone');
+        return this.questions;
+      },
+    },
+  } as unknown as ThroughlineClient;
+
+  readonly live = {
+    follow: (_: string, __: object, follower: Follower) => {
+      this.follower = follower;
+      return () => {};
+    },
+    onState: (listener: (state: { state: string }) => void) => {
+      this.listeners.add(listener);
+      return () => this.listeners.delete(listener);
+    },
+  } as unknown as Live;
+}
+
+test('what could not be read while the server was gone is read when it is back', async () => {
+  const server = new Server();
+  const store = new ConversationStore(server.tl, server.live, 'c');
+  await store.open();
+  expect(store.state.getState()).toMatchObject({ phase: 'ready', permissions: [] });
+  server.isGone = true;
+  server.questions = [{ id: 'p' }];
+  server.follower?.onEvent(ASKED as ConversationEvent);
+  await expect.poll(() => store.state.getState().error).toEqual(new Error('gone'));
+  server.isGone = false;
+  for (const listener of server.listeners) listener({ state: 'open' });
+  await expect.poll(() => store.state.getState().permissions).toEqual([{ id: 'p' }]);
+  store.close();
+  expect(server.listeners.size).toBe(0);
+});

@@ -1,0 +1,75 @@
+import { createContext, useContext, useEffect, useMemo, useState } from 'react';
+import type { ThroughlineClient } from 'throughline/client';
+import { useStore } from 'zustand';
+import type { Live } from '../../live/live.ts';
+import { useClient, useLive } from '../session.ts';
+import type { TurnItem } from './model.ts';
+import { type ConversationState, ConversationStore } from './store.ts';
+
+/** The conversation that a view and everything in it is about. */
+export const ConversationContext = createContext<ConversationStore | null>(null);
+
+/** So long the previous conversation stays when the next one takes its time. */
+const KEPT_MS = 150;
+/** So many conversations stay current after somebody has left them, so that coming back shows them at once. */
+const KEPT = 5;
+
+interface Kept {
+  readonly tl: ThroughlineClient;
+  readonly store: ConversationStore;
+  /** Resolves when it can be shown. */
+  readonly opened: Promise<void>;
+}
+
+/** The one that was opened last is the last. */
+const kept = new Map<string, Kept>();
+
+/** The conversation with this id, opened if it is not yet. Until it can be shown, it is the previous one. */
+export function useOpenConversation(id: string): ConversationStore | null {
+  const [tl, live] = [useClient(), useLive()];
+  const next = useMemo(() => opened(tl, live, id), [tl, live, id]);
+  const [shown, setShown] = useState<ConversationStore | null>(null);
+  useEffect(() => {
+    let isWanted = true;
+    const show = () => isWanted && setShown(next.store);
+    const timer = setTimeout(show, KEPT_MS);
+    void next.opened.then(show);
+    return () => {
+      isWanted = false;
+      clearTimeout(timer);
+    };
+  }, [next]);
+  return next.store.state.getState().phase === 'ready' ? next.store : shown;
+}
+
+function opened(tl: ThroughlineClient, live: Live, id: string): Kept {
+  const known = kept.get(id);
+  kept.delete(id);
+  if (known !== undefined && known.tl === tl && known.store.state.getState().phase !== 'failed') {
+    kept.set(id, known);
+    return known;
+  }
+  known?.store.close();
+  const store = new ConversationStore(tl, live, id);
+  const made = { tl, store, opened: store.open() };
+  kept.set(id, made);
+  for (const [oldest, { store: left }] of [...kept].slice(0, -KEPT)) {
+    left.close();
+    kept.delete(oldest);
+  }
+  return made;
+}
+
+export function useConversationStore(): ConversationStore {
+  const store = useContext(ConversationContext);
+  if (store === null) throw new Error('this component belongs into a conversation');
+  return store;
+}
+
+export function useConversation<T>(select: (state: ConversationState) => T): T {
+  return useStore(useConversationStore().state, select);
+}
+
+export function useTurn(n: number): TurnItem | undefined {
+  return useConversation(({ turns }) => turns.get(n));
+}

@@ -1,0 +1,35 @@
+import type { Conversation } from 'throughline/client';
+import { describe, expect, test } from 'vitest';
+import { withNewest } from './list.ts';
+
+const row = (id: string, updatedAt: number) => ({ id, updatedAt }) as Conversation;
+const NONE = new Set<string>();
+const before = { rows: [row('e', 5), row('d', 4), row('c', 3), row('b', 2), row('a', 1)], hasMore: true };
+const joined = (newest: Conversation[], touched: ReadonlySet<string> = NONE) => {
+  const { rows, hasMore } = withNewest(before, newest, touched, 2);
+  return [rows.map(({ id }) => id).join(''), hasMore];
+};
+
+describe('the list after its first page was read again', () => {
+  test('one that changed comes up, and the rest stays', () => {
+    expect(joined([row('b', 6), row('e', 5)])).toEqual(['bedca', true]);
+  });
+  test('one that is new stands first', () => {
+    expect(joined([row('f', 6), row('e', 5)])).toEqual(['fedcba', true]);
+  });
+  test('where nothing joins, the rest is read again', () => {
+    expect(joined([row('g', 8), row('f', 7)])).toEqual(['gf', true]);
+    expect(joined([row('a', 8), row('b', 7)])).toEqual(['ab', true]);
+  });
+  test('one that was touched and is not found is gone', () => {
+    expect(joined([row('f', 6), row('e', 5)], new Set(['c']))).toEqual(['fedba', true]);
+  });
+  test('a short page is all there is', () => {
+    expect(joined([row('e', 5)])).toEqual(['e', false]);
+  });
+  test('those of one moment are told apart by their ids', () => {
+    const rows = [row('c', 1), row('b', 1), row('a', 1)];
+    const merged = withNewest({ rows, hasMore: false }, [row('d', 2), row('c', 1)], NONE, 2);
+    expect(merged).toEqual({ rows: [row('d', 2), row('c', 1), row('b', 1), row('a', 1)], hasMore: false });
+  });
+});

@@ -1,0 +1,57 @@
+import { useEffect } from 'react';
+import type { Conversation, Permission, Task, ThroughlineClient } from 'throughline/client';
+import { create } from 'zustand';
+import { useList } from './list.ts';
+import { Newest } from './newest.ts';
+import { useClient, useLive } from './session.ts';
+
+/** What waits for a person, beside what the list of conversations says. */
+export interface NeedsState {
+  /** The questions of agents that wait for an answer, oldest first. */
+  readonly permissions: readonly Permission[];
+  /** The tasks that ask. */
+  readonly tasks: readonly Task[];
+}
+
+export const useNeeds = create<NeedsState>(() => ({ permissions: [], tasks: [] }));
+
+const newest = new Newest();
+
+/** Keeps them current for as long as the component is shown. */
+export function useKeepNeeds(): void {
+  const [tl, live] = [useClient(), useLive()];
+  useEffect(() => {
+    let asking = '';
+    const look = (known: ReadonlyMap<string, Conversation>) => {
+      const now = askingOf(known);
+      if (now !== asking) void readPermissions(tl);
+      asking = now;
+    };
+    look(useList.getState().known);
+    void readTasks(tl);
+    const stops = [
+      useList.subscribe(({ known }, before) => known !== before.known && look(known)),
+      live.onBoard(() => void readTasks(tl)),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [tl, live]);
+}
+
+/** Changes whenever a question may have been asked or answered. */
+function askingOf(known: ReadonlyMap<string, Conversation>): string {
+  const asks = [...known.values()].filter(({ openPermissions }) => openPermissions > 0);
+  return asks.map(({ id, lastSeq }) => `${id} ${lastSeq}`).join();
+}
+
+export async function readPermissions(tl: ThroughlineClient): Promise<void> {
+  // When it fails, the server cannot be reached, which is said elsewhere; the list comes again, and so does this.
+  const permissions = await newest.of('permissions', tl.permissions({ open: true })).catch(() => null);
+  if (permissions !== null) useNeeds.setState({ permissions });
+}
+
+async function readTasks(tl: ThroughlineClient): Promise<void> {
+  const tasks = await newest.of('tasks', tl.tasks.list({ states: ['asking'] })).catch(() => null);
+  if (tasks !== null) useNeeds.setState({ tasks });
+}

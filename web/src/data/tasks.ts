@@ -1,0 +1,48 @@
+import { useEffect } from 'react';
+import type { Task, ThroughlineClient } from 'throughline/client';
+import { create } from 'zustand';
+import { useClient, useLive } from './session.ts';
+
+/** The newest tasks of this owner. */
+export interface TasksState {
+  readonly phase: 'loading' | 'ready' | 'failed';
+  readonly error: unknown;
+  readonly tasks: readonly Task[];
+  /** Older ones were not read. */
+  readonly hasMore: boolean;
+}
+
+export const useTasks = create<TasksState>(() => ({ phase: 'loading', error: null, tasks: [], hasMore: false }));
+
+const PAGE = 200;
+const GATHER_MS = 200;
+
+/** Keeps the tasks current for as long as the component is shown. */
+export function useKeepTasks(): void {
+  const [tl, live] = [useClient(), useLive()];
+  useEffect(() => {
+    let timer = 0;
+    void readTasks(tl);
+    const stop = live.onBoard(() => {
+      if (timer !== 0) return;
+      timer = window.setTimeout(() => {
+        timer = 0;
+        void readTasks(tl);
+      }, GATHER_MS);
+    });
+    return () => {
+      window.clearTimeout(timer);
+      stop();
+    };
+  }, [tl, live]);
+}
+
+/** Also right after something was done to one. */
+export async function readTasks(tl: ThroughlineClient): Promise<void> {
+  try {
+    const tasks = await tl.tasks.list({ limit: PAGE });
+    useTasks.setState({ phase: 'ready', error: null, tasks, hasMore: tasks.length === PAGE });
+  } catch (error) {
+    useTasks.setState(({ tasks }) => ({ phase: tasks.length > 0 ? 'ready' : 'failed', error }));
+  }
+}

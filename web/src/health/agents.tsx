@@ -1,0 +1,98 @@
+import { useState } from 'react';
+import type { AgentInfo } from 'throughline/client';
+import { readAgents, useAgents } from '../data/agents.ts';
+import { useClient, useMay } from '../data/session.ts';
+import { Button } from '../ui/button.tsx';
+import { CliLine, ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { shellWord } from '../ui/shell-word.ts';
+import { count } from '../ui/time.tsx';
+import { Section } from './section.tsx';
+
+/** Every agent, what it was seen to be able to do, and what is wrong with it. */
+export function Agents() {
+  const tl = useClient();
+  const { phase, error, agents } = useAgents();
+  const [logins, setLogins] = useState<ReadonlyMap<string, AgentInfo['login']> | null>(null);
+  const [asking, setAsking] = useState(false);
+  const [failed, setFailed] = useState<unknown>(null);
+  const mayAsk = useMay('admin');
+  const ask = async () => {
+    setAsking(true);
+    setFailed(null);
+    try {
+      setLogins(new Map((await tl.agents({ login: true })).map(({ name, login }) => [name, login])));
+    } catch (reason) {
+      setFailed(reason);
+    } finally {
+      setAsking(false);
+    }
+  };
+  return (
+    <Section title="Agents">
+      {phase === 'loading' && <Skeleton />}
+      {(error ?? failed) !== null && <ErrorNote error={error ?? failed} cli="throughline agents" />}
+      <ul className="divide-y divide-line border-y border-line">
+        {agents.map((agent) => (
+          <li key={agent.name} className="py-2">
+            <Agent agent={agent} login={logins?.get(agent.name) ?? null} />
+          </li>
+        ))}
+      </ul>
+      <div className="flex flex-wrap gap-2">
+        <Button small onClick={() => void readAgents(tl)}>
+          Look for agents again
+        </Button>
+        {mayAsk && (
+          <Button small disabled={asking} onClick={() => void ask()}>
+            {asking ? 'Starting each agent…' : 'See who is logged in'}
+          </Button>
+        )}
+      </div>
+    </Section>
+  );
+}
+
+/** What `throughline agents install` knows. */
+const INSTALLED = ['claude', 'codex'];
+
+function Agent({ agent, login }: { agent: AgentInfo; login: AgentInfo['login'] }) {
+  const { name, adapter, isDefault, where, traits, problem } = agent;
+  return (
+    <div className="space-y-1 text-[13px]">
+      <p className="flex flex-wrap items-baseline gap-x-3">
+        <strong className="font-medium">{name}</strong>
+        {isDefault && <span className="text-xs text-accent">default</span>}
+        <span className="text-xs text-muted">
+          {adapter}
+          {traits !== null && ` · ${traits.version}`}
+        </span>
+        {login !== null && <span className="text-xs">{loginWords(login)}</span>}
+      </p>
+      {problem !== null && <p className={traits === null ? 'text-bad' : 'text-warn'}>{problem}</p>}
+      {login?.hint && <p className="text-muted">{login.hint}</p>}
+      {traits !== null && <p className="text-xs text-muted">{traitWords(traits).join(' · ')}</p>}
+      {where !== null && <p className="truncate font-mono text-xs text-faint">{where}</p>}
+      {traits === null && INSTALLED.includes(name) && (
+        <CliLine line={`throughline agents install ${shellWord(name)}`} />
+      )}
+    </div>
+  );
+}
+
+function loginWords({ loggedIn }: NonNullable<AgentInfo['login']>): string {
+  if (loggedIn === null) return 'not known whether somebody is logged in';
+  return loggedIn ? 'logged in' : 'nobody is logged in';
+}
+
+/** What its traits mean for a conversation. */
+function traitWords(traits: NonNullable<AgentInfo['traits']>): string[] {
+  return [
+    ...(traits.resume ? ['resumes its sessions'] : []),
+    ...(traits.load ? ['loads them with their history'] : []),
+    ...(traits.rehydrate ? ['can be rebuilt in its storage'] : []),
+    traits.position ? 'its sessions can be checked' : 'its sessions cannot be checked',
+    ...(traits.noTools ? ['can replay without tools'] : []),
+    ...(traits.images ? ['takes images'] : []),
+    `${count(traits.window)} tokens`,
+  ];
+}

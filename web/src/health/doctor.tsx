@@ -1,0 +1,119 @@
+import { useState } from 'react';
+import { examine, type Finding } from '../data/health.ts';
+import { useList } from '../data/list.ts';
+import { useClient } from '../data/session.ts';
+import { Button } from '../ui/button.tsx';
+import { CliLine, ErrorNote } from '../ui/notes.tsx';
+import { shellWord } from '../ui/shell-word.ts';
+import { nameOf } from '../ui/state.tsx';
+import { Section } from './section.tsx';
+
+/** Something that is asked for, and takes a while. */
+function useAsked<T>(ask: () => Promise<T>) {
+  const [state, setState] = useState<{ value: T | null; error: unknown; isBusy: boolean }>({
+    value: null,
+    error: null,
+    isBusy: false,
+  });
+  const start = () => {
+    setState(({ value }) => ({ value, error: null, isBusy: true }));
+    ask().then(
+      (value) => setState({ value, error: null, isBusy: false }),
+      (error) => setState({ value: null, error, isBusy: false }),
+    );
+  };
+  return { ...state, start };
+}
+
+/** What crashes left over, and damage. Nothing is changed from here. */
+export function Doctor() {
+  const { value: findings, error, isBusy, start } = useAsked(examine);
+  return (
+    <Section title="Doctor">
+      <p className="text-[13px] text-muted">
+        Reads the whole store for damage, loss, and what crashes left over. Changes nothing.
+      </p>
+      <Button small disabled={isBusy} onClick={start}>
+        {isBusy ? 'Examining…' : 'Examine'}
+      </Button>
+      {error !== null && <ErrorNote error={error} cli="throughline doctor" />}
+      {findings?.length === 0 && <p className="text-[13px] text-good">Nothing is wrong.</p>}
+      <ul className="space-y-2">
+        {(findings ?? []).map((finding) => (
+          <li key={`${finding.check} ${finding.subject}`}>
+            <Found finding={finding} />
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+function Found({ finding: { subject, problem, remedy, repairedBy, isNote } }: { finding: Finding }) {
+  return (
+    <div className="space-y-1 border-l-2 border-line pl-3 text-[13px]">
+      <p>
+        <span className={isNote ? 'text-muted' : 'text-bad'}>{isNote ? 'Note' : 'Problem'}</span>
+        {': '}
+        {problem} <span className="font-mono text-xs text-faint wrap-anywhere">{subject}</span>
+      </p>
+      {remedy !== null && <p className="text-muted">{remedy}</p>}
+      {repairedBy !== null && <CliLine line={`throughline doctor ${shellWord(repairedBy)}`} />}
+    </div>
+  );
+}
+
+/** Checks the chain of the events of one conversation. */
+export function Verify() {
+  const rows = useList((state) => state.rows);
+  const [chosen, choose] = useState<string | null>(null);
+  const newest = rows[0]?.id ?? null;
+  // It stays chosen when another conversation becomes the newest.
+  if (chosen === null && newest !== null) choose(newest);
+  const id = chosen ?? newest;
+  if (id === null) return null;
+  return (
+    <Section title="Verify">
+      <p className="text-[13px] text-muted">Every event has a hash over all before it. Checks that none was changed.</p>
+      <div className="flex flex-wrap gap-2">
+        <select
+          aria-label="Conversation"
+          value={id}
+          onChange={(event) => choose(event.target.value)}
+          className="h-8 min-w-0 flex-1 rounded-md border border-line bg-surface px-2 text-[13px] sm:flex-none"
+        >
+          {rows.map((row) => (
+            <option key={row.id} value={row.id}>
+              {nameOf(row)}
+            </option>
+          ))}
+        </select>
+        {/* What was found belongs to the conversation that was checked. */}
+        <Check key={id} id={id} />
+      </div>
+    </Section>
+  );
+}
+
+function Check({ id }: { id: string }) {
+  const { engine } = useClient();
+  const { value, error, isBusy, start } = useAsked(() => engine.verify(id));
+  return (
+    <>
+      <Button small disabled={isBusy} onClick={start}>
+        {isBusy ? 'Checking…' : 'Verify'}
+      </Button>
+      <div className="w-full">
+        {error !== null && <ErrorNote error={error} cli={`throughline verify ${shellWord(id)}`} />}
+        {value !== null && value.broken === null && (
+          <p className="text-[13px] text-good">
+            All events fit. <span className="font-mono text-xs text-muted wrap-anywhere">{value.head}</span>
+          </p>
+        )}
+        {value !== null && value.broken !== null && (
+          <p className="text-[13px] text-bad">Event {value.broken} does not fit: it, or one before it, was changed.</p>
+        )}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,126 @@
+import { CircleAlert, CircleCheck } from 'lucide-react';
+import { useCallback, useEffect, useState } from 'react';
+import { readHealth, type ServerHealth } from '../data/health.ts';
+import { useMay } from '../data/session.ts';
+import { useActions } from '../shell/actions.ts';
+import { Button } from '../ui/button.tsx';
+import { CliLine, Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { bytes } from '../ui/time.tsx';
+import { Agents } from './agents.tsx';
+import { Doctor, Verify } from './doctor.tsx';
+import { LiveSessions } from './live-sessions.tsx';
+import { Section } from './section.tsx';
+
+/** How often the figures are read while somebody looks at them. */
+const EVERY_MS = 5_000;
+
+/** `/health`: how the server is, for those who operate it; the agents, for everybody. */
+export function Health() {
+  const mayOperate = useMay('admin');
+  const { health, error, look } = useHealth(mayOperate);
+  useActions([
+    { id: 'health.look', title: 'Look at the health again', group: 'Health', cli: 'throughline doctor', run: look },
+  ]);
+  return (
+    <div className="min-h-0 flex-1 overflow-y-auto">
+      <div className="mx-auto max-w-4xl space-y-8 p-4 sm:p-6">
+        <header className="flex items-center justify-between">
+          <h1 className="text-lg font-semibold">Health</h1>
+          {mayOperate && (
+            <Button small onClick={look}>
+              Look again
+            </Button>
+          )}
+        </header>
+        {error !== null && <ErrorNote error={error} cli="throughline doctor" />}
+        {mayOperate && health === null && error === null && <Skeleton />}
+        {health !== null && <Status health={health} />}
+        {health?.details?.leases && <LiveSessions leases={health.details.leases} onKilled={look} />}
+        <Agents />
+        {health?.details && <Store details={health.details} />}
+        {mayOperate && <Verify />}
+        {mayOperate && <Doctor />}
+        {!mayOperate && (
+          <Empty title="The rest is for those who operate the server.">
+            This browser was signed in without the scope admin.
+          </Empty>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function useHealth(mayOperate: boolean) {
+  const [state, setState] = useState<{ health: ServerHealth | null; error: unknown }>({ health: null, error: null });
+  const look = useCallback(() => {
+    readHealth().then(
+      (health) => setState({ health, error: null }),
+      (error) => setState(({ health }) => ({ health, error })),
+    );
+  }, []);
+  useEffect(() => {
+    if (!mayOperate) return;
+    look();
+    const timer = setInterval(() => document.visibilityState === 'visible' && look(), EVERY_MS);
+    return () => clearInterval(timer);
+  }, [look, mayOperate]);
+  return { ...state, look };
+}
+
+const STATES: Readonly<Record<ServerHealth['status'], string>> = {
+  ok: 'Everything works.',
+  degraded: 'Something does not work. The rest goes on.',
+  unready: 'The server accepts nothing new.',
+  stopping: 'The server is stopping.',
+};
+
+function Status({ health: { status, reasons } }: { health: ServerHealth }) {
+  const Icon = status === 'ok' ? CircleCheck : CircleAlert;
+  return (
+    <section aria-label="Status" className="space-y-2">
+      <p className={`flex items-center gap-2 text-sm font-medium ${status === 'ok' ? 'text-good' : 'text-bad'}`}>
+        <Icon size={18} aria-hidden />
+        {STATES[status]}
+      </p>
+      {reasons.map(({ code, message, hint }) => (
+        <div key={code} className="rounded-md border border-line bg-bad-soft p-3 text-sm">
+          <p>
+            {message} <span className="font-mono text-xs text-muted">{code}</span>
+          </p>
+          {hint !== undefined && <p className="text-muted">{hint}</p>}
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function Store({ details: { version, store, sandboxes } }: { details: NonNullable<ServerHealth['details']> }) {
+  const commits = store?.commitMs;
+  const facts: readonly (readonly [string, string])[] = [
+    ['Version', version],
+    ['Data', store === null ? '–' : `${bytes(store.bytes)}, of which ${bytes(store.freeBytes)} are free again`],
+    ['Not yet merged', store === null ? '–' : bytes(store.logBytes)],
+    [
+      'A write takes',
+      commits ? `${ms(commits.p50)} · 95 of 100 within ${ms(commits.p95)} · at most ${ms(commits.max)}` : '–',
+    ],
+    ['Sandboxes', sandboxes === null ? '–' : `${sandboxes.count} below ${sandboxes.root}`],
+  ];
+  return (
+    <Section title="Store and sandboxes">
+      <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1 text-[13px] tabular-nums">
+        {facts.map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt className="text-muted">{name}</dt>
+            <dd className="wrap-anywhere">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <CliLine line="throughline backup throughline-copy.db" />
+    </Section>
+  );
+}
+
+function ms(value: number): string {
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
+}

@@ -1,0 +1,67 @@
+import { Link } from 'wouter';
+import { toldOf } from '../data/errors.ts';
+import type { Lease } from '../data/health.ts';
+import { useClient, useMay } from '../data/session.ts';
+import { Button } from '../ui/button.tsx';
+import { say } from '../ui/say.ts';
+import { nameOf } from '../ui/state.tsx';
+import { Ago } from '../ui/time.tsx';
+import { Section } from './section.tsx';
+
+/** The conversations that a process holds, and the agents that run for them. */
+export function LiveSessions({ leases, onKilled }: { leases: readonly Lease[]; onKilled(): void }) {
+  const running = leases.reduce((sum, { sessions }) => sum + sessions.length, 0);
+  return (
+    <Section title="Live sessions">
+      <p className="text-[13px] text-muted">
+        {running === 0 ? 'No agent runs.' : `${running} ${running === 1 ? 'agent runs' : 'agents run'}.`} A session is
+        only a cache: ending one loses nothing, and the next prompt restores it.
+      </p>
+      <ul className="divide-y divide-line border-y border-line empty:hidden">
+        {leases.map((lease) => (
+          <li key={lease.conversationId} className="flex items-center gap-4 py-2 text-[13px]">
+            <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-1">
+              <Link
+                href={`/c/${lease.conversationId}`}
+                className="min-w-0 flex-1 basis-48 truncate underline underline-offset-2"
+              >
+                {nameOf(lease)}
+              </Link>
+              <span className="text-muted">{lease.sessions.map(({ agent }) => agent).join(', ') || 'no agent'}</span>
+              <span className="text-xs text-faint">
+                {lease.holder}
+                {lease.open > 0 && ` · ${lease.open} open`}
+                {lease.sessions[0] && (
+                  <>
+                    {' · used '}
+                    <Ago at={lease.sessions[0].usedAt} />
+                  </>
+                )}
+              </span>
+            </div>
+            {lease.sessions.length > 0 && <Kill lease={lease} onKilled={onKilled} />}
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+function Kill({ lease, onKilled }: { lease: Lease; onKilled(): void }) {
+  const { engine } = useClient();
+  const may = useMay('prompt');
+  if (!may) return null;
+  const kill = () =>
+    engine.kill(lease.conversationId).then(
+      () => {
+        say('Session gone. Nothing lost.', 'good');
+        onKilled();
+      },
+      (error) => say(toldOf(error).message, 'bad'),
+    );
+  return (
+    <Button small look="danger" onClick={() => void kill()} aria-label={`Kill the live session of ${nameOf(lease)}`}>
+      Kill
+    </Button>
+  );
+}

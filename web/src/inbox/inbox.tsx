@@ -1,0 +1,292 @@
+import { BellOff, BellRing, Check, FlameKindling, ListChecks, Unlink } from 'lucide-react';
+import { type ReactNode, useState } from 'react';
+import type { Conversation, Task } from 'throughline/client';
+import { Link } from 'wouter';
+import { toldOf } from '../data/errors.ts';
+import { useList } from '../data/list.ts';
+import { useNeeds } from '../data/needs.ts';
+import { firstSeen, keepSeen } from '../data/seen.ts';
+import { useClient, useMay } from '../data/session.ts';
+import { PermissionCard } from '../permissions/card.tsx';
+import { useChangedAt, useSettled } from '../permissions/cards.tsx';
+import { type Action, useActions } from '../shell/actions.ts';
+import { Button, IconButton } from '../ui/button.tsx';
+import { ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { say } from '../ui/say.ts';
+import { nameOf, StateMark } from '../ui/state.tsx';
+import { Ago, count } from '../ui/time.tsx';
+import { useNotifying } from './notify.ts';
+import type { Need } from './sections.ts';
+import { leaveUnrestored, useInbox } from './use-inbox.ts';
+
+/** A line of the inbox, all of which is a link. */
+const LINE =
+  'flex min-h-11 min-w-0 flex-1 items-center gap-3 rounded-md px-2 py-1.5 -mx-2 text-sm hover:bg-hover pointer-coarse:min-h-13';
+
+function ConversationLine({ row, note, action }: { row: Conversation; note?: string | null; action?: ReactNode }) {
+  const tokens = row.usage.inputTokens + row.usage.outputTokens;
+  return (
+    <li className="flex items-center gap-1">
+      <Link href={`/c/${row.id}`} className={LINE}>
+        <StateMark state={row.state} className="w-24 text-xs max-sm:hidden" />
+        <span className="min-w-0 flex-1">
+          <span className="block truncate">{nameOf(row)}</span>
+          <span className="flex gap-2 text-xs text-muted sm:hidden">
+            <StateMark state={row.state} />
+            {row.lastAgent ?? ''}
+          </span>
+          {note && <span className="block text-[13px] text-warn">{note}</span>}
+        </span>
+        <span className="max-w-32 truncate text-xs text-muted max-sm:hidden">{row.lastAgent ?? ''}</span>
+        <span className="w-12 text-right text-xs text-faint tabular-nums max-sm:hidden">
+          {tokens > 0 ? count(tokens) : ''}
+        </span>
+        <Ago at={row.updatedAt} className="w-12 text-right text-xs text-faint tabular-nums" />
+      </Link>
+      {action}
+    </li>
+  );
+}
+
+/** So many that rest are shown here; the rail has them all. */
+const MOST_RESTING = 12;
+
+/** `/`: who needs me, what runs, what has changed since I looked, and what rests. */
+export function Inbox() {
+  const { phase, error, known } = useList();
+  const { needs, running, changed, resting } = useInbox();
+  // A card that has moved under the pointer is inert again.
+  const movedAt = useChangedAt(needs.map(keyOf).join());
+  const permissions = useNeeds((state) => state.permissions);
+  const settled = useSettled(permissions).filter(({ id }) => !permissions.some((one) => one.id === id));
+  useActions(inboxActions());
+  if (phase === 'loading') return <Skeleton lines={8} />;
+  if (phase === 'failed') {
+    return (
+      <div className="mx-auto w-full max-w-3xl p-4">
+        <ErrorNote error={error} cli="throughline list" />
+      </div>
+    );
+  }
+  return (
+    <div className="min-h-0 flex-1 overflow-y-auto">
+      <div className="mx-auto w-full max-w-3xl space-y-7 px-4 pt-5 pb-16 sm:px-6">
+        <Heading needs={needs.length} running={running.length} isEmpty={known.size === 0} />
+        {needs.length + settled.length > 0 && (
+          <Section title="Needs you" count={needs.length}>
+            {settled.map((permission) => (
+              <li key={permission.id} className="py-2">
+                <PermissionCard permission={permission} />
+              </li>
+            ))}
+            {needs.map((need) => (
+              <li key={keyOf(need)}>
+                <NeedLine need={need} movedAt={movedAt} />
+              </li>
+            ))}
+          </Section>
+        )}
+        {running.length > 0 && (
+          <Section title="Running" count={running.length}>
+            {running.map((row) => (
+              <ConversationLine key={row.id} row={row} note={hindranceOf(row)} />
+            ))}
+          </Section>
+        )}
+        {changed.length > 0 && (
+          <Section title="Changed since you looked" count={changed.length} action={<SeenButton />}>
+            {changed.map((row) => (
+              <ConversationLine key={row.id} row={row} />
+            ))}
+          </Section>
+        )}
+        {resting.length > 0 && <Resting rows={resting.slice(0, MOST_RESTING)} />}
+      </div>
+    </div>
+  );
+}
+
+function Resting({ rows }: { rows: readonly Conversation[] }) {
+  return (
+    <Section
+      title="At rest"
+      hint="Their context is kept, whatever became of their sessions. The next prompt brings it back; “Restore” does so ahead of it."
+    >
+      {rows.map((row) => (
+        <ConversationLine key={row.id} row={row} action={<RestoreButton row={row} />} />
+      ))}
+    </Section>
+  );
+}
+
+function inboxActions(): Action[] {
+  return [
+    {
+      id: 'inbox.seen',
+      title: 'Mark everything as seen',
+      group: 'Inbox',
+      keys: 'e',
+      run: () => keepSeen(firstSeen(useList.getState().known.values())),
+    },
+  ];
+}
+
+function Heading({ needs, running, isEmpty }: { needs: number; running: number; isEmpty: boolean }) {
+  const words =
+    needs === 0 ? 'Nobody waits for you.' : needs === 1 ? 'One thing waits for you.' : `${needs} things wait for you.`;
+  const runs = running === 0 ? '' : running === 1 ? ' One conversation runs.' : ` ${running} conversations run.`;
+  return (
+    <header className="flex items-start gap-3">
+      <div className="min-w-0 flex-1">
+        <h1 className="text-lg font-semibold">Inbox</h1>
+        <p className="text-sm text-muted" role="status">
+          {words}
+          {runs}
+          {isEmpty && ' Begin a conversation, and what happens in it shows here.'}
+        </p>
+      </div>
+      <NotifyButton />
+    </header>
+  );
+}
+
+function Section(props: { title: string; count?: number; hint?: string; action?: ReactNode; children: ReactNode }) {
+  const { title, count, hint, action, children } = props;
+  return (
+    <section aria-label={title}>
+      <div className="mb-1 flex min-h-7 items-center gap-2">
+        <h2 className="text-[13px] font-semibold">{title}</h2>
+        {count !== undefined && <span className="text-[13px] text-faint tabular-nums">{count}</span>}
+        <span className="flex-1" />
+        {action}
+      </div>
+      {hint !== undefined && <p className="mb-1 text-[13px] text-muted">{hint}</p>}
+      <ul className="divide-y divide-line border-y border-line">{children}</ul>
+    </section>
+  );
+}
+
+function keyOf(need: Need): string {
+  return need.kind === 'permission' ? need.permission.id : need.kind === 'task' ? need.task.id : need.conversation.id;
+}
+
+function NeedLine({ need, movedAt }: { need: Need; movedAt: number }) {
+  if (need.kind === 'task') return <TaskLine task={need.task} />;
+  if (need.kind === 'unrestored') return <UnrestoredLine row={need.conversation} />;
+  const { permission, conversation } = need;
+  return (
+    <div className="space-y-1 py-2">
+      <Link
+        href={`/c/${permission.conversationId}`}
+        className="flex min-h-6 items-center gap-2 text-[13px] hover:underline"
+      >
+        <span className="min-w-0 truncate font-medium">
+          {conversation === null ? 'A conversation' : nameOf(conversation)}
+        </span>
+        <span className="shrink-0 text-muted">{conversation?.lastAgent ?? ''}</span>
+      </Link>
+      <PermissionCard permission={permission} movedAt={movedAt} />
+    </div>
+  );
+}
+
+function TaskLine({ task }: { task: Task }) {
+  return (
+    <Link href={`/tasks/${task.id}`} className={LINE}>
+      <span className="inline-flex items-center gap-1 text-xs text-accent">
+        <ListChecks size={13} aria-hidden />
+        Task asks
+      </span>
+      <span className="min-w-0 flex-1">
+        <span className="block truncate font-medium">{task.name ?? task.goal}</span>
+        {task.progress.decision && (
+          <span className="line-clamp-2 text-[13px] text-muted">{task.progress.decision.reason}</span>
+        )}
+      </span>
+      <Ago at={task.startedAt ?? task.createdAt} className="text-xs text-faint tabular-nums" />
+    </Link>
+  );
+}
+
+function UnrestoredLine({ row }: { row: Conversation }) {
+  return (
+    <div className="flex items-center gap-1">
+      <Link href={`/c/${row.id}`} className={LINE}>
+        <span className="inline-flex shrink-0 items-center gap-1 text-xs text-bad">
+          <Unlink size={13} aria-hidden />
+          Not restored
+        </span>
+        <span className="min-w-0 flex-1">
+          <span className="block truncate font-medium">{nameOf(row)}</span>
+          <span className="block text-[13px] text-muted">
+            The last prompt was not sent: its context could not be restored. Open it to see why and what can be done.
+          </span>
+        </span>
+        <Ago at={row.updatedAt} className="text-xs text-faint tabular-nums" />
+      </Link>
+      <IconButton label="Leave it as it is" small onClick={() => leaveUnrestored(row)}>
+        <Check size={15} />
+      </IconButton>
+    </div>
+  );
+}
+
+/** Why something that is open does not go on. */
+function hindranceOf({ stranded, delayed }: Conversation): string | null {
+  const why = stranded ?? delayed;
+  return why === null ? null : `${why.message} ${why.hint}`;
+}
+
+function SeenButton() {
+  return (
+    <Button small look="quiet" onClick={() => keepSeen(firstSeen(useList.getState().known.values()))}>
+      <Check size={14} aria-hidden />
+      Mark as seen
+    </Button>
+  );
+}
+
+/** Restores the session ahead of a prompt, and says how it went. */
+function RestoreButton({ row }: { row: Conversation }) {
+  const tl = useClient();
+  const mayPrompt = useMay('prompt');
+  const [busy, setBusy] = useState(false);
+  if (!mayPrompt || row.driver !== 'worker') return null;
+  const restore = async () => {
+    setBusy(true);
+    try {
+      const receipt = await tl.engine.warm(row.id);
+      const name = nameOf(row);
+      if (receipt === null) say(`${name} is in use, or no slot is free. Its context comes back with the next prompt.`);
+      else
+        say(
+          `${name} is ready: ${receipt.rung}, ${receipt.carried} turns carried, ${receipt.modelCalls} model calls.`,
+          'good',
+        );
+    } catch (error) {
+      say(toldOf(error).message, 'bad');
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Button small look="quiet" disabled={busy} onClick={() => void restore()}>
+      <FlameKindling size={14} aria-hidden />
+      {busy ? 'Restoring …' : 'Restore'}
+    </Button>
+  );
+}
+
+function NotifyButton() {
+  const { isOn, isPossible, turnOn, turnOff } = useNotifying();
+  if (!isPossible) return null;
+  return isOn ? (
+    <IconButton label="Notifications are on: turn them off" onClick={turnOff}>
+      <BellRing size={16} />
+    </IconButton>
+  ) : (
+    <IconButton label="Notify me when something needs me" onClick={() => void turnOn()}>
+      <BellOff size={16} />
+    </IconButton>
+  );
+}

@@ -1,0 +1,56 @@
+import type { Conversation, Permission, Task } from 'throughline/client';
+import { isNew, type Seen } from '../data/seen.ts';
+
+/** What the inbox is made of. */
+export interface InboxFacts {
+  readonly known: ReadonlyMap<string, Conversation>;
+  readonly permissions: readonly Permission[];
+  readonly tasks: readonly Task[];
+  /** Null: nobody has looked in this browser yet. */
+  readonly seen: Seen | null;
+  /** Failed restores that somebody wants to leave as they are, with the event that was their last. */
+  readonly left: Readonly<Record<string, number>>;
+}
+
+export type Need =
+  | { readonly kind: 'permission'; readonly permission: Permission; readonly conversation: Conversation | null }
+  | { readonly kind: 'task'; readonly task: Task }
+  | { readonly kind: 'unrestored'; readonly conversation: Conversation };
+
+/** A conversation is in one section only. */
+export interface InboxSections {
+  /** What waits for a person: nothing happens there until somebody acts. Oldest first. */
+  readonly needs: readonly Need[];
+  /** What goes on by itself. */
+  readonly running: readonly Conversation[];
+  /** What ended since somebody looked. */
+  readonly changed: readonly Conversation[];
+  readonly resting: readonly Conversation[];
+}
+
+export function inboxOf({ known, permissions, tasks, seen, left }: InboxFacts): InboxSections {
+  const rows = [...known.values()].sort((a, b) => b.updatedAt - a.updatedAt);
+  const unrestored = rows.filter((row) => row.state === 'unrestored' && left[row.id] !== row.lastSeq);
+  // Answered ones may still be here until they are read again.
+  const asked = permissions.filter(({ state }) => state === 'open');
+  const needs: Need[] = [
+    ...asked.map((permission) => {
+      const conversation = known.get(permission.conversationId) ?? null;
+      return { kind: 'permission', permission, conversation } as const;
+    }),
+    ...tasks.filter(({ state }) => state === 'asking').map((task) => ({ kind: 'task', task }) as const),
+    ...unrestored.reverse().map((conversation) => ({ kind: 'unrestored', conversation }) as const),
+  ];
+  const needed = new Set([...asked.map(({ conversationId }) => conversationId), ...unrestored.map(({ id }) => id)]);
+  const others = rows.filter(({ id }) => !needed.has(id));
+  const running = others.filter(({ state }) => state === 'asks' || state === 'running' || state === 'queued');
+  const ended = others.filter((row) => !running.includes(row) && (row.historyCount > 0 || row.state !== 'idle'));
+  const isChanged = (row: Conversation) => seen !== null && isNew(seen, row);
+  const changed = ended.filter(isChanged);
+  return { needs, running, changed, resting: ended.filter((row) => !isChanged(row)) };
+}
+
+/** `(2) Deploy · Throughline`: how much waits stands first, where narrow tabs still show it. */
+export function titleOf(needs: number, shown: string | null): string {
+  return `${needs > 0 ? `(${needs}) ` : ''}${shown === null ? '' : `${shown} · `}Throughline`;
+}

@@ -1,0 +1,39 @@
+import type { Conversation } from 'throughline/client';
+import { describe, expect, test } from 'vitest';
+import { entriesOf, ranked } from './entries.ts';
+
+const row = (id: string, title: string) =>
+  ({ id, title, key: null, state: 'idle', lastAgent: 'claude' }) as Conversation;
+const action = (id: string, title: string) => ({ id, title, group: 'Go to', run: () => {} });
+
+describe('the palette', () => {
+  test.each([
+    ['', ['Inbox', 'Tidy the inbox', 'Bin']],
+    ['in', ['Inbox', 'Tidy the inbox', 'Bin']],
+    ['tidy in', ['Tidy the inbox']],
+    ['INBOX', ['Inbox', 'Tidy the inbox']],
+    ['nothing', []],
+  ])('%j finds %j', (words, titles) => {
+    expect(ranked(words, ['Inbox', 'Tidy the inbox', 'Bin'], (each) => each)).toEqual(titles);
+  });
+
+  test('offers actions before conversations, and turns by their words only when some were typed', () => {
+    const hit = { conversationId: 'c', key: null, title: 'Old', n: 3, snippet: 'an inbox' };
+    const facts = { actions: [action('go.inbox', 'Inbox')], rows: [row('c', 'Inbox zero')], hits: [hit], go: () => {} };
+    const shown = (words: string) =>
+      entriesOf({ ...facts, words }).map(({ value, items }) => [value, items.map(({ title }) => title)]);
+    expect(shown('')).toEqual([
+      ['Go to', ['Inbox']],
+      ['Open', ['Inbox zero']],
+    ]);
+    expect(shown('inbox').at(-1)).toEqual(['Said', ['an inbox']]);
+    const [said] = entriesOf({ ...facts, actions: [], rows: [], words: 'an inbox; rm' });
+    expect(said?.items[0]?.cli).toBe("throughline search 'an inbox; rm'");
+  });
+
+  test('shows few of many conversations', () => {
+    const rows = Array.from({ length: 10_000 }, (_, n) => row(`c${n}`, `Conversation ${n}`));
+    const [open] = entriesOf({ words: 'conversation', actions: [], rows, hits: [], go: () => {} });
+    expect(open?.items).toHaveLength(8);
+  });
+});

@@ -1,0 +1,72 @@
+import type { Conversation, SearchHit } from 'throughline/client';
+import { pathOf } from '../search/search.ts';
+import type { Action } from '../shell/actions.ts';
+import { shellWord } from '../ui/shell-word.ts';
+import { nameOf, STATES } from '../ui/state.tsx';
+
+/** A line of the palette. */
+export interface Entry {
+  readonly id: string;
+  readonly title: string;
+  /** What else is known of it, for telling it apart. */
+  readonly about: string | null;
+  readonly keys: string | null;
+  readonly cli: string | null;
+  run(): void;
+}
+
+export interface EntryGroup {
+  readonly value: string;
+  readonly items: readonly Entry[];
+}
+
+export interface PaletteFacts {
+  readonly words: string;
+  readonly actions: readonly Action[];
+  readonly rows: readonly Conversation[];
+  readonly hits: readonly SearchHit[];
+  go(path: string): void;
+}
+
+const MOST_ROWS = 8;
+const MOST_HITS = 5;
+
+/** What there is to choose, best first: what can be done here, the places, conversations by title, and turns by their words. */
+export function entriesOf({ words, actions, rows, hits, go }: PaletteFacts): EntryGroup[] {
+  const groups = new Map<string, Entry[]>();
+  const put = (group: string, entry: Entry) => groups.set(group, [...(groups.get(group) ?? []), entry]);
+  for (const action of ranked(words, actions, ({ title, group }) => `${title} ${group}`)) {
+    put(action.group, { ...action, about: null, keys: action.keys ?? null, cli: action.cli ?? null });
+  }
+  for (const row of ranked(words, rows, (each) => `${nameOf(each)} ${each.key ?? ''}`).slice(0, MOST_ROWS)) {
+    const about = [STATES[row.state].word, row.lastAgent].filter(Boolean).join(' · ');
+    put('Open', {
+      ...{ id: row.id, title: nameOf(row), about, keys: null, cli: `throughline show ${shellWord(row.key ?? row.id)}` },
+      run: () => go(`/c/${row.id}`),
+    });
+  }
+  for (const hit of words === '' ? [] : hits.slice(0, MOST_HITS)) {
+    put('Said', {
+      ...{ id: `${hit.conversationId} ${hit.n}`, title: hit.snippet, about: `${nameOf(hit)}, turn ${hit.n}` },
+      ...{ keys: null, cli: `throughline search ${shellWord(words)}`, run: () => go(pathOf(hit, words)) },
+    });
+  }
+  return [...groups].map(([value, items]) => ({ value, items }));
+}
+
+/** Those with all the words: where the text begins with them, then where words begin with them, then the others. */
+export function ranked<T>(words: string, all: readonly T[], textOf: (each: T) => string): T[] {
+  const wanted = fold(words).split(/\s+/).filter(Boolean);
+  if (wanted.length === 0) return [...all];
+  const scored = all.flatMap((each) => {
+    const text = fold(textOf(each));
+    if (!wanted.every((word) => text.includes(word))) return [];
+    const begins = wanted.filter((word) => ` ${text}`.includes(` ${word}`)).length;
+    return [{ each, score: begins + (text.startsWith(wanted.join(' ')) ? 1 : 0) }];
+  });
+  return scored.sort((a, b) => b.score - a.score).map(({ each }) => each);
+}
+
+function fold(text: string): string {
+  return text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase().trim();
+}

@@ -1,0 +1,114 @@
+import { Autocomplete } from '@base-ui/react/autocomplete';
+import { Dialog } from '@base-ui/react/dialog';
+import { Search as SearchIcon } from 'lucide-react';
+import { type RefObject, useMemo, useRef, useState } from 'react';
+import { useLocation } from 'wouter';
+import { useList } from '../data/list.ts';
+import { useSearch } from '../search/search.ts';
+import { useAllActions } from '../shell/actions.ts';
+import { Keys } from '../ui/keys.tsx';
+import { CliLine } from '../ui/notes.tsx';
+import { type Entry, type EntryGroup, entriesOf } from './entries.ts';
+
+/** Everything that can be done or opened from here, by typing. */
+export function Palette({ open, onClose }: { open: boolean; onClose(): void }) {
+  const field = useRef<HTMLInputElement>(null);
+  return (
+    <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="fixed inset-0 z-40 bg-black/35" />
+        <Dialog.Popup
+          aria-label="Palette"
+          initialFocus={field}
+          className="fixed top-[10vh] left-1/2 z-40 flex max-h-[76vh] w-[min(40rem,calc(100vw-1.5rem))] -translate-x-1/2 flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-2xl outline-none"
+        >
+          <Choices field={field} onChosen={onClose} />
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+interface ChoicesProps {
+  readonly field: RefObject<HTMLInputElement | null>;
+  onChosen(): void;
+}
+
+function Choices({ field, onChosen }: ChoicesProps) {
+  const [, go] = useLocation();
+  const offered = useAllActions();
+  const known = useList((list) => list.known);
+  const { words, setWords, found } = useSearch();
+  const groups = useMemo(() => {
+    const actions = offered.filter(({ id }) => id !== 'palette');
+    const rows = [...known.values()].sort((a, b) => b.updatedAt - a.updatedAt);
+    return entriesOf({ words, actions, rows, hits: found?.hits ?? [], go });
+  }, [words, offered, known, found, go]);
+  const [highlighted, setHighlighted] = useState<Entry | null>(null);
+  return (
+    <Autocomplete.Root
+      open
+      inline
+      items={groups}
+      filter={null}
+      value={words}
+      onValueChange={(value, { reason }) => reason !== 'item-press' && setWords(value)}
+      itemToStringValue={({ title }: Entry) => title}
+      onItemHighlighted={(entry) => setHighlighted(entry ?? null)}
+      autoHighlight="always"
+      keepHighlight
+    >
+      <div className="flex items-center gap-2 border-b border-line pl-4">
+        <SearchIcon size={16} aria-hidden className="shrink-0 text-faint" />
+        <Autocomplete.Input
+          ref={field}
+          aria-label="What to do or to open"
+          placeholder="What to do or to open"
+          className="h-12 w-full bg-transparent pr-4 text-sm outline-none placeholder:text-faint"
+        />
+        <Dialog.Close className="sr-only">Close</Dialog.Close>
+      </div>
+      <Autocomplete.Empty>
+        {groups.length === 0 && <p className="px-4 py-6 text-sm text-muted">Nothing is called like that.</p>}
+      </Autocomplete.Empty>
+      <Autocomplete.List className="min-h-0 flex-1 scroll-py-2 overflow-y-auto p-2">
+        {(group: EntryGroup) => (
+          <Autocomplete.Group key={group.value} items={[...group.items]}>
+            <Autocomplete.GroupLabel className="px-2 pt-2 pb-1 text-xs font-medium text-faint">
+              {group.value}
+            </Autocomplete.GroupLabel>
+            <Autocomplete.Collection>
+              {(entry: Entry) => <EntryLine key={entry.id} entry={entry} onChosen={onChosen} />}
+            </Autocomplete.Collection>
+          </Autocomplete.Group>
+        )}
+      </Autocomplete.List>
+      <div className="min-h-11 border-t border-line px-3 py-2" aria-live="polite">
+        {highlighted?.cli ? (
+          <CliLine line={highlighted.cli} />
+        ) : (
+          <p className="py-1 text-xs text-muted">Enter does it; the same on the command line stands here.</p>
+        )}
+      </div>
+    </Autocomplete.Root>
+  );
+}
+
+function EntryLine({ entry, onChosen }: { entry: Entry; onChosen(): void }) {
+  const choose = () => {
+    onChosen();
+    // First the palette gives the focus back: the action may want it.
+    requestAnimationFrame(() => entry.run());
+  };
+  return (
+    <Autocomplete.Item
+      value={entry}
+      onClick={choose}
+      className="flex min-h-8.5 cursor-pointer items-center gap-3 rounded-md px-2 text-sm outline-none select-none data-highlighted:bg-hover pointer-coarse:min-h-11"
+    >
+      <span className="min-w-0 flex-1 truncate">{entry.title}</span>
+      {entry.about !== null && <span className="max-w-48 truncate text-xs text-muted">{entry.about}</span>}
+      {entry.keys !== null && <Keys keys={entry.keys} />}
+    </Autocomplete.Item>
+  );
+}

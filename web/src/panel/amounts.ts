@@ -1,0 +1,54 @@
+import type { TurnOutline, Usage } from 'throughline/client';
+
+/** What was used, as the page shows it; null: nobody reported it. */
+export interface Amounts {
+  readonly read: number | null;
+  readonly written: number | null;
+  readonly cached: number | null;
+  readonly calls: number | null;
+  /** In US dollars. */
+  readonly cost: number | null;
+}
+
+/** An agent that reports nothing leaves zeros: no work is done without a token. */
+export function isKnown(usage: Usage): boolean {
+  return tokens(usage) > 0 || usage.modelCalls > 0 || usage.costMicros > 0;
+}
+
+function tokens({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number {
+  return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+}
+
+export function amountsOf(usage: Usage): Amounts {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, modelCalls, costMicros } = usage;
+  const hasTokens = tokens(usage) > 0;
+  return {
+    read: hasTokens ? inputTokens + cacheReadTokens + cacheWriteTokens : null,
+    written: hasTokens ? outputTokens : null,
+    cached: hasTokens ? cacheReadTokens : null,
+    calls: isKnown(usage) ? modelCalls : null,
+    cost: costMicros > 0 ? costMicros / 1_000_000 : null,
+  };
+}
+
+/** A value of each turn, in columns as the plot takes them. */
+export interface Points {
+  readonly n: readonly number[];
+  readonly read: readonly (number | null)[];
+  readonly written: readonly (number | null)[];
+  readonly cost: readonly (number | null)[];
+  /** The turns at which another session began. */
+  readonly seams: readonly number[];
+}
+
+export function pointsOf(turns: readonly TurnOutline[]): Points {
+  const sent = turns.filter(({ sessionId }) => sessionId !== null);
+  const amounts = sent.map(({ usage }) => amountsOf(usage));
+  return {
+    n: sent.map(({ n }) => n),
+    read: amounts.map(({ read }) => read),
+    written: amounts.map(({ written }) => written),
+    cost: amounts.map(({ cost }) => cost),
+    seams: sent.filter((turn, index) => index > 0 && turn.sessionId !== sent[index - 1]?.sessionId).map(({ n }) => n),
+  };
+}

@@ -1,0 +1,105 @@
+import { useMemo } from 'react';
+import type { TurnOutline } from 'throughline/client';
+import { addUsage, NO_USAGE, type Usage } from '../../../src/core/turn/usage.ts';
+import { useOutline } from '../data/conversation/outline.ts';
+import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
+import { Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { shellWord } from '../ui/shell-word.ts';
+import { count } from '../ui/time.tsx';
+import { type Amounts, amountsOf, isKnown, pointsOf } from './amounts.ts';
+import { Plot } from './plot.tsx';
+
+/** What the conversation has used, by turn and by session. What nobody reported is shown as – and not as zero. */
+export function UsageTab() {
+  const { turns, error } = useOutline();
+  const { id } = useConversationStore();
+  const conversation = useConversation((state) => state.conversation);
+  const sessions = useConversation((state) => state.sessions);
+  const points = useMemo(() => pointsOf(turns ?? []), [turns]);
+  if (error !== null) return <ErrorNote error={error} cli={`throughline show ${shellWord(conversation?.key ?? id)}`} />;
+  if (turns === null) return <Skeleton lines={6} />;
+  if (turns.length === 0) return <Empty title="Nothing was used yet." />;
+  const rows = sessions
+    .toReversed()
+    .map((session) => [session.id, session.agent, session.usage, session.turns] as const);
+  return (
+    <div className="space-y-5 p-4 text-[13px]">
+      <Totals usage={sumOf(turns)} turns={turns.length} />
+      <figure>
+        <figcaption className="mb-1 text-xs text-muted">
+          Tokens a turn: <span className="text-session-1">in</span> and <span className="text-session-2">out</span>; a
+          dashed line where a session began
+        </figcaption>
+        <Plot points={points} of="tokens" />
+      </figure>
+      {points.cost.some((value) => value !== null) && (
+        <figure>
+          <figcaption className="mb-1 text-xs text-muted">Cost a turn, in US dollars</figcaption>
+          <Plot points={points} of="cost" />
+        </figure>
+      )}
+      <table className="w-full tabular-nums">
+        <thead>
+          <tr className="text-left text-xs text-muted">
+            <th className="py-1 font-normal">Session</th>
+            <th className="font-normal">Turns</th>
+            <th className="text-right font-normal">In</th>
+            <th className="text-right font-normal">Out</th>
+            <th className="text-right font-normal">Cost</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([id, agent, usage, given]) => (
+            <SessionRow key={id} name={`${agent} ${id.slice(0, 8)}`} turns={given} amounts={amountsOf(usage)} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function SessionRow({ name, turns, amounts }: { name: string; turns: number; amounts: Amounts }) {
+  return (
+    <tr className="border-t border-line">
+      <td className="py-1 font-mono text-xs">{name}</td>
+      <td>{turns}</td>
+      <td className="text-right">{shown(amounts.read)}</td>
+      <td className="text-right">{shown(amounts.written)}</td>
+      <td className="text-right">{dollars(amounts.cost)}</td>
+    </tr>
+  );
+}
+
+function Totals({ usage, turns }: { usage: Usage; turns: number }) {
+  const { read, written, cached, cost, calls } = amountsOf(usage);
+  const facts = [
+    ['Turns', String(turns)],
+    ['Tokens in', shown(read)],
+    ['of them from cache', shown(cached)],
+    ['Tokens out', shown(written)],
+    ['Calls of the model', shown(calls)],
+    ['Cost', dollars(cost)],
+  ];
+  return (
+    <dl className="grid grid-cols-[1fr_auto] gap-y-1 tabular-nums">
+      {facts.map(([name, value]) => (
+        <div key={name} className="contents">
+          <dt className="text-muted">{name}</dt>
+          <dd className="text-right">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function sumOf(turns: readonly TurnOutline[]): Usage {
+  return turns.filter(({ usage }) => isKnown(usage)).reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
+}
+
+function shown(amount: number | null): string {
+  return amount === null ? '–' : count(amount);
+}
+
+function dollars(amount: number | null): string {
+  return amount === null ? '–' : `$${amount.toFixed(amount < 1 ? 4 : 2)}`;
+}

@@ -1,0 +1,59 @@
+import type { Permission } from 'throughline/client';
+import { describe, expect, test } from 'vitest';
+import { askedOf, mayAnswer, outcomeOf } from './asked.ts';
+
+const OPEN: Permission = {
+  ...{ id: 'p', conversationId: 'c', turnId: 't', attempt: 1, title: 'Run it', toolCall: {}, state: 'open' },
+  options: [{ optionId: 'y', name: 'Allow', kind: 'allow_once' }],
+  ...{ optionId: null, answeredBy: null, reason: null, askedAt: 0, endedAt: null },
+};
+
+describe('what is asked', () => {
+  test('a command is shown in full, and the rest of the input beside it', () => {
+    const rawInput = { command: 'rm -rf build', timeout: 5 };
+    const asked = askedOf({ title: 'Run it', toolCall: { title: 'Bash', kind: 'execute', rawInput } });
+    expect(asked).toMatchObject({ tool: 'Bash', kind: 'execute', command: 'rm -rf build' });
+    expect(JSON.parse(asked.input ?? '')).toEqual({ timeout: 5 });
+  });
+
+  test('a command as a list of words can be copied into a shell', () => {
+    const { command } = askedOf({ title: '', toolCall: { rawInput: { cmd: ['echo', "it's", 'a b'] } } });
+    expect(command).toBe(`echo 'it'\\''s' 'a b'`);
+  });
+
+  test('a diff names its file, and the file is not named twice', () => {
+    const content = [{ type: 'diff', path: '/a', oldText: 'x', newText: 'y' }];
+    const asked = askedOf({ title: 'Edit', toolCall: { title: 'Edit', content, locations: [{ path: '/a' }] } });
+    expect(asked).toMatchObject({ tool: null, targets: [], diffs: [{ path: '/a', before: 'x', after: 'y' }] });
+  });
+
+  test.each([null, 'text', 7, [], { rawInput: 'raw', content: [null, 3], locations: 'none' }])(
+    'a tool call of any shape is shown: %j',
+    (toolCall) => {
+      expect(askedOf({ title: 'Anything', toolCall })).toMatchObject({ diffs: [], targets: [] });
+    },
+  );
+});
+
+describe('how a question ended', () => {
+  test.each([
+    [{}, null],
+    [{ state: 'answered', optionId: 'y', answeredBy: 'ann' }, 'Answered “Allow”, by ann.'],
+    [{ state: 'denied', reason: 'nobody can answer here' }, 'Denied: nobody can answer here.'],
+    [{ state: 'withdrawn', reason: 'the turn was cancelled' }, 'Withdrawn: the turn was cancelled.'],
+  ] as const)('%j', (end, sentence) => {
+    expect(outcomeOf({ ...OPEN, ...end })).toBe(sentence);
+  });
+});
+
+describe('which press answers', () => {
+  test.each([
+    ['a click on a card that has been there', { at: 600, repeats: false }, 600, true],
+    ['a press that began before the card was ready, and ended after', { at: 400, repeats: false }, 900, false],
+    ['a held key, at any time', { at: 5_000, repeats: true }, 5_000, false],
+    ['a screen reader, which presses nothing', null, 700, true],
+    ['a screen reader in the first half second', null, 300, false],
+  ])('%s', (_name, press, now, answers) => {
+    expect(mayAnswer(0, press, now)).toBe(answers);
+  });
+});

@@ -1,0 +1,207 @@
+import { clsx } from 'clsx';
+import { Ban, Check, CircleHelp, type LucideIcon, Undo2 } from 'lucide-react';
+import { Suspense, useEffect, useRef, useState } from 'react';
+import type { Permission, PermissionOption } from 'throughline/client';
+import { answerPermission } from '../data/permissions.ts';
+import { useClient, useMay } from '../data/session.ts';
+import { Button } from '../ui/button.tsx';
+import { lazily } from '../ui/lazily.tsx';
+import { ErrorNote } from '../ui/notes.tsx';
+import { shellWord } from '../ui/shell-word.ts';
+import { Ago } from '../ui/time.tsx';
+import { type Asked, askedOf, INERT_MS, mayAnswer, outcomeOf, type Press } from './asked.ts';
+
+const AskedDiffs = lazily(async () => (await import('./diffs.tsx')).AskedDiffs, NewTexts);
+
+export interface PermissionCardProps {
+  readonly permission: Permission;
+  /** When what is shown around it last moved, in the time of `performance.now()`. A card that moves is inert again. */
+  readonly movedAt?: number;
+}
+
+/**
+ * A question of an agent, until it is answered, and then how it ended. It never takes the focus. It does nothing in the first half
+ * second, nor by a held key: somebody who types or clicks somewhere else must not approve anything.
+ */
+export function PermissionCard({ permission, movedAt = 0 }: PermissionCardProps) {
+  const tl = useClient();
+  const may = useMay('approve');
+  const [mine, setMine] = useState<Permission | null>(null);
+  const [sending, setSending] = useState<string | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const shownAt = useShownAt(movedAt);
+  const current = permission.state === 'open' ? (mine ?? permission) : permission;
+  const answer = async ({ optionId }: PermissionOption) => {
+    setSending(optionId);
+    setError(null);
+    try {
+      setMine(await answerPermission(tl, permission.id, optionId));
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setSending(null);
+    }
+  };
+  const outcome = outcomeOf(current);
+  if (outcome !== null) return <Settled permission={current} outcome={outcome} />;
+  return (
+    <section
+      aria-label={`Permission: ${permission.title}`}
+      className="rounded-lg border border-warn bg-surface p-3 text-sm"
+    >
+      <header className="flex items-start gap-2">
+        <CircleHelp size={16} className="mt-0.5 shrink-0 text-warn" aria-hidden />
+        <h3 className="min-w-0 flex-1 font-medium break-words">{permission.title}</h3>
+        <Ago at={permission.askedAt} className="shrink-0 text-xs text-faint tabular-nums" />
+      </header>
+      <AskedView asked={askedOf(permission)} />
+      {may ? (
+        <OptionRow options={permission.options} shownAt={shownAt} sending={sending} onAnswer={answer} />
+      ) : (
+        <p className="mt-2 pl-6 text-muted">You may read this question, and not answer it.</p>
+      )}
+      {error !== null && (
+        <div className="mt-2">
+          <ErrorNote error={error} cli={`throughline answer ${shellWord(permission.id)} OPTION`} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** Rejecting comes first in the order of the keyboard, and is never styled less than allowing. */
+function OptionRow({ options, shownAt, sending, onAnswer }: OptionRowProps) {
+  const press = useRef<Press | null>(null);
+  const isReady = useIsReady(shownAt);
+  const pressed = (repeats: boolean) => {
+    press.current = { at: performance.now(), repeats };
+  };
+  const answer = (option: PermissionOption) => {
+    const may = mayAnswer(shownAt, press.current, performance.now());
+    press.current = null;
+    if (may && sending === null) onAnswer(option);
+  };
+  const isNo = ({ kind }: PermissionOption) => kind.startsWith('reject');
+  const ordered = [...options.filter(isNo), ...options.filter((option) => !isNo(option))];
+  return (
+    <div className="mt-3 flex flex-wrap gap-2">
+      {ordered.map((option) => (
+        <Button
+          key={option.optionId}
+          look={isNo(option) ? 'danger' : 'plain'}
+          aria-disabled={!isReady || sending !== null}
+          className={clsx('transition-opacity', (!isReady || sending !== null) && 'opacity-50')}
+          onPointerDown={() => pressed(false)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' && event.key !== ' ') return;
+            if (event.repeat) event.preventDefault();
+            pressed(event.repeat);
+          }}
+          onClick={() => answer(option)}
+        >
+          {isNo(option) ? <Ban size={14} aria-hidden /> : <Check size={14} aria-hidden />}
+          {option.name}
+        </Button>
+      ))}
+      {options.length === 0 && <p className="text-muted">The agent offers no answer. Cancel the turn to go on.</p>}
+    </div>
+  );
+}
+
+interface OptionRowProps {
+  readonly options: readonly PermissionOption[];
+  readonly shownAt: number;
+  readonly sending: string | null;
+  onAnswer(option: PermissionOption): void;
+}
+
+function AskedView({ asked }: { asked: Asked }) {
+  const { tool, kind, targets, command, diffs, texts, input } = asked;
+  const what = [...new Set([tool, kind])].filter((word) => word !== null).join(' · ');
+  return (
+    <div className="mt-1 space-y-2 pl-6">
+      {(what !== '' || targets.length > 0) && (
+        <p className="text-muted break-all">
+          {what}
+          {targets.map((target) => (
+            <code key={target} className="ml-2 font-mono text-xs text-ink">
+              {target}
+            </code>
+          ))}
+        </p>
+      )}
+      {command !== null && <Literal text={command} label="Command" />}
+      {diffs.length > 0 && (
+        <Suspense fallback={<NewTexts diffs={diffs} />}>
+          <AskedDiffs diffs={diffs} />
+        </Suspense>
+      )}
+      {texts.map((text) => (
+        <p key={text} className="whitespace-pre-wrap break-words">
+          {text}
+        </p>
+      ))}
+      {input !== null && <Literal text={input} label="Input" />}
+    </div>
+  );
+}
+
+/** What the files would be, until their differences can be shown. */
+function NewTexts({ diffs }: Pick<Asked, 'diffs'>) {
+  return diffs.map(({ path, after }) => <Literal key={path} text={after} label={path} />);
+}
+
+function Literal({ text, label }: { text: string; label: string }) {
+  return (
+    <section
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
+      tabIndex={0}
+      aria-label={label}
+      className="max-h-60 overflow-auto rounded border border-line bg-sunken p-2"
+    >
+      <pre className="font-mono text-xs whitespace-pre-wrap break-all">{text}</pre>
+    </section>
+  );
+}
+
+const ENDS: Readonly<Record<Exclude<Permission['state'], 'open'>, { Icon: LucideIcon; tone: string }>> = {
+  answered: { Icon: Check, tone: 'text-good' },
+  denied: { Icon: Ban, tone: 'text-bad' },
+  withdrawn: { Icon: Undo2, tone: 'text-muted' },
+};
+
+function Settled({ permission, outcome }: { permission: Permission; outcome: string }) {
+  const rejected = permission.options.some(
+    ({ optionId, kind }) => optionId === permission.optionId && kind.startsWith('reject'),
+  );
+  const { Icon, tone } = ENDS[permission.state === 'open' || rejected ? 'denied' : permission.state];
+  return (
+    <p className="flex items-start gap-2 px-3 py-1 text-[13px] text-muted" role="status">
+      <Icon size={14} className={clsx('mt-0.5 shrink-0', tone)} aria-hidden />
+      <span className="min-w-0 break-words">
+        <span className="text-ink">{permission.title}</span> {outcome}
+      </span>
+    </p>
+  );
+}
+
+/** When the card was last put where it is, in front of somebody: shown, moved, or seen again in its tab. */
+function useShownAt(movedAt: number): number {
+  const [shownAt, setShownAt] = useState(() => performance.now());
+  useEffect(() => {
+    const again = () => document.visibilityState === 'visible' && setShownAt(performance.now());
+    document.addEventListener('visibilitychange', again);
+    return () => document.removeEventListener('visibilitychange', again);
+  }, []);
+  return Math.max(shownAt, movedAt);
+}
+
+/** For the eye only: what counts is when a press began. */
+function useIsReady(shownAt: number): boolean {
+  const [readyFor, setReadyFor] = useState(-1);
+  useEffect(() => {
+    const timer = setTimeout(() => setReadyFor(shownAt), shownAt + INERT_MS - performance.now());
+    return () => clearTimeout(timer);
+  }, [shownAt]);
+  return readyFor === shownAt;
+}

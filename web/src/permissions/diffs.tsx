@@ -1,0 +1,47 @@
+import { clsx } from 'clsx';
+import { diffLines } from 'diff';
+import type { AskedDiff } from './asked.ts';
+
+/** What would be changed, whole: whoever approves it must be able to read all of it. */
+export function AskedDiffs({ diffs }: { diffs: readonly AskedDiff[] }) {
+  return diffs.map((diff) => <OneDiff key={diff.path} diff={diff} />);
+}
+
+function OneDiff({ diff: { path, before, after } }: { diff: AskedDiff }) {
+  const changes = diffLines(before ?? '', after);
+  return (
+    <figure className="overflow-hidden rounded border border-line">
+      <figcaption className="border-b border-line bg-sunken px-2 py-1 font-mono text-xs break-all">
+        {path}
+        {before === null && <span className="ml-2 font-sans text-muted">new file</span>}
+      </figcaption>
+      <section
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
+        tabIndex={0}
+        aria-label={`Change of ${path}`}
+        className="max-h-72 overflow-auto font-mono text-xs leading-5 whitespace-pre"
+      >
+        {changes.map(({ value, added, removed }, index) => (
+          <span
+            // biome-ignore lint/suspicious/noArrayIndexKey: a diff is computed once and never reordered
+            key={index}
+            className={clsx(
+              'block w-max min-w-full px-2',
+              added && 'bg-good-soft',
+              removed && 'bg-bad-soft',
+              !added && !removed && 'text-muted',
+            )}
+          >
+            {signed(value, added ? '+' : removed ? '-' : ' ')}
+          </span>
+        ))}
+      </section>
+    </figure>
+  );
+}
+
+/** Every line with its sign: colours alone do not say it. */
+function signed(value: string, sign: string): string {
+  const lines = value.replace(/\n$/, '').split('\n');
+  return lines.map((line) => `${sign} ${line}`).join('\n');
+}

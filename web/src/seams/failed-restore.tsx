@@ -1,0 +1,65 @@
+import { Menu } from '@base-ui/react/menu';
+import { ChevronDown } from 'lucide-react';
+import { useState } from 'react';
+import type { Engine, Turn } from 'throughline/client';
+import { useAgents } from '../data/agents.ts';
+import { useConversationStore } from '../data/conversation/use-conversation.ts';
+import { useClient } from '../data/session.ts';
+import { Button } from '../ui/button.tsx';
+import { ErrorNote } from '../ui/notes.tsx';
+
+/** The context of a turn could not be restored: the ways to go on. */
+export function WhatToDo({ turn }: { turn: Turn }) {
+  const { engine } = useClient();
+  const { id } = useConversationStore();
+  const [error, setError] = useState<unknown>(null);
+  const attempt = (work: () => Promise<unknown>) => () => {
+    setError(null);
+    work().catch(setError);
+  };
+  const send = (options: Parameters<Engine['submit']>[2]) =>
+    attempt(() => engine.submit(id, turn.prompt, { create: false, requestId: crypto.randomUUID(), ...options }));
+  return (
+    <section aria-label="What to do" className="space-y-2">
+      <div className="flex flex-wrap gap-2">
+        <Button small onClick={attempt(() => engine.retry(turn.id, { requestId: crypto.randomUUID() }))}>
+          Send again
+        </Button>
+        <OtherAgent current={turn.agent} onChosen={(agent) => send({ agent })()} />
+        <Button small onClick={send({ restore: { policy: 'auto', rung: null } })}>
+          Send again, also without proof (policy “auto”)
+        </Button>
+      </div>
+      {error !== null && <ErrorNote error={error} cli={`throughline retry ${turn.id}`} />}
+    </section>
+  );
+}
+
+function OtherAgent({ current, onChosen }: { current: string; onChosen(agent: string): void }) {
+  const { agents } = useAgents();
+  const others = agents.filter(({ name, problem }) => name !== current && problem === null);
+  if (others.length === 0) return null;
+  return (
+    <Menu.Root modal={false}>
+      <Menu.Trigger render={<Button small />}>
+        Send to another agent
+        <ChevronDown size={13} aria-hidden />
+      </Menu.Trigger>
+      <Menu.Portal>
+        <Menu.Positioner align="start" sideOffset={4} className="z-50">
+          <Menu.Popup className="min-w-40 rounded-lg border border-line bg-raised p-1 shadow-lg outline-none">
+            {others.map(({ name }) => (
+              <Menu.Item
+                key={name}
+                onClick={() => onChosen(name)}
+                className="rounded px-2 py-1.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:min-h-11"
+              >
+                {name}
+              </Menu.Item>
+            ))}
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.Root>
+  );
+}

@@ -1,0 +1,49 @@
+import { useEffect, useMemo } from 'react';
+import type { Receipt, Turn } from 'throughline/client';
+import { useConversation, useConversationStore, useTurn } from '../data/conversation/use-conversation.ts';
+import { useList } from '../data/list.ts';
+import { type Seam, seamOf } from './seam.ts';
+
+const NONE: readonly Receipt[] = [];
+
+/** The seam before a turn; `n` one beyond the last: after it. Null: there is none. */
+export function useSeam(n: number): Seam | null {
+  const turn = useTurn(n)?.turn ?? null;
+  const previous = usePrevious(n);
+  const imported = useTurn(n - 1)?.turn.imported ?? false;
+  const own = useConversation(({ receipts }) => receipts.get(n)) ?? NONE;
+  const before = useConversation(({ receipts }) => receipts.get(n - 1)) ?? NONE;
+  const parent = useConversation(({ conversation }) => conversation?.parent ?? null);
+  const title = useList(({ rows }) => rows.find(({ id }) => id === parent?.conversationId)?.title || null);
+  const ended = useConversation(({ endings }) => endings.get(n) ?? null);
+  return useMemo(() => {
+    const warmUps = before.filter((receipt) => receipt.turn === null);
+    const receipts = [...warmUps, ...own.filter((receipt) => receipt.turn !== null)];
+    const fork = parent?.n === n - 1 ? { n: parent.n, title } : null;
+    return seamOf({ turn, previous, imported, receipts, ended, fork });
+  }, [turn, previous, imported, own, before, parent, title, ended, n]);
+}
+
+/** Reads why the session before had ended, where it was not seen here. */
+export function useEnding(n: number, seam: Seam): void {
+  const store = useConversationStore();
+  const isWanted = seam.receipt !== null && seam.receipt.rung !== 'none';
+  useEffect(() => {
+    // The sentence is true without it.
+    if (isWanted) store.readEnding(n).catch(() => {});
+  }, [store, n, isWanted]);
+}
+
+/** Turns that were never sent have no session. */
+const LOOK_BACK = 20;
+
+function usePrevious(n: number): Turn | null {
+  return useConversation(({ turns }) => {
+    for (let at = n - 1; at > Math.max(0, n - LOOK_BACK); at -= 1) {
+      const turn = turns.get(at)?.turn;
+      if (turn === undefined) return null;
+      if (turn.sessionId !== null) return turn;
+    }
+    return null;
+  });
+}

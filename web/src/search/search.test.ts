@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { marked, pathOf, searchable } from './search.ts';
+
+describe('words to look for', () => {
+  test.each([
+    ['  two   words ', 'two words'],
+    ['?!', ''],
+    ['', ''],
+    ['ü', 'ü'],
+  ])('%j is asked for as %j', (typed, asked) => expect(searchable(typed)).toBe(asked));
+
+  test('lead to the turn, and are named there', () => {
+    expect(pathOf({ conversationId: 'c', n: 3 }, 'a&b c')).toBe('/c/c/turn/3?find=a%26b%20c');
+  });
+});
+
+describe('a snippet', () => {
+  const hits = (snippet: string, words: string) =>
+    marked(snippet, words)
+      .map(({ text, isHit }) => (isHit ? `[${text}]` : text))
+      .join('');
+
+  test.each([
+    ['The codeword is amber', 'codeword', 'The [codeword] is amber'],
+    ['Résumé and resume', 'resume', '[Résumé] and [resume]'],
+    ['Two WORDS, two words', 'two words', '[Two] [WORDS], [two] [words]'],
+    ['a.b (c) a+b', 'a+b', 'a.b (c) [a+b]'],
+    ['Noted: a note', 'note', '[Noted]: a [note]'],
+    ['Noted: a note here', 'note he', 'Noted: a [note] [here]'],
+    ['nothing here', 'other', 'nothing here'],
+    ['İstanbul 👩‍👩‍👧 ok', 'ok', 'İstanbul 👩‍👩‍👧 [ok]'],
+    ['<b>x</b>', '<b>', '<[b]>x</[b]>'],
+    ['', 'x', ''],
+  ])('%j with %j marked', (snippet, words, expected) => expect(hits(snippet, words)).toBe(expected));
+});

@@ -1,0 +1,78 @@
+import { useEffect, useState } from 'react';
+import { checkSignIn, useLive, useSession } from '../data/session.ts';
+import type { HubState } from '../live/hub.ts';
+
+/** Shorter interruptions are nobody's business. */
+export const SHOWN_AFTER_MS = 3_000;
+/** How long it says that it is connected again. */
+const BACK_MS = 5_000;
+
+export interface ConnectionFacts {
+  readonly connection: Pick<HubState, 'state' | 'since' | 'missed' | 'failure'>;
+  /** The sign-in of this browser has ended. */
+  readonly isOver: boolean;
+  /** The device says that it has a network. */
+  readonly hasNetwork: boolean;
+  /** An interruption was shown before this connection. */
+  readonly wasLost: boolean;
+}
+
+export type Strip =
+  | { readonly kind: 'signed-out' }
+  | { readonly kind: 'lost'; readonly since: number; readonly why: string }
+  | { readonly kind: 'back'; readonly missed: number }
+  | null;
+
+/** What to say of the connection; null: nothing. */
+export function stripOf({ connection, isOver, hasNetwork, wasLost }: ConnectionFacts, now: number): Strip {
+  const { state, since, missed, failure } = connection;
+  if (isOver) return { kind: 'signed-out' };
+  if (state === 'open') return wasLost && now - since < BACK_MS ? { kind: 'back', missed } : null;
+  if (now - since < SHOWN_AFTER_MS) return null;
+  if (failure?.code === 'storage_gone') return { kind: 'lost', since, why: failure.message };
+  const why = hasNetwork ? 'The server does not answer.' : 'This device is offline.';
+  return { kind: 'lost', since, why };
+}
+
+export function useStrip(): Strip {
+  const live = useLive();
+  const isOver = useSession((session) => session.phase === 'ready' && session.isOver);
+  const [connection, setConnection] = useState(live.state);
+  const [now, setNow] = useState(Date.now);
+  const [wasLost, setWasLost] = useState(false);
+  useEffect(() => {
+    setConnection(live.state);
+    return live.onState((state) => {
+      setConnection(state);
+      setNow(Date.now());
+      // Refused for good: the sign-in may have ended.
+      if (state.state === 'closed') void checkSignIn();
+    });
+  }, [live]);
+  const strip = stripOf({ connection, isOver, hasNetwork: navigator.onLine, wasLost }, now);
+  const isLost = strip?.kind === 'lost';
+  // It changes by the clock alone as well: after 3 seconds, and again when it has been read.
+  const changesIn = (connection.state === 'open' ? BACK_MS : SHOWN_AFTER_MS) - (now - connection.since);
+  useEffect(() => {
+    if (isLost) setWasLost(true);
+    else if (strip === null && connection.state === 'open') setWasLost(false);
+    if (changesIn <= 0) return;
+    const timer = window.setTimeout(() => setNow(Date.now()), changesIn + 20);
+    return () => window.clearTimeout(timer);
+  }, [isLost, strip, connection.state, changesIn]);
+  useSignInChecks();
+  return strip;
+}
+
+/** A cookie may have expired, or another tab may have got a new one, while nobody looked. */
+function useSignInChecks(): void {
+  useEffect(() => {
+    const check = () => document.visibilityState === 'visible' && void checkSignIn();
+    document.addEventListener('visibilitychange', check);
+    window.addEventListener('focus', check);
+    return () => {
+      document.removeEventListener('visibilitychange', check);
+      window.removeEventListener('focus', check);
+    };
+  }, []);
+}

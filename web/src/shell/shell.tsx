@@ -1,0 +1,214 @@
+import { Activity, Inbox as InboxIcon, ListChecks, MessageSquare, X } from 'lucide-react';
+import { Suspense, useDeferredValue, useEffect, useState } from 'react';
+import { Link, Route, Switch, useLocation, useRoute } from 'wouter';
+import { useKeepList, useList } from '../data/list.ts';
+import { useKeepNeeds } from '../data/needs.ts';
+import { usePreference } from '../data/preferences.ts';
+import { markSeen } from '../data/seen.ts';
+import { DEMO_SEAM, isDemo } from '../first-run/steps.ts';
+import { Inbox } from '../inbox/inbox.tsx';
+import { useNotifications } from '../inbox/notify.ts';
+import { titleOf } from '../inbox/sections.ts';
+import { useInbox } from '../inbox/use-inbox.ts';
+import { Rail } from '../rail/rail.tsx';
+import { Button, IconButton } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { lazily, NotLoaded } from '../ui/lazily.tsx';
+import { Empty, Skeleton } from '../ui/notes.tsx';
+import { type Said, unsay, useSaid } from '../ui/say.ts';
+import { type Action, useActions } from './actions.ts';
+import { ConnectionStrip } from './connection-strip.tsx';
+import { useKeyboard } from './keyboard.ts';
+import { useApplyScheme } from './scheme.ts';
+
+const ConversationView = lazily(async () => (await import('../conversation/conversation-view.tsx')).ConversationView);
+const NewConversation = lazily(async () => (await import('../composer/new.tsx')).NewConversation);
+const Tasks = lazily(async () => (await import('../tasks/tasks.tsx')).Tasks);
+const Palette = lazily(async () => (await import('../palette/palette.tsx')).Palette, NotLoadedDialog);
+const Help = lazily(async () => (await import('../palette/help.tsx')).Help, NotLoadedDialog);
+const Health = lazily(async () => (await import('../health/health.tsx')).Health);
+
+/** The frame of every view: the rail beside it, or below it on a phone. */
+export function Shell() {
+  useKeepList();
+  useKeepNeeds();
+  useKeyboard();
+  useApplyScheme();
+  useAttention();
+  useDemoFirst();
+  const [path, go] = useLocation();
+  // What is shown stays until the next view is loaded.
+  const shown = useDeferredValue(path);
+  const [railOpen, setRailOpen] = useState(false);
+  useActions(placesToGo(go));
+  return (
+    <div className="flex h-dvh flex-col sm:flex-row">
+      <aside
+        className="hidden w-72 shrink-0 border-r border-line bg-sunken sm:flex sm:flex-col"
+        aria-label="Conversations"
+      >
+        <Rail />
+      </aside>
+      <main className="relative flex min-h-0 min-w-0 flex-1 flex-col">
+        <ConnectionStrip />
+        <Suspense fallback={<Skeleton lines={6} />}>
+          <Switch location={shown}>
+            <Route path="/" component={Inbox} />
+            <Route path="/new" component={NewConversation} />
+            <Route path="/c/:id" nest>
+              {({ id }) => <ConversationView id={id} />}
+            </Route>
+            <Route path="/tasks/:id?">{({ id }) => <Tasks id={id ?? null} />}</Route>
+            <Route path="/health" component={Health} />
+            <Route>
+              <Empty title="There is nothing at this address.">
+                <Link href="/">Go to the inbox</Link>
+              </Empty>
+            </Route>
+          </Switch>
+        </Suspense>
+      </main>
+      <BottomBar onConversations={() => setRailOpen(true)} />
+      <Dialog open={railOpen} onClose={() => setRailOpen(false)} title="Conversations" shape="sheet">
+        <div className="flex h-[75dvh] flex-col">
+          <Rail isSheet onChosen={() => setRailOpen(false)} />
+        </div>
+      </Dialog>
+      <Overlays />
+      <Corner />
+    </div>
+  );
+}
+
+/** The palette and the keys. Loaded after everything else: keys that are typed before it is there would do something else. */
+function Overlays() {
+  const [shown, setShown] = useState<'palette' | 'help' | null>(null);
+  const close = () => setShown(null);
+  useEffect(() => {
+    const timer = setTimeout(() => Palette.ahead(), 1_000);
+    return () => clearTimeout(timer);
+  }, []);
+  const group = 'Help';
+  useActions([
+    { id: 'palette', title: 'Everything that can be done', group, keys: 'Mod+K', run: () => setShown('palette') },
+    { id: 'help.keys', title: 'Keys and commands', group, keys: '?', run: () => setShown('help') },
+  ]);
+  return (
+    <Suspense fallback={null}>
+      {shown === 'palette' && <Palette open onClose={close} />}
+      {shown === 'help' && <Help open onClose={close} />}
+    </Suspense>
+  );
+}
+
+function NotLoadedDialog({ open, onClose }: { open: boolean; onClose(): void }) {
+  return (
+    <Dialog open={open} onClose={onClose} title="Not loaded">
+      <NotLoaded />
+    </Dialog>
+  );
+}
+
+/** What waits for somebody is in the title and, when asked for, told by the browser; what is open counts as seen. */
+function useAttention(): void {
+  const inbox = useInbox();
+  const [, go] = useLocation();
+  const [, place] = useRoute('/c/:id/*?');
+  const row = useList(({ known }) => known.get(place?.id ?? ''));
+  const isReady = useList(({ phase }) => phase === 'ready');
+  useNotifications(inbox, isReady, go);
+  useEffect(() => {
+    const name = place === null ? null : row?.title || row?.key || null;
+    document.title = titleOf(inbox.needs.length, name);
+  }, [inbox.needs.length, place, row]);
+  useEffect(() => {
+    const look = () => row !== undefined && document.visibilityState === 'visible' && markSeen(row);
+    look();
+    document.addEventListener('visibilitychange', look);
+    return () => document.removeEventListener('visibilitychange', look);
+  }, [row]);
+}
+
+/** Somebody who opens the page for the first time, where there is only the demo, begins at its seam. */
+function useDemoFirst(): void {
+  const [path, go] = useLocation();
+  const [visited, setVisited] = usePreference('first-run.visited');
+  const isReady = useList(({ phase }) => phase === 'ready');
+  const only = useList(({ rows, hasMore }) => (rows.length === 1 && !hasMore ? rows[0] : undefined));
+  useEffect(() => {
+    if (!isReady || visited !== null) return;
+    setVisited('yes');
+    if (path === '/' && only !== undefined && isDemo(only.key))
+      go(`/c/${only.id}/seam/${DEMO_SEAM}`, { replace: true });
+  }, [isReady, visited, setVisited, path, only, go]);
+}
+
+function placesToGo(go: (path: string) => void): Action[] {
+  const place = (id: string, title: string, path: string, keys: string): Action => {
+    return { id, title, group: 'Go to', keys, run: () => go(path) };
+  };
+  return [
+    place('go.inbox', 'Inbox', '/', 'g i'),
+    place('go.tasks', 'Tasks', '/tasks', 'g t'),
+    place('go.health', 'Health', '/health', 'g h'),
+  ];
+}
+
+const TAB =
+  'flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 text-[11px] text-muted aria-[current=page]:text-accent';
+
+/** The places to go, within reach of a thumb. */
+function BottomBar({ onConversations }: { onConversations(): void }) {
+  const [path] = useLocation();
+  const tab = (href: string, label: string, Icon: typeof Activity) => (
+    <Link href={href} className={TAB} aria-current={path === href ? 'page' : undefined}>
+      <Icon size={20} aria-hidden />
+      {label}
+    </Link>
+  );
+  return (
+    <nav
+      aria-label="Places"
+      className="flex shrink-0 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
+    >
+      {tab('/', 'Inbox', InboxIcon)}
+      <button type="button" className={TAB} onClick={onConversations}>
+        <MessageSquare size={20} aria-hidden />
+        Conversations
+      </button>
+      {tab('/tasks', 'Tasks', ListChecks)}
+      {tab('/health', 'Health', Activity)}
+    </nav>
+  );
+}
+
+const TONES: Readonly<Record<Said['tone'], string>> = { good: 'text-good', bad: 'text-bad', plain: 'text-ink' };
+
+/** What the page has to say, read out by screen readers as well. */
+function Corner() {
+  const said = useSaid();
+  return (
+    <div
+      role="status"
+      aria-live="polite"
+      className="pointer-events-none fixed inset-x-3 bottom-16 z-50 flex flex-col items-end gap-2 sm:bottom-4"
+    >
+      {said.map(({ id, text, tone, action }) => (
+        <div
+          key={id}
+          className="pointer-events-auto flex max-w-md items-center gap-2 rounded-lg border border-line bg-raised py-1.5 pl-3 pr-1.5 text-sm shadow-lg"
+        >
+          <span className={TONES[tone]}>{text}</span>
+          {action && (
+            <Button small onClick={action.run}>
+              {action.label}
+            </Button>
+          )}
+          <IconButton label="Close" small onClick={() => unsay(id)}>
+            <X size={14} />
+          </IconButton>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+import type { Task, TaskState, Usage } from 'throughline/client';
+
+/** A column of the board. */
+export interface Column {
+  readonly title: string;
+  readonly states: readonly TaskState[];
+  readonly tasks: readonly Task[];
+}
+
+const COLUMNS: readonly (readonly [string, readonly TaskState[]])[] = [
+  ['Needs you', ['asking']],
+  ['Running', ['running']],
+  ['Waiting', ['queued', 'waiting']],
+  ['Done', ['done']],
+  ['Ended otherwise', ['failed', 'cancelled']],
+];
+
+/** The tasks by state, in their order; `milestone`: only those of it. */
+export function columnsOf(tasks: readonly Task[], milestone: string | null): Column[] {
+  const shown = milestone === null ? tasks : tasks.filter((task) => task.milestone === milestone);
+  return COLUMNS.map(([title, states]) => ({
+    ...{ title, states },
+    tasks: shown.filter(({ state }) => states.includes(state)),
+  }));
+}
+
+export function milestonesOf(tasks: readonly Task[]): string[] {
+  return [...new Set(tasks.flatMap(({ milestone }) => milestone ?? []))].toSorted((a, b) => a.localeCompare(b));
+}
+
+export type Dot = 'done' | 'current' | 'left';
+
+const MOST_DOTS = 12;
+
+/** One dot an iteration of this round; null: too many for dots. */
+export function dotsOf({ state, maxIterations, progress }: Task): readonly Dot[] | null {
+  if (maxIterations > MOST_DOTS) return null;
+  const isOver = state === 'done' || state === 'failed' || state === 'cancelled';
+  const used = state === 'waiting' || state === 'queued' ? progress.iteration - 1 : progress.iteration;
+  return Array.from({ length: maxIterations }, (_, index) => {
+    if (index + 1 < used || (isOver && index + 1 === used)) return 'done';
+    return index + 1 === used ? 'current' : 'left';
+  });
+}
+
+/** How much of the budget was spent, from 0 to 1 and beyond; null: there is none. */
+export function spentShare({ budget, progress }: Task): number | null {
+  const { costMicros, tokens } = budget;
+  const shares = [
+    costMicros === null ? null : progress.spent.costMicros / costMicros,
+    tokens === null ? null : tokensOf(progress.spent) / tokens,
+  ].filter((share) => share !== null);
+  return shares.length === 0 ? null : Math.max(...shares);
+}
+
+function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number {
+  return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+}
+
+/** What can be done with it now. */
+export function canBe({ state, cancelRequested }: Task): { readonly cancelled: boolean; readonly retried: boolean } {
+  const isOver = state === 'done' || state === 'failed' || state === 'cancelled';
+  return {
+    cancelled: !isOver && !cancelRequested,
+    retried: state === 'asking' || state === 'failed' || state === 'cancelled',
+  };
+}

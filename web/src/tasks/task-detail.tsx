@@ -1,0 +1,227 @@
+import { useEffect, useState } from 'react';
+import type { Task, TaskReport } from 'throughline/client';
+import { Link, useLocation } from 'wouter';
+import { toldOf } from '../data/errors.ts';
+import { useClient, useMay } from '../data/session.ts';
+import { readTasks, useTasks } from '../data/tasks.ts';
+import { type Action, useActions } from '../shell/actions.ts';
+import { Button } from '../ui/button.tsx';
+import { CliLine, ErrorNote, Skeleton, Verbatim } from '../ui/notes.tsx';
+import { say } from '../ui/say.ts';
+import { shellWord } from '../ui/shell-word.ts';
+import { Ago, duration } from '../ui/time.tsx';
+import { canBe } from './board.ts';
+import { TaskProgress, TaskStateMark } from './task-marks.tsx';
+
+/** One task: its goal, every turn with what its gate said and what was decided, and what can be done. */
+export function TaskDetail({ id }: { id: string }) {
+  const { report, error } = useReport(id);
+  if (report === null) {
+    return error === null ? (
+      <Skeleton lines={6} />
+    ) : (
+      <ErrorNote error={error} cli={`throughline task report ${shellWord(id)}`} />
+    );
+  }
+  const { task } = report;
+  return (
+    <div className="min-h-0 flex-1 overflow-y-auto">
+      <div className="mx-auto max-w-3xl space-y-5 p-4">
+        <header className="space-y-2">
+          <Link href="/tasks" className="text-[13px] text-accent underline underline-offset-2">
+            ← All tasks
+          </Link>
+          <h1 className="font-semibold whitespace-pre-wrap wrap-anywhere">{task.name ?? task.goal}</h1>
+          {task.name !== null && <p className="text-sm whitespace-pre-wrap wrap-anywhere">{task.goal}</p>}
+          <div className="flex flex-wrap items-center gap-x-4 gap-y-1 text-[13px] text-muted">
+            <TaskStateMark state={task.state} />
+            <span>{task.agent}</span>
+            {task.milestone !== null && <span>{task.milestone}</span>}
+            <Ago at={task.createdAt} />
+            {task.progress.conversationId !== null && (
+              <Link href={`/c/${task.progress.conversationId}`} className="text-accent underline underline-offset-2">
+                its conversation
+              </Link>
+            )}
+          </div>
+          <TaskProgress task={task} />
+          {task.stranded !== null && <p className="text-[13px] text-warn">{task.stranded.message}</p>}
+        </header>
+        {error !== null && <ErrorNote error={error} />}
+        <Answering task={task} />
+        <Steps steps={stepsOf(report)} />
+        <CliLine line={`throughline task report ${shellWord(task.name ?? task.id)}`} />
+      </div>
+    </div>
+  );
+}
+
+/** Read again whenever the board has changed it. */
+function useReport(id: string): { readonly report: TaskReport | null; readonly error: unknown } {
+  const tl = useClient();
+  const listed = useTasks(({ tasks }) => tasks.find((task) => task.id === id));
+  const [state, setState] = useState<{ report: TaskReport | null; error: unknown }>({ report: null, error: null });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `listed` is another value when the task has changed
+  useEffect(() => {
+    let isCurrent = true;
+    tl.tasks.report(id).then(
+      (report) => isCurrent && setState({ report, error: null }),
+      (error) => isCurrent && setState(({ report }) => ({ report, error })),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [tl, id, listed]);
+  return state;
+}
+
+/** What the palette offers. Left out: it cannot be done now. */
+function taskActions(name: string, { cancel, retry }: { cancel?: () => void; retry?: () => void }): Action[] {
+  const [cancels, retries] = [
+    `throughline task cancel ${shellWord(name)}`,
+    `throughline task retry ${shellWord(name)}`,
+  ];
+  const group = 'Task';
+  return [
+    ...(cancel ? [{ id: 'task.cancel', title: 'Cancel this task', group, cli: cancels, run: cancel }] : []),
+    ...(retry ? [{ id: 'task.retry', title: 'Go on with this task', group, cli: retries, run: retry }] : []),
+  ];
+}
+
+/** Cancel, or go on with words of a person. */
+function Answering({ task }: { task: Task }) {
+  const tl = useClient();
+  const [words, setWords] = useState('');
+  const may = useMay('prompt');
+  const can = may ? canBe(task) : { cancelled: false, retried: false };
+  const name = task.name ?? task.id;
+  const act = (work: Promise<unknown>, done: string) =>
+    work.then(
+      () => {
+        setWords('');
+        say(done, 'good');
+        void readTasks(tl);
+      },
+      (error) => say(toldOf(error).message, 'bad'),
+    );
+  const cancel = () => void act(tl.tasks.cancel(task.id), 'The task was asked to stop.');
+  const retry = () => void act(tl.tasks.retry(task.id, words.trim() ? { say: words } : {}), 'The task goes on.');
+  useActions(taskActions(name, { ...(can.cancelled && { cancel }), ...(can.retried && { retry }) }));
+  if (!can.cancelled && !can.retried) return null;
+  return (
+    <section aria-label="What can be done" className="space-y-2 rounded-lg border border-line bg-surface p-3">
+      {can.retried && (
+        <>
+          <p className="text-[13px]">{task.progress.decision?.reason ?? 'It can go on.'}</p>
+          <textarea
+            aria-label="Words for the agent"
+            rows={2}
+            value={words}
+            onChange={(event) => setWords(event.target.value)}
+            placeholder="Tell the agent what to do differently (or nothing)"
+            className="block w-full rounded-md border border-line bg-canvas p-2 text-sm"
+          />
+        </>
+      )}
+      <div className="flex gap-2">
+        {can.retried && (
+          <Button look="primary" onClick={retry}>
+            {task.state === 'asking' ? 'Answer and go on' : 'Try again'}
+          </Button>
+        )}
+        {can.cancelled && (
+          <Button look="danger" onClick={cancel}>
+            Cancel the task
+          </Button>
+        )}
+      </div>
+    </section>
+  );
+}
+
+/** What a gate said last: often all that one has to know. */
+function lastLine(output: string): string {
+  const line = output.trim().split('\n').at(-1) ?? '';
+  return line === '' ? '' : ` · ${line.slice(0, 200)}`;
+}
+
+/** Leads to the turn itself. A report has only its id, and an address its number. */
+function OpenTurn({ id }: { id: string }) {
+  const { engine } = useClient();
+  const [, go] = useLocation();
+  const open = () =>
+    engine.turn(id).then(
+      ({ conversationId, n }) => go(`/c/${conversationId}/turn/${n}`),
+      (error) => say(toldOf(error).message, 'bad'),
+    );
+  return (
+    <button type="button" className="ml-2 text-accent underline underline-offset-2" onClick={() => void open()}>
+      open
+    </button>
+  );
+}
+
+function Steps({ steps }: { steps: readonly Step[] }) {
+  if (steps.length === 0) return <p className="text-sm text-muted">Nothing has happened yet.</p>;
+  return (
+    <ol className="space-y-3">
+      {steps.map((step) => (
+        <li key={`${step.round}.${step.iteration}`} className="space-y-1 border-l-2 border-line pl-3 text-[13px]">
+          <h2 className="font-medium">
+            {step.round > 1 && `Round ${step.round} · `}Iteration {step.iteration}
+          </h2>
+          {step.turns.map((turn) => (
+            <p key={turn.turnId ?? turn.endedAt} className="text-muted">
+              {turn.purpose === 'gate' ? 'gate: ' : ''}
+              {turn.agent} {turn.outcome}
+              {turn.rung !== null && ` · ${turn.rung}`}
+              {turn.turnId !== null && <OpenTurn id={turn.turnId} />}
+              {turn.failure !== null && <span className="block text-bad">{turn.failure.message}</span>}
+            </p>
+          ))}
+          {step.gates.map(({ result, at }) => (
+            <details key={at}>
+              <summary className="text-muted">
+                gate:{' '}
+                <strong className={result.verdict === 'pass' ? 'text-good' : 'text-warn'}>{result.verdict}</strong>,{' '}
+                {result.summary} ({duration(result.ms)}){lastLine(result.output)}
+              </summary>
+              <Verbatim label="What the gate printed" className="mt-1 max-h-72">
+                {result.output || 'It printed nothing.'}
+              </Verbatim>
+            </details>
+          ))}
+          {step.decisions.map(({ decision, reason, at }) => (
+            <p key={at}>
+              <strong className="font-medium">{decision}</strong>: {reason}
+            </p>
+          ))}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** What happened in one iteration of a task. */
+interface Step {
+  readonly round: number;
+  readonly iteration: number;
+  readonly turns: TaskReport['turns'];
+  readonly gates: TaskReport['gates'];
+  readonly decisions: TaskReport['decisions'];
+}
+
+/** The newest iteration first. */
+function stepsOf({ turns, gates, decisions }: TaskReport): Step[] {
+  const steps = new Map<string, { -readonly [K in keyof Step]: Step[K] }>();
+  const stepOf = ({ round, iteration }: { round: number; iteration: number }) => {
+    const key = `${round}.${iteration}`;
+    const step = steps.get(key) ?? { round, iteration, turns: [], gates: [], decisions: [] };
+    steps.set(key, step);
+    return step;
+  };
+  for (const turn of turns) stepOf(turn).turns = [...stepOf(turn).turns, turn];
+  for (const gate of gates) stepOf(gate).gates = [...stepOf(gate).gates, gate];
+  for (const decision of decisions) stepOf(decision).decisions = [...stepOf(decision).decisions, decision];
+  return [...steps.values()].toSorted((a, b) => b.round - a.round || b.iteration - a.iteration);
+}

@@ -1,0 +1,262 @@
+import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
+import { ArrowDown } from 'lucide-react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useRoute } from 'wouter';
+import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
+import { readPreference, writePreference } from '../data/preferences.ts';
+import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
+import { useSeam } from '../seams/use-seam.ts';
+import { useActions } from '../shell/actions.ts';
+import { Button } from '../ui/button.tsx';
+import { Empty } from '../ui/notes.tsx';
+import { FindBar } from './find-bar.tsx';
+import { type Target, TurnRow } from './turn-row.tsx';
+
+/** What a turn is high that was not measured yet. */
+const ESTIMATE = 240;
+/** Somebody within so many pixels of the end follows it. */
+const AT_END = 48;
+/** Turns are read well before somebody sees them. */
+const AHEAD = 30;
+
+const FIND = {
+  id: 'find',
+  title: 'Find in this conversation',
+  group: 'Conversation',
+  keys: 'Mod+F',
+  cli: 'throughline search WORDS',
+};
+const TO_END = {
+  id: 'end',
+  title: 'Go to the end',
+  group: 'Conversation',
+  keys: 'End',
+  cli: 'throughline show KEY --last 1',
+};
+
+/** What was said and done, in order. Only what is near the screen is in the page. */
+export function Timeline() {
+  const last = useConversation((state) => state.last);
+  const phase = useConversation((state) => state.phase);
+  if (phase === 'loading') return <div className="min-h-0 flex-1" />;
+  if (last === 0) {
+    return (
+      <div className="min-h-0 flex-1 overflow-y-auto">
+        <Empty title="Nothing was said yet.">
+          <p>Write a prompt below. The conversation stays, whatever happens to the agent.</p>
+        </Empty>
+      </div>
+    );
+  }
+  return <Turns last={last} />;
+}
+
+function Turns({ last }: { last: number }) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const target = useTarget();
+  const [isHeld, setHeld] = useState(false);
+  const [isFinding, setFinding] = useState(false);
+  const virtualizer = useVirtualizer({
+    count: last,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ESTIMATE,
+    getItemKey: (index) => index + 1,
+    overscan: 4,
+    anchorTo: isHeld ? 'start' : 'end',
+    followOnAppend: true,
+    scrollEndThreshold: AT_END,
+    scrollPaddingStart: 16,
+    initialRect: { width: 800, height: window.innerHeight },
+    initialOffset: last * ESTIMATE,
+  });
+  // What is above the screen grows without moving what is on it, also while somebody scrolls up.
+  virtualizer.shouldAdjustScrollPositionOnItemSizeChange = ({ key, end, start }, _, { scrollOffset, itemSizeCache }) =>
+    itemSizeCache.has(key) ? end <= (scrollOffset ?? 0) : start < (scrollOffset ?? 0);
+  useEffect(() => {
+    if (target !== null) setHeld(true);
+  }, [target]);
+  useActions([
+    { ...FIND, run: () => setFinding(true) },
+    { ...TO_END, run: () => virtualizer.scrollToEnd() },
+  ]);
+  const isAway = useScrolling(scroller, () => setHeld(false));
+  usePlace(virtualizer, scroller, target, last);
+  useReadAhead(virtualizer, last);
+  return (
+    <div className="relative min-h-0 flex-1">
+      <div
+        ref={scroller}
+        className="h-full overflow-y-auto [overflow-anchor:none]"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label="Turns"
+        onClickCapture={(event) => opensSomething(event.target) && setHeld(true)}
+      >
+        <div className="relative w-full" style={{ height: virtualizer.getTotalSize() }}>
+          {virtualizer.getVirtualItems().map(({ key, index, start }) => (
+            <Row key={key} n={index + 1} isLast={index + 1 === last} start={start} target={target} list={virtualizer} />
+          ))}
+        </div>
+      </div>
+      {isFinding && <FindBar scroller={scroller} onClose={() => setFinding(false)} />}
+      {isAway && <ToEnd onClick={() => virtualizer.scrollToEnd()} />}
+    </div>
+  );
+}
+
+/** Whoever opens something looks at it: the end is not followed until they scroll there. */
+function opensSomething(target: EventTarget): boolean {
+  return target instanceof Element && target.closest('[aria-expanded], summary, [data-opens]') !== null;
+}
+
+type List = Virtualizer<HTMLDivElement, Element>;
+
+interface RowProps {
+  readonly n: number;
+  readonly isLast: boolean;
+  readonly start: number;
+  readonly target: Target;
+  readonly list: List;
+}
+
+function Row({ n, isLast, start, target, list }: RowProps) {
+  const isLoaded = useConversation(({ turns }) => turns.has(n));
+  return (
+    <div
+      // A turn that is not loaded has no height of its own: measuring it would move what is below when it comes.
+      ref={isLoaded ? list.measureElement : undefined}
+      data-index={n - 1}
+      data-turn={n}
+      className="absolute top-0 left-0 w-full"
+      style={{ transform: `translateY(${start}px)` }}
+    >
+      {n === 1 && <div className="h-5" />}
+      <TurnRow n={n} target={target} />
+      {isLast && <Tail n={n + 1} />}
+    </div>
+  );
+}
+
+/** What happens after the last turn: a session is restored ahead of the next prompt. */
+function Tail({ n }: { n: number }) {
+  const warming = useConversation((state) => state.warming);
+  const seam = useSeam(n);
+  if (warming === null && seam === null) return null;
+  return (
+    <div className="mx-auto max-w-3xl px-4 pb-5 max-sm:px-3">
+      {warming !== null ? <RestoringBar restoring={warming} /> : seam && <SeamBar seam={seam} n={n} isTarget={false} />}
+    </div>
+  );
+}
+
+/** The turn or seam that the address names. */
+function useTarget(): Target {
+  const [isTurn, turn] = useRoute('/turn/:n');
+  const [isSeam, seam] = useRoute('/seam/:n');
+  const n = Number((isTurn ? turn?.n : seam?.n) ?? Number.NaN);
+  const kind = isTurn ? 'turn' : 'seam';
+  const known = useRef<Target>(null);
+  const next = (isTurn || isSeam) && Number.isInteger(n) && n > 0 ? ({ kind, n } as const) : null;
+  if (known.current?.kind !== next?.kind || known.current?.n !== next?.n) known.current = next;
+  return known.current;
+}
+
+/** At the turn that the address names, else where somebody stopped reading, else at the end. The place is kept in this browser. */
+function usePlace(
+  list: List,
+  scroller: { readonly current: HTMLDivElement | null },
+  target: Target,
+  last: number,
+): void {
+  const store = useConversationStore();
+  const isPlaced = useRef(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another address moves somebody
+  useLayoutEffect(() => {
+    const kept = isPlaced.current ? null : readPlace(store.id);
+    isPlaced.current = true;
+    const place = target === null ? kept : { n: target.n, past: 0 };
+    if (place === null && target === null) list.scrollToEnd();
+    if (place === null) return;
+    const n = Math.min(place.n, last);
+    const go = () => {
+      list.scrollToIndex(n - 1, { align: 'start' });
+      // The heights above are known now.
+      if (place.past !== 0) requestAnimationFrame(() => list.scrollBy(place.past));
+    };
+    store.load(n - 5, n + 10).then(go, go);
+  }, [target]);
+  useEffect(() => {
+    const element = scroller.current;
+    const keep = debounced(() => element && keepPlace(store.id, list, element));
+    element?.addEventListener('scroll', keep, { passive: true });
+    return () => element?.removeEventListener('scroll', keep);
+  }, [store, list, scroller]);
+}
+
+function keepPlace(id: string, list: List, element: HTMLElement): void {
+  const { scrollTop } = element;
+  const isAtEnd = element.scrollHeight - element.clientHeight - scrollTop <= AT_END;
+  const first = list.getVirtualItems().find(({ end }) => end > scrollTop + 16);
+  if (isAtEnd || first === undefined) writePreference(`place.${id}`, null);
+  else
+    writePreference(
+      `place.${id}`,
+      JSON.stringify({ n: first.index + 1, past: Math.round(scrollTop + 16 - first.start) }),
+    );
+}
+
+/** Null: at the end. */
+function readPlace(id: string): { readonly n: number; readonly past: number } | null {
+  const [n, past] = (readPreference(`place.${id}`)?.match(/-?\d+/g) ?? []).map(Number);
+  return n === undefined || past === undefined ? null : { n, past };
+}
+
+function debounced(work: () => void): () => void {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(work, 200);
+  };
+}
+
+function useReadAhead(virtualizer: List, last: number): void {
+  const store = useConversationStore();
+  const { startIndex = 0, endIndex = 0 } = virtualizer.range ?? {};
+  useEffect(() => {
+    // What fails is tried again when somebody scrolls on; the reconnect strip says why.
+    store.load(Math.max(1, startIndex + 1 - AHEAD), Math.min(last, endIndex + 1 + AHEAD)).catch(() => {});
+  }, [store, startIndex, endIndex, last]);
+}
+
+/** Whether the end is out of sight. `onEnd`: somebody came to it. */
+function useScrolling(scroller: { readonly current: HTMLDivElement | null }, onEnd: () => void): boolean {
+  const [isAway, setAway] = useState(false);
+  const latest = useRef(onEnd);
+  latest.current = onEnd;
+  useEffect(() => {
+    const element = scroller.current;
+    const look = () => {
+      if (element === null) return;
+      const left = element.scrollHeight - element.clientHeight - element.scrollTop;
+      setAway(left > AT_END * 4);
+      if (left <= AT_END) latest.current();
+    };
+    element?.addEventListener('scroll', look, { passive: true });
+    return () => element?.removeEventListener('scroll', look);
+  }, [scroller]);
+  return isAway;
+}
+
+/** Following has stopped: back to the end with one click. */
+function ToEnd({ onClick }: { onClick(): void }) {
+  return (
+    <div className="pointer-events-none absolute inset-x-0 bottom-3 flex justify-center">
+      <Button small className="pointer-events-auto bg-raised shadow-md" onClick={onClick}>
+        <ArrowDown size={14} aria-hidden />
+        To the end
+      </Button>
+    </div>
+  );
+}

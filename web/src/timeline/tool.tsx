@@ -1,0 +1,158 @@
+import { clsx } from 'clsx';
+import {
+  ArrowRightLeft,
+  Brain,
+  Check,
+  ChevronRight,
+  CircleDashed,
+  CircleX,
+  FilePen,
+  FileText,
+  Globe,
+  type LucideIcon,
+  Search,
+  SquareTerminal,
+  Trash2,
+  Wrench,
+} from 'lucide-react';
+import { memo, useMemo, useState } from 'react';
+import type { ToolPart } from '../../../src/core/turn/record.ts';
+import { CopyButton } from '../ui/notes.tsx';
+import { duration } from '../ui/time.tsx';
+import { changeOf, type OutputPiece, piecesOf } from './tool-output.ts';
+import { type ToolState, toolState } from './turn-words.ts';
+
+const ICONS: Readonly<Record<string, LucideIcon>> = {
+  read: FileText,
+  edit: FilePen,
+  delete: Trash2,
+  move: ArrowRightLeft,
+  search: Search,
+  execute: SquareTerminal,
+  think: Brain,
+  fetch: Globe,
+};
+
+const ENDS: Readonly<Record<ToolState, { readonly icon: LucideIcon; readonly word: string; readonly ink: string }>> = {
+  running: { icon: CircleDashed, word: 'running', ink: 'text-accent' },
+  completed: { icon: Check, word: 'done', ink: 'text-good' },
+  failed: { icon: CircleX, word: 'failed', ink: 'text-bad' },
+  unknown: { icon: CircleDashed, word: 'end not seen', ink: 'text-muted' },
+};
+
+/** One line; what it printed and changed when somebody asks. */
+export const Tool = memo(function Tool({ tool, isOpen: isRunning }: { tool: ToolPart; isOpen: boolean }) {
+  const [isShown, setShown] = useState(false);
+  const pieces = useMemo(() => (tool.output === null ? [] : piecesOf(tool.output)), [tool.output]);
+  const state = toolState(tool.status, isRunning);
+  const { icon: End, word, ink } = ENDS[state];
+  const Icon = ICONS[tool.kind] ?? Wrench;
+  const change = changeOf(pieces);
+  const target = tool.target !== null && !tool.name.includes(tool.target) ? tool.target : null;
+  return (
+    <div className="my-1 text-[13px]">
+      <button
+        type="button"
+        aria-expanded={isShown}
+        onClick={() => setShown(!isShown)}
+        className="-mx-1.5 flex w-[calc(100%+0.75rem)] items-center gap-2 rounded px-1.5 py-0.5 text-left text-muted hover:bg-hover pointer-coarse:min-h-11"
+      >
+        <Icon size={14} className="shrink-0" aria-hidden />
+        <span className="shrink-0 truncate text-ink max-sm:max-w-[60%]">{tool.name}</span>
+        {target !== null && <code className="min-w-0 truncate font-mono text-xs">{target}</code>}
+        <span className="ml-auto flex shrink-0 items-center gap-2 text-xs tabular-nums">
+          {change !== null && (
+            <span>
+              <span className="text-good">+{change.added}</span> <span className="text-bad">−{change.removed}</span>
+            </span>
+          )}
+          {tool.ms !== undefined && <span>{duration(tool.ms)}</span>}
+          <span className={clsx('flex items-center gap-1', ink)}>
+            <End size={13} aria-hidden />
+            <span className={clsx(state === 'completed' && 'sr-only')}>{word}</span>
+          </span>
+          <ChevronRight size={13} className={clsx(isShown && 'rotate-90')} aria-hidden />
+        </span>
+      </button>
+      {isShown && <Opened tool={tool} pieces={pieces} />}
+    </div>
+  );
+});
+
+function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece[] }) {
+  const command = tool.kind === 'execute' ? commandOf(tool) : null;
+  return (
+    <div className="mt-1 mb-2 space-y-2 pl-5.5">
+      {pieces.map((piece, index) =>
+        piece.kind === 'diff' ? (
+          <Diff key={String(index)} piece={piece} />
+        ) : (
+          <Output key={String(index)} text={piece.text} command={index === 0 ? command : null} />
+        ),
+      )}
+      {pieces.length === 0 && command !== null && <Output text="" command={command} />}
+      {pieces.length === 0 && command === null && (
+        <p className="text-xs text-muted">It printed nothing that is known.</p>
+      )}
+      {tool.input !== null && command === null && (
+        <details className="text-xs text-muted">
+          <summary className="cursor-pointer">Input</summary>
+          <Output text={JSON.stringify(tool.input, null, 2)} command={null} />
+        </details>
+      )}
+    </div>
+  );
+}
+
+/** The whole command; the one line of a tool has only its beginning. */
+function commandOf({ input, target }: ToolPart): string | null {
+  const { command } = (input ?? {}) as { command?: unknown };
+  return typeof command === 'string' ? command : target;
+}
+
+function Output({ text, command }: { text: string; command: string | null }) {
+  return (
+    <div className="group/output relative rounded border border-line bg-sunken">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
+      <pre className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-xs leading-5 whitespace-pre-wrap" tabIndex={0}>
+        {command !== null && (
+          <span className="text-ink">
+            <span className="text-faint select-none">$ </span>
+            {command}
+            {'\n'}
+          </span>
+        )}
+        <span className="text-muted">{text}</span>
+      </pre>
+      <span className="absolute top-0.5 right-0.5 rounded bg-sunken opacity-0 group-hover/output:opacity-100 focus-within:opacity-100">
+        <CopyButton text={text} label="Copy the output" />
+      </span>
+    </div>
+  );
+}
+
+function Diff({ piece: { path, lines } }: { piece: Extract<OutputPiece, { kind: 'diff' }> }) {
+  return (
+    <figure className="overflow-hidden rounded border border-line">
+      <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-xs break-all">{path}</figcaption>
+      <section
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
+        tabIndex={0}
+        aria-label={`Change of ${path}`}
+        className="max-h-96 overflow-auto font-mono text-xs leading-5"
+      >
+        {lines.map(({ sign, text, number }, index) => (
+          <div
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines of a diff never move
+            key={index}
+            className={clsx('flex w-max min-w-full whitespace-pre', sign === '+' ? 'bg-good-soft' : 'bg-bad-soft')}
+          >
+            <span className="w-10 shrink-0 pr-2 text-right text-faint tabular-nums select-none">{number}</span>
+            <span className="w-4 shrink-0 select-none">{sign === '-' ? '−' : sign}</span>
+            <span className="pr-2">{text}</span>
+          </div>
+        ))}
+      </section>
+    </figure>
+  );
+}

@@ -1,0 +1,198 @@
+import { clsx } from 'clsx';
+import { Ban, Brain, ChevronRight, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from 'lucide-react';
+import { memo, useState } from 'react';
+import type { RecordPart, Turn } from 'throughline/client';
+import { Link } from 'wouter';
+import { isOpen, type TurnItem } from '../data/conversation/model.ts';
+import { useConversation, useTurn } from '../data/conversation/use-conversation.ts';
+import { Markdown } from '../markdown/markdown.tsx';
+import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
+import { useSeam } from '../seams/use-seam.ts';
+import { sessionColour, sessionOrders } from '../ui/colours.ts';
+import { Ago } from '../ui/time.tsx';
+import { PromptView } from './prompt.tsx';
+import { Tool } from './tool.tsx';
+import { TurnMenu } from './turn-menu.tsx';
+import { doing, factsOf, noticeText, replacedText } from './turn-words.ts';
+
+export type Target = { readonly kind: 'turn' | 'seam'; readonly n: number } | null;
+
+/** A turn with the seam before it. Nothing of it depends on other turns, so a stream renders one row only. */
+export const TurnRow = memo(function TurnRow({ n, target }: { n: number; target: Target }) {
+  const item = useTurn(n);
+  const seam = useSeam(n);
+  const colour = useSessionColour(item?.turn.sessionId ?? null);
+  if (item === undefined) return <Unloaded n={n} />;
+  const isTarget = target?.n === n && target.kind === 'turn';
+  return (
+    <div className="mx-auto max-w-3xl space-y-3 px-4 pb-7 max-sm:px-3">
+      {item.restoring !== null && <RestoringBar restoring={item.restoring} />}
+      {item.restoring === null && seam !== null && (
+        <SeamBar seam={seam} n={n} isTarget={target?.n === n && target.kind === 'seam'} />
+      )}
+      <article
+        aria-label={`Turn ${n}`}
+        className={clsx('relative rounded-sm pl-4', isTarget && 'outline-2 outline-offset-8 outline-accent/60')}
+      >
+        <span
+          aria-hidden
+          title={item.turn.sessionId === null ? 'No session yet' : `Session ${item.turn.sessionId}`}
+          className="absolute inset-y-0 left-0 w-[3px] rounded-full bg-line-strong"
+          style={colour === null ? undefined : { background: colour }}
+        />
+        <TurnBody item={item} />
+      </article>
+    </div>
+  );
+});
+
+function TurnBody({ item }: { item: TurnItem }) {
+  const { turn, parts } = item;
+  const replaced = replacedText(turn);
+  if (replaced !== null) return <Replaced turn={turn} text={replaced} />;
+  return (
+    <div className="space-y-2.5">
+      <Heading item={item} />
+      <PromptView prompt={turn.prompt} />
+      {parts.map((part, index) => (
+        <Part
+          key={String(index)}
+          part={part}
+          isOpen={isOpen(item) && index === parts.length - 1}
+          isRunning={isOpen(item)}
+        />
+      ))}
+      {isOpen(item) ? <Running item={item} /> : <Ended turn={turn} />}
+    </div>
+  );
+}
+
+function Heading({ item: { turn, parts } }: { item: TurnItem }) {
+  return (
+    <header className="-mb-1 flex items-center gap-2 text-xs text-faint tabular-nums">
+      <Link href={`/turn/${turn.n}`} className="hover:text-ink" aria-label={`Link to turn ${turn.n}`}>
+        {turn.n}
+      </Link>
+      <Ago at={turn.createdAt} />
+      <span className="ml-auto">
+        <TurnMenu turn={turn} parts={parts} />
+      </span>
+    </header>
+  );
+}
+
+function Part({ part, isOpen, isRunning }: { part: RecordPart; isOpen: boolean; isRunning: boolean }) {
+  if (part.type === 'tool') return <Tool tool={part} isOpen={isRunning} />;
+  if (part.type === 'thought') return <Thought text={part.text} isOpen={isOpen} />;
+  return <Markdown text={part.text} isOpen={isOpen} />;
+}
+
+/** Folded: what counts is what it came to. */
+function Thought({ text, isOpen }: { text: string; isOpen: boolean }) {
+  const [isShown, setShown] = useState(false);
+  return (
+    <div className="text-[13px] text-muted">
+      <button
+        type="button"
+        aria-expanded={isShown}
+        onClick={() => setShown(!isShown)}
+        className="-mx-1.5 flex max-w-full items-center gap-2 rounded px-1.5 py-0.5 hover:bg-hover pointer-coarse:min-h-11"
+      >
+        <Brain size={14} className="shrink-0" aria-hidden />
+        <span className="shrink-0">{isOpen ? 'Thinking' : 'Thought'}</span>
+        {!isShown && <span className="truncate text-faint">{lastLine(text)}</span>}
+        <ChevronRight size={13} className={clsx('shrink-0', isShown && 'rotate-90')} aria-hidden />
+      </button>
+      {isShown && (
+        <div className="mt-1 border-l border-line pl-3">
+          <Markdown text={text} isOpen={isOpen} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function lastLine(text: string): string {
+  const end = text.slice(-400).trimEnd();
+  return end.slice(end.lastIndexOf('\n') + 1);
+}
+
+function Running({ item }: { item: TurnItem }) {
+  const { notice, turn } = item;
+  return (
+    <div className="space-y-1 text-[13px] text-muted">
+      <p className="flex items-center gap-2" role="status">
+        {turn.state === 'queued' ? (
+          <Clock size={14} aria-hidden />
+        ) : (
+          <CircleDot size={14} className="text-accent" aria-hidden />
+        )}
+        {doing(item)}
+        <Ago at={turn.startedAt ?? turn.createdAt} className="text-faint" />
+      </p>
+      {turn.stranded !== null && <p>{turn.stranded.hint}</p>}
+      {notice !== null && <p className="text-warn">{noticeText(notice)}</p>}
+    </div>
+  );
+}
+
+const ENDS: Readonly<Record<string, { readonly icon: LucideIcon; readonly word: string; readonly ink: string }>> = {
+  failed: { icon: CircleX, word: 'Failed', ink: 'text-bad' },
+  cancelled: { icon: Ban, word: 'Cancelled', ink: 'text-muted' },
+  interrupted: { icon: CirclePause, word: 'Interrupted', ink: 'text-warn' },
+};
+
+function Ended({ turn }: { turn: Turn }) {
+  const end = ENDS[turn.state];
+  return (
+    <footer className="space-y-1 text-xs text-faint tabular-nums">
+      {end !== undefined && (
+        <div className="flex gap-2 text-[13px]">
+          <end.icon size={15} className={clsx('mt-0.5 shrink-0', end.ink)} aria-hidden />
+          <div className="min-w-0">
+            <p>
+              <span className={clsx('font-medium', end.ink)}>{end.word}</span>
+              {turn.failure !== null && <span className="ml-2 text-ink">{turn.failure.message}</span>}
+            </p>
+            {turn.failure?.hint !== undefined && <p className="text-muted">{turn.failure.hint}</p>}
+          </div>
+        </div>
+      )}
+      <p>{factsOf(turn).join(' · ')}</p>
+    </footer>
+  );
+}
+
+function Replaced({ turn, text }: { turn: Turn; text: string }) {
+  const [block] = turn.prompt;
+  return (
+    <p className="flex items-center gap-2 text-xs text-faint">
+      <span className="tabular-nums">{turn.n}</span>
+      <Ban size={13} className="shrink-0" aria-hidden />
+      <span className="shrink-0">{text}</span>
+      <span className="truncate line-through">{block?.type === 'text' ? block.text : ''}</span>
+    </p>
+  );
+}
+
+/** In the place of a turn that is being read. */
+function Unloaded({ n }: { n: number }) {
+  return (
+    <div
+      className="mx-auto h-40 max-w-3xl px-4 pb-7"
+      role="status"
+      aria-busy="true"
+      aria-label={`Turn ${n} is being loaded`}
+    >
+      <div className="h-10 rounded-lg bg-sunken" />
+      <div className="mt-3 h-4 w-3/4 rounded bg-sunken" />
+      <div className="mt-2 h-4 w-1/2 rounded bg-sunken" />
+    </div>
+  );
+}
+
+/** The colour of a session, in the order in which sessions were opened. An id that only changed keeps the colour; null: none is known. */
+function useSessionColour(id: string | null): string | null {
+  const order = useConversation(({ sessions }) => (id === null ? undefined : sessionOrders(sessions).get(id)));
+  return order === undefined ? null : sessionColour(order);
+}

@@ -1,0 +1,62 @@
+import type { RecordPart, Turn } from 'throughline/client';
+import type { Notice, TurnItem } from '../data/conversation/model.ts';
+import { count, duration } from '../ui/time.tsx';
+
+/** What a turn that has not ended does right now. */
+export function doing({ turn, parts, restoring }: Pick<TurnItem, 'turn' | 'parts' | 'restoring'>): string {
+  if (turn.stranded !== null) return turn.stranded.message;
+  if (turn.cancelRequested) return 'Stopping';
+  if (turn.state === 'queued') return turn.delayed?.message ?? 'Queued';
+  if (turn.state === 'waiting') return 'Waits for your answer';
+  if (restoring !== null) return 'Restoring context';
+  const last = parts.at(-1);
+  if (last === undefined) return turn.sent === null ? 'Starting' : 'Waiting for the first words';
+  return DOING[last.type](last);
+}
+
+const DOING: Readonly<Record<RecordPart['type'], (part: RecordPart) => string>> = {
+  text: () => 'Answering',
+  thought: () => 'Thinking',
+  tool: (part) => (part.type === 'tool' && part.status === 'unknown' ? `Running ${part.name}` : 'Working'),
+};
+
+export function noticeText(notice: Notice): string {
+  switch (notice.kind) {
+    case 'stalled': {
+      const what = notice.tool === null ? 'No sign of the agent' : `${notice.tool} has been running without a sign`;
+      const end = notice.endsInMs === null ? '' : ` It is ended in ${duration(notice.endsInMs)} if that stays so.`;
+      return `${what} for ${duration(notice.silentMs)}.${end}`;
+    }
+    case 'retrying':
+      return `Trying again: ${notice.message}`;
+    case 'locked':
+      return `The agent's session is in use elsewhere. Waiting for ${duration(notice.ms)}.`;
+  }
+}
+
+/** What stands below an ended turn, in small letters. */
+export function factsOf(turn: Turn): string[] {
+  const { usage, startedAt, endedAt, imported, recovered, retryOf } = turn;
+  const tokens = usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  return [
+    turn.agent,
+    startedAt !== null && endedAt !== null && !imported ? duration(endedAt - startedAt) : '',
+    tokens > 0 ? `${count(tokens)} tokens` : '',
+    imported ? 'imported' : '',
+    recovered ? 'end read from the agent’s storage' : '',
+    retryOf !== null ? 'retried' : '',
+  ].filter((fact) => fact !== '');
+}
+
+/** A turn that a change of the queue ended, or null. */
+export function replacedText({ replacedBy, state, sent }: Turn): string | null {
+  if (replacedBy !== null) return 'Edited or moved in the queue';
+  return state === 'cancelled' && sent === null ? 'Cancelled before it began' : null;
+}
+
+export type ToolState = 'running' | 'completed' | 'failed' | 'unknown';
+
+/** A tool without an end runs as long as its turn does. */
+export function toolState(status: 'completed' | 'failed' | 'unknown', isOpen: boolean): ToolState {
+  return status === 'unknown' && isOpen ? 'running' : status;
+}

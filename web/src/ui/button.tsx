@@ -1,0 +1,42 @@
+import { clsx } from 'clsx';
+import type { ComponentProps, ReactNode } from 'react';
+import { Tip } from './tip.tsx';
+
+type Look = 'plain' | 'quiet' | 'primary' | 'danger';
+
+const LOOKS: Readonly<Record<Look, string>> = {
+  plain: 'border border-line bg-surface text-ink hover:bg-hover',
+  quiet: 'text-muted hover:bg-hover hover:text-ink',
+  primary: 'bg-accent text-on-accent hover:opacity-90',
+  danger: 'border border-line bg-surface text-bad hover:bg-bad-soft',
+};
+
+/** On a touch screen every target is at least 44 px high. */
+const SHAPE =
+  'inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md font-medium select-none disabled:opacity-45 pointer-coarse:min-h-11 pointer-coarse:min-w-11';
+
+export interface ButtonProps extends ComponentProps<'button'> {
+  readonly look?: Look;
+  readonly small?: boolean;
+}
+
+export function Button({ look = 'plain', small = false, className, type = 'button', ...rest }: ButtonProps) {
+  const size = small ? 'h-7 px-2 text-[13px]' : 'h-8.5 px-3 text-sm';
+  return <button type={type} className={clsx(SHAPE, size, LOOKS[look], className)} {...rest} />;
+}
+
+export interface IconButtonProps extends Omit<ButtonProps, 'children'> {
+  /** What it does: its name for everybody, and its tip. */
+  readonly label: string;
+  readonly keys?: string;
+  readonly children: ReactNode;
+}
+
+export function IconButton({ label, keys, look = 'quiet', small = false, className, ...rest }: IconButtonProps) {
+  const size = small ? 'size-7' : 'size-8.5';
+  return (
+    <Tip text={label} {...(keys !== undefined && { keys })}>
+      <button type="button" aria-label={label} className={clsx(SHAPE, size, LOOKS[look], className)} {...rest} />
+    </Tip>
+  );
+}

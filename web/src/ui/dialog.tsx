@@ -1,0 +1,52 @@
+import { Dialog as Base } from '@base-ui/react/dialog';
+import { clsx } from 'clsx';
+import { X } from 'lucide-react';
+import { type ReactNode, useRef } from 'react';
+import { IconButton } from './button.tsx';
+
+export interface DialogProps {
+  readonly open: boolean;
+  onClose(): void;
+  readonly title: string;
+  readonly children: ReactNode;
+  /** `sheet`: from the bottom on a phone, from the right where there is room. */
+  readonly shape?: 'middle' | 'sheet';
+  readonly className?: string;
+}
+
+const SHAPES = {
+  middle: 'left-1/2 top-[12vh] w-[min(40rem,calc(100vw-2rem))] -translate-x-1/2 max-h-[76vh] rounded-xl',
+  sheet:
+    'inset-x-0 bottom-0 max-h-[85dvh] rounded-t-xl pb-[env(safe-area-inset-bottom)] sm:inset-y-0 sm:left-auto sm:right-0 sm:max-h-none sm:w-[min(28rem,100vw)] sm:rounded-none',
+};
+
+export function Dialog({ open, onClose, title, children, shape = 'middle', className }: DialogProps) {
+  const popup = useRef<HTMLDivElement>(null);
+  // Where one writes, if there is such a place. A finger would get the keyboard over everything, and the first button a tip.
+  const focused = (by: string) =>
+    (by === 'touch' ? null : popup.current?.querySelector<HTMLElement>('input, textarea, select')) ?? popup.current;
+  return (
+    <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
+      <Base.Portal>
+        <Base.Backdrop className="fixed inset-0 z-40 bg-black/35" />
+        <Base.Popup
+          ref={popup}
+          initialFocus={focused}
+          className={clsx(
+            'fixed z-40 flex flex-col overflow-hidden border border-line bg-raised shadow-2xl outline-none',
+            SHAPES[shape],
+            className,
+          )}
+        >
+          <div className="flex items-center justify-between gap-2 border-b border-line py-1.5 pl-4 pr-2">
+            <Base.Title className="text-sm font-semibold">{title}</Base.Title>
+            <IconButton label="Close" keys="Escape" small onClick={onClose}>
+              <X size={16} />
+            </IconButton>
+          </div>
+          <div className="min-h-0 flex-1 overflow-y-auto">{children}</div>
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  );
+}

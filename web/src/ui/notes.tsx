@@ -1,0 +1,106 @@
+import { clsx } from 'clsx';
+import { Check, Copy, TriangleAlert } from 'lucide-react';
+import { type ReactNode, useEffect, useState } from 'react';
+import { toldOf } from '../data/errors.ts';
+import { IconButton } from './button.tsx';
+import { say } from './say.ts';
+
+/** What went wrong, what to do, and the same on the command line. */
+export function ErrorNote({ error, cli, children }: { error: unknown; cli?: string; children?: ReactNode }) {
+  const { message, hint, code } = toldOf(error);
+  return (
+    <div role="alert" className="flex gap-2 rounded-md border border-line bg-bad-soft p-3 text-sm">
+      <TriangleAlert size={16} className="mt-0.5 shrink-0 text-bad" aria-hidden />
+      <div className="min-w-0 space-y-1">
+        <p className="font-medium">
+          {message}
+          {code !== null && <span className="ml-2 font-mono text-xs text-muted">{code}</span>}
+        </p>
+        {hint !== null && <p className="text-muted">{hint}</p>}
+        {cli !== undefined && <CliLine line={cli} />}
+        {children}
+      </div>
+    </div>
+  );
+}
+
+/** The same action on the command line. */
+export function CliLine({ line }: { line: string }) {
+  return (
+    <div className="flex items-center gap-1 rounded border border-line bg-sunken pl-2 font-mono text-xs">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard */}
+      <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-1 whitespace-pre">
+        {line}
+      </code>
+      <CopyButton text={line} label="Copy the command" />
+    </div>
+  );
+}
+
+export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), 1_500);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  // A page of an insecure origin has no clipboard, and a browser may refuse it.
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setCopied(true);
+    } catch {
+      say('The browser does not let this page copy. Select the text instead.', 'bad');
+    }
+  };
+  return (
+    <IconButton label={copied ? 'Copied' : label} small onClick={() => void copy()}>
+      {copied ? <Check size={14} /> : <Copy size={14} />}
+    </IconButton>
+  );
+}
+
+/** Text as it is, in a box of its own. Whoever has no mouse scrolls it with the keys, so it takes the focus. */
+export function Verbatim({ children, label, className }: { children: ReactNode; label: string; className?: string }) {
+  return (
+    <section
+      aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys
+      tabIndex={0}
+      className={clsx(
+        'overflow-auto rounded border border-line bg-sunken p-2 font-mono text-xs whitespace-pre-wrap wrap-anywhere',
+        className,
+      )}
+    >
+      {children}
+    </section>
+  );
+}
+
+/** Nothing is here, and what could be. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="mx-auto max-w-md px-6 py-16 text-center">
+      <p className="font-medium">{title}</p>
+      <div className="mt-1 space-y-3 text-sm text-muted">{children}</div>
+    </div>
+  );
+}
+
+/** Grey bars in place of what is loading, and only when that takes long enough to be noticed. */
+export function Skeleton({ lines = 3, afterMs = 150 }: { lines?: number; afterMs?: number }) {
+  const [shown, setShown] = useState(afterMs === 0);
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(true), afterMs);
+    return () => clearTimeout(timer);
+  }, [afterMs]);
+  if (!shown) return null;
+  const widths = ['w-3/4', 'w-full', 'w-1/2'];
+  return (
+    <div aria-busy="true" aria-label="Loading" role="status" className="space-y-3 p-4">
+      {Array.from({ length: lines }, (_, index) => (
+        <div key={String(index)} className={`h-4 rounded bg-hover ${widths[index % widths.length]}`} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,27 @@
+import { create } from 'zustand';
+
+export interface Said {
+  readonly id: number;
+  readonly text: string;
+  readonly tone: 'good' | 'bad' | 'plain';
+  /** Something that can still be done about it. */
+  readonly action?: { readonly label: string; run(): void };
+}
+
+/** What the page says in its corner, the newest last. */
+export const useSaid = create<readonly Said[]>(() => []);
+
+let ids = 0;
+/** Long enough to read. What went wrong stays until it is closed. */
+const SHOWN_MS = 6_000;
+
+export function say(text: string, tone: Said['tone'] = 'plain', action?: Said['action']): void {
+  ids += 1;
+  const said: Said = { id: ids, text, tone, ...(action && { action }) };
+  useSaid.setState((before) => [...before.slice(-3), said], true);
+  if (tone !== 'bad') setTimeout(() => unsay(said.id), SHOWN_MS);
+}
+
+export function unsay(id: number): void {
+  useSaid.setState((before) => before.filter((each) => each.id !== id), true);
+}

@@ -1,0 +1,35 @@
+import { clsx } from 'clsx';
+import { Circle, CircleHelp, CirclePause, CirclePlay, CircleX, Clock, type LucideIcon, Unlink } from 'lucide-react';
+import type { ConversationState } from 'throughline/client';
+
+interface Look {
+  readonly word: string;
+  readonly icon: LucideIcon;
+  readonly colour: string;
+}
+
+/** What a state is called, and how it looks: never by colour alone. */
+export const STATES: Readonly<Record<ConversationState, Look>> = {
+  asks: { word: 'Asks you', icon: CircleHelp, colour: 'text-accent' },
+  running: { word: 'Running', icon: CirclePlay, colour: 'text-good' },
+  queued: { word: 'Queued', icon: Clock, colour: 'text-muted' },
+  unrestored: { word: 'Not restored', icon: Unlink, colour: 'text-bad' },
+  failed: { word: 'Failed', icon: CircleX, colour: 'text-bad' },
+  interrupted: { word: 'Interrupted', icon: CirclePause, colour: 'text-warn' },
+  idle: { word: 'At rest', icon: Circle, colour: 'text-faint' },
+};
+
+export function StateMark({ state, className }: { state: ConversationState; className?: string }) {
+  const { word, icon: Icon, colour } = STATES[state];
+  return (
+    <span className={clsx('inline-flex shrink-0 items-center gap-1', colour, className)}>
+      <Icon size={12} aria-hidden />
+      {word}
+    </span>
+  );
+}
+
+/** What people call a conversation. */
+export function nameOf({ title, key }: { readonly title: string; readonly key: string | null }): string {
+  return title || key || 'Untitled';
+}

@@ -1,0 +1,59 @@
+import { useEffect, useState } from 'react';
+
+const UNITS = [
+  ['y', 31_536_000_000],
+  ['mo', 2_592_000_000],
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+] as const;
+
+/** `5 min`, `3 d`; below a minute `now`. */
+export function age(ms: number): string {
+  for (const [unit, length] of UNITS) if (ms >= length) return `${Math.floor(ms / length)} ${unit}`;
+  return 'now';
+}
+
+/** `41 ms`, `0.4 s`, `12 s`, `3 min 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 100) return `${Math.round(ms)} ms`;
+  if (ms < 9_950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** `950`, `12.3k`, `1.2M`. */
+export function count(n: number): string {
+  if (n < 1_000) return String(n);
+  if (n < 999_500) return `${(n / 1_000).toFixed(n < 10_000 ? 1 : 0)}k`;
+  return `${(n / 1_000_000).toFixed(1)}M`;
+}
+
+const BYTES = ['B', 'KB', 'MB', 'GB', 'TB'];
+
+/** `512 B`, `3.4 MB`. */
+export function bytes(amount: number): string {
+  const power = Math.min(BYTES.length - 1, Math.floor(Math.log(Math.max(1, amount)) / Math.log(1_000)));
+  const value = amount / 1_000 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${BYTES[power]}`;
+}
+
+/** How long ago, with the exact time for whoever asks. */
+export function Ago({ at, className }: { at: number; className?: string }) {
+  const now = useMinute();
+  return (
+    <time dateTime={new Date(at).toISOString()} title={new Date(at).toLocaleString()} className={className}>
+      {age(now - at)}
+    </time>
+  );
+}
+
+/** The time, anew every half minute. */
+function useMinute(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
