@@ -32,7 +32,7 @@ export const ERROR_CODES = [
   'lease_lost', // another worker owns the conversation now; this one writes nothing
   'storage_full', // the disk is full
   'storage_readonly', // the file or its directory cannot be written
-  'storage_gone', // the data file was deleted, moved or replaced while it was in use; what was asked for may be in it
+  'storage_gone', // the data file was deleted, moved, replaced or cut while it was in use; what was asked for may be in it
   'storage_lost', // events that were stored are missing
   'storage_damaged', // the file is damaged, or is not a database
   'storage_newer', // written by a newer version of this program

@@ -5,6 +5,7 @@ import { Pace } from '../../../core/pace.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
 import { CommitWatch } from '../loss/commit-watch.ts';
+import { DataFile } from '../loss/data-file.ts';
 import { losses } from '../loss/losses.ts';
 import { Aside } from '../reading/aside.ts';
 import type { AsideVerb } from '../reading/aside-thread.ts';
@@ -40,6 +41,8 @@ export class Access {
   readonly #pace = new Pace(() => Number(process.hrtime.bigint()) / 1e6, setImmediate);
   /** Null: the database can only be read. */
   #watch: CommitWatch | null = null;
+  /** Null: it is written, or is a copy of our own. */
+  #onlyRead: DataFile | null = null;
   #reopening: Promise<void> | null = null;
   /** Null: not yet looked for. False: there are none; they are only found when a database is opened. */
   #saidLosses: boolean | null = null;
@@ -59,7 +62,7 @@ export class Access {
     this.#writing = new WriteHealth(options.health, db, {
       look: () => {
         this.#sayLosses();
-        return this.#watch?.fault() ?? null;
+        return this.#fault();
       },
       tryToWrite: () => this.write((tx) => tx.db.run(TOUCH)),
     });
@@ -72,8 +75,11 @@ export class Access {
       },
       refused: (fault) => this.#writing.fails(fault),
     });
-    if (db.onlyReads) this.#writing.fails(db.isUnwritable ? unwritableFile() : diskFull());
-    else this.#watchCommits();
+    if (!db.onlyReads) this.#watchCommits();
+    else {
+      this.#writing.fails(db.isUnwritable ? unwritableFile() : diskFull());
+      if (!db.isCopy) this.#onlyRead = new DataFile(file);
+    }
     this.#sayLosses();
   }
 
@@ -137,6 +143,12 @@ export class Access {
 
   #watchCommits(): void {
     this.#watch = new CommitWatch(this.#db, this.#options.file);
+    this.#onlyRead = null;
+  }
+
+  /** Null: the file that was opened is at its path, and whole. */
+  #fault(): ThroughlineError | null {
+    return (this.#watch ?? this.#onlyRead)?.fault() ?? null;
   }
 
   /** A verb of the store from a function that only reads. */
@@ -157,7 +169,7 @@ export class Access {
     return async (owner, ...args) => {
       this.checkOpen();
       // No other connection can use the database then, or would find it: it would open, or make, another file at that path.
-      if (this.#db.onlyReads || this.#watch?.fault()) return this.read((db) => look(db, owner, ...args));
+      if (this.#db.onlyReads || this.#fault()) return this.read((db) => look(db, owner, ...args));
       return this.#aside.ask(owner, verb, [owner, ...args]);
     };
   }
@@ -184,10 +196,10 @@ export class Access {
     if (this.#closing !== null) throw new ThroughlineError('closed', 'The store is closed.');
   }
 
-  /** Throws `storage_gone` when another file, or none, is at the path of the one that was opened. */
+  /** Throws `storage_gone` when another file, a part of it, or none is at the path of the one that was opened. */
   checkFile(): void {
     this.checkOpen();
-    const fault = this.#watch?.fault() ?? null;
+    const fault = this.#fault();
     if (fault !== null) throw fault;
   }
 

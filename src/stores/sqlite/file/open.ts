@@ -1,6 +1,7 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
+import { LOG_BYTES } from '../loss/data-file.ts';
 import { HighWater } from '../loss/high-water.ts';
 import { raiseMark, recordLoss } from '../loss/losses.ts';
 import { Database, isOpenHere } from './database.ts';
@@ -221,7 +222,7 @@ function configure(db: Database): void {
   db.script('PRAGMA temp_store = MEMORY');
   db.script('PRAGMA cache_size = -8192');
   // The log shrinks back to this after a burst.
-  db.script('PRAGMA journal_size_limit = 67108864');
+  db.script(`PRAGMA journal_size_limit = ${LOG_BYTES}`);
 }
 
 /** Before 3.51.3 two processes that checkpoint at once could damage the file. */

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { CLOCK, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
@@ -37,6 +37,37 @@ test.each([
   expect(existsSync(file)).toBe(false);
   expect((await store.findConversation(ANN, id))?.id).toBe(id);
   expect(await store.turns(ANN, id, { after: 0, limit: 9 })).toEqual([]);
+});
+
+test.each([
+  ['data file', ''],
+  ['log', '-wal'],
+])('nothing is acknowledged after the %s was cut in its place', async (_what, ending) => {
+  const { file, store, id } = await used();
+  await enqueue(store, id);
+  const path = `${file}${ending}`;
+  truncateSync(path, statSync(path).size / 2);
+  const { code, message, hint } = await refusal(enqueue(store, id));
+  expect({ code, message, hint }).toEqual({
+    code: 'storage_gone',
+    message: expect.stringContaining(`${path} was cut`),
+    hint: expect.stringContaining('restore'),
+  });
+  expect(await codeOf(store.check())).toBe('storage_gone');
+});
+
+test('who can only read the data notices as well that its file is gone', async () => {
+  const { file, store } = await used();
+  await store.close();
+  const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1000 });
+  db.refuseWrites();
+  const { store: reader } = storeOn(db, { file, clock: CLOCK, busyMs: 1000, boot: 'boot-1' });
+  onTestFinished(() => reader.close());
+  await reader.check();
+  renameSync(file, `${file}.kept`);
+  expect(await codeOf(reader.check())).toBe('storage_gone');
+  renameSync(`${file}.kept`, file);
+  await reader.check();
 });
 
 test('it goes on when the same file is back, and says of another one that a restart is needed', async () => {

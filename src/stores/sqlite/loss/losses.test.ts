@@ -192,7 +192,7 @@ test('more events than the mark has room for wrap around, and the last are named
   expect(await (await openAt(cut)).losses()).toMatchObject([
     { events: 5, conversations: [{ had: { seq: 6_007, turns: 6_005 }, has: { seq: 6_002, turns: 6_000 } }] },
   ]);
-}, 30_000);
+});
 
 test('processes that write and open at the same time never raise an alarm', async () => {
   const file = newFile();
