@@ -146,7 +146,7 @@ export class ThroughlineClient {
     });
   }
 
-  /** The turns whose prompt or answer has all the words, best first. The last word may be the beginning of one. */
+  /** Conversations whose title has all the words, then turns whose prompt or answer does, best first. The last word may be the beginning of one. */
   async search(words: string, options: { limit?: number } = {}): Promise<SearchHit[]> {
     checkOptions(options, { limit: true }, 'search()');
     return this.engine.search(words, options);

@@ -165,6 +165,7 @@ export interface Engine {
    * context in a new session.
    */
   import(exported: unknown, options?: ImportOptions): Promise<PublicConversation>;
+  /** Conversations whose title has all the words, then turns whose prompt or answer does. The last word may be the beginning of one. */
   search(query: string, options?: { limit?: number }): Promise<SearchHit[]>;
   /** What was used, by day (UTC) and agent, newest day first, a page of 100 or of `limit`. */
   usage(page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
@@ -244,7 +245,7 @@ export interface Hint {
 }
 
 /**
- * A turn that was found by its words.
+ * A turn that was found by its words, or a conversation by those of its title.
  *
  * @example
  * for (const { key, n, snippet } of await tl.search('codeword')) console.log(key, n, snippet);
@@ -253,7 +254,8 @@ export interface SearchHit {
   readonly conversationId: string;
   readonly key: string | null;
   readonly title: string;
-  readonly n: number;
+  /** The turn; null: the words are in the title of the conversation. */
+  readonly n: number | null;
   readonly snippet: string;
 }
 

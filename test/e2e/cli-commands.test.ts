@@ -197,10 +197,12 @@ test('search finds turns by all of the words', async () => {
   expect(hits.map((hit) => [hit.key, hit.n])).toEqual(expect.arrayContaining([['story', 2]]));
   expect(hits.every((hit) => hit.snippet.includes('heron'))).toBe(true);
   expect(await home.ok('search', 'heron')).toMatch(/^story turn \d: .*heron/m);
+  await home.ok('rename', 'story', 'The walrus chapter');
+  expect(await home.ok('search', 'chapter', 'walr')).toBe('story title: The walrus chapter\n');
   expect(await home.run('search', 'heron', 'walrus')).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: 'No turn has all of these words.\n',
+    stderr: 'No turn and no title has all of these words.\n',
   });
 });
 

@@ -22,7 +22,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'show a conversation at a glance',
     load: () => import('./commands/conversations/summary.ts'),
   },
-  search: { summary: 'find turns by the words in them', load: () => import('./commands/conversations/search.ts') },
+  search: {
+    summary: 'find conversations and turns by their words',
+    load: () => import('./commands/conversations/search.ts'),
+  },
   follow: {
     summary: 'show the events of a conversation as they happen',
     load: () => import('./commands/turns/follow.ts'),

@@ -35,8 +35,8 @@ export interface HistoryStore {
   unknownParts(owner: string, conversation: string): Promise<UnknownPart[]>;
   summary(owner: string, conversation: string): Promise<Summary>;
   /**
-   * The best matches among turns whose prompt or answer has all the words, the last of which may be the beginning of
-   * one. `query` is words, never an expression. Throws `too_many` when the owner has many searches waiting, and `too_large` when it takes too long.
+   * Conversations whose title has all the words, most recently changed first, and then the best matches among turns whose prompt or answer has
+   * them. The last word may be the beginning of one. A conversation is not named for its title when a turn of it is found. `query` is words, never an expression. Throws `too_many` when the owner has many searches waiting, and `too_large` when it takes too long.
    */
   search(owner: string, query: string, limit: number): Promise<SearchHit[]>;
   /** Checks the chain of a conversation's events, also of an erased one. `head`: what an earlier check gave, kept elsewhere. */
@@ -47,6 +47,7 @@ export interface SearchHit {
   readonly conversation: string;
   readonly key: string | null;
   readonly title: string;
-  readonly n: number;
+  /** The turn; null: the words are in the title of the conversation. */
+  readonly n: number | null;
   readonly snippet: string;
 }

@@ -23,7 +23,7 @@ export const conversations = {
       'Lists conversations, most recently changed first. Pass `next` as `before` for the next page; it is null on the last one. ' +
       'Filters: `agent` (of the last turn), `state` (one or more, with commas), `since` (changed then or later) and `until` (changed ' +
       'before), each a day such as 2026-01-31 (UTC) or a time such as 2026-01-31T12:00:00Z. Instead of these, `q`: only ' +
-      'conversations with turns that contain all the words; `session`: only those that have used this session (the ' +
+      'conversations whose title or turns contain all the words; `session`: only those that have used this session (the ' +
       "agent's id), the one that can still use it first.",
     scope: 'read',
     query: z.strictObject({

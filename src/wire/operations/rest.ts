@@ -78,7 +78,8 @@ export const rest = {
   },
   search: {
     summary:
-      'Finds turns whose prompt or answer contains all the words, best first. The last word may be the beginning of one.',
+      'Finds conversations whose title contains all the words, and then turns whose prompt or answer does, best first. The last word may be ' +
+      'the beginning of one. A conversation is not named for its title when a turn of it is found.',
     scope: 'read',
     query: z.strictObject({ q: Words, limit: z.exactOptional(Limit) }),
     answer: namedObject('SearchHits', { hits: z.array(SearchHit) }),

@@ -66,11 +66,12 @@ export const Summary = namedObject('Summary', {
   usage: Usage,
 }) satisfies z.ZodType<PublicSummary>;
 
+/** `n`: the turn; null: the words are in the title. */
 export const SearchHit = namedObject('SearchHit', {
   conversationId: z.string(),
   key: z.string().nullable(),
   title: z.string(),
-  n: Count,
+  n: Count.nullable(),
   snippet: z.string(),
 }) satisfies z.ZodType<HitValue>;
 

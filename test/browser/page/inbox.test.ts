@@ -143,6 +143,23 @@ server.test('search marks the words, leaves out late answers, and leads to the t
   await page.waitForURL(/\/c\/[\w-]+\/turn\/2\?find=zinc-heron$/);
 });
 
+server.test('search finds conversations by their titles, also by a new one', async ({ open }) => {
+  const chat = await talk('Ledger of quarters', ['/say Two plus two.']);
+  const page = await open('/');
+  await row(page, /Ledger of quarters/).waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('quarters led');
+  const results = page.getByRole('list', { name: 'Search results' });
+  const hit = results.getByRole('link', { name: /Ledger of quarters.*title/ });
+  await hit.waitFor();
+  expect(await results.locator('mark').allTextContents()).toEqual(['Ledger', 'quarters']);
+  await chat.rename('Budget of winters');
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('winters');
+  await results.getByRole('link', { name: /Budget of winters.*title/ }).click();
+  await page.waitForURL(/\/c\/[\w-]+$/);
+});
+
 server.test('filters by agent, state and date, and without them everything again', async ({ open }) => {
   await talk('By another agent', ['Hello'], 'rotating');
   await talk('Failed here', ['/fail agent_failed']);

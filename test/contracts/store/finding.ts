@@ -14,6 +14,7 @@ import {
   runTurn,
   sending,
   session,
+  spec,
   update,
   type World,
 } from './world.ts';
@@ -34,6 +35,38 @@ export function finding(world: World): void {
     expect(await store.search(ANN, 'report cell', 9)).toHaveLength(1);
     expect(await store.search(ANN, 'cell report', 9)).toEqual([]);
     expect(await store.search(ANN, 'c', 9)).toEqual([]);
+  });
+
+  test('a conversation is found by its title, once, and by the newest one alone', async () => {
+    const { store } = world;
+    const { conversation } = await spoken(world, 'Invoices of März', 'Sent.');
+    const found = (words: string) => store.search(ANN, words, 9);
+    expect(await found('marz inv')).toMatchObject([{ conversation, n: 1 }]); // its turn has the words, too
+    await store.setTitle(ANN, conversation, 'Rounding of amounts', 'caller');
+    const title = 'Rounding of amounts';
+    expect(await found('ROUNDING amou')).toEqual([{ conversation, key: null, title, n: null, snippet: title }]);
+    await store.setTitle(ANN, conversation, 'Taxes', 'caller');
+    expect(await found('rounding')).toEqual([]);
+    expect(await store.search('bob', 'taxes', 9)).toEqual([]);
+    await store.eraseConversation(ANN, conversation);
+    expect(await found('taxes')).toEqual([]);
+  });
+
+  test('titles come before turns, and take at most half of the places when there are turns', async () => {
+    const { store } = world;
+    const turns = [await spoken(world, 'Where is the harbour?', 'South.'), await spoken(world, 'A harbour?', 'North.')];
+    const named: string[] = [];
+    for (const title of ['Harbour one', 'Harbour two', 'Harbour three']) {
+      named.push((await store.ensureConversation(ANN, { ...spec(), title })).conversation.id);
+    }
+    const found = async (limit: number) =>
+      (await store.search(ANN, 'harbour', limit)).map(({ conversation, n }) => [conversation, n]);
+    expect(await found(9)).toEqual([...named.toReversed().map((id) => [id, null]), ...(await found(9)).slice(3)]);
+    expect((await found(9)).slice(3)).toEqual(
+      expect.arrayContaining(turns.map(({ conversation }) => [conversation, 1])),
+    );
+    expect((await found(3)).map(([, n]) => n)).toEqual([null, 1, 1]);
+    expect((await found(1)).map(([, n]) => n)).toEqual([1]);
   });
 
   test('the snippet shows the place where the word is, also in a long answer', async () => {

@@ -31,6 +31,20 @@ describe('the palette', () => {
     expect(said?.items[0]?.cli).toBe("throughline search 'an inbox; rm'");
   });
 
+  test('offers conversations by their titles also where the list was not read that far, and each once', () => {
+    const hits = ['c', 'd'].map((id) => ({
+      conversationId: id,
+      key: null,
+      title: `Inbox ${id}`,
+      n: null,
+      snippet: '',
+    }));
+    const groups = entriesOf({ words: 'inbox', actions: [], rows: [row('c', 'Inbox c')], hits, go: () => {} });
+    expect(groups.map(({ value, items }) => [value, items.map(({ title }) => title)])).toEqual([
+      ['Open', ['Inbox c', 'Inbox d']],
+    ]);
+  });
+
   test('shows few of many conversations', () => {
     const rows = Array.from({ length: 10_000 }, (_, n) => row(`c${n}`, `Conversation ${n}`));
     const [open] = entriesOf({ words: 'conversation', actions: [], rows, hits: [], go: () => {} });

@@ -38,14 +38,24 @@ export function entriesOf({ words, actions, rows, hits, go }: PaletteFacts): Ent
   for (const action of ranked(words, actions, ({ title, group }) => `${title} ${group}`)) {
     put(action.group, { ...action, about: null, keys: action.keys ?? null, cli: action.cli ?? null });
   }
-  for (const row of ranked(words, rows, (each) => `${nameOf(each)} ${each.key ?? ''}`).slice(0, MOST_ROWS)) {
+  const found = words === '' ? [] : hits;
+  const listed = ranked(words, rows, (each) => `${nameOf(each)} ${each.key ?? ''}`).slice(0, MOST_ROWS);
+  for (const row of listed) {
     const about = [STATES[row.state].word, row.lastAgent].filter(Boolean).join(' · ');
     put('Open', {
       ...{ id: row.id, title: nameOf(row), about, keys: null, cli: `throughline show ${shellWord(row.key ?? row.id)}` },
       run: () => go(`/c/${row.id}`),
     });
   }
-  for (const hit of words === '' ? [] : hits.slice(0, MOST_HITS)) {
+  // Conversations that were not read into the list yet.
+  const others = found.filter(({ n, conversationId }) => n === null && !listed.some(({ id }) => id === conversationId));
+  for (const hit of others.slice(0, MOST_ROWS - listed.length)) {
+    put('Open', {
+      ...{ id: hit.conversationId, title: nameOf(hit), about: null, keys: null },
+      ...{ cli: `throughline show ${shellWord(hit.key ?? hit.conversationId)}`, run: () => go(pathOf(hit, words)) },
+    });
+  }
+  for (const hit of found.filter(({ n }) => n !== null).slice(0, MOST_HITS)) {
     put('Said', {
       ...{ id: `${hit.conversationId} ${hit.n}`, title: hit.snippet, about: `${nameOf(hit)}, turn ${hit.n}` },
       ...{ keys: null, cli: `throughline search ${shellWord(words)}`, run: () => go(pathOf(hit, words)) },

@@ -5,7 +5,7 @@ import { IconButton } from '../ui/button.tsx';
 import { Keys } from '../ui/keys.tsx';
 import type { Search } from './search.ts';
 
-/** Words to look for in everything that was said. `/` goes there, Escape leaves. */
+/** Words to look for in titles and in everything that was said. `/` goes there, Escape leaves. */
 export function SearchField({ search, offersKey }: { search: Search; offersKey: boolean }) {
   const field = useRef<HTMLInputElement>(null);
   const { words, setWords } = search;

@@ -1,11 +1,13 @@
 import type { SearchHit } from 'throughline/client';
 import { Link } from 'wouter';
+import { useList } from '../data/list.ts';
 import { ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
-import { nameOf } from '../ui/state.tsx';
-import { marked, pathOf, type Search } from './search.ts';
+import { nameOf, StateMark } from '../ui/state.tsx';
+import { Ago } from '../ui/time.tsx';
+import { countOf, marked, pathOf, type Search } from './search.ts';
 
-/** The turns with all the words, best first. The last result stays until the next is here. */
+/** Conversations by their titles, then turns, with all the words, best first. The last result stays until the next is here. */
 export function SearchResults({ search, onChosen }: { search: Search; onChosen(): void }) {
   const { found, isBusy } = search;
   if (found === null) return <div className="flex-1">{isBusy && <Skeleton lines={6} />}</div>;
@@ -13,7 +15,7 @@ export function SearchResults({ search, onChosen }: { search: Search; onChosen()
   return (
     <div className="min-h-0 flex-1 overflow-y-auto px-2" aria-busy={isBusy}>
       <p role="status" className="px-2 pb-1 text-xs text-muted">
-        {hits.length === 0 ? 'Nothing has all these words.' : hits.length === 1 ? 'One turn' : `${hits.length} turns`}
+        {countOf(hits)}
       </p>
       {error !== null && <ErrorNote error={error} cli={`throughline search ${shellWord(words)}`} />}
       <ul aria-label="Search results">
@@ -48,20 +50,43 @@ function Hit({ hit, words, onChosen }: { hit: SearchHit; words: string; onChosen
       className="block rounded-md px-2 py-1.5 -outline-offset-2 hover:bg-hover"
     >
       <span className="flex items-baseline gap-2 text-[13px]">
-        <span className="min-w-0 flex-1 truncate font-medium">{nameOf(hit)}</span>
-        <span className="shrink-0 text-xs text-faint tabular-nums">turn {hit.n}</span>
+        <span className="min-w-0 flex-1 truncate font-medium">
+          <Marked text={nameOf(hit)} words={words} />
+        </span>
+        <span className="shrink-0 text-xs text-faint tabular-nums">{hit.n === null ? 'title' : `turn ${hit.n}`}</span>
       </span>
-      <span className="line-clamp-3 text-xs break-words text-muted">
-        {marked(hit.snippet, words).map(({ text, isHit }, index) =>
-          isHit ? (
-            <mark key={String(index)} className="rounded-sm bg-accent-soft text-ink">
-              {text}
-            </mark>
-          ) : (
-            text
-          ),
-        )}
-      </span>
+      {hit.n === null ? (
+        <Standing id={hit.conversationId} />
+      ) : (
+        <span className="line-clamp-3 text-xs break-words text-muted">
+          <Marked text={hit.snippet} words={words} />
+        </span>
+      )}
     </Link>
+  );
+}
+
+function Marked({ text, words }: { text: string; words: string }) {
+  return marked(text, words).map((piece, index) =>
+    piece.isHit ? (
+      <mark key={String(index)} className="rounded-sm bg-accent-soft text-ink">
+        {piece.text}
+      </mark>
+    ) : (
+      piece.text
+    ),
+  );
+}
+
+/** As in the list, if the conversation was read there. */
+function Standing({ id }: { id: string }) {
+  const row = useList((list) => list.known.get(id));
+  if (row === undefined) return null;
+  return (
+    <span className="flex items-center gap-2 text-xs text-faint">
+      <StateMark state={row.state} />
+      <span className="min-w-0 flex-1 truncate">{row.lastAgent ?? ''}</span>
+      <Ago at={row.updatedAt} className="shrink-0 tabular-nums" />
+    </span>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { marked, pathOf, searchable } from './search.ts';
+import { countOf, marked, pathOf, searchable } from './search.ts';
 
 describe('words to look for', () => {
   test.each([
@@ -11,7 +11,17 @@ describe('words to look for', () => {
 
   test('lead to the turn, and are named there', () => {
     expect(pathOf({ conversationId: 'c', n: 3 }, 'a&b c')).toBe('/c/c/turn/3?find=a%26b%20c');
+    expect(pathOf({ conversationId: 'c', n: null }, 'a&b c')).toBe('/c/c');
   });
+});
+
+test.each([
+  [[], 'Nothing has all these words.'],
+  [[1], '1 turn'],
+  [[null, null, 4], '2 conversations by title, 1 turn'],
+  [[null], '1 conversation by title'],
+])('hits in %j are counted as %j', (places, said) => {
+  expect(countOf(places.map((n) => ({ conversationId: 'c', key: null, title: 't', n, snippet: '' })))).toBe(said);
 });
 
 describe('a snippet', () => {

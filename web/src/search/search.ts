@@ -52,9 +52,22 @@ export function searchable(words: string): string {
   return /[\p{L}\p{N}]/u.test(plain) ? plain : '';
 }
 
-/** Where a hit leads: its turn, with the words to highlight there. */
+/** Where a hit leads: its turn, with the words to highlight there; a title leads to the end of its conversation. */
 export function pathOf({ conversationId, n }: Pick<SearchHit, 'conversationId' | 'n'>, words: string): string {
+  if (n === null) return `/c/${conversationId}`;
   return `/c/${conversationId}/turn/${n}?find=${encodeURIComponent(words)}`;
+}
+
+/** How many were found, in words. */
+export function countOf(hits: readonly SearchHit[]): string {
+  const titles = hits.filter(({ n }) => n === null).length;
+  const turns = hits.length - titles;
+  if (hits.length === 0) return 'Nothing has all these words.';
+  const parts = [
+    titles > 0 && `${titles} ${titles === 1 ? 'conversation' : 'conversations'} by title`,
+    turns > 0 && `${turns} ${turns === 1 ? 'turn' : 'turns'}`,
+  ];
+  return parts.filter(Boolean).join(', ');
 }
 
 export interface Piece {

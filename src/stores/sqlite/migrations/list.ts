@@ -24,6 +24,7 @@ import { sql as queue } from './0023-queue.ts';
 import { sql as listed } from './0024-listed.ts';
 import { sql as storeClock } from './0025-store-clock.ts';
 import { sql as ownersOfKeys } from './0026-owners-of-keys.ts';
+import { sql as titles } from './0027-titles.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -53,4 +54,5 @@ export const MIGRATIONS: readonly string[] = [
   listed,
   storeClock,
   ownersOfKeys,
+  titles,
 ];

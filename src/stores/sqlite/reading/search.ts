@@ -11,16 +11,25 @@ const SEARCH = `
   FROM words w JOIN turns t ON t.no = w.rowid JOIN records r ON r.turn = t.no JOIN conversations c ON c.no = t.conv
   WHERE words MATCH ? AND c.owner = ? ORDER BY w.rank ${LIMIT}`;
 
-type HitRow = RecordRow & { conversation: string; key: string | null; title: string };
+/** Most recently changed first. The index has the titles of all owners; the conversation says whose it is. */
+const TITLED = `
+  SELECT c.id AS conversation, c.key, c.title
+  FROM titles w JOIN conversations c ON c.no = w.rowid
+  WHERE titles MATCH ? AND c.owner = ? ORDER BY c.updated_at DESC, c.id DESC ${LIMIT}`;
+
+type TitleRow = Pick<SearchHit, 'conversation' | 'key' | 'title'>;
+type HitRow = RecordRow & TitleRow;
 
 /** Nearly every turn has a word that begins with a given letter. */
 const LEAST_PREFIX = 2;
 
 /**
- * Turns that contain all the words. The last one may be the beginning of a word: somebody may still be typing it. Words are quoted, so
+ * Turns that contain all the words, after the conversations whose title does. Those are left out whose turns are found, and they get at least
+ * half of the places. The last word may be the beginning of a word: somebody may still be typing it. Words are quoted, so
  * that none is read as an expression.
  */
 export function search(db: Database, owner: string, query: string, limit: number): SearchHit[] {
+  const most = Math.max(0, limit);
   const words = query
     .replaceAll('\u0000', ' ')
     .split(/\s+/)
@@ -28,8 +37,25 @@ export function search(db: Database, owner: string, query: string, limit: number
   if (words.length === 0) throw new ThroughlineError('invalid', 'The search has no words.');
   const isBegun = (words.at(-1)?.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= LEAST_PREFIX;
   const match = `${words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' ')}${isBegun ? '*' : ''}`;
+  const turns = searchTurns(db, owner, { words, match, limit: most });
+  const found = new Set(turns.map(({ conversation }) => conversation));
+  const titled = db
+    .all<TitleRow>(TITLED, match, owner, most + found.size)
+    .filter(({ conversation }) => !found.has(conversation))
+    .slice(0, Math.max(Math.floor(most / 2), most - turns.length))
+    .map((row) => ({ ...row, n: null, snippet: row.title }));
+  return [...titled, ...turns.slice(0, most - titled.length)];
+}
+
+interface Asked {
+  readonly words: readonly string[];
+  readonly match: string;
+  readonly limit: number;
+}
+
+function searchTurns(db: Database, owner: string, { words, match, limit }: Asked): SearchHit[] {
   // One record at a time: they may be large, and only a snippet of each is kept.
-  const rows = db.each<HitRow>(SEARCH, match, owner, Math.max(0, limit));
+  const rows = db.each<HitRow>(SEARCH, match, owner, limit);
   const hits = readable(db, rows, (row) => {
     const record = recordOf(db, row);
     const text = `${promptText(record.prompt)}\n${replyText(record.parts)}`;
