@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { findClaude, NOT_INSTALLED } from './claude.ts';
+import { findClaude, type InstalledClaude, NOT_INSTALLED } from './claude.ts';
 import type { ClaudeAdapter } from './claude-home.ts';
 import { apiErrors } from './scenarios/api-errors.ts';
 import { byItself } from './scenarios/by-itself.ts';
@@ -17,6 +17,35 @@ import { sweep } from './scenarios/sweep.ts';
 import { untaken } from './scenarios/untaken.ts';
 import { whileWarm } from './scenarios/while-warm.ts';
 
+type Scenarios = (adapter: ClaudeAdapter, claude: InstalledClaude) => void;
+
+/** What depends on how Claude is run: its process, its arguments, its messages, its questions. */
+const WITH_EACH: readonly (readonly [name: string, scenarios: Scenarios])[] = [
+  ['while it is warm', whileWarm],
+  ['after a crash, and in a replay', crashes],
+  ['without a prompt', byItself],
+  ['and an id that the caller chose', chosenIds],
+  ['in a turn', inATurn],
+  ['and a prompt that it does not take', untaken],
+  ['and MCP servers', mcpServers],
+];
+
+/**
+ * What Claude's files say, and what is restored from them: both adapters use the same code for it (`src/agents/claude/session`,
+ * `transcript`). `npm test` tries each with the adapter that is named here, `npm run test:long` with both.
+ */
+const WITH_ONE: readonly (readonly [name: string, scenarios: Scenarios, adapter: ClaudeAdapter])[] = [
+  ['keeps its context', contextKept, 'claude-cli'],
+  ['and a long history', longHistory, 'claude-cli'],
+  ['and its own summary', condensed, 'claude-sdk'],
+  ['and errors of the API', apiErrors, 'claude-sdk'],
+  ['and other users of its session', foreignHands, 'claude-cli'],
+  ['and a full disk', fullDisk, 'claude-sdk'],
+  ['and its deletion of old transcripts', sweep, 'claude-cli'],
+  ['under two names', oneStorage, 'claude-sdk'],
+];
+const LONG = process.env.THROUGHLINE_LONG === '1';
+
 /** What the real program does with a conversation of ours, however it is run. */
 export function claudeScenarios(adapter: ClaudeAdapter): void {
   const claude = findClaude();
@@ -24,19 +53,7 @@ export function claudeScenarios(adapter: ClaudeAdapter): void {
     test(`${adapter} keeps its context`, (context) => context.skip(NOT_INSTALLED));
     return;
   }
-  describe(`${adapter} keeps its context`, () => contextKept(adapter, claude));
-  describe(`${adapter} and a long history`, () => longHistory(adapter));
-  describe(`${adapter} and its own summary`, () => condensed(adapter, claude));
-  describe(`${adapter} while it is warm`, () => whileWarm(adapter, claude));
-  describe(`${adapter} after a crash, and in a replay`, () => crashes(adapter));
-  describe(`${adapter} and errors of the API`, () => apiErrors(adapter));
-  describe(`${adapter} without a prompt`, () => byItself(adapter));
-  describe(`${adapter} and other users of its session`, () => foreignHands(adapter, claude));
-  describe(`${adapter} and a full disk`, () => fullDisk(adapter));
-  describe(`${adapter} and its deletion of old transcripts`, () => sweep(adapter));
-  describe(`${adapter} under two names`, () => oneStorage(adapter));
-  describe(`${adapter} and an id that the caller chose`, () => chosenIds(adapter));
-  describe(`${adapter} in a turn`, () => inATurn(adapter));
-  describe(`${adapter} and a prompt that it does not take`, () => untaken(adapter));
-  describe(`${adapter} and MCP servers`, () => mcpServers(adapter));
+  const shared = WITH_ONE.filter(([, , one]) => LONG || one === adapter);
+  for (const [name, scenarios] of [...WITH_EACH, ...shared])
+    describe(`${adapter} ${name}`, () => scenarios(adapter, claude));
 }
