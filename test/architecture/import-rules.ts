@@ -17,8 +17,8 @@ const FOLDERS = [
   'testing',
   ...GROUPS,
 ];
-/** What every adapter needs to run a program, and what sandboxes on this machine have in common; they know none of those. */
-const SHARED = ['agents/shared', 'sandboxes/shared'];
+/** What every adapter needs to run a program, and what sandboxes on this machine, or stores, have in common; they know none of those. */
+const SHARED = ['agents/shared', 'sandboxes/shared', 'stores/shared'];
 /** Whoever holds leases keeps them alike. */
 const HOLDERS = ['engine', 'tasks', 'library'];
 /** The only files at the top of src/, and the only ones that reach implementations. */

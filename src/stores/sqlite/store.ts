@@ -14,6 +14,7 @@ import type { TurnStore } from '../../ports/store/turns.ts';
 import type { UsageStore } from '../../ports/store/usage.ts';
 import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
+import type { Row } from '../shared/rows.ts';
 import {
   ensureConversation,
   findByKey,
@@ -25,7 +26,6 @@ import {
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
-import type { Row } from './conversations/rows.ts';
 import { endUnfinished } from './conversations/unfinished.ts';
 import { verify } from './conversations/verify.ts';
 import { Access, type AccessOptions } from './file/access.ts';

@@ -5,13 +5,22 @@ import type { KeptChoices } from '../../../core/turn/choices.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
+import { NO_CHAIN } from '../../shared/chain.ts';
+import { noConversation } from '../../shared/ledger.ts';
+import { pageOf, readable } from '../../shared/page.ts';
+import { type ConversationRow, conversationOf } from '../../shared/rows.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { pageOf, readable } from '../reading/page.ts';
-import { NO_CHAIN } from './chain.ts';
-import { Ledger, noConversation } from './ledger.ts';
-import { CONVERSATION, type ConversationRow, conversationOf } from './rows.ts';
+import { Ledger } from './ledger.ts';
 
+const CONVERSATION = `
+  SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS "titleSource", c.agent, c.driver, c.sandbox, c.cwd, c.place,
+    c.restore, c.limits, c.choices, c.parent, c.created_at AS "createdAt", c.updated_at AS "updatedAt",
+    c.state, c.last_agent AS "lastAgent", l.head, l.history AS "historyCount", l.next_seq - 1 AS "lastSeq", l.pending AS open,
+    (SELECT count(*) FROM permissions INDEXED BY permissions_asking WHERE conv = c.no AND state = 'open') AS "openPermissions",
+    (SELECT usage FROM totals WHERE conv = c.no AND json_valid(usage)) AS usage,
+    (SELECT value FROM facts WHERE owner = '' AND name = 'log') AS "logId"
+  FROM conversations c JOIN leases l ON l.conv = c.no`;
 const BY_ID = `${CONVERSATION} WHERE c.id = ?`;
 const BY_KEY = `${CONVERSATION} WHERE c.owner = ? AND c.key = ?`;
 const FIRST = 'ORDER BY updatedAt DESC, id DESC';

@@ -4,16 +4,18 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ImportedHistory, NewConversation } from '../../../ports/store/conversations.ts';
+import type { Json } from '../../shared/content.ts';
+import { pageOf } from '../../shared/page.ts';
+import { conversationOf, RECORD, type RecordRow, recordOf } from '../../shared/rows.ts';
+import { endedTurn } from '../../shared/turns.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { pageOf } from '../reading/page.ts';
 import { addRecord } from '../turns/end.ts';
-import { countSession, countTurns, type EndedTurn } from '../turns/totals.ts';
-import { type Json, linkContents, storeValue } from './content.ts';
+import { countSession, countTurns } from '../turns/totals.ts';
+import { linkContents, storeValue } from './content.ts';
 import { checkKeyIsFree, conversationNo, conversationRow, insertConversation } from './conversations.ts';
 import { Ledger } from './ledger.ts';
-import { conversationOf, RECORD, type RecordRow, recordOf } from './rows.ts';
 import { giveUp, markFinished, markGrowing, markUnfinished } from './unfinished.ts';
 
 const COPIED = `${RECORD} WHERE r.conv = ? AND r.n > ? AND r.n <= ? ORDER BY r.n`;
@@ -239,8 +241,4 @@ function addEnded(ledger: Ledger, record: TurnRecord, prompt: Json, body: Json):
   addRecord(ledger, no, record, body);
   row.last_agent = record.agent;
   return no;
-}
-
-function endedTurn(record: TurnRecord, session: string | null): EndedTurn {
-  return { n: record.n, at: record.endedAt, outcome: record.outcome, session, usage: record.usage };
 }

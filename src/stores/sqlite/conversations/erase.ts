@@ -2,6 +2,7 @@ import type { Conversation } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { storedProcess } from '../../../core/process.ts';
 import type { ErasedSession, Erasure, ToErase } from '../../../ports/store/conversations.ts';
+import { parsed, type Row } from '../../shared/rows.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
@@ -9,7 +10,6 @@ import { isStuckByDamage } from '../reading/inspect.ts';
 import { eraseTasks } from '../tasks/erase-tasks.ts';
 import { dropIdleWorker } from '../turns/leases.ts';
 import { Ledger } from './ledger.ts';
-import { parsed, type Row } from './rows.ts';
 import { forget, markUnfinished } from './unfinished.ts';
 
 /** The owner of what is left of an erased conversation. No real owner has this name. */

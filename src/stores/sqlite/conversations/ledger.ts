@@ -1,39 +1,16 @@
-import { type ConversationState, conversationState, type StateFacts } from '../../../core/conversation.ts';
-import { ThroughlineError } from '../../../core/errors.ts';
+import { conversationState, type StateFacts } from '../../../core/conversation.ts';
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
 import type { TurnState } from '../../../core/turn/turn.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
-import type { Database } from '../file/database.ts';
+import {
+  type LeaseRow,
+  nextEvent,
+  noConversation,
+  type Stamp,
+  type TurnName,
+  underFence,
+} from '../../shared/ledger.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { newSalt, nextChain, payloadDigest } from './chain.ts';
-
-/** The hot row of a conversation, with the conversation's id. */
-export interface LeaseRow {
-  readonly conv: number;
-  readonly owner: string;
-  readonly id: string;
-  readonly driver: string;
-  readonly place: string;
-  next_n: number;
-  next_seq: number;
-  chain: Uint8Array;
-  head: number;
-  history: number;
-  epoch: number;
-  pending: number;
-  worker: number | null;
-  ready_at: number | null;
-  /** Of the conversation; shown in lists. */
-  state: ConversationState;
-  last_agent: string | null;
-}
-
-/** The number of a write within its epoch. Its events are numbered by `part`. */
-export interface Stamp {
-  readonly epoch: number;
-  readonly counter: number;
-  part: number;
-}
 
 const LEASE = 'SELECT l.*, c.id, c.state, c.last_agent FROM leases l JOIN conversations c ON c.no = l.conv';
 const LEASE_BY_ID = `${LEASE} WHERE c.id = ?`;
@@ -73,20 +50,15 @@ export class Ledger {
     return new Ledger(tx, tx.db.one<LeaseRow>(LEASE_BY_NO, conv) as LeaseRow);
   }
 
-  /** Throws as `leaseUnder` does. */
+  /** Throws `lease_lost`. */
   static under(tx: Tx, fence: Fence): Ledger {
-    return new Ledger(tx, leaseUnder(tx.db, fence));
+    return new Ledger(tx, underFence(tx.db.one<LeaseRow>(LEASE_BY_ID, fence.conversation), fence));
   }
 
   /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */
   append<K extends EventKind>(kind: K, turn: TurnName | null, payload: EventPayloads[K], stamp?: Stamp): number {
     const { row, tx } = this;
-    const seq = row.next_seq;
-    const json = JSON.stringify(payload);
-    const salt = newSalt();
-    const link = { conversation: row.id, seq, kind, turn: turn?.id ?? null, at: tx.now };
-    row.chain = nextChain(row.chain, payloadDigest(salt, json), link);
-    row.next_seq += 1;
+    const { seq, json, salt } = nextEvent(row, tx.now, kind, turn, payload);
     const { no } = tx.db.run(
       INSERT_EVENT,
       row.owner,
@@ -134,29 +106,4 @@ export class Ledger {
       tx.db.run(LIST, state, last_agent, conv);
     }
   }
-}
-
-/** The row of the conversation under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
-function leaseUnder(db: Database, fence: Fence): LeaseRow {
-  return underFence(db.one<LeaseRow>(LEASE_BY_ID, fence.conversation), fence);
-}
-
-/** The row, of the conversation that the fence names. Throws as `leaseUnder` does. */
-export function underFence<R extends Pick<LeaseRow, 'owner' | 'epoch' | 'worker'>>(
-  row: R | undefined,
-  fence: Fence,
-): R {
-  // For its holder, an erased conversation, which has no owner, is a lost lease.
-  if (row === undefined || (row.owner !== fence.owner && row.owner !== '')) throw noConversation();
-  if (row.epoch === fence.epoch && row.worker !== null) return row;
-  throw new ThroughlineError('lease_lost', 'Another worker owns the conversation now.');
-}
-
-export interface TurnName {
-  readonly no: number;
-  readonly id: string;
-}
-
-export function noConversation(): ThroughlineError {
-  return new ThroughlineError('not_found', 'There is no such conversation.');
 }

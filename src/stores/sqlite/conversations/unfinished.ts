@@ -1,8 +1,8 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import { payloadDigest } from '../../shared/chain.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { payloadDigest } from './chain.ts';
 
 /*
  * A long conversation is copied and erased in steps, each in a transaction of its own, so that others write in between and the event

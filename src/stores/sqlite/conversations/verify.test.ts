@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { ANN, begun, update } from '../../../../test/contracts/store/world.ts';
-import { NO_CHAIN, nextChain, payloadDigest } from './chain.ts';
+import { NO_CHAIN, nextChain, payloadDigest } from '../../shared/chain.ts';
 
 test('a payload can be erased, and the chain still be checked', async () => {
   const file = join(temporaryFolder(), 'store.db');

@@ -1,22 +1,11 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { type ChainCheck, seqOf } from '../../../core/event.ts';
+import { type ChainRow, hex, linkOf, NO_CHAIN } from '../../shared/chain.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import { losses } from '../loss/losses.ts';
-import { hex, NO_CHAIN, nextChain, payloadDigest } from './chain.ts';
 import { conversationRow } from './conversations.ts';
 import { verifiedOwner } from './erase.ts';
-
-interface ChainRow {
-  seq: number;
-  kind: string;
-  at: number;
-  payload: string | null;
-  salt: Uint8Array | null;
-  digest: Uint8Array | null;
-  chain: Uint8Array;
-  turn: string | null;
-}
 
 const PAGE = `
   SELECT e.seq, e.kind, e.at, e.payload, e.salt, e.digest, e.chain, t.id AS turn
@@ -81,13 +70,6 @@ export async function firstBroken(
     await breathe();
   }
   return (await access.read((db) => endsAs(db, no, end, chain))) ? null : end;
-}
-
-function linkOf(conversation: string, before: Uint8Array, row: ChainRow): Uint8Array | null {
-  const { payload, salt, digest } = row;
-  if (payload !== null && salt !== null)
-    return nextChain(before, payloadDigest(salt, payload), { conversation, ...row });
-  return digest === null ? null : nextChain(before, hex(digest), { conversation, ...row });
 }
 
 /** If events were added since the check began, the hot row is ahead of `end` and says nothing about it. */

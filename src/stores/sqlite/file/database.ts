@@ -9,6 +9,8 @@ const LOCK_WAIT_MS = 2;
 /** With a bare parameter SQLite plans the statement again at every use, which takes longer than a short read. */
 export const LIMIT = 'LIMIT ? + 0';
 
+const CONTENT = 'SELECT body FROM contents WHERE owner = ? AND hash = ?';
+
 /** How a connection is opened: `alone`: no other process may have the database open, or the first access is refused as busy. */
 export interface ConnectOptions {
   readonly onlyReads?: boolean;
@@ -94,6 +96,11 @@ export class Database {
   run(sql: string, ...values: SQLInputValue[]): { changes: number; no: number } {
     const { changes, lastInsertRowid } = this.#statement(sql).run(...values);
     return { changes: Number(changes), no: Number(lastInsertRowid) };
+  }
+
+  /** A long string that is stored separately; undefined: it is missing. */
+  content(owner: string, hash: string): string | undefined {
+    return this.one<{ body: string }>(CONTENT, owner, hash)?.body;
   }
 
   /** Several statements without values, not prepared. */

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { storedProcess } from '../../../core/process.ts';
 import type { Census, CensusErased, CensusSession, CensusTask, StoreMeasure } from '../../../ports/store/census.ts';
-import { parsed, type Row } from '../conversations/rows.ts';
+import { parsed, type Row } from '../../shared/rows.ts';
 import type { Database } from '../file/database.ts';
 import type { WriteQueue } from '../file/write-queue.ts';
 import { allStandings } from '../turns/leases.ts';

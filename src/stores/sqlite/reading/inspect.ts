@@ -1,5 +1,5 @@
 import type { Inspection } from '../../../ports/store/census.ts';
-import { unpackValue } from '../conversations/content.ts';
+import { unpackValue } from '../../shared/content.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 

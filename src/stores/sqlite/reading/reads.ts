@@ -11,7 +11,7 @@ import type { HistoryStore } from '../../../ports/store/history.ts';
 import type { PermissionStore } from '../../../ports/store/permissions.ts';
 import type { NativeSession } from '../../../ports/store/sessions.ts';
 import type { PendingTurn, TurnStore } from '../../../ports/store/turns.ts';
-import { conversationNo, conversationRow } from '../conversations/conversations.ts';
+import { type Bounds, pageOf, readable } from '../../shared/page.ts';
 import {
   EVENT,
   type EventRow,
@@ -28,12 +28,11 @@ import {
   type SessionRow,
   sessionOf,
   TURN,
-  TURN_OUTLINE,
   type TurnRow,
   turnOf,
-} from '../conversations/rows.ts';
+} from '../../shared/rows.ts';
+import { conversationNo, conversationRow } from '../conversations/conversations.ts';
 import { type Database, LIMIT } from '../file/database.ts';
-import { type Bounds, pageOf, readable } from './page.ts';
 
 // One statement and not two: followers read after every commit, and starting a read costs more than the lookup.
 const CONVERSATION_NO = '(SELECT no FROM conversations WHERE id = ? AND owner = ?)';
@@ -46,6 +45,10 @@ const TURN_BY_ID = `${TURN} WHERE t.id = ? AND c.owner = ?`;
 const TURN_BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ? AND c.owner = t.owner`;
 const TURNS = `${TURN} WHERE t.conv = ? AND t.n > ? ORDER BY t.n ${LIMIT}`;
 const TURNS_BEFORE = `${TURN} WHERE t.conv = ? AND t.n < ? ORDER BY t.n DESC ${LIMIT}`;
+const TURN_OUTLINE = `
+  SELECT id, n, state, agent, session_id AS "sessionId", sent ->> 'rung' AS rung, imported, usage,
+    started_at AS "startedAt", ended_at AS "endedAt"
+  FROM turns`;
 const OUTLINE = `${TURN_OUTLINE} WHERE conv = ? AND n > ? ORDER BY n ${LIMIT}`;
 const OUTLINE_BEFORE = `${TURN_OUTLINE} WHERE conv = ? AND n < ? ORDER BY n DESC ${LIMIT}`;
 const QUEUED = TURNS.replace('ORDER BY', "AND t.ended_at IS NULL AND t.state = 'queued' ORDER BY");

@@ -1,28 +1,8 @@
-import { ThroughlineError } from '../../../core/errors.ts';
-import type { Task, TaskEvent, TaskEventDraft, TaskEventKind, TaskSpec, TaskState } from '../../../core/tasks/task.ts';
+import type { Task, TaskEvent, TaskEventDraft, TaskEventKind } from '../../../core/tasks/task.ts';
+import { pageOf } from '../../shared/page.ts';
+import { noTask, type TaskRow, taskOf } from '../../shared/tasks.ts';
 import { type Database, LIMIT } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { pageOf } from '../reading/page.ts';
-
-/** The columns of `tasks` that are used as they are. */
-export interface TaskRow {
-  readonly no: number;
-  readonly owner: string;
-  readonly id: string;
-  readonly plan: string;
-  readonly place: string;
-  readonly plan_hash: Uint8Array;
-  readonly session: string | null;
-  readonly spec: string;
-  readonly progress: string;
-  readonly state: TaskState;
-  readonly cancel_by: string | null;
-  readonly epoch: number;
-  readonly gate: string | null;
-  readonly created_at: number;
-  readonly started_at: number | null;
-  readonly ended_at: number | null;
-}
 
 const BY_ID = 'SELECT * FROM tasks WHERE id = ? AND owner = ?';
 const BY_NAME = 'SELECT * FROM tasks WHERE owner = ? AND name = ? ORDER BY no DESC LIMIT 1';
@@ -35,23 +15,6 @@ const EVENT = 'SELECT e.seq, t.id AS task, e.kind, e.at, e.payload FROM task_eve
 const EVENTS = `${EVENT} WHERE e.owner = ? AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
 const EVENTS_OF = `${EVENT} WHERE e.task = ? AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
 
-export function taskOf(row: TaskRow): Task {
-  const spec = JSON.parse(row.spec) as TaskSpec & Pick<Task, 'agent' | 'sessions'>;
-  return {
-    id: row.id,
-    owner: row.owner,
-    plan: row.plan,
-    place: row.place,
-    ...spec,
-    state: row.state,
-    progress: JSON.parse(row.progress),
-    cancelRequested: row.cancel_by !== null,
-    createdAt: row.created_at,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-  };
-}
-
 export function findTask(db: Database, owner: string, idOrName: string): Task | null {
   if (!idOrName.isWellFormed()) return null;
   const row = db.one<TaskRow>(BY_ID, idOrName, owner) ?? db.one<TaskRow>(BY_NAME, owner, idOrName);
@@ -61,7 +24,7 @@ export function findTask(db: Database, owner: string, idOrName: string): Task | 
 /** The owner's task. Throws `not_found`. */
 export function taskRow(db: Database, owner: string, id: string): TaskRow {
   const row = db.one<TaskRow>(BY_ID, id, owner);
-  if (row === undefined) throw new ThroughlineError('not_found', `There is no task "${id}".`);
+  if (row === undefined) throw noTask(id);
   return row;
 }
 

@@ -1,24 +1,15 @@
-import { ThroughlineError } from '../../../core/errors.ts';
 import type { UsagePage } from '../../../core/input/usage-page.ts';
-import {
-  ERASED,
-  type Task,
-  type TaskProgress,
-  type TaskSpec,
-  type TaskTurn,
-  taskHasEnded,
-} from '../../../core/tasks/task.ts';
+import { type Task, type TaskTurn, taskHasEnded } from '../../../core/tasks/task.ts';
 import { checkDecision } from '../../../core/tasks/task-decision.ts';
-import { retriedProgress } from '../../../core/tasks/task-progress.ts';
 import { addUsage, NO_USAGE } from '../../../core/turn/usage.ts';
 import type { LastTaskUsage, TaskChange, TaskFence, TaskRetry, TaskUsageRow } from '../../../ports/store/tasks.ts';
+import { LAST_DAY, pageOf } from '../../shared/page.ts';
+import { isBegun, retriedTask, type TaskRow, taskOf, taskSessionTaken } from '../../shared/tasks.ts';
 import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { LAST_DAY, pageOf } from '../reading/page.ts';
-import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
+import { appendTaskEvent, taskRow } from './task-board.ts';
 import { heldTask } from './task-claim.ts';
-import { sessionTaken } from './task-plans.ts';
 
 const SAVE = 'UPDATE tasks SET progress = ?, gate = ? WHERE no = ?';
 const LEAVE = `
@@ -89,33 +80,15 @@ export function cancelTask(tx: Tx, owner: string, id: string, by: string): Task 
   return taskOf(taskRow(tx.db, owner, id));
 }
 
-/** It was given back, perhaps during a turn: the next runner ends that turn and counts its cost. */
-function isBegun({ state, progress }: TaskRow): boolean {
-  return state === 'queued' && (JSON.parse(progress) as TaskProgress).conversation !== null;
-}
-
 export function retryTask(tx: Tx, owner: string, id: string, retry: TaskRetry): Task {
   const row = taskRow(tx.db, owner, id);
-  if (row.state !== 'asking' && row.state !== 'failed' && row.state !== 'cancelled') {
-    throw new ThroughlineError('conflict', `The task is ${row.state}.`, {
-      hint: 'Only a task that asks, has failed or was cancelled can be retried.',
-    });
-  }
-  const { by, say, ...changed } = retry;
-  const before = JSON.parse(row.spec) as TaskSpec;
-  if (before.goal === ERASED) {
-    throw new ThroughlineError('conflict', 'The goal of the task was erased with its conversation.', {
-      hint: 'Add a new task.',
-    });
-  }
-  const spec = { ...before, ...changed };
-  const progress = retriedProgress(JSON.parse(row.progress) as TaskProgress, say);
+  const { spec, progress } = retriedTask(row, retry);
   const state = tx.db.one(NOT_DONE, row.no) === undefined ? 'queued' : 'waiting';
   try {
-    tx.db.run(AGAIN, state, JSON.stringify(spec), JSON.stringify(progress), row.no);
+    tx.db.run(AGAIN, state, spec, progress, row.no);
   } catch (error) {
-    throw isConstraint(error) ? sessionTaken(row.session, error) : error;
+    throw isConstraint(error) ? taskSessionTaken(row.session, error) : error;
   }
-  appendTaskEvent(tx, row, { kind: 'task.retried', payload: { by, say } });
+  appendTaskEvent(tx, row, { kind: 'task.retried', payload: { by: retry.by, say: retry.say } });
   return taskOf(taskRow(tx.db, owner, id));
 }

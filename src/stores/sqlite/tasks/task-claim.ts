@@ -1,12 +1,13 @@
-import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
+import { DamagedRows, isDamage, type ThroughlineError } from '../../../core/errors.ts';
 import { storedProcess } from '../../../core/process.ts';
 import type { TaskProgress } from '../../../core/tasks/task.ts';
 import type { TaskClaim, TaskClaimRequest, TaskFence, TaskHolder } from '../../../ports/store/tasks.ts';
-import { parsed } from '../conversations/rows.ts';
+import { parsed } from '../../shared/rows.ts';
+import { type Candidate, fairestTask, type TaskRow, taskOf, taskUnder } from '../../shared/tasks.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
+import { appendTaskEvent, taskRow } from './task-board.ts';
 
 /** The rows of a task that is set aside may be damaged. Its number is found in an index, so that they are not read. */
 const ASIDE = 'IN (SELECT no FROM tasks WHERE id IN (SELECT value FROM json_each(?1)))';
@@ -71,7 +72,7 @@ function nextTask(db: Database, request: TaskClaimRequest, monotonic: number): T
   if (cancelled !== undefined) return cancelled;
   const running = db.one<{ count: number }>(RUNNING, aside, request.place)?.count ?? 0;
   const most = db.one<{ most: number | null }>(LARGEST_LIMIT, aside, request.place)?.most ?? 0;
-  return running >= Math.max(request.limit, most) ? null : fairest(db, aside, request.place, ids);
+  return running >= Math.max(request.limit, most) ? null : fairestTask(candidates(db, aside, request.place, ids));
 }
 
 function findDamaged(db: Database, { aside = [] }: TaskClaimRequest, fault: ThroughlineError): void {
@@ -82,25 +83,17 @@ function findDamaged(db: Database, { aside = [] }: TaskClaimRequest, fault: Thro
   }
 }
 
-/** The oldest task of the owner with the fewest running tasks; among equals, of the one served longest ago. */
-function fairest(db: Database, aside: string, place: string, ids: string | null): TaskRow | null {
-  let best: { row: TaskRow; rank: readonly number[] } | null = null;
+/** For each owner with queued tasks: the next one that may run. */
+function* candidates(db: Database, aside: string, place: string, ids: string | null): Generator<Candidate<TaskRow>> {
   for (let owner = ''; ; ) {
     const next = db.one<{ owner: string }>(NEXT_OWNER, owner);
-    if (next === undefined) return best?.row ?? null;
+    if (next === undefined) return;
     owner = next.owner;
     const row = db.one<TaskRow>(NEXT_OF, aside, owner, place, ids);
     if (row === undefined) continue;
     const running = db.one<{ count: number }>(RUNNING_OF, owner)?.count ?? 0;
-    const served = db.one<{ served: number }>(SERVED, owner)?.served ?? 0;
-    const rank = [running, served, row.no];
-    if (best === null || isBefore(rank, best.rank)) best = { row, rank };
+    yield { row, running, served: db.one<{ served: number }>(SERVED, owner)?.served ?? 0 };
   }
-}
-
-function isBefore(a: readonly number[], b: readonly number[]): boolean {
-  const at = a.findIndex((value, i) => value !== b[i]);
-  return at !== -1 && (a[at] as number) < (b[at] as number);
 }
 
 export function claimTask(tx: Tx, request: TaskClaimRequest): TaskClaim | null {
@@ -138,9 +131,7 @@ export function releaseTask(tx: Tx, fence: TaskFence): void {
 
 /** The row under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
 export function heldTask(tx: Tx, fence: TaskFence): TaskRow {
-  const row = taskRow(tx.db, fence.owner, fence.task);
-  if (row.epoch === fence.epoch && row.state === 'running') return row;
-  throw new ThroughlineError('lease_lost', 'Another runner has the task now.');
+  return taskUnder(taskRow(tx.db, fence.owner, fence.task), fence);
 }
 
 export function taskHolders(db: Database, monotonic: number): TaskHolder[] {

@@ -1,13 +1,12 @@
-import { ThroughlineError } from '../../../core/errors.ts';
 import type { Task } from '../../../core/tasks/task.ts';
 import { firstProgress } from '../../../core/tasks/task-progress.ts';
 import type { NewPlan, NewTask, TaskFilter } from '../../../ports/store/tasks.ts';
-import { canonicalHash } from '../conversations/content.ts';
+import { pageOf, readable } from '../../shared/page.ts';
+import { planHash, repeatedTasks, type TaskRow, taskOf, taskSessionTaken } from '../../shared/tasks.ts';
 import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { pageOf, readable } from '../reading/page.ts';
-import { appendTaskEvent, type TaskRow, taskOf, taskRow } from './task-board.ts';
+import { appendTaskEvent, taskRow } from './task-board.ts';
 
 const OF_PLAN = 'SELECT * FROM tasks WHERE owner = ? AND plan = ? ORDER BY place_in_plan';
 const INSERT = `
@@ -21,9 +20,9 @@ const NEWEST = `
   ORDER BY no DESC`;
 
 export function addTasks(tx: Tx, owner: string, plan: NewPlan): { tasks: Task[]; duplicate: boolean } {
-  const hash = bodyHash(plan);
+  const hash = planHash(plan);
   const known = tx.db.all<TaskRow>(OF_PLAN, owner, plan.plan);
-  if (known.length > 0) return { tasks: repeated(known, hash), duplicate: true };
+  if (known.length > 0) return { tasks: repeatedTasks(known, hash), duplicate: true };
   const rows = plan.tasks.map((task, i) => insert(tx, owner, plan, task, i, hash));
   const numbers = new Map(rows.map((row) => [row.id, row.no]));
   for (const [i, task] of plan.tasks.entries()) {
@@ -32,24 +31,6 @@ export function addTasks(tx: Tx, owner: string, plan: NewPlan): { tasks: Task[];
     }
   }
   return { tasks: plan.tasks.map(({ id }) => taskOf(taskRow(tx.db, owner, id))), duplicate: false };
-}
-
-function bodyHash({ tasks, parallel }: NewPlan): Uint8Array {
-  const bodies = tasks.map((task) => withoutIds(task, tasks));
-  // Without a limit, the same hash as before limits were stored.
-  return canonicalHash(parallel === null ? bodies : { parallel, tasks: bodies });
-}
-
-/** Ids are new each time a plan is given. So a plan is compared without them, and tasks are known by their index. */
-function withoutIds({ id: _, ...task }: NewTask, tasks: readonly NewTask[]) {
-  return { ...task, after: task.after.map((first) => tasks.findIndex(({ id }) => id === first)) };
-}
-
-function repeated(known: readonly TaskRow[], hash: Uint8Array): Task[] {
-  if (known.every((row) => Buffer.compare(row.plan_hash, hash) === 0)) return known.map(taskOf);
-  throw new ThroughlineError('conflict', 'This request id was already used for another plan.', {
-    hint: 'Repeat the same plan, or use another id.',
-  });
 }
 
 function insert(tx: Tx, owner: string, { plan, place, parallel }: NewPlan, task: NewTask, i: number, hash: Uint8Array) {
@@ -79,15 +60,8 @@ function insert(tx: Tx, owner: string, { plan, place, parallel }: NewPlan, task:
     appendTaskEvent(tx, row, { kind: 'task.added', payload: { name, goal, milestone, agent, state } });
     return row;
   } catch (error) {
-    throw isConstraint(error) ? sessionTaken(session, error) : error;
+    throw isConstraint(error) ? taskSessionTaken(session, error) : error;
   }
-}
-
-export function sessionTaken(session: string | null, cause: unknown): ThroughlineError {
-  return new ThroughlineError('conflict', `The session "${session}" is named by another open task.`, {
-    hint: 'A session belongs to one conversation: wait for the other task, or leave the session out.',
-    cause,
-  });
 }
 
 export function listTasks(

@@ -1,9 +1,10 @@
 import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
 import type { Claim, ClaimRequest, Fence, NextClaim } from '../../../ports/store/leases.ts';
+import { type LeaseRow, underFence } from '../../shared/ledger.ts';
+import { conversationOf, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
 import { conversationRow } from '../conversations/conversations.ts';
-import { LEASE_BY_NO, type LeaseRow, Ledger, underFence } from '../conversations/ledger.ts';
-import { conversationOf, TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
+import { LEASE_BY_NO, Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';

@@ -1,10 +1,10 @@
-import { ThroughlineError } from '../../../core/errors.ts';
 import type { EventPayloads } from '../../../core/event.ts';
-import { hasEnded } from '../../../core/turn/turn.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
 import type { Write } from '../../../ports/store/writes.ts';
-import { Ledger, type Stamp, type TurnName } from '../conversations/ledger.ts';
-import { TURN, type TurnRow } from '../conversations/rows.ts';
+import type { Stamp, TurnName } from '../../shared/ledger.ts';
+import { TURN, type TurnRow } from '../../shared/rows.ts';
+import { begunTurn as begun, checkNotSent, checkReceipt, checkWatermarks, noTurn } from '../../shared/turns.ts';
+import { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { endTurn } from './end.ts';
 import { ask, deny, withdrawOpen } from './permissions.ts';
@@ -33,7 +33,7 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
   for (const [index, write] of writes.entries()) {
     apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 });
   }
-  checkWatermarks(ledger, writes);
+  checkWatermarks(ledger.row, writes);
   ledger.save();
   return { seq: ledger.row.next_seq - 1 };
 }
@@ -58,13 +58,13 @@ function apply(ledger: Ledger, write: Write, stamp: Stamp): void {
       break;
     case 'receipt': {
       const turn = turnName(ledger, write.turn);
-      if (turn !== null && turn.n !== write.receipt.turn) throw otherTurn(turn.n, write.receipt.turn);
+      checkReceipt(turn, write.receipt.turn);
       writeReceipt(ledger, write.receipt, turn, write.session, stamp);
       break;
     }
     case 'send': {
       const turn = begunTurn(ledger, write.turn);
-      if (turn.sent !== null) throw new ThroughlineError('conflict', `Turn ${turn.n} was already sent.`);
+      checkNotSent(turn);
       const session = write.sent.session === null ? null : useSession(ledger, write.sent.session, turn.agent);
       ledger.tx.db.run(SEND, JSON.stringify(write.sent), session, turn.no);
       writeTold(ledger, turn, write.sent, write.told);
@@ -106,31 +106,5 @@ type BegunTurn = Pick<TurnRow, 'no' | 'id' | 'n' | 'state' | 'agent' | 'attempt'
 
 /** The turn that this lease runs. Throws `conflict` when it has ended, or was never begun. */
 function begunTurn<R extends BegunTurn = BegunTurn>({ tx, row }: Ledger, id: string, sql = BEGUN): R {
-  const turn = tx.db.one<R>(sql, id, row.conv);
-  if (turn === undefined) throw noTurn();
-  if (hasEnded(turn.state)) throw new ThroughlineError('conflict', `Turn ${turn.n} has already ended.`);
-  if (turn.state === 'queued') throw new ThroughlineError('conflict', `Turn ${turn.n} has not begun.`);
-  return turn;
-}
-
-/** The watermark of a session cannot be beyond the history (R9). The last write for a session counts. */
-function checkWatermarks({ row }: Ledger, writes: readonly Write[]): void {
-  const watermarks = new Map<string, number>();
-  for (const write of writes) {
-    if (write.write === 'open-session') watermarks.set(write.session.ref, write.session.watermark);
-    if (write.write === 'change-session' && write.change.watermark !== undefined)
-      watermarks.set(write.ref, write.change.watermark);
-  }
-  for (const watermark of watermarks.values()) {
-    if (watermark > row.head)
-      throw new ThroughlineError('invalid', `The watermark of a session cannot be beyond the head (${row.head}).`);
-  }
-}
-
-function otherTurn(n: number, other: number | null): ThroughlineError {
-  return new ThroughlineError('conflict', `The receipt is of turn ${other}, not of turn ${n}.`);
-}
-
-function noTurn(): ThroughlineError {
-  return new ThroughlineError('not_found', 'There is no such turn in this conversation.');
+  return begun(tx.db.one<R>(sql, id, row.conv));
 }

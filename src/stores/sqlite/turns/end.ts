@@ -4,9 +4,12 @@ import { replyText, type TurnRecord } from '../../../core/turn/record.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { EndOfTurn } from '../../../ports/store/writes.ts';
-import { type Json, linkContents, readValue, storeValue } from '../conversations/content.ts';
-import { Ledger, type Stamp } from '../conversations/ledger.ts';
-import { type RecordBody, TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
+import { type Json, readValue } from '../../shared/content.ts';
+import type { Stamp } from '../../shared/ledger.ts';
+import { type RecordBody, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
+import { cancelledBy, checkDelivered, checkRecord, endedPayload, NO_PROMPT } from '../../shared/turns.ts';
+import { linkContents, storeValue } from '../conversations/content.ts';
+import { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { withdrawOpen } from './permissions.ts';
@@ -40,9 +43,8 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   withdrawOpen(ledger, turn, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
   const id = session === null ? null : endUse(ledger, session, turn.agent, record === null ? 0 : 1, usage);
-  const recovered = record?.recovered;
   const told = [failure === null ? null : JSON.stringify(failure), JSON.stringify(usage)] as const;
-  tx.db.run(END, outcome, ...told, at, recovered ? 1 : null, id, turn.no);
+  tx.db.run(END, outcome, ...told, at, record?.recovered ? 1 : null, id, turn.no);
   if (record !== null) {
     const asked = turn.prompt === NO_PROMPT ? givePrompt(tx.db, turn, record.prompt) : turn;
     const body = storeValue(tx.db, row.owner, bodyOf(tx.db, asked, record));
@@ -54,9 +56,7 @@ export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: St
   row.pending -= 1;
   ledger.restate({ outcome, failure });
   ledger.touch();
-  const reply = record === null ? '' : cut(replyText(record.parts));
-  const ended = { n: turn.n, outcome, failure, reply, usage, ...(recovered && { recovered }) };
-  ledger.append('turn.ended', turn, ended, stamp);
+  ledger.append('turn.ended', turn, endedPayload(turn.n, end, record), stamp);
 }
 
 /** Puts the record at the end of the history and makes it the head. `body`: the record without its prompt. */
@@ -67,9 +67,6 @@ export function addRecord({ tx, row }: Ledger, turn: number, record: TurnRecord,
   tx.db.run(INSERT_RECORD, turn, row.owner, row.conv, record.n, row.history, body.json, body.refs, unknown);
   tx.db.run(INSERT_WORDS, turn, promptText(record.prompt), replyText(record.parts));
 }
-
-/** Of a turn that was accepted without its prompt: a tracker may give it at the end. */
-const NO_PROMPT = '[]';
 
 function givePrompt(db: Database, turn: TurnRow, prompt: Prompt): TurnRow {
   const { json, refs, hashes } = storeValue(db, turn.owner, prompt);
@@ -82,27 +79,6 @@ function bodyOf(db: Database, turn: TurnRow, record: TurnRecord): RecordBody {
   const { prompt, ...rest } = record;
   const known = turn.prompt_refs === 0 ? turn.prompt : JSON.stringify(readValue(db, turn.owner, turn.prompt, 1));
   return JSON.stringify(prompt) === known ? rest : record;
-}
-
-/** The history is the turns that were sent and have ended: a record for each of them, and for no other. */
-function checkRecord(turn: TurnRow, { record, unsent }: EndOfTurn): void {
-  if (unsent && record !== null) throw fault(turn, 'has a record, so it was sent');
-  if (unsent && turn.attempt > 1) throw fault(turn, 'was tried before, and may have been sent then');
-  if (record === null && turn.sent !== null && !unsent) throw fault(turn, 'was sent, so its end needs a record');
-  if (record !== null && turn.was_sent === 0) throw fault(turn, 'was never sent, so it has no record');
-  if (record !== null && record.n !== turn.n) throw fault(turn, `cannot have the record of turn ${record.n}`);
-}
-
-function fault(turn: TurnRow, what: string): ThroughlineError {
-  return new ThroughlineError('invalid', `Turn ${turn.n} ${what}.`);
-}
-
-const LONGEST_REPLY = 4096;
-
-/** The event has only the beginning of the reply; the record has all of it. */
-function cut(reply: string): string {
-  if (reply.length <= LONGEST_REPLY) return reply;
-  return `${reply.slice(0, LONGEST_REPLY).toWellFormed()}… [${reply.length - LONGEST_REPLY} more in the record]`;
 }
 
 export function requestCancel(tx: Tx, owner: string, id: string, by: string): Turn {
@@ -125,20 +101,7 @@ export function setDelivered(tx: Tx, owner: string, id: string): Turn {
   if (row === undefined) throw noSuchTurn(id);
   // Nothing was delivered: what is to be delivered is the answer of the turn that replaces it.
   if (row.replacedBy !== null) return turnOf(tx.db, row);
-  if (row.delivered === null) {
-    throw new ThroughlineError('invalid', `Turn ${row.n} was sent without "deliverTo": it is not pending.`, {
-      hint: 'Name where its answer goes when it is sent.',
-    });
-  }
-  if (!hasEnded(row.state)) {
-    throw new ThroughlineError(
-      'conflict',
-      `Turn ${row.n} has not ended: it is ${row.state}. There is no answer to deliver yet.`,
-      {
-        hint: 'Wait for its end, or cancel it.',
-      },
-    );
-  }
+  checkDelivered(row);
   if (row.delivered === 0) tx.db.run(DELIVERED, row.no);
   return turnOf(tx.db, { ...row, delivered: 1 });
 }
@@ -155,8 +118,7 @@ export function endQueued(
 ): void {
   const { row, tx } = ledger;
   const { replacedBy = null } = queue;
-  const how = replacedBy === null ? 'Cancelled' : 'Replaced by another turn';
-  const failure = { code: 'cancelled', message: `${how} by ${by} before it began.` } as const;
+  const failure = cancelledBy(by, replacedBy);
   ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
   tx.db.run(CANCEL, JSON.stringify(failure), tx.now, replacedBy, turn.no);
   if (replacedBy !== null) tx.db.run(NOT_PENDING, turn.no);

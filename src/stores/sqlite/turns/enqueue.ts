@@ -1,17 +1,32 @@
-import { noAgentGiven, noSuchAgent, ThroughlineError } from '../../../core/errors.ts';
-import { given } from '../../../core/input/arguments.ts';
-import { type Choices, keptFor } from '../../../core/turn/choices.ts';
-import { titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
-import type { AskedAgent, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
-import { canonicalHash, linkContents, storeValue } from '../conversations/content.ts';
+import type { AdoptedSession, AskedAgent, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
+import { TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
+import {
+  type AddedTurn,
+  adoptedRecords,
+  checkAdoption,
+  checkDriver,
+  checkRepeated,
+  chosenAgent,
+  endedTurn,
+  noTurnToRetry,
+  optionsJson,
+  queuedPayload,
+  requestHash,
+  sessionIdUsed,
+  sessionInUse,
+  turnIdTaken,
+} from '../../shared/turns.ts';
+import { linkContents, storeValue } from '../conversations/content.ts';
 import { conversationNo, ensureConversation, titleFromPrompt } from '../conversations/conversations.ts';
+import { addImported } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
-import { TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { adopt } from './adopt.ts';
+import { sessionIsElsewhere } from '../reading/reads.ts';
+import { openSession } from './sessions.ts';
+import { countTurns } from './totals.ts';
 
 const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ? AND c.owner = t.owner`;
 const BY_NO = `${TURN} WHERE t.no = ?`;
@@ -28,15 +43,14 @@ const INSERT = `
   INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options,
     attempt, retry_of, was_sent, cancel_requested, usage, created_at, delivered, replaces)
   VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, 0, ?, 0, 0, ?, ?, ?, ?)`;
+const OWN_SESSION =
+  "SELECT 1 FROM sessions WHERE conv = ? AND id = ? AND agent = ? AND state IN ('live', 'dormant', 'unsettled')";
+const NEWEST = 'SELECT ref FROM sessions WHERE conv = ? ORDER BY used_seq DESC LIMIT 1';
 
 export function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewTurn): Enqueued {
   if (creates === undefined) return accept(tx, owner, asked);
   const { conversation } = ensureConversation(tx, owner, creates);
-  if (conversation.driver !== creates.driver) {
-    throw new ThroughlineError('conflict', `A conversation "${creates.key}" was created meanwhile.`, {
-      hint: 'Use another key.',
-    });
-  }
+  checkDriver(conversation.driver, creates.driver, creates.key);
   return accept(tx, owner, { ...asked, conversation: conversation.id });
 }
 
@@ -58,24 +72,13 @@ function accept(tx: Tx, owner: string, request: NewTurn): Enqueued {
   return { turn: turnOf(tx.db, tx.db.one<TurnRow>(BY_NO, no) as TurnRow), seq, duplicate: false };
 }
 
-/** A turn as it is stored. `replaces`: the id of the queued turn whose place it takes. */
-type AddedTurn = Pick<NewTurn, 'id' | 'requestId' | 'prompt' | 'options' | 'permissions' | 'retryOf' | 'by'> & {
-  readonly replaces?: string;
-};
-
 /** Puts a turn at the end of the queue. Nothing is checked here. */
 export function addTurn(ledger: Ledger, added: AddedTurn, agent: string, asked: Uint8Array | null) {
   const { tx, row } = ledger;
-  const { id, requestId, retryOf, replaces, by } = added;
   const n = row.next_n;
   const no = insertTurn(ledger, added, agent, asked);
   row.next_n += 1;
-  const preview = titleOf(added.prompt);
-  const seq = ledger.append(
-    'turn.queued',
-    { no, id },
-    { n, agent, requestId, retryOf, ...given({ replaces, by }), preview },
-  );
+  const seq = ledger.append('turn.queued', { no, id: added.id }, queuedPayload(added, n, agent));
   row.pending += 1;
   row.ready_at ??= tx.monotonic;
   row.last_agent = agent;
@@ -83,42 +86,23 @@ export function addTurn(ledger: Ledger, added: AddedTurn, agent: string, asked: 
   return { no, seq };
 }
 
-/** Tells a repetition from another request with the same id; null: the request has no id. */
-function requestHash({ requestId, conversation, agent, prompt, options, retryOf }: NewTurn): Uint8Array | null {
-  return requestId === null ? null : canonicalHash([conversation, agent, prompt, options, retryOf]);
-}
-
 /** The same request again gives the same turn (R3). */
 function findRequest(db: Database, owner: string, requestId: string | null, asked: Uint8Array | null): Enqueued | null {
   if (requestId === null || asked === null) return null;
   const row = db.one<TurnRow>(BY_REQUEST, owner, requestId);
   if (row === undefined) return null;
-  if (row.request_hash === null || Buffer.compare(row.request_hash, asked) !== 0) {
-    throw usedOtherwise(requestId);
-  }
+  checkRepeated(requestId, row.request_hash, asked);
   return { turn: turnOf(db, row), seq: row.queued_seq, duplicate: true };
-}
-
-export function usedOtherwise(requestId: string): ThroughlineError {
-  return new ThroughlineError('conflict', `The request id "${requestId}" was already used for another request.`, {
-    hint: 'Use a new request id for a new request.',
-  });
 }
 
 export function agentOf(db: Database, owner: string, request: AskedAgent): string {
   return agentFor(db, conversationNo(db, owner, request.conversation), request);
 }
 
-/** The agent is fixed here: named, else the previous turn's, else the conversation's, else the default. */
 function agentFor(db: Database, conv: number, request: AskedAgent): string {
-  const agent =
-    request.agent ??
-    db.one<{ agent: string }>(PREVIOUS_AGENT, conv)?.agent ??
-    db.one<{ agent: string | null }>(OWN_AGENT, conv)?.agent ??
-    request.defaultAgent;
-  if (agent === null) throw noAgentGiven(request.agents);
-  if (request.agents?.includes(agent) === false) throw noSuchAgent(agent, request.agents);
-  return agent;
+  const previous = db.one<{ agent: string }>(PREVIOUS_AGENT, conv)?.agent ?? null;
+  const own = previous === null ? (db.one<{ agent: string | null }>(OWN_AGENT, conv)?.agent ?? null) : null;
+  return chosenAgent(request, previous, own);
 }
 
 /**
@@ -130,36 +114,24 @@ function checkSession(db: Database, ledger: Ledger, agent: string, { options }: 
   const homes = db.all<{ conv: number }>(SESSION_HOMES, options.session, agent);
   // The agent may have sessions of this id in several directories; then the conversation's own one is meant.
   if (homes.length === 0 || homes.some(({ conv }) => conv === ledger.row.conv)) return;
-  throw new ThroughlineError(
-    'refused',
-    `The session "${options.session}" is in use elsewhere and cannot be used here.`,
-  );
+  throw sessionInUse(options.session);
 }
 
 /** An id that the caller chose opens a session once, in one conversation (R1). */
 function checkNewSession(db: Database, { options: { newSession: id } }: NewTurn): void {
   if (id === undefined) return;
   if (db.one(ID_USED, id) === undefined && db.one(ID_CHOSEN, id) === undefined) return;
-  throw new ThroughlineError('refused', `The session id "${id}" was used before, or an open turn has chosen it.`, {
-    hint: 'Choose another one. To continue in an existing session, name it as "session".',
-  });
+  throw sessionIdUsed(id);
 }
 
 function checkRetried(db: Database, ledger: Ledger, { retryOf }: NewTurn): void {
   if (retryOf === null || db.one(RETRIED, retryOf, ledger.row.conv) !== undefined) return;
-  throw new ThroughlineError('not_found', 'The turn to retry is not in this conversation.');
-}
-
-/** What the conversation has chosen for this agent; undefined: nothing. A retry has the choices of the turn that it repeats. */
-function keptBy(db: Database, conv: number, agent: string): Choices | undefined {
-  const { choices = '{}' } = db.one<{ choices: string }>(OWN_CHOICES, conv) ?? {};
-  return choices === '{}' ? undefined : keptFor(JSON.parse(choices), agent);
+  throw noTurnToRetry();
 }
 
 function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, asked: Uint8Array | null): number {
   const prompt = storeValue(tx.db, row.owner, request.prompt);
-  // What replaces a turn has its choices.
-  const kept = request.replaces === undefined ? keptBy(tx.db, row.conv, agent) : undefined;
+  const { choices = '{}' } = tx.db.one<{ choices: string }>(OWN_CHOICES, row.conv) ?? {};
   const values = [
     row.owner,
     row.conv,
@@ -171,10 +143,7 @@ function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, aske
     agent,
     prompt.json,
     prompt.refs,
-    JSON.stringify({
-      ...given({ permissions: request.permissions, kept }),
-      ...request.options,
-    }),
+    optionsJson(request, agent, choices),
     request.retryOf,
     JSON.stringify(NO_USAGE),
     tx.now,
@@ -187,8 +156,30 @@ function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, aske
     return no;
   } catch (error) {
     // The number is given under the lock and the request id was checked, so it is the turn's own id.
-    if (isConstraint(error))
-      throw new ThroughlineError('conflict', 'A turn with this id exists already.', { cause: error });
-    throw error;
+    throw isConstraint(error) ? turnIdTaken(error) : error;
   }
+}
+
+/**
+ * Takes a native session into the conversation: its own turns go to the end of the history, and it has all of them. What the
+ * conversation had before, it lacks; it is told that with its first prompt.
+ */
+function adopt(ledger: Ledger, agent: string, adopted: AdoptedSession): void {
+  const { tx, row } = ledger;
+  const { ref, id, storage, history } = adopted;
+  // Another request has adopted it meanwhile.
+  if (tx.db.one(OWN_SESSION, row.conv, id, adopted.agent) !== undefined) return;
+  checkAdoption(row, agent, adopted, sessionIsElsewhere(tx.db, row.owner, row.id, { storage, id }));
+  const lacks = row.history;
+  const records = adoptedRecords(history, row.next_n, agent, id);
+  for (const record of records) addImported(ledger, record);
+  row.next_n += records.length;
+  const ended = records.map((record) => endedTurn(record, ref));
+  countTurns(ledger, ended);
+  const parent = tx.db.one<{ ref: string }>(NEWEST, row.conv)?.ref ?? null;
+  const condensedTo = ended[history.condensed - 1]?.n ?? 0;
+  const place = { watermark: row.head, dropped: lacks, condensedTo, position: history.position } as const;
+  const session = { ref, id, agent, storage, origin: 'adopted', parent, state: 'dormant', process: null } as const;
+  openSession(ledger, { ...session, ...place }, null);
+  if (ended.length > 0) ledger.append('conversation.imported', null, { turns: ended.length });
 }

@@ -1,8 +1,9 @@
 import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Fence, Holding, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
+import { parsed } from '../../shared/rows.ts';
+import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
 import { Ledger } from '../conversations/ledger.ts';
-import { parsed } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { endLiving } from './sessions.ts';
@@ -117,15 +118,7 @@ export function takers(db: Database, monotonic: number): (Taker & { quietMs: num
 }
 
 export function holdings(db: Database, owner: string, limit: number, monotonic: number): Holding[] {
-  type HoldingRow = Omit<Holding, 'holder' | 'leftMs' | 'sessions'> & Record<'process' | 'sessions', string>;
-  return db
-    .all<HoldingRow & { ready_at: number | null }>(HOLDINGS, owner, limit)
-    .map(({ process, ready_at, sessions, ...rest }) => ({
-      ...rest,
-      holder: JSON.parse(process),
-      leftMs: (ready_at ?? monotonic) - monotonic,
-      sessions: JSON.parse(sessions),
-    }));
+  return db.all<HoldingRow>(HOLDINGS, owner, limit).map((row) => holdingOf(row, monotonic));
 }
 
 export function placeName(db: Database, place: string): string | null {
@@ -136,13 +129,6 @@ export function namePlace(tx: Tx, place: string, name: string): void {
   tx.db.run(SET_NAME, `${PLACE}${place}`, name);
 }
 
-interface StandingRow extends Omit<Standing, 'turn' | 'holder'>, Omit<Standing['turn'], 'id'> {
-  readonly turn: string;
-  readonly holder: string | null;
-  readonly process: string | null;
-  readonly ready_at: number | null;
-}
-
 export function standings(db: Database, owner: string, ids: readonly string[], monotonic: number): Standing[] {
   return db.all<StandingRow>(STANDINGS, JSON.stringify(ids), owner).map((row) => standingOf(row, monotonic));
 }
@@ -150,16 +136,4 @@ export function standings(db: Database, owner: string, ids: readonly string[], m
 /** Of all owners. */
 export function allStandings(db: Database, monotonic: number): Standing[] {
   return db.all<StandingRow>(ALL_STANDINGS).map((row) => standingOf(row, monotonic));
-}
-
-function standingOf(
-  { turn: id, n, state, agent, holder, process, ready_at, ...rest }: StandingRow,
-  now: number,
-): Standing {
-  const expired = ready_at === null || ready_at <= now;
-  return {
-    ...rest,
-    turn: { id, n, state, agent },
-    holder: holder === null || process === null ? null : { id: holder, process: JSON.parse(process), expired },
-  };
 }

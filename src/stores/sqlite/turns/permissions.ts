@@ -1,8 +1,10 @@
-import { asSentence, noSuchPermission, ThroughlineError } from '../../../core/errors.ts';
-import type { Permission, PermissionOption } from '../../../core/turn/permission.ts';
+import { noSuchPermission } from '../../../core/errors.ts';
+import type { Permission } from '../../../core/turn/permission.ts';
 import type { NewPermission } from '../../../ports/store/permissions.ts';
-import { Ledger, type Stamp, type TurnName } from '../conversations/ledger.ts';
-import { PERMISSION, type PermissionRow, permissionOf } from '../conversations/rows.ts';
+import type { Stamp, TurnName } from '../../shared/ledger.ts';
+import { PERMISSION, type PermissionRow, permissionOf } from '../../shared/rows.ts';
+import { checkAnswer, nobodyWaits, permissionTaken } from '../../shared/sessions.ts';
+import { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../file/write-queue.ts';
 
 const BY_ID = `${PERMISSION} WHERE p.id = ? AND c.owner = ?`;
@@ -21,8 +23,7 @@ const TAKEN = 'SELECT 1 FROM permissions WHERE id = ?';
 export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp: Stamp): void {
   const { tx, row } = ledger;
   const { id, attempt, title, toolCall, options } = asked;
-  if (tx.db.one(TAKEN, id) !== undefined)
-    throw new ThroughlineError('conflict', 'A permission with this id exists already.');
+  if (tx.db.one(TAKEN, id) !== undefined) throw permissionTaken();
   const call = JSON.stringify(toolCall ?? null);
   tx.db.run(INSERT, row.owner, row.conv, turn.no, id, attempt, title, call, JSON.stringify(options), tx.now);
   tx.db.run(WAIT, turn.no);
@@ -34,13 +35,7 @@ export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp:
 export function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Permission {
   const row = tx.db.one<PermissionRow>(BY_ID, id, owner);
   if (row === undefined) throw noSuchPermission(id);
-  checkOpen(row);
-  const options: PermissionOption[] = JSON.parse(row.options);
-  if (!options.some((option) => option.optionId === optionId)) {
-    throw new ThroughlineError('invalid', `There is no option "${optionId}".`, {
-      hint: `Options: ${options.map((option) => option.optionId).join(', ')}.`,
-    });
-  }
+  checkAnswer(row, optionId);
   const ledger = Ledger.byNo(tx, row.conv);
   if (ledger.row.worker === null) throw nobodyWaits();
   tx.db.run(ANSWER, optionId, by, tx.now, row.no);
@@ -76,17 +71,4 @@ export function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, sta
 function goOn(ledger: Ledger, turn: number): void {
   ledger.tx.db.run(GO_ON, turn);
   ledger.restate();
-}
-
-function nobodyWaits(): ThroughlineError {
-  return new ThroughlineError('conflict', 'Nobody waits for the answer: the process that ran the turn has ended.', {
-    hint: 'The next prompt, or "throughline serve", ends the turn as interrupted; "throughline retry" then sends the prompt again.',
-  });
-}
-
-function checkOpen(row: PermissionRow): void {
-  if (row.state === 'open') return;
-  const what =
-    row.state === 'answered' ? 'was already answered' : `was ${row.state}: ${row.reason ?? 'its turn ended'}`;
-  throw new ThroughlineError('conflict', asSentence(`The permission ${what}`));
 }

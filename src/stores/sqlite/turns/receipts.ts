@@ -2,8 +2,10 @@ import type { CheckedRange } from '../../../core/input/arguments.ts';
 import type { Receipt } from '../../../core/restore/receipt.ts';
 import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { PlacedReceipt } from '../../../ports/store/sessions.ts';
+import type { Stamp, TurnName } from '../../shared/ledger.ts';
+import { usageSince } from '../../shared/totals.ts';
 import { conversationNo } from '../conversations/conversations.ts';
-import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';
+import type { Ledger } from '../conversations/ledger.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import { addSessionUsage } from './sessions.ts';
@@ -41,8 +43,8 @@ export function writeReceipt(
   const before = tx.db.one<{ body: string }>(FIND, ...place);
   tx.db.run(SAVE, row.owner, ...place, JSON.stringify(receipt));
   const earlier: Usage = before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage;
-  const added = difference(receipt.usage, earlier);
-  if (Object.values(added).some((amount) => amount !== 0)) {
+  const added = usageSince(receipt.usage, earlier);
+  if (added !== null) {
     if (session !== null) addSessionUsage(ledger, session, added);
     countSpent(ledger, receipt.agent, 0, added);
     countTurns(ledger, [], added);
@@ -86,9 +88,4 @@ export function restores(db: Database, owner: string, id: string, range: Checked
   const [sql, from] = 'after' in range ? [AFTER, range.after || -1] : [BEFORE, range.before];
   const rows = db.all<Pick<ReceiptRow, 'turn' | 'body'>>(sql, conversationNo(db, owner, id), from, range.limit);
   return rows.map(({ turn, body }) => ({ n: turn, receipt: JSON.parse(body) as Receipt }));
-}
-
-function difference(now: Usage, before: Usage): Usage {
-  const pairs = Object.entries(now).map(([name, amount]) => [name, amount - before[name as keyof Usage]]);
-  return Object.fromEntries(pairs) as Usage;
 }

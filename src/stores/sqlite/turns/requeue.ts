@@ -2,14 +2,15 @@ import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
 import { MOST_QUEUED, planQueue, queueChanged } from '../../../core/queue.ts';
 import { taskOfRequest } from '../../../core/tasks/task-progress.ts';
 import type { Requeue, Requeued } from '../../../ports/store/turns.ts';
-import { canonicalHash } from '../conversations/content.ts';
+import { canonicalHash } from '../../shared/content.ts';
+import { TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
+import { checkRepeated } from '../../shared/turns.ts';
 import { titleFromPrompt } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
-import { TURN, type TurnRow, turnOf } from '../conversations/rows.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { endQueued } from './end.ts';
-import { addTurn, usedOtherwise } from './enqueue.ts';
+import { addTurn } from './enqueue.ts';
 
 const QUEUE = `
   SELECT no, id, n FROM turns WHERE conv = ? AND ended_at IS NULL AND state = 'queued' ORDER BY n LIMIT ${MOST_QUEUED + 1}`;
@@ -43,7 +44,7 @@ function findResult(db: Database, owner: string, requestId: string | null, asked
   if (requestId === null) return null;
   const known = db.one<{ request_hash: Uint8Array; result: string }>(KNOWN, owner, requestId);
   if (known === undefined) return null;
-  if (Buffer.compare(known.request_hash, asked) !== 0) throw usedOtherwise(requestId);
+  checkRepeated(requestId, known.request_hash, asked);
   return JSON.parse(known.result);
 }
 

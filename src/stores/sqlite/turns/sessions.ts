@@ -1,9 +1,18 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
+import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts';
+import type { Stamp, TurnName } from '../../shared/ledger.ts';
+import { SESSION, type SessionRow } from '../../shared/rows.ts';
+import {
+  addedUsage,
+  changedSession,
+  checkAgent,
+  type SessionName,
+  sessionOpened,
+  sessionTaken,
+} from '../../shared/sessions.ts';
 import { conversationNo } from '../conversations/conversations.ts';
-import type { Ledger, Stamp, TurnName } from '../conversations/ledger.ts';
-import { SESSION, type SessionRow } from '../conversations/rows.ts';
+import type { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import { countSession } from './totals.ts';
@@ -42,18 +51,10 @@ function found<Row>({ tx, row }: Ledger, sql: string, ref: string): Row {
   return session;
 }
 
-interface SessionName {
-  readonly no: number;
-  readonly id: string;
-  readonly agent: string;
-  readonly usage: string;
-}
-
 export function openSession(ledger: Ledger, session: NewSession, turn: TurnName | null, stamp?: Stamp): void {
   const { tx, row } = ledger;
   const { ref, id, agent, origin } = session;
-  if (tx.db.one(REF_TAKEN, ref) !== undefined)
-    throw new ThroughlineError('conflict', 'The session was already opened.');
+  if (tx.db.one(REF_TAKEN, ref) !== undefined) throw sessionOpened();
   const parent = session.parent === null ? null : found<SessionName>(ledger, NAME, session.parent).id;
   orConflict(id, () =>
     tx.db.run(
@@ -94,15 +95,10 @@ export function changeSession(
 ): void {
   const { db } = ledger.tx;
   const session = found<SessionRow>(ledger, BY_REF, ref);
-  const state = change.state ?? session.state;
-  const watermark = change.watermark ?? session.watermark;
-  const position = change.position === undefined ? session.position : change.position;
-  const process = change.process === undefined ? session.process : change.process && JSON.stringify(change.process);
-  const memo = change.memo === undefined ? session.memo : change.memo;
-  const mirrored = change.mirror === undefined ? session.mirrored : addToMirror(ledger, session, change.mirror);
-  const omitted = change.omitted === undefined ? session.omitted : JSON.stringify(change.omitted);
-  const lacks = [change.dropped ?? session.dropped, omitted, change.condensedTo ?? session.condensedTo];
-  db.run(CHANGE, watermark, ...lacks, position, process, memo, mirrored, session.no);
+  const after = changedSession(session, change);
+  const { state, watermark, dropped, omitted, condensedTo, position, process, memo, mirrored } = after;
+  if (change.mirror !== undefined) addToMirror(ledger, session, change.mirror);
+  db.run(CHANGE, watermark, dropped, omitted, condensedTo, position, process, memo, mirrored, session.no);
   if (state !== session.state) orConflict(session.id, () => db.run(CHANGE_STATE, state, session.no));
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }
@@ -136,7 +132,7 @@ export function useSession(ledger: Ledger, ref: string, agent: string): string {
 export function endUse(ledger: Ledger, ref: string, agent: string, turns: number, usage: Usage): string {
   const { tx, row } = ledger;
   const session = sessionOf(ledger, ref, agent);
-  tx.db.run(END_USE, tx.now, row.next_seq, turns, sum(session, usage), session.no);
+  tx.db.run(END_USE, tx.now, row.next_seq, turns, addedUsage(session, usage), session.no);
   return session.id;
 }
 
@@ -149,17 +145,13 @@ export function isFirstOfUnread(ledger: Ledger, ref: string): boolean {
 /** Adds what was spent outside its turns. */
 export function addSessionUsage(ledger: Ledger, ref: string, usage: Usage): void {
   const session = found<SessionName>(ledger, NAME, ref);
-  ledger.tx.db.run(COUNT, sum(session, usage), session.no);
+  ledger.tx.db.run(COUNT, addedUsage(session, usage), session.no);
 }
 
 function sessionOf(ledger: Ledger, ref: string, agent: string): SessionName {
   const session = found<SessionName>(ledger, NAME, ref);
-  if (session.agent === agent) return session;
-  throw new ThroughlineError('conflict', `The session belongs to the agent "${session.agent}", not to "${agent}".`);
-}
-
-function sum(session: SessionName, usage: Usage): string {
-  return JSON.stringify(addUsage(usage, JSON.parse(session.usage)));
+  checkAgent(session, agent);
+  return session;
 }
 
 /** A usable session with this id exists already, in another conversation or in this one (R1). */
@@ -167,26 +159,18 @@ function orConflict(id: string, write: () => void): void {
   try {
     write();
   } catch (error) {
-    if (!isConstraint(error)) throw error;
-    throw new ThroughlineError('conflict', `The session "${id}" is in use elsewhere.`, { cause: error });
+    throw isConstraint(error) ? sessionTaken(id, error) : error;
   }
 }
 
-/** The file grows at its end, so each turn adds one piece and costs the same at any size. Returns the new size. */
+/** Costs the same at any size. */
 function addToMirror(
   { tx, row }: Ledger,
   session: SessionRow,
   { from, bytes }: NonNullable<SessionChange['mirror']>,
-): number {
-  if (from !== session.mirrored && from !== 0) {
-    throw new ThroughlineError(
-      'invalid',
-      `The mirror has ${session.mirrored} bytes; more of it cannot begin at ${from}.`,
-    );
-  }
+): void {
   if (from === 0 && session.mirrored > 0) tx.db.run(FORGET_MIRROR, session.no);
   if (bytes.byteLength > 0) tx.db.run(ADD_TO_MIRROR, session.no, from, row.owner, bytes);
-  return from + bytes.byteLength;
 }
 
 export function transcript(db: Database, owner: string, conversation: string, ref: string): Uint8Array | null {

@@ -4,9 +4,11 @@ import type { ToldPart } from '../../../core/restore/told.ts';
 import type { Prompt } from '../../../core/turn/content.ts';
 import type { Sent } from '../../../core/turn/turn.ts';
 import type { StoredTold } from '../../../ports/store/turns.ts';
-import { linkContents, packValue, readValue, unpackValue } from '../conversations/content.ts';
-import type { Ledger, TurnName } from '../conversations/ledger.ts';
-import { TURN, type TurnRow } from '../conversations/rows.ts';
+import { readValue, unpackValue } from '../../shared/content.ts';
+import type { TurnName } from '../../shared/ledger.ts';
+import { TURN, type TurnRow } from '../../shared/rows.ts';
+import { linkContents, packValue } from '../conversations/content.ts';
+import type { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 
 /*

@@ -1,29 +1,25 @@
 import { noSuchConversation } from '../../../core/errors.ts';
 import type { UsagePage } from '../../../core/input/usage-page.ts';
 import type { Budget } from '../../../core/limits/budget.ts';
-import { addSpending, type DaySpending, NO_SPENDING, spendingOf } from '../../../core/limits/spending.ts';
+import { NO_SPENDING, spendingOf } from '../../../core/limits/spending.ts';
 import type { Summary } from '../../../core/summary.ts';
-import type { TurnEnd } from '../../../core/turn/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { LastUsage, Spending, UsageRow } from '../../../ports/store/usage.ts';
+import { LAST_DAY, pageOf } from '../../shared/page.ts';
+import {
+  addEndedTurns,
+  addSpent,
+  dayOf,
+  type EndedTurn,
+  type HolderRow,
+  type SpentRow,
+  spentOn,
+  summaryOf,
+  type TotalsRow,
+} from '../../shared/totals.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
-import { LAST_DAY, pageOf } from '../reading/page.ts';
-
-// Totals are updated with every turn, so that a summary costs the same at any length.
-
-interface TotalsRow {
-  completed: number;
-  first_n: number | null;
-  first_at: number | null;
-  last_n: number | null;
-  last_at: number | null;
-  sessions: number;
-  changes: number;
-  last_session: string | null;
-  usage: string;
-}
 
 const LIMITS = 'SELECT limits FROM conversations WHERE id = ? AND owner = ?';
 const TOTALS = 'SELECT * FROM totals WHERE conv = ?';
@@ -49,35 +45,12 @@ export function countSession({ tx, row }: Ledger): void {
   tx.db.run(COUNT_SESSION, row.conv);
 }
 
-export interface EndedTurn {
-  readonly n: number;
-  readonly at: number;
-  readonly outcome: TurnEnd;
-  /** Identifies its session; null: it had none. */
-  readonly session: string | null;
-  readonly usage: Usage;
-}
-
 /** Adds ended turns, in order, and what was spent outside turns (`beside`) to the conversation's totals. */
 export function countTurns({ tx, row }: Ledger, ended: readonly EndedTurn[], beside: Usage = NO_USAGE): void {
   const totals = tx.db.one<TotalsRow>(TOTALS, row.conv) as TotalsRow;
-  let usage = addUsage(beside, JSON.parse(totals.usage));
-  for (const turn of ended) {
-    usage = addUsage(usage, turn.usage);
-    if (turn.session !== null) {
-      if (totals.last_session !== null && totals.last_session !== turn.session) totals.changes += 1;
-      totals.last_session = turn.session;
-    }
-    if (turn.outcome !== 'completed') continue;
-    totals.completed += 1;
-    totals.first_n ??= turn.n;
-    totals.first_at ??= turn.at;
-    totals.last_n = turn.n;
-    totals.last_at = turn.at;
-  }
-  const { completed, first_n, first_at, last_n, last_at, changes, last_session } = totals;
-  const sum = JSON.stringify(usage);
-  tx.db.run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, sum, row.conv);
+  addEndedTurns(totals, ended, beside);
+  const { completed, first_n, first_at, last_n, last_at, changes, last_session, usage } = totals;
+  tx.db.run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, usage, row.conv);
 }
 
 /** Adds to today's usage of owner and conversation. Imported and forked turns do not count: they were spent before or elsewhere. */
@@ -86,18 +59,7 @@ export function countSpent({ tx, row }: Ledger, agent: string, turns: number, us
   const before = tx.db.one<{ turns: number; usage: string }>(DAY, row.owner, day, agent);
   const sum = before === undefined ? usage : addUsage(usage, JSON.parse(before.usage));
   tx.db.run(SAVE_DAY, row.owner, day, agent, (before?.turns ?? 0) + turns, JSON.stringify(sum));
-  const spent = addSpending(spentInConversation(tx.db, row.conv, day), usage);
-  tx.db.run(SAVE_SPENT, day, JSON.stringify(spent), row.conv);
-}
-
-function dayOf(now: number): string {
-  return new Date(now).toISOString().slice(0, 10);
-}
-
-/** Only its last day is kept: an earlier one is over. */
-function spentInConversation(db: Database, conv: number, day: string): DaySpending {
-  const last = db.one<{ day: string | null; spent: string }>(LAST_SPENT, conv);
-  return last?.day === day ? JSON.parse(last.spent) : NO_SPENDING;
+  tx.db.run(SAVE_SPENT, day, addSpent(day, tx.db.one<SpentRow>(LAST_SPENT, row.conv), usage), row.conv);
 }
 
 export function spending(db: Database, owner: string, id: string | null, now: number): Spending {
@@ -105,7 +67,7 @@ export function spending(db: Database, owner: string, id: string | null, now: nu
   const day = dayOf(now);
   const agents = db.all<{ usage: string }>(OWNERS_DAY, owner, day);
   return {
-    conversation: row === null ? NO_SPENDING : spentInConversation(db, row.no, day),
+    conversation: row === null ? NO_SPENDING : spentOn(day, db.one<SpentRow>(LAST_SPENT, row.no)),
     owner: spendingOf(agents.map(({ usage }) => JSON.parse(usage))),
   };
 }
@@ -126,32 +88,5 @@ export function summary(db: Database, owner: string, id: string, monotonic: numb
   const { no, key, title } = conversationRow(db, owner, id);
   const totals = db.one<TotalsRow>(TOTALS, no) as TotalsRow;
   const lease = db.one<HolderRow>(HOLDER, no) as HolderRow;
-  const { first_n, first_at, last_n, last_at } = totals;
-  return {
-    conversation: id,
-    key,
-    title,
-    contexts: totals.completed,
-    first: first_n === null || first_at === null ? null : { n: first_n, at: first_at },
-    last: last_n === null || last_at === null ? null : { n: last_n, at: last_at },
-    sessions: totals.sessions,
-    changes: totals.changes,
-    open: lease.pending,
-    lock: lockOf(lease, monotonic),
-    usage: JSON.parse(totals.usage),
-  };
-}
-
-interface HolderRow {
-  pending: number;
-  epoch: number;
-  ready_at: number | null;
-  holder: string | null;
-  process: string | null;
-}
-
-/** An expired lease locks nothing, though its holder may still renew it. */
-function lockOf({ holder, process, epoch, ready_at }: HolderRow, monotonic: number): Summary['lock'] {
-  if (holder === null || process === null || ready_at === null || ready_at <= monotonic) return null;
-  return { holder, process: JSON.parse(process), epoch, expiresIn: Math.ceil(ready_at - monotonic) };
+  return summaryOf({ conversation: id, key, title }, totals, lease, monotonic);
 }

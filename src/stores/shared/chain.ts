@@ -43,3 +43,23 @@ export function nextChain(before: Uint8Array, digest: string, link: Link): Uint8
 export function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 }
+
+/** A stored event, with the id of its turn. */
+export interface ChainRow {
+  readonly seq: number;
+  readonly kind: string;
+  readonly at: number;
+  readonly payload: string | null;
+  readonly salt: Uint8Array | null;
+  readonly digest: Uint8Array | null;
+  readonly chain: Uint8Array;
+  readonly turn: string | null;
+}
+
+/** What the chain should be after an event; null: nothing is left to compute it from. */
+export function linkOf(conversation: string, before: Uint8Array, row: ChainRow): Uint8Array | null {
+  const { payload, salt, digest } = row;
+  if (payload !== null && salt !== null)
+    return nextChain(before, payloadDigest(salt, payload), { conversation, ...row });
+  return digest === null ? null : nextChain(before, hex(digest), { conversation, ...row });
+}

@@ -1,5 +1,4 @@
-import { sizeOf } from '../../../core/input/size.ts';
-import type { Database } from '../file/database.ts';
+import { sizeOf } from '../../core/input/size.ts';
 
 /** A page ends with the value that reaches this size: a page is in memory as a whole. */
 const LARGEST_PAGE = 8 * 1024 * 1024;
@@ -14,11 +13,16 @@ export interface Bounds {
   readonly bytes?: number | undefined;
 }
 
+/** Who is told of a row that cannot be read. */
+export interface DamageReporter {
+  readonly onDamage: (error: unknown) => void;
+}
+
 /**
  * The values of rows that belong to several conversations or tasks. A damaged one is reported and left out, so that the others are
  * still found. Where there is a next page, the statement has no limit: a page of damaged rows alone would look like the end.
  */
-export function* readable<Row, T>(db: Database, rows: Iterable<Row>, read: (row: Row) => T): Generator<T> {
+export function* readable<Row, T>(db: DamageReporter, rows: Iterable<Row>, read: (row: Row) => T): Generator<T> {
   for (const row of rows) {
     try {
       yield read(row);

@@ -1,18 +1,18 @@
-// From rows to values: for each table a SELECT, the type of its row, and the value made from it. Columns have the names of fields.
+// From rows to values: for each table the type of its row, the value made from it, and a SELECT where all stores have the same. Columns have the
+// names of fields, quoted: PostgreSQL would make them lower case.
 
-import type { Conversation } from '../../../core/conversation.ts';
-import type { ConversationEvent } from '../../../core/event.ts';
-import { storedProcess } from '../../../core/process.ts';
-import type { TurnOutline } from '../../../core/public/turn.ts';
-import { NOTHING_OMITTED } from '../../../core/restore/receipt.ts';
-import type { Session } from '../../../core/restore/session.ts';
-import type { Prompt } from '../../../core/turn/content.ts';
-import type { Permission } from '../../../core/turn/permission.ts';
-import type { TurnRecord } from '../../../core/turn/record.ts';
-import type { Turn } from '../../../core/turn/turn.ts';
-import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
-import type { Database } from '../file/database.ts';
-import { readValue } from './content.ts';
+import type { Conversation } from '../../core/conversation.ts';
+import type { ConversationEvent } from '../../core/event.ts';
+import { storedProcess } from '../../core/process.ts';
+import type { TurnOutline } from '../../core/public/turn.ts';
+import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
+import type { Session } from '../../core/restore/session.ts';
+import type { Prompt } from '../../core/turn/content.ts';
+import type { Permission } from '../../core/turn/permission.ts';
+import type { TurnRecord } from '../../core/turn/record.ts';
+import type { Turn } from '../../core/turn/turn.ts';
+import { NO_USAGE, type Usage } from '../../core/turn/usage.ts';
+import { type ContentSource, readValue } from './content.ts';
 
 /** A value whose fields `J` are stored as JSON, and `N` as JSON or NULL. */
 export type Row<T, J extends keyof T, N extends keyof T = never> = Omit<T, J | N> &
@@ -21,15 +21,6 @@ export type Row<T, J extends keyof T, N extends keyof T = never> = Omit<T, J | N
 export function parsed<T>(json: string | null): T | null {
   return json === null ? null : JSON.parse(json);
 }
-
-export const CONVERSATION = `
-  SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS titleSource, c.agent, c.driver, c.sandbox, c.cwd, c.place,
-    c.restore, c.limits, c.choices, c.parent, c.created_at AS createdAt, c.updated_at AS updatedAt,
-    c.state, c.last_agent AS lastAgent, l.head, l.history AS historyCount, l.next_seq - 1 AS lastSeq, l.pending AS open,
-    (SELECT count(*) FROM permissions INDEXED BY permissions_asking WHERE conv = c.no AND state = 'open') AS openPermissions,
-    (SELECT usage FROM totals WHERE conv = c.no AND json_valid(usage)) AS usage,
-    (SELECT value FROM facts WHERE owner = '' AND name = 'log') AS logId
-  FROM conversations c JOIN leases l ON l.conv = c.no`;
 
 export interface ConversationRow
   extends Row<Omit<Conversation, 'limitPerDay'>, 'restore' | 'choices', 'parent' | 'usage'> {
@@ -48,10 +39,10 @@ export function conversationOf({ no: _, limits, ...row }: ConversationRow): Conv
 
 export const TURN = `
   SELECT t.no, t.owner, t.conv, t.request_hash, t.queued_seq, t.prompt_refs, t.was_sent,
-    t.id, c.id AS conversation, t.n, t.request_id AS requestId, t.state, t.agent, t.prompt, t.options, t.attempt,
-    t.session_id AS sessionId, t.retry_of AS retryOf, t.replaces, t.replaced_by AS replacedBy, t.sent, t.imported,
-    t.cancel_requested AS cancelRequested, t.failure, t.recovered, t.delivered, t.usage,
-    t.created_at AS createdAt, t.started_at AS startedAt, t.ended_at AS endedAt
+    t.id, c.id AS conversation, t.n, t.request_id AS "requestId", t.state, t.agent, t.prompt, t.options, t.attempt,
+    t.session_id AS "sessionId", t.retry_of AS "retryOf", t.replaces, t.replaced_by AS "replacedBy", t.sent, t.imported,
+    t.cancel_requested AS "cancelRequested", t.failure, t.recovered, t.delivered, t.usage,
+    t.created_at AS "createdAt", t.started_at AS "startedAt", t.ended_at AS "endedAt"
   FROM turns t JOIN conversations c ON c.no = t.conv`;
 
 export interface TurnRow
@@ -72,7 +63,7 @@ export interface TurnRow
   readonly delivered: number | null;
 }
 
-export function turnOf(db: Database, row: TurnRow): Turn {
+export function turnOf(db: ContentSource, row: TurnRow): Turn {
   const { no: _, conv, owner, request_hash, queued_seq, prompt_refs, was_sent, recovered, delivered, ...turn } = row;
   return {
     ...turn,
@@ -91,11 +82,6 @@ export function turnOf(db: Database, row: TurnRow): Turn {
 function sentOf(sent: Turn['sent']): Turn['sent'] {
   return sent && { ...sent, process: storedProcess(sent.process) };
 }
-
-export const TURN_OUTLINE = `
-  SELECT id, n, state, agent, session_id AS sessionId, sent ->> 'rung' AS rung, imported, usage,
-    started_at AS startedAt, ended_at AS endedAt
-  FROM turns`;
 
 export type OutlineRow = Omit<Row<TurnOutline, 'usage'>, 'imported'> & { readonly imported: number };
 
@@ -120,7 +106,7 @@ export interface RecordRow {
 export type RecordBody = Omit<TurnRecord, 'prompt'> & Partial<Pick<TurnRecord, 'prompt'>>;
 
 /** Fields in a fixed order: the hash of a fork is made from the JSON of its records. */
-export function recordOf(db: Database, row: RecordRow): TurnRecord {
+export function recordOf(db: ContentSource, row: RecordRow): TurnRecord {
   const body = readValue<RecordBody>(db, row.owner, row.body, row.body_refs);
   const { version, n, agent, sessionId, outcome, parts, failure, usage, startedAt, endedAt, recovered } = body;
   const prompt = body.prompt ?? readValue<Prompt>(db, row.owner, row.prompt, row.prompt_refs);
@@ -139,8 +125,8 @@ export function eventOf(conversation: string, row: EventRow): ConversationEvent 
 
 export const SESSION = `
   SELECT s.no, s.ref, s.id, c.id AS conversation, s.agent, s.origin, s.parent, s.watermark, s.dropped, s.omitted,
-    s.condensed_to AS condensedTo, s.state, s.position, s.process, s.mirrored, s.memo, s.unread, s.turns, s.usage,
-    s.opened_at AS openedAt, s.used_at AS usedAt, s.used_seq
+    s.condensed_to AS "condensedTo", s.state, s.position, s.process, s.mirrored, s.memo, s.unread, s.turns, s.usage,
+    s.opened_at AS "openedAt", s.used_at AS "usedAt", s.used_seq
   FROM sessions s JOIN conversations c ON c.no = s.conv`;
 
 export interface SessionRow extends Omit<Row<Session, 'usage', 'process' | 'omitted'>, 'unread'> {
@@ -157,8 +143,8 @@ export function sessionOf({ no: _, used_seq, ...row }: SessionRow): Session {
 
 export const PERMISSION = `
   SELECT p.no, p.conv, p.turn AS turn_no, c.id AS conversation, t.id AS turn, p.id, p.attempt, p.title,
-    p.tool_call AS toolCall, p.options, p.state, p.option_id AS optionId, p.answered_by AS answeredBy, p.reason,
-    p.asked_at AS askedAt, p.ended_at AS endedAt
+    p.tool_call AS "toolCall", p.options, p.state, p.option_id AS "optionId", p.answered_by AS "answeredBy", p.reason,
+    p.asked_at AS "askedAt", p.ended_at AS "endedAt"
   FROM permissions p JOIN conversations c ON c.no = p.conv JOIN turns t ON t.no = p.turn`;
 
 export interface PermissionRow extends Row<Permission, 'toolCall' | 'options'> {

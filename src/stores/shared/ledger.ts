@@ -1,0 +1,63 @@
+import type { ConversationState } from '../../core/conversation.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Fence } from '../../ports/store/leases.ts';
+import { newSalt, nextChain, payloadDigest } from './chain.ts';
+
+/** The hot row of a conversation, with the conversation's id. */
+export interface LeaseRow {
+  readonly conv: number;
+  readonly owner: string;
+  readonly id: string;
+  readonly driver: string;
+  readonly place: string;
+  next_n: number;
+  next_seq: number;
+  chain: Uint8Array;
+  head: number;
+  history: number;
+  epoch: number;
+  pending: number;
+  worker: number | null;
+  ready_at: number | null;
+  /** Of the conversation; shown in lists. */
+  state: ConversationState;
+  last_agent: string | null;
+}
+
+/** The number of a write within its epoch. Its events are numbered by `part`. */
+export interface Stamp {
+  readonly epoch: number;
+  readonly counter: number;
+  part: number;
+}
+
+export interface TurnName {
+  readonly no: number;
+  readonly id: string;
+}
+
+/** Gives the next event its number, and the row the chain up to it. */
+export function nextEvent(row: LeaseRow, now: number, kind: string, turn: TurnName | null, payload: unknown) {
+  const seq = row.next_seq;
+  const json = JSON.stringify(payload);
+  const salt = newSalt();
+  const link = { conversation: row.id, seq, kind, turn: turn?.id ?? null, at: now };
+  row.chain = nextChain(row.chain, payloadDigest(salt, json), link);
+  row.next_seq += 1;
+  return { seq, json, salt };
+}
+
+/** The row, of the conversation that the fence names. Throws `lease_lost`: only the epoch decides, not the time. */
+export function underFence<R extends Pick<LeaseRow, 'owner' | 'epoch' | 'worker'>>(
+  row: R | undefined,
+  fence: Fence,
+): R {
+  // For its holder, an erased conversation, which has no owner, is a lost lease.
+  if (row === undefined || (row.owner !== fence.owner && row.owner !== '')) throw noConversation();
+  if (row.epoch === fence.epoch && row.worker !== null) return row;
+  throw new ThroughlineError('lease_lost', 'Another worker owns the conversation now.');
+}
+
+export function noConversation(): ThroughlineError {
+  return new ThroughlineError('not_found', 'There is no such conversation.');
+}

@@ -1,0 +1,78 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import type { SearchHit } from '../../ports/store/history.ts';
+
+/** Nearly every turn has a word that begins with a given letter. */
+const LEAST_PREFIX = 2;
+
+export interface SearchedWords {
+  readonly words: readonly string[];
+  /** The last one may be the beginning of a word: somebody may still be typing it. */
+  readonly isBegun: boolean;
+}
+
+/** What is looked for. Throws `invalid` when there is no word in it. */
+export function searchedWords(query: string): SearchedWords {
+  const words = query
+    .replaceAll('\u0000', ' ')
+    .split(/\s+/)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word));
+  if (words.length === 0) throw new ThroughlineError('invalid', 'The search has no words.');
+  const isBegun = (words.at(-1)?.match(/[\p{L}\p{N}]/gu)?.length ?? 0) >= LEAST_PREFIX;
+  return { words, isBegun };
+}
+
+export type TitleRow = Pick<SearchHit, 'conversation' | 'key' | 'title'>;
+
+/** Conversations by their titles come first, without those whose turns are found; turns get at least half of the places. */
+export function titlesFirst(titled: readonly TitleRow[], turns: readonly SearchHit[], most: number): SearchHit[] {
+  const found = new Set(turns.map(({ conversation }) => conversation));
+  const first = titled
+    .filter(({ conversation }) => !found.has(conversation))
+    .slice(0, Math.max(Math.floor(most / 2), most - turns.length))
+    .map((row) => ({ ...row, n: null, snippet: row.title }));
+  return [...first, ...turns.slice(0, most - first.length)];
+}
+
+const BEFORE = 60;
+const LENGTH = 200;
+
+/** The text around the first of the words. The index ignores case and accents, and so does this. */
+export function snippet(text: string, words: readonly string[]): string {
+  const at = firstOf(text, words);
+  const start = at <= BEFORE ? 0 : at - BEFORE;
+  const cut = text
+    .slice(start, start + LENGTH)
+    .replace(/\s+/g, ' ')
+    .trim();
+  return `${start > 0 ? '…' : ''}${cut}${start + LENGTH < text.length ? '…' : ''}`;
+}
+
+const WINDOW = 16_384;
+
+/** Where the first of the words is. Looked for piece by piece: the text may be long, and the word is mostly near its beginning. */
+function firstOf(text: string, words: readonly string[]): number {
+  const wanted = words.map((word) => fold(word).folded);
+  // An accent can be a character of its own.
+  const overlap = 4 * Math.max(...words.map((word) => word.length));
+  for (let start = 0; start < text.length; start += WINDOW) {
+    const { folded, places } = fold(text.slice(start, start + WINDOW + overlap));
+    const found = wanted.map((word) => folded.indexOf(word)).filter((at) => at >= 0);
+    if (found.length > 0) return start + (places[Math.min(...found)] ?? 0);
+  }
+  return 0;
+}
+
+/** Without case and accents, with the original position of each character. */
+function fold(text: string): { folded: string; places: number[] } {
+  const characters: string[] = [];
+  const places: number[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at).toLowerCase();
+    const plain = character < '\u0080' ? character : character.normalize('NFD').replace(/\p{M}/gu, '');
+    for (const each of plain) {
+      characters.push(each);
+      places.push(at);
+    }
+  }
+  return { folded: characters.join(''), places };
+}
