@@ -18,11 +18,10 @@ import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ComposeOptions } from './compose.ts';
-import { sandboxRoot } from './compose-sandboxes.ts';
+import { areHere, composeSandboxes, sandboxRoot } from './compose-sandboxes.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { createHome, makeRestoreFolder, restoreFolders } from './host/data-home.ts';
 import { lockFile } from './host/file-lock.ts';
-import { placeOf } from './host/place.ts';
 import { makeServerDirectory, serverFiles } from './host/server-files.ts';
 import { readSetup, storeFile } from './host/settings-file.ts';
 import type { BackupContents, BackupMade, BackupRequest, Restored, RestoreRequest } from './ports/store/backup.ts';
@@ -46,6 +45,11 @@ export async function backupHome(request: Home & BackupRequest): Promise<BackupM
   const source = storeFile(setup);
   checkTarget(file, request.force);
   checkNotTheData(file, source);
+  if (sandboxes && !areHere(setup)) {
+    throw new ThroughlineError('refused', 'The sandboxes are on another machine, and cannot be put into a backup.', {
+      hint: 'Leave out --sandboxes, and save them there.',
+    });
+  }
   if (!existsSync(source)) {
     throw new ThroughlineError('not_found', `There is no data in ${setup.home}.`, {
       hint: 'Name the data home with --home, or set THROUGHLINE_HOME.',
@@ -177,7 +181,7 @@ export async function restoreHome(request: Home & RestoreRequest): Promise<Resto
     const draft = join(folder, DATABASE);
     const contents = await checkedCopy(request, kind, draft);
     const { makeOwn, replaceDatabase } = await import('./stores/sqlite/backup/restore.ts');
-    const own = makeOwn(draft, placeOf(setup.home), request);
+    const own = makeOwn(draft, composeSandboxes(setup).place, request);
     using unpacked = kind === 'archive' ? await unpackSandboxes(request.file, sandboxRoot(setup)) : null;
     const kept = await replaceDatabase(to, draft, aside(to));
     kept.push(...(unpacked?.replace() ?? []));

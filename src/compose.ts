@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { composeAgents } from './compose-agents.ts';
-import { composeSandboxes, sandboxRoot } from './compose-sandboxes.ts';
+import { areHere, composeSandboxes, sandboxRoot } from './compose-sandboxes.ts';
 import { ThroughlineError, whileWaiting } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
 import { given, shown } from './core/input/arguments.ts';
@@ -180,18 +180,17 @@ export async function composeDoctor(
   const setup = createSetup(options);
   const { settings, home } = setup;
   const [store, { examine }] = await Promise.all([openStore(setup, given({ looks })), import('./doctor/doctor.ts')]);
-  const place = placeOf(home);
-  const processes = processesAt(place, home);
+  const processes = processesAt(placeOf(home), home);
   const sandboxes = composeSandboxes(setup);
   let composed: ReturnType<typeof composeAgents> | null = null;
   const known = () => (composed ??= composeAgents(setup));
   const parts = {
     store,
     processes,
-    place,
+    place: sandboxes.place,
     sandboxes: {
       root: sandboxRoot(setup),
-      isOurs: settings.sandbox.root === undefined,
+      isOurs: settings.sandbox.root === undefined || !areHere(setup),
       aside: join(home, 'aside'),
       ...sandboxes,
     },

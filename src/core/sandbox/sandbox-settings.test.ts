@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseSettings } from '../input/settings.ts';
-import { bubblewrapSettings } from './sandbox-settings.ts';
+import { bubblewrapSettings, sshSettings } from './sandbox-settings.ts';
 
 const read = (sandbox: object) => parseSettings({ sandbox }).sandbox;
 
@@ -21,6 +21,16 @@ test('bubblewrap has its defaults: the network of the model, the variables of Cl
   expect(bubblewrapSettings(read({ root: 'x' }), (path) => path)).toBeNull();
 });
 
+test('ssh has its defaults, and a place that is the same for every server with the same settings', () => {
+  const settings = read({ kind: 'ssh', host: 'a.example', user: 'ann', identityFile: 'keys/ann' });
+  expect(sshSettings(settings, (path) => `/base/${path}`)).toEqual({
+    ...{ host: 'a.example', port: 22, user: 'ann', root: '.throughline/sandboxes' },
+    ...{ hostKey: null, knownHosts: null, identityFile: '/base/keys/ann' },
+    place: 'ssh://ann@a.example:22/.throughline/sandboxes',
+  });
+  expect(sshSettings(read({}), (path) => path)).toBeNull();
+});
+
 test.each([
   [{ network: 'none' }, /"sandbox\.network" needs "sandbox\.kind": "bubblewrap"/],
   [{ kind: 'directory', limits: {} }, /"sandbox\.limits" needs/],
@@ -32,6 +42,14 @@ test.each([
   [{ kind: 'bubblewrap', key: { url: 'ftp://x' } }, /http:\/\/ or https:\/\//],
   [{ kind: 'bubblewrap', network: 'none', binds: [{}] }, /path/],
   [{ kind: 'podman' }, /directory, bubblewrap/],
+  [{ kind: 'ssh', host: 'a.example' }, /needs "host" and "user"/],
+  [{ kind: 'ssh', host: 'a.example', user: 'ann', port: 0 }, /port/],
+  [{ kind: 'ssh', host: 'a.example', user: 'ann', hostKey: 'AAAA' }, /ssh-ed25519 AAAA/],
+  [
+    { kind: 'ssh', host: 'a.example', user: 'ann', limits: {} },
+    /"sandbox\.limits" needs "sandbox\.kind": "bubblewrap"/,
+  ],
+  [{ host: 'a.example' }, /"sandbox\.host" needs "sandbox\.kind": "ssh"/],
 ])('%j is refused', (sandbox, message) => {
   expect(() => bubblewrapSettings(read(sandbox), (path) => path)).toThrow(
     expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) }),

@@ -4,7 +4,7 @@ import { parseAllowed } from './allowlist.ts';
 
 /** The settings of sandboxes. */
 
-const SANDBOX_KINDS = ['directory', 'bubblewrap'] as const;
+const SANDBOX_KINDS = ['directory', 'bubblewrap', 'ssh'] as const;
 const NETWORKS = ['none', 'model', 'all'] as const;
 
 const DESTINATION = value<string>(
@@ -26,6 +26,12 @@ const HEADER = value<string>(
   (one) => typeof one === 'string' && /^[a-z][a-z0-9-]*$/.test(one),
   'the name of a header, in lower case',
   { type: 'string', pattern: '^[a-z][a-z0-9-]*$' },
+);
+
+const HOST_KEY = value<string>(
+  (one) => typeof one === 'string' && /^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?$/.test(one),
+  'a public key, as "ssh-ed25519 AAAA…"',
+  { type: 'string', pattern: '^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?$' },
 );
 
 const KEY = object({
@@ -53,9 +59,12 @@ const BIND = object({
 });
 
 export const SANDBOX = object({
-  root: about('Where sandboxes are made. Left out: sandboxes in the data home.', text),
+  root: about(
+    'Where sandboxes are made. Left out: sandboxes in the data home; for ssh, .throughline/sandboxes in the home of the user there.',
+    text,
+  ),
   kind: about(
-    'directory: separate folders, not isolated. bubblewrap: isolated, on Linux. Default directory.',
+    'directory: separate folders, not isolated. bubblewrap: isolated, on Linux. ssh: on another machine, as its user. Default directory.',
     oneOf(SANDBOX_KINDS),
   ),
   network: about(
@@ -66,6 +75,12 @@ export const SANDBOX = object({
   key: about('The key of the model stays outside of the sandbox: with the network "model", the proxy adds it.', KEY),
   limits: about('For bubblewrap. What cannot be enforced on this machine is refused. Default: no limits.', LIMITS),
   binds: about('For bubblewrap: what else agents see of this machine.', list(BIND)),
+  host: about('For ssh: the name or address of the machine.', text),
+  port: about('For ssh. Default 22.', whole({ least: 1, most: 65_535 })),
+  user: about('For ssh: whom to log in as.', text),
+  hostKey: about('For ssh: the public key of the machine, "ssh-ed25519 AAAA…". Left out: knownHosts has it.', HOST_KEY),
+  knownHosts: about('For ssh: a file with the keys of machines. Default ~/.ssh/known_hosts.', text),
+  identityFile: about('For ssh: the file of the private key to log in with. Left out: the ssh agent has it.', text),
 });
 
 type SandboxSettings = Output<typeof SANDBOX>;
@@ -79,22 +94,52 @@ export interface BubblewrapSettings {
   readonly binds: readonly Output<typeof BIND>[];
 }
 
+/** Complete, with absolute paths. */
+export interface SshSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  /** On the other machine; a relative one begins at the home of the user there. */
+  readonly root: string;
+  readonly hostKey: string | null;
+  /** Null: the usual file of the person. */
+  readonly knownHosts: string | null;
+  readonly identityFile: string | null;
+  /** Any server with the same settings has the same sandboxes, so they are a place of their own. */
+  readonly place: string;
+}
+
 const ONLY_ISOLATED = ['network', 'allow', 'key', 'limits', 'binds'] as const;
+const ONLY_SSH = ['host', 'port', 'user', 'hostKey', 'knownHosts', 'identityFile'] as const;
 
 /** Null: no setting contradicts another. */
 function contradiction(settings: SandboxSettings): string | null {
   const { kind = 'directory', network = 'model', allow = [], key } = settings;
   const [isolated] = ONLY_ISOLATED.filter((name) => settings[name] !== undefined);
-  if (kind === 'directory') {
-    return isolated === undefined ? null : `"sandbox.${isolated}" needs "sandbox.kind": "bubblewrap"`;
-  }
+  const [bySsh] = ONLY_SSH.filter((name) => settings[name] !== undefined);
+  if (kind !== 'ssh' && bySsh !== undefined) return `"sandbox.${bySsh}" needs "sandbox.kind": "ssh"`;
+  if (kind !== 'bubblewrap' && isolated !== undefined)
+    return `"sandbox.${isolated}" needs "sandbox.kind": "bubblewrap"`;
+  if (kind === 'ssh')
+    return settings.host && settings.user ? null : 'the kind "ssh" of "sandbox" needs "host" and "user"';
+  if (kind === 'directory') return null;
   const reaches = key !== undefined ? 'key' : allow.length > 0 ? 'allow' : null;
   if (network !== 'model') return reaches === null ? null : `"sandbox.${reaches}" needs "sandbox.network": "model"`;
   return reaches === null ? 'the network "model" of "sandbox" reaches nothing without "allow" or "key"' : null;
 }
 
-const HINT =
-  'Write "allow": ["api.anthropic.com"], or "key": {} to keep the key of Claude outside, or set "network" to "none" or "all". See docs/sandboxes.md.';
+const HINTS = {
+  directory: 'Set the kind, or leave it out. See docs/sandboxes.md.',
+  ssh: 'Write "host": "build.example.org" and "user": "agents". See docs/sandboxes.md.',
+  bubblewrap:
+    'Write "allow": ["api.anthropic.com"], or "key": {} to keep the key of Claude outside, or set "network" to "none" or "all". See docs/sandboxes.md.',
+} as const;
+
+function checkSandbox(settings: SandboxSettings): void {
+  const wrong = contradiction(settings);
+  const hint = HINTS[settings.kind ?? 'directory'];
+  if (wrong !== null) throw new ThroughlineError('invalid', `Settings: ${wrong}.`, { hint });
+}
 
 /** Null: the sandboxes are not isolated. Throws `invalid` when one setting contradicts another. */
 export function bubblewrapSettings(
@@ -102,9 +147,8 @@ export function bubblewrapSettings(
   absolute: (path: string) => string,
 ): BubblewrapSettings | null {
   const { kind = 'directory', network = 'model', allow = [], key, limits = {}, binds = [] } = settings;
-  const wrong = contradiction(settings);
-  if (wrong !== null) throw new ThroughlineError('invalid', `Settings: ${wrong}.`, { hint: HINT });
-  if (kind === 'directory') return null;
+  checkSandbox(settings);
+  if (kind !== 'bubblewrap') return null;
   const claude = { variable: 'ANTHROPIC_API_KEY', header: 'x-api-key', urlVariable: 'ANTHROPIC_BASE_URL' };
   return {
     network,
@@ -113,4 +157,15 @@ export function bubblewrapSettings(
     limits,
     binds: binds.map((bind) => ({ ...bind, path: absolute(bind.path) })),
   };
+}
+
+/** Null: the sandboxes are on this machine. Throws `invalid` when one setting contradicts another, or one is missing. */
+export function sshSettings(settings: SandboxSettings, absolute: (path: string) => string): SshSettings | null {
+  checkSandbox(settings);
+  const { kind, host = '', port = 22, user = '', root = '.throughline/sandboxes', hostKey = null } = settings;
+  if (kind !== 'ssh') return null;
+  const { knownHosts, identityFile } = settings;
+  const path = (given: string | undefined) => (given === undefined ? null : absolute(given));
+  const place = `ssh://${user}@${host}:${port}/${root}`;
+  return { host, port, user, root, place, hostKey, knownHosts: path(knownHosts), identityFile: path(identityFile) };
 }

@@ -7,6 +7,8 @@ export interface GivenSandboxes {
   starter(words: readonly string[]): readonly [string, ...string[]];
   /** Each has a home of its own. */
   readonly ownHomes?: boolean;
+  /** How often a race is tried, where every step takes long. Left out: 300 times. */
+  readonly rounds?: number;
   /** Removes all of it. */
   dispose(): Promise<void>;
 }

@@ -122,7 +122,7 @@ export function racesContract(around: () => Around): void {
     const swapping = await around().start(`cd '${around().sandbox.state}' && ${swap}`);
     const files = await folder();
     const seen = new Set<string | null>();
-    for (let i = 0; i < 300; i += 1) {
+    for (let i = 0; i < (around().given.rounds ?? 300); i += 1) {
       const settled = await Promise.allSettled([
         files.read('swap/x', ALL),
         files.put(`swap/new-${i}`, 'x'),

@@ -1,0 +1,125 @@
+import { MARK } from '../../../core/process.ts';
+import { word, words } from './machine.ts';
+
+/*
+ * Programs on another machine, as scripts of POSIX sh for Linux.
+ *
+ * The script that starts a program stays beside it as its runner. The program leads a session of its own and has the mark in its
+ * environment, as has everything that it starts, in whatever session. A watchdog ends all of it when `$BEAT` is gone or stays the same
+ * for too long, or when the runner is killed. The runner ends what is left when the program has ended, and ends with its code.
+ */
+
+/** Ends every process that has the mark. A killed process starts nothing any more: when a look finds none, none is left. */
+const END_MARKED = `marked() { grep -lsF -- "${MARK}=$1" /proc/[0-9]*/environ | while IFS=/ read -r a b p c; do echo "$p"; done; }
+endmarked() { [ -n "$1" ] || return 0; i=0
+while l=$(marked "$1"); [ -n "$l" ]; do
+kill -s KILL $l 2>/dev/null; i=$((i + 1)); [ $i -lt 100 ] || return 1; sleep 0.05
+done; }
+`;
+
+/** Prints when a process started, as the kernel counts it; nothing: there is none, or only its remains. */
+const STARTED = `nth() { [ "$1" = Z ] || [ "$1" = X ] || { shift 19; echo "$1"; }; }
+started() { { read -r s </proc/$1/stat; } 2>/dev/null || return 0; set -f; nth \${s##*") "}; set +f; }
+`;
+
+/** Prints the machine's boot and the namespace in which its pids count. */
+const WHERE = `where() { read -r boot </proc/sys/kernel/random/boot_id; echo "$boot $(readlink /proc/self/ns/pid)"; }
+`;
+
+/** Prints the path of a program: $1 is a path, or a name that is looked for in the absolute folders of $2. */
+const FIND = `find_program() { case $1 in
+/*) [ ! -f "$1" ] || [ ! -x "$1" ] || printf '%s' "$1" ;;
+*/* | '') ;;
+*) set -f; IFS=:; for d in $2; do case $d in /*) if [ -f "$d/$1" ] && [ -x "$d/$1" ]; then printf '%s' "$d/$1"; break; fi ;; esac; done; unset IFS; set +f ;;
+esac; }
+`;
+
+export const findScript = (program: string, path: string) => `${FIND}find_program ${words([program, path])}`;
+
+export interface Started {
+  readonly command: readonly string[];
+  readonly cwd: string;
+  /** All of the program's environment, but for the mark. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly mark: string;
+  /** It is a part of the process that has the mark: when it ends, that one stays. */
+  readonly isPart: boolean;
+  readonly silenceSeconds: number;
+}
+
+/** The first line that the program's output begins with; then the output itself. */
+export const FIRST = { started: 'started', noDirectory: 'no-directory', noProgram: 'no-program' } as const;
+
+export function startScript({ command, cwd, env, mark, isPart, silenceSeconds }: Started): string {
+  const [program = '', ...args] = command;
+  const exported = Object.entries({ ...env, [MARK]: mark }).map(([name, value]) => `export ${name}=${word(value)}`);
+  // Its first words: the mark is in its environment by then, so whoever has read them finds it again.
+  const inner = `${STARTED}${WHERE}echo ${FIRST.started} $$ "$(started $$)" "$(where)"; exec "$@"`;
+  return `${END_MARKED}${FIND}trap '' HUP PIPE
+sid=$(command -v setsid) || { echo "${FIRST.noProgram} setsid"; exit 127; }
+cd -- ${word(cwd)} 2>/dev/null || { echo ${FIRST.noDirectory}; exit 126; }
+program=$(find_program ${words([program, env.PATH ?? ''])})
+[ -n "$program" ] || { echo ${FIRST.noProgram}; exit 127; }
+exec 3<&0 4>&1 5>&2 </dev/null >/dev/null 2>/dev/null
+(
+${exported.join('\n')}
+trap - HUP PIPE
+exec "$sid" /bin/sh -c ${word(inner)} sh "$program" ${words(args)} <&3 >&4 2>&5 3<&- 4>&- 5>&-
+) &
+child=$!
+exec 3<&- 4>&- 5>&-
+all() { kill -s KILL -- "-$child" 2>/dev/null; ${isPart ? '' : `endmarked ${word(mark)}`}; }
+(
+n=0; last=
+while sleep 1; do
+kill -0 $$ 2>/dev/null || break
+now=$(stat -c %y -- "$BEAT" 2>/dev/null) || break
+if [ "$now" != "$last" ]; then n=0; last=$now; continue; fi
+n=$((n + 1)); [ $n -lt ${silenceSeconds} ] || break
+done
+all
+) &
+dog=$!
+wait $child; code=$?
+kill -s KILL $dog 2>/dev/null
+all
+exit $code`;
+}
+
+/** A process, as it was identified by its first line. */
+export interface Found {
+  readonly pid: number;
+  readonly started: string;
+  readonly boot: string;
+  readonly namespace: string;
+  readonly mark?: string;
+}
+
+const LOOK = ({ pid, started, boot, namespace }: Found) => `${STARTED}${WHERE}
+set -- $(where)
+[ "$2" = ${word(namespace)} ] || [ "$1" != ${word(boot)} ] || { echo unknown; exit; }
+[ "$1" = ${word(boot)} ] || { echo over; exit; }
+lives() { [ "$(started ${pid})" = ${word(started)} ]; }
+`;
+
+/** Prints alive, dead, over (the machine has started again) or unknown. */
+export const statusScript = (found: Found) => `${LOOK(found)}lives && echo alive || echo dead`;
+
+/** Prints ended, over or unknown. */
+export const endScript = (found: Found) => `${END_MARKED}${LOOK(found)}
+if lives; then kill -s KILL -- -${found.pid} 2>/dev/null || kill -s KILL ${found.pid} 2>/dev/null; fi
+endmarked ${word(found.mark ?? '')} || { echo unknown; exit; }
+i=0
+while lives; do i=$((i + 1)); [ $i -lt 100 ] || { echo unknown; exit; }; sleep 0.05; done
+echo ended`;
+
+export const signalScript = (found: Found, signal: 'TERM' | 'KILL') =>
+  `${LOOK(found)}! lives || kill -s ${signal} -- -${found.pid}`;
+
+/** Prints pid, time of the start, boot, namespace and mark of each process that has a mark. */
+export const markedScript = () => `${STARTED}${WHERE}
+w=$(where)
+grep -lsF -- "${MARK}=" /proc/[0-9]*/environ | while IFS=/ read -r a b p c; do
+m=$(tr '\\0' '\\n' </proc/$p/environ 2>/dev/null | sed -n 's/^${MARK}=//p' | head -n 1)
+s=$(started "$p"); [ -z "$m" ] || [ -z "$s" ] || echo "$p $s $w $m"
+done`;

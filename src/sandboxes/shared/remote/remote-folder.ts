@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto';
+import { posix } from 'node:path';
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Entry, FileRead, FileStat, Folder, Range, Room, Watch } from '../../../ports/sandbox.ts';
+import {
+  type At,
+  appendScript,
+  ENDED,
+  listScript,
+  putScript,
+  readScript,
+  removeScript,
+  replaceScript,
+  roomScript,
+  statRootScript,
+  statScript,
+} from './file-scripts.ts';
+import type { Ran, RemoteMachine } from './machine.ts';
+
+const MOST_ENTRIES = 100_000;
+/** The other machine does not tell of changes, so they are seen this late. */
+const LOOK_MS = 250;
+
+type Deed = 'looked at' | 'read' | 'listed' | 'written' | 'removed';
+
+/** A folder of another machine. `root`: an absolute path there, without links. */
+export function remoteFolder(machine: RemoteMachine, root: string): Folder {
+  return new RemoteFolder(machine, root);
+}
+
+class RemoteFolder implements Folder {
+  readonly path: string;
+  readonly #machine: RemoteMachine;
+
+  constructor(machine: RemoteMachine, root: string) {
+    this.path = root;
+    this.#machine = machine;
+  }
+
+  async stat(path: string): Promise<FileStat | null> {
+    const script = path === '' ? statRootScript(this.path) : statScript(this.#at(path));
+    const ran = await this.#machine.run(script);
+    return this.#isThere(ran, path, 'looked at') ? describe(ran.stdout.toString()) : null;
+  }
+
+  async read(path: string, { from = 0, most }: Range): Promise<FileRead | null> {
+    const ran = await this.#machine.run(readScript(this.#at(path), from, most));
+    if (!this.#isThere(ran, path, 'read')) return null;
+    const line = ran.stdout.indexOf('\n');
+    return { ...describe(ran.stdout.toString('utf8', 0, line)), bytes: ran.stdout.subarray(line + 1) };
+  }
+
+  async list(path: string): Promise<Entry[] | null> {
+    const ran = await this.#machine.run(listScript(this.path, this.#full(path), MOST_ENTRIES));
+    if (ran.code === ENDED.tooMany) throw new ThroughlineError('too_large', `${path} has too many entries.`);
+    if (!this.#isThere(ran, path, 'listed')) return null;
+    const entries = ran.stdout.toString().split('\0').filter(Boolean);
+    return entries.map((entry) => ({ name: entry.slice(1), kind: KINDS[entry[0] ?? ''] ?? 'other' }));
+  }
+
+  async room(path: string): Promise<Room | null> {
+    const ran = await this.#machine.run(roomScript(this.path, this.#full(path)));
+    if (!this.#isThere(ran, path, 'looked at')) return null;
+    const [access, disk = ''] = ran.stdout.toString().split('\n');
+    const blocks = /\s(\d+)\s+\d+%/.exec(disk)?.[1];
+    return { writable: access === 'writable', freeBytes: blocks === undefined ? null : Number(blocks) * 1024 };
+  }
+
+  async put(path: string, content: string | Uint8Array): Promise<'written' | 'same' | 'exists'> {
+    const bytes = Buffer.from(content);
+    const ran = await this.#machine.run(putScript(this.#written(path, 0o600)), { input: bytes });
+    if (ran.code === 0) return 'written';
+    if (ran.code !== ENDED.exists) throw this.#trouble(ran, path, 'written');
+    const there = await this.read(path, { most: bytes.length });
+    return there !== null && there.size === bytes.length && bytes.equals(there.bytes) ? 'same' : 'exists';
+  }
+
+  async replace(path: string, content: string | Uint8Array, { mode = 0o600 } = {}): Promise<void> {
+    const script = replaceScript(this.#written(path, mode));
+    const ran = await this.#machine.run(script, { input: Buffer.from(content) });
+    if (ran.code !== 0) throw this.#trouble(ran, path, 'written');
+  }
+
+  async append(path: string, content: string | Uint8Array): Promise<boolean> {
+    const ran = await this.#machine.run(appendScript(this.#at(path)), { input: Buffer.from(content) });
+    return this.#isThere(ran, path, 'written');
+  }
+
+  async remove(path: string): Promise<void> {
+    this.#isThere(await this.#machine.run(removeScript(this.#at(path))), path, 'removed');
+  }
+
+  async watch(path: string, changed: () => void): Promise<Watch> {
+    this.#at(path);
+    const version = () =>
+      this.stat(path).then(
+        (stat) => stat?.version ?? '',
+        (error: unknown) => String(error),
+      );
+    return watching(await version(), version, changed);
+  }
+
+  /** Whether the script did its work; false: there is nothing of that name. */
+  #isThere(ran: Ran, path: string, deed: Deed): boolean {
+    if (ran.code === 0) return true;
+    if (ran.code === ENDED.missing || isMissing(ran)) return false;
+    throw this.#trouble(ran, path, deed);
+  }
+
+  #trouble({ code, stderr }: Ran, path: string, deed: Deed): ThroughlineError {
+    const full = path === '' ? this.path : `${this.path}/${path}`;
+    const cannot = `${full} cannot be ${deed}`;
+    if (code === ENDED.link) {
+      return new ThroughlineError('refused', `${full} leads through a link.`, {
+        hint: 'Links in the folders of agents are not followed. Put the file itself there.',
+      });
+    }
+    if (code === ENDED.notThis) return new ThroughlineError('refused', `${full} is not what it should be there.`);
+    if (/no space left|quota exceeded|file too large/i.test(stderr)) {
+      const hint = `Free some space on ${this.#machine.name}.`;
+      return new ThroughlineError('storage_full', `${cannot}: the disk is full.`, { hint });
+    }
+    if (/permission denied|not permitted|read-only/i.test(stderr)) {
+      const isWrite = deed === 'written' || deed === 'removed';
+      const hint = 'Check who owns it, and its permissions.';
+      return new ThroughlineError(isWrite ? 'storage_readonly' : 'refused', `${cannot}: permission denied.`, { hint });
+    }
+    return new ThroughlineError('refused', `${cannot} (${stderr.trim() || `the script ended with ${code}`}).`);
+  }
+
+  #full(path: string): string {
+    return path === '' ? this.path : this.#checked(path);
+  }
+
+  #at(path: string): At {
+    const full = this.#checked(path);
+    return { root: this.path, folder: posix.dirname(full), name: posix.basename(full) };
+  }
+
+  #written(path: string, mode: number) {
+    // Whoever may read a file may enter the folder that is made for it.
+    const folderMode = mode | ((mode & 0o444) >> 2);
+    return { ...this.#at(path), temporary: `.${randomUUID()}.tmp`, mode, folderMode };
+  }
+
+  /** The full path of a relative one below the folder. */
+  #checked(path: string): string {
+    const parts = path.split('/');
+    if (path.includes('\0') || parts.some((part) => part === '' || part === '.' || part === '..')) {
+      throw new ThroughlineError('refused', `${JSON.stringify(path)} is not a path inside of ${this.path}.`);
+    }
+    return `${this.path}/${path}`;
+  }
+}
+
+const KINDS: Readonly<Record<string, Entry['kind']>> = { f: 'file', d: 'folder', l: 'link', o: 'other' };
+
+/** The file was taken away between two steps of a script. */
+function isMissing({ code, stderr }: Ran): boolean {
+  return (code === 1 || code === 2) && /no such file/i.test(stderr);
+}
+
+/** By the first digit of the mode. */
+const TYPES: Readonly<Record<string, FileStat['kind']>> = { '8': 'file', '4': 'folder', a: 'link' };
+
+/** `line`: as `STAT_FORMAT` says. */
+function describe(line: string): FileStat {
+  const [mode = '', device, inode, size, ...times] = line.trim().split(' ');
+  const [modified = ''] = times.join(' ').split('|');
+  return {
+    kind: (mode.length === 4 && TYPES[mode[0] ?? '']) || 'other',
+    size: Number(size),
+    modifiedAt: timeOf(modified),
+    id: `${device}:${inode}`,
+    version: `${device}:${inode}:${size}:${times.join(' ')}`,
+  };
+}
+
+/** For example "2026-01-31 09:00:00.123456789 +0100". */
+function timeOf(text: string): number {
+  const [, date, time, fraction = '', zone = '+0000'] = /^(\S+) (\d+:\d+:\d+)(\.\d{1,3})?\d* ?(\S*)$/.exec(text) ?? [];
+  return Date.parse(`${date}T${time}${fraction}${zone.replace(/(\d\d)$/, ':$1') || 'Z'}`);
+}
+
+/** Looks again some time after the last look has ended. */
+function watching(first: string, version: () => Promise<string>, changed: () => void): Watch {
+  let [last, timer, isStopped] = [first, null as NodeJS.Timeout | null, false];
+  const later = () => {
+    timer = setTimeout(look, LOOK_MS).unref();
+  };
+  const look = async () => {
+    const now = await version();
+    if (isStopped) return;
+    if (now !== last) changed();
+    last = now;
+    later();
+  };
+  later();
+  return {
+    stop() {
+      isStopped = true;
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,212 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ThroughlineError } from '../../../core/errors.ts';
+import { starterOf } from '../../../core/process.ts';
+import type { Child, Sandboxes, SandboxProcess } from '../../../ports/sandbox.ts';
+import type { LocalProcesses } from '../spawn.ts';
+import type { RemoteMachine, RemoteProgram } from './machine.ts';
+import {
+  endScript,
+  FIRST,
+  type Found,
+  markedScript,
+  type Started,
+  signalScript,
+  startScript,
+  statusScript,
+} from './program-scripts.ts';
+
+export interface ProgramSettings {
+  readonly machine: RemoteMachine;
+  /** What processes there are called in what is stored: `ssh`. */
+  readonly kind: string;
+  readonly place: string;
+  /** Of the machine that we run on: those who start programs are processes here. */
+  readonly processes: Pick<LocalProcesses, 'newMark' | 'status'>;
+}
+
+/** The most that a first line can be; more is no runner of ours. */
+const MOST_FIRST_LINE = 10_000;
+/** How often a machine that was lost is asked to end what ran there. */
+const AGAIN_MS = 500;
+/** After the time in which a watchdog notices our silence, it needs some to end everything. */
+const WATCHDOG_MS = 5_000;
+
+/** Programs on another machine, found again by their identity on any connection. */
+export class RemotePrograms implements Pick<Sandboxes, 'status' | 'end' | 'orphans'> {
+  readonly #settings: ProgramSettings;
+
+  constructor(settings: ProgramSettings) {
+    this.#settings = settings;
+  }
+
+  /** Throws `agent_unavailable`. */
+  async start(program: Omit<Started, 'mark' | 'isPart' | 'silenceSeconds'>, partOf?: SandboxProcess): Promise<Child> {
+    const { machine, processes } = this.#settings;
+    checkNames(program.env);
+    const whole = partOf && this.#found(partOf)?.mark;
+    const mark = whole ?? processes.newMark();
+    const { silenceSeconds } = machine;
+    const script = startScript({ ...program, mark, isPart: whole !== undefined, silenceSeconds });
+    const running = await machine.start(script);
+    const { line, rest } = await firstLine(running.stdout);
+    const found = parseFirst(line);
+    if (found === null) throw notStarted(line, program, machine.name, await running.ended);
+    return this.#child({ ...running, stdout: rest }, whole === undefined ? { ...found, mark } : found);
+  }
+
+  async status(process: SandboxProcess): Promise<'alive' | 'dead' | 'unknown'> {
+    const found = this.#found(process);
+    const said = found && (await this.#say(statusScript(found)));
+    if (said === 'over') return 'dead';
+    return said === 'alive' || said === 'dead' ? said : 'unknown';
+  }
+
+  async end(process: SandboxProcess): Promise<'ended' | 'unknown'> {
+    const found = this.#found(process);
+    const said = found && (await this.#say(endScript(found)));
+    return said === 'ended' || said === 'over' ? 'ended' : 'unknown';
+  }
+
+  async orphans(): Promise<SandboxProcess[]> {
+    const { place, processes } = this.#settings;
+    const lines = (await this.#say(markedScript()))?.split('\n') ?? [];
+    const marked = lines.flatMap((line) => {
+      const [pid, started = '', boot = '', namespace = '', mark = ''] = line.split(' ');
+      const starter = starterOf(mark);
+      const isOrphan = starter?.place === place && processes.status(starter.process) === 'dead';
+      return isOrphan ? [{ pid: Number(pid), started, boot, namespace, mark }] : [];
+    });
+    const first = new Map(marked.toReversed().map((found) => [found.mark, found]));
+    return [...first.values()].map((found) => this.#stored(found));
+  }
+
+  /** Null: the machine cannot be reached. */
+  async #say(script: string): Promise<string | null> {
+    try {
+      return (await this.#settings.machine.run(script)).stdout.toString().trim();
+    } catch (error) {
+      if (error instanceof ThroughlineError) return null;
+      throw error;
+    }
+  }
+
+  #stored(found: Found): SandboxProcess {
+    const { kind, place, machine } = this.#settings;
+    return { kind, id: JSON.stringify({ place, ...found }), label: `process ${found.pid} on ${machine.name}` };
+  }
+
+  /** Null: it is of another kind or machine, or nobody can read it. */
+  #found({ kind, id }: SandboxProcess): Found | null {
+    if (kind !== this.#settings.kind) return null;
+    try {
+      const { place, ...found } = JSON.parse(id) as Found & { place: string };
+      return place === this.#settings.place && Number.isSafeInteger(found.pid) ? found : null;
+    } catch {
+      return null;
+    }
+  }
+
+  #child(running: RemoteProgram, found: Found): Child {
+    const identity = this.#stored(found);
+    const { machine } = this.#settings;
+    let alive = true;
+    const exited = running.ended.then(async (code) => {
+      alive = false;
+      // Nobody saw its end: until it is ended for certain, it may still work.
+      if (code === null) await this.#endLost(identity);
+      return code === null || code <= 128 ? { code, signal: null } : { code: null, signal: signalOf(code - 128) };
+    });
+    return {
+      identity,
+      stdin: running.stdin,
+      stdout: running.stdout,
+      stderr: running.stderr,
+      exited,
+      get alive() {
+        return alive;
+      },
+      kill(signal) {
+        if (!alive) return;
+        // If the machine cannot be reached, its watchdog ends the program.
+        void machine.run(signalScript(found, signal === 'SIGTERM' ? 'TERM' : 'KILL')).catch(() => {});
+      },
+    };
+  }
+
+  /** Returns when it is ended: by us on another connection, or else by its watchdog, in its time. */
+  async #endLost(identity: SandboxProcess): Promise<void> {
+    const until = performance.now() + this.#settings.machine.silenceSeconds * 1_000 + WATCHDOG_MS;
+    while ((await this.end(identity)) !== 'ended' && performance.now() < until) await sleep(AGAIN_MS);
+  }
+}
+
+const SIGNALS: Readonly<Record<number, string>> = {
+  1: 'SIGHUP',
+  2: 'SIGINT',
+  6: 'SIGABRT',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  15: 'SIGTERM',
+};
+
+function signalOf(number: number): string {
+  return SIGNALS[number] ?? `signal ${number}`;
+}
+
+/** A shell sets no others. */
+function checkNames(env: Readonly<Record<string, string>>): void {
+  const wrong = Object.keys(env).find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+  if (wrong === undefined) return;
+  throw new ThroughlineError('agent_unavailable', `${JSON.stringify(wrong)} is not the name of a variable.`, {
+    hint: 'Correct the "env" of the agent in the settings.',
+  });
+}
+
+/** Takes the first line off an output. `rest`: the output after it. */
+async function firstLine(
+  output: AsyncIterable<Uint8Array>,
+): Promise<{ line: string; rest: AsyncIterable<Uint8Array> }> {
+  const chunks = output[Symbol.asyncIterator]();
+  let seen = Buffer.alloc(0);
+  let end = -1;
+  while (end === -1 && seen.length < MOST_FIRST_LINE) {
+    const { value, done } = await chunks.next();
+    if (done) break;
+    seen = Buffer.concat([seen, value]);
+    end = seen.indexOf('\n');
+  }
+  const line = seen.toString('utf8', 0, end === -1 ? seen.length : end);
+  async function* rest() {
+    if (end !== -1 && end + 1 < seen.length) yield seen.subarray(end + 1);
+    yield* { [Symbol.asyncIterator]: () => chunks };
+  }
+  return { line, rest: rest() };
+}
+
+function parseFirst(line: string): Found | null {
+  const [first, pid = '', started = '', boot = '', namespace = ''] = line.split(' ');
+  if (first !== FIRST.started || !/^\d+$/.test(pid) || !started || !boot || !namespace) return null;
+  return { pid: Number(pid), started, boot, namespace };
+}
+
+function notStarted(
+  line: string,
+  { command: [program = ''], cwd }: Pick<Started, 'command' | 'cwd'>,
+  machine: string,
+  code: number | null,
+): ThroughlineError {
+  const fail = (message: string, hint: string) => new ThroughlineError('agent_unavailable', message, { hint });
+  if (line === FIRST.noDirectory) {
+    return fail(
+      `Cannot start ${program}: its working directory ${cwd} no longer exists on ${machine}.`,
+      'Create it again.',
+    );
+  }
+  if (line === `${FIRST.noProgram} setsid`) return fail(`${machine} has no "setsid".`, 'Install util-linux there.');
+  if (line === FIRST.noProgram) {
+    const hint = `Install it there, or set the agent's "command" to its full path.`;
+    return fail(`The program ${program} was not found on ${machine}.`, hint);
+  }
+  const why = code === null ? 'the connection was lost' : `it ended with ${code}`;
+  return fail(`Cannot start ${program} on ${machine}: ${why}.`, 'Look at that machine, and try again.');
+}

@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto';
+import { posix } from 'node:path';
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Folder, OpenSandbox, Sandboxes } from '../../../ports/sandbox.ts';
+import { filesIn } from '../files.ts';
+import { type RemoteMachine, word, words } from './machine.ts';
+import { findScript } from './program-scripts.ts';
+import { remoteFolder } from './remote-folder.ts';
+import { type ProgramSettings, RemotePrograms } from './remote-programs.ts';
+
+export interface RemoteSettings extends ProgramSettings {
+  /** Where they are, for people: an address. */
+  readonly home: string;
+  /** The directory of all sandboxes there. A relative one begins at the home of the user there. */
+  readonly root: string;
+}
+
+/** What a machine says of itself. */
+interface Machine {
+  readonly root: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** No id of a sandbox begins like this. */
+const PROBE = '.probe-';
+const ALLOWED = 'PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TERM TZ TMPDIR'.split(' ');
+
+/**
+ * Sandboxes on another machine: directories `root/<id>/{work,state}` there. They are separate, and not isolated: a program in one can do
+ * what the user there can.
+ */
+export function remoteSandboxes(settings: RemoteSettings): Sandboxes {
+  const { place, home } = settings;
+  const there = new RemoteSandboxes(settings);
+  const programs = new RemotePrograms(settings);
+  return {
+    place,
+    home,
+    open: (id, options) => there.open(id, options),
+    probe: (options) => there.probe(options),
+    status: (process) => programs.status(process),
+    end: (process) => programs.end(process),
+    orphans: () => programs.orphans(),
+    count: () => there.count(),
+    find: (id) => there.find(id),
+    changes: () => there.changes(),
+    files: (id, options) => there.files(id, options),
+    remove: (id) => there.remove(id),
+    checkDirectory: (path) => there.checkDirectory(path),
+  };
+}
+
+class RemoteSandboxes {
+  readonly #settings: RemoteSettings;
+  readonly #programs: RemotePrograms;
+  #greeted: Promise<Machine> | null = null;
+
+  constructor(settings: RemoteSettings) {
+    this.#settings = settings;
+    this.#programs = new RemotePrograms(settings);
+  }
+
+  async open(id: string, { cwd }: { cwd: string | null }): Promise<OpenSandbox> {
+    const { root } = await this.#machine();
+    return this.#openAt(id, `${root}/${checkedId(id)}`, cwd);
+  }
+
+  async probe({ cwd }: { cwd: string | null } = { cwd: null }): Promise<OpenSandbox & AsyncDisposable> {
+    const { root } = await this.#machine();
+    const folder = `${root}/${PROBE}${randomUUID()}`;
+    const remove = () => this.#remove(folder);
+    try {
+      return { ...(await this.#openAt('probe', folder, cwd)), [Symbol.asyncDispose]: remove };
+    } catch (error) {
+      await remove();
+      throw error;
+    }
+  }
+
+  async count(): Promise<{ root: string; count: number }> {
+    const { root } = await this.#machine();
+    const entries = (await this.#folder(root).list('')) ?? [];
+    return { root, count: entries.filter(({ name }) => !name.startsWith(PROBE)).length };
+  }
+
+  async find(id: string): Promise<string | null> {
+    const { root } = await this.#machine();
+    return (await this.#folder(root).stat(checkedId(id))) === null ? null : `${root}/${id}`;
+  }
+
+  async changes(): Promise<never> {
+    throw new ThroughlineError('refused', `Changes on ${this.#settings.machine.name} are not shown.`, {
+      hint: 'Look there with "git status" and "git diff".',
+    });
+  }
+
+  async files(id: string, { cwd, match }: { cwd: string | null; match: string }) {
+    const { root } = await this.#machine();
+    const work = `${root}/${checkedId(id)}/work`;
+    const real = await this.#realDirectory(cwd ?? work).catch((cause) => {
+      if (cwd === null) return null;
+      throw new ThroughlineError('not_found', `The directory of this conversation, ${cwd}, does not exist.`, {
+        hint: 'It was there when the conversation was created. Make it again, or fork the conversation into another one.',
+        cause,
+      });
+    });
+    return real === null ? { paths: [], more: false } : filesIn(this.#folder(real), match);
+  }
+
+  async remove(id: string): Promise<void> {
+    const { root } = await this.#machine();
+    await this.#remove(`${root}/${checkedId(id)}`);
+  }
+
+  async checkDirectory(path: string): Promise<string> {
+    return this.#realDirectory(path);
+  }
+
+  #folder(root: string): Folder {
+    return remoteFolder(this.#settings.machine, root);
+  }
+
+  /** A failure is tried again: somebody may have repaired it. */
+  #machine(): Promise<Machine> {
+    this.#greeted ??= greet(this.#settings.machine, this.#settings.root).catch((error: unknown) => {
+      this.#greeted = null;
+      throw error;
+    });
+    return this.#greeted;
+  }
+
+  async #openAt(id: string, folder: string, cwd: string | null): Promise<OpenSandbox> {
+    const { machine, place } = this.#settings;
+    const { env } = await this.#machine();
+    const [state = '', own = ''] = await this.#directories(
+      `${folder}/state`,
+      ...(cwd === null ? [`${folder}/work`] : []),
+    );
+    const work = cwd === null ? own : await this.#realDirectory(cwd);
+    const realPath = (path: string) => realPathOn(machine, path);
+    return {
+      id,
+      host: place,
+      work,
+      state,
+      home: env.HOME ?? '/',
+      env,
+      realPath,
+      folder: async (root) => {
+        if (!posix.isAbsolute(root)) throw new ThroughlineError('refused', `${root} is not an absolute path.`);
+        return this.#folder(await realPath(root));
+      },
+      find: async (program) => (await machine.run(findScript(program, env.PATH ?? ''))).stdout.toString() || null,
+      spawn: (command, { cwd: directory = work, env: added, partOf }) =>
+        this.#programs.start({ command, cwd: directory, env: { ...env, ...added } }, partOf),
+    };
+  }
+
+  /** Makes directories, or keeps existing ones and links to some. Returns their real paths. */
+  async #directories(...paths: string[]): Promise<string[]> {
+    const { machine } = this.#settings;
+    const script = `umask 077; for d in ${words(paths)}; do mkdir -p -- "$d" && cd -- "$d" && env pwd -P || exit 1; done`;
+    const { code, stdout, stderr } = await machine.run(script);
+    if (code === 0) return stdout.toString().split('\n');
+    throw unusable(paths[0] ?? '', machine.name, stderr);
+  }
+
+  /** The directory that the caller named: used as it is, never created. */
+  async #realDirectory(path: string): Promise<string> {
+    const { machine } = this.#settings;
+    const refuse = (why: string, hint: string) =>
+      new ThroughlineError('refused', `The working directory ${path} ${why}.`, { hint });
+    if (!posix.isAbsolute(path)) throw refuse('is not an absolute path', `Give the whole path on ${machine.name}.`);
+    const script = `d=${word(path)}; [ -e "$d" ] || exit 10; [ -d "$d" ] || exit 11; cd -- "$d" && env pwd -P`;
+    const { code, stdout, stderr } = await machine.run(script);
+    if (code === 0) return stdout.toString().slice(0, -1);
+    if (code === 10) {
+      const hint = 'Create it there first, or leave it out to work in a directory of its own.';
+      throw refuse(`does not exist on ${machine.name}`, hint);
+    }
+    if (code === 11) throw refuse(`is not a directory on ${machine.name}`, 'Name a directory.');
+    throw refuse(`cannot be used (${stderr.trim()})`, 'Check its permissions, or name another directory.');
+  }
+
+  async #remove(folder: string): Promise<void> {
+    const { machine } = this.#settings;
+    const { code, stderr } = await machine.run(`rm -rf -- ${word(folder)}`);
+    if (code === 0) return;
+    throw new ThroughlineError('refused', `Cannot delete all of ${folder} on ${machine.name} (${stderr.trim()}).`, {
+      hint: 'Delete the rest by hand.',
+    });
+  }
+}
+
+/** Looks at a machine for the first time, and makes the directory of all sandboxes. Throws `agent_unavailable` for one that is not fit. */
+async function greet(machine: RemoteMachine, root: string): Promise<Machine> {
+  const script = `umask 077
+[ -r /proc/self/environ ] && [ -r /proc/sys/kernel/random/boot_id ] || { echo /proc; exit 10; }
+for p in setsid stat link grep env readlink; do command -v $p >/dev/null || { echo "$p"; exit 10; }; done
+case ${word(root)} in /*) r=${word(root)} ;; *) r=$HOME/${word(root)} ;; esac
+mkdir -p -- "$r" && cd -- "$r" && env pwd -P || exit 11
+env -0 2>/dev/null || env | tr '\\n' '\\0'`;
+  const { code, stdout, stderr } = await machine.run(script);
+  if (code === 10) {
+    throw new ThroughlineError('agent_unavailable', `${machine.name} lacks ${stdout.toString().trim()}.`, {
+      hint: 'Sandboxes need Linux there, with /proc, util-linux and coreutils.',
+    });
+  }
+  if (code !== 0) throw unusable(root, machine.name, stderr);
+  const end = stdout.indexOf('\n');
+  const variables = stdout.toString('utf8', end + 1).split('\0');
+  const env = Object.fromEntries(
+    variables.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
+  const allowed = ALLOWED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
+  return { root: stdout.toString('utf8', 0, end), env: Object.fromEntries(allowed) };
+}
+
+/** Resolves links as far as the path exists, so that it has the same name before an agent creates it and afterwards. */
+async function realPathOn(machine: RemoteMachine, path: string): Promise<string> {
+  const script = `p=${word(posix.normalize(path))}; rest=
+while [ ! -e "$p" ] && [ "$p" != / ] && [ -n "$p" ]; do rest=/\${p##*/}$rest; p=\${p%/*}; done
+readlink -f -- "\${p:-/}"; printf %s "$rest"`;
+  const { stdout } = await machine.run(script);
+  const [real = '', rest = ''] = stdout.toString().split('\n');
+  return posix.join(real, rest);
+}
+
+function checkedId(id: string): string {
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
+  throw new ThroughlineError('refused', `${JSON.stringify(id)} is not a valid sandbox id.`, {
+    hint: 'Use 1 to 64 letters, digits, "-" and "_".',
+  });
+}
+
+function unusable(path: string, machine: string, said: string): ThroughlineError {
+  const cannot = `Cannot create the sandbox directory ${path} on ${machine}`;
+  if (/no space left|quota exceeded/i.test(said))
+    return new ThroughlineError('storage_full', `${cannot}: the disk is full.`);
+  if (/permission denied|not permitted|read-only/i.test(said)) {
+    return new ThroughlineError('storage_readonly', `${cannot}: permission denied.`);
+  }
+  return new ThroughlineError('refused', `${cannot} (${said.trim()}).`, {
+    hint: 'Move what has its name, or the name of a directory above it.',
+  });
+}

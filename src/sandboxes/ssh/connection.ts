@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { Client, ClientChannel } from 'ssh2';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Ran, RemoteProgram } from '../shared/remote/machine.ts';
+import { word } from '../shared/remote/machine.ts';
+import { SHELL_COMMAND, Shell } from './shell.ts';
+
+/** A server allows ten sessions on a connection if nobody has changed it: these, the heartbeat, two for scripts and a spare one. */
+const MOST_PROGRAMS = 6;
+const MOST_SCRIPTS = 2;
+/** Heartbeats without an answer before the connection counts as lost. */
+const MOST_MISSED = 3;
+
+/** Its time shows to the programs there that we are heard. Gone with the connection. */
+const beatScript = (id: string) => `umask 077; d=$HOME/.throughline/beats; mkdir -p -- "$d" || exit 1
+find "$d" -type f -mtime +1 -exec rm -f -- {} + 2>/dev/null
+f=$d/${id}; : >"$f" || exit 1; trap '' HUP PIPE; echo "$f"
+while read -r n; do touch -- "$f"; echo "$n"; done
+rm -f -- "$f"`;
+
+/** One connection, with shells on it. It keeps our process alive only while something is done over it. */
+export class Connection {
+  readonly #client: Client;
+  readonly #socket: Socket;
+  readonly #machine: string;
+  readonly #spare: Shell[] = [];
+  readonly #queue: (() => void)[] = [];
+  #scripts = 0;
+  #programs = 0;
+  #uses = 0;
+  #beat = '';
+  #missed = 0;
+  #isOpen = true;
+
+  private constructor(client: Client, socket: Socket, machine: string) {
+    this.#client = client;
+    this.#socket = socket;
+    this.#machine = machine;
+    client.on('close', () => {
+      this.#isOpen = false;
+    });
+    client.on('error', () => client.destroy());
+  }
+
+  /** `connected`: authenticated already. Throws `agent_unavailable` when no shell can be started there. */
+  static async over(
+    connected: { readonly client: Client; readonly socket: Socket },
+    settings: { readonly machine: string; readonly beatMs: number },
+  ): Promise<Connection> {
+    const connection = new Connection(connected.client, connected.socket, settings.machine);
+    try {
+      await connection.#using(() => connection.#startBeat(settings.beatMs));
+      return connection;
+    } catch (error) {
+      connected.client.destroy();
+      throw error;
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get hasRoom(): boolean {
+    return this.#programs < MOST_PROGRAMS;
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+
+  run(script: string, input: Uint8Array): Promise<Ran> {
+    return this.#using(async () => {
+      await this.#turn();
+      try {
+        const shell = await this.#shell();
+        const ran = await shell.run(script, input);
+        this.#spare.push(shell);
+        return ran;
+      } finally {
+        this.#scripts -= 1;
+        this.#queue.shift()?.();
+      }
+    });
+  }
+
+  async start(script: string): Promise<RemoteProgram> {
+    this.#programs += 1;
+    this.#use(1);
+    const over = () => {
+      this.#programs -= 1;
+      this.#use(-1);
+    };
+    try {
+      const program = (await this.#shell()).start(`BEAT=${word(this.#beat)}\n${script}`);
+      void program.ended.then(over);
+      void this.#prepare();
+      return program;
+    } catch (error) {
+      over();
+      throw error;
+    }
+  }
+
+  async #turn(): Promise<void> {
+    if (this.#scripts >= MOST_SCRIPTS) await new Promise<void>((resolve) => this.#queue.push(resolve));
+    this.#scripts += 1;
+  }
+
+  async #shell(): Promise<Shell> {
+    const spare = this.#spare.pop();
+    if (spare === undefined) return this.#newShell();
+    return spare.isOpen ? spare : this.#shell();
+  }
+
+  /** The next program need not wait for a shell. */
+  async #prepare(): Promise<void> {
+    if (this.#spare.length > 0) return;
+    try {
+      this.#spare.push(await this.#newShell());
+    } catch {
+      // Whoever needs one is told.
+    }
+  }
+
+  #newShell(): Promise<Shell> {
+    const { promise, resolve, reject } = Promise.withResolvers<Shell>();
+    const fail = (why: string, cause?: unknown) =>
+      reject(
+        new ThroughlineError('agent_unavailable', `Cannot start a shell on ${this.#machine}: ${why}.`, {
+          hint: 'Check that the user may run commands there, and "MaxSessions" of its sshd (10 by default).',
+          cause,
+        }),
+      );
+    const lost = () => fail('the connection was lost');
+    this.#client.once('close', lost);
+    const opened = (error: Error | undefined, channel: ClientChannel) => {
+      this.#client.off('close', lost);
+      if (error) fail(error.message, error);
+      else resolve(new Shell(channel, this.#machine));
+    };
+    try {
+      this.#client.exec(SHELL_COMMAND, opened);
+    } catch (error) {
+      fail((error as Error).message, error);
+    }
+    return promise;
+  }
+
+  async #startBeat(beatMs: number): Promise<void> {
+    const { stdin, stdout, stderr, ended } = (await this.#newShell()).start(beatScript(randomUUID()));
+    // Without it nothing would end there when the connection does.
+    void ended.then(() => this.close());
+    const said = textOf(stderr);
+    const lines = stdout[Symbol.asyncIterator]();
+    const first = await lines.next();
+    if (first.done) {
+      throw new ThroughlineError('agent_unavailable', `Cannot write to the home of the user on ${this.#machine}.`, {
+        hint: (await said).trim() || 'Look there for the reason.',
+      });
+    }
+    this.#beat = Buffer.from(first.value).toString().trim();
+    const timer = setInterval(() => {
+      this.#missed += 1;
+      if (this.#missed > MOST_MISSED) this.close();
+      else stdin.write('beat\n');
+    }, beatMs).unref();
+    void ended.then(() => clearInterval(timer));
+    void this.#hear(lines);
+  }
+
+  async #hear(lines: AsyncIterator<Uint8Array>): Promise<void> {
+    while (!(await lines.next()).done) this.#missed = 0;
+  }
+
+  async #using<T>(work: () => Promise<T>): Promise<T> {
+    this.#use(1);
+    try {
+      return await work();
+    } finally {
+      this.#use(-1);
+    }
+  }
+
+  #use(more: number): void {
+    this.#uses += more;
+    if (this.#uses === 0) this.#socket.unref();
+    else this.#socket.ref();
+  }
+}
+
+async function textOf(output: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of output) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,118 @@
+// A real sshd on the loopback, with keys, settings and a home of its own. Each connection is a process of its own, started by us.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import ssh from 'ssh2';
+import type { SshSandboxSettings } from '../../../src/sandboxes/ssh/ssh-sandboxes.ts';
+
+const PROGRAM = '/usr/sbin/sshd';
+
+/** Why tests of it are skipped here; null: they are not. */
+export function whyNoSshd(): string | null {
+  try {
+    accessSync(PROGRAM, constants.X_OK);
+    return null;
+  } catch {
+    return 'sshd is not installed ("apt-get install openssh-server")';
+  }
+}
+
+export interface Sshd {
+  readonly settings: Omit<SshSandboxSettings, 'processes'>;
+  readonly folder: string;
+  /** The home of the user there. */
+  readonly home: string;
+  /** The processes of the connections that are open. */
+  connections(): number[];
+  /** Signals the processes of every connection: not those that run on behalf of the user. */
+  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): number;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startSshd(): Promise<Sshd> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-sshd-')));
+  const home = join(folder, 'home');
+  mkdirSync(home);
+  if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true });
+  const [host, user] = [ssh.utils.generateKeyPairSync('ed25519'), ssh.utils.generateKeyPairSync('ed25519')];
+  const file = (name: string, content: string) => {
+    writeFileSync(join(folder, name), content, { mode: 0o600 });
+    return join(folder, name);
+  };
+  const config = file(
+    'config',
+    `HostKey ${file('host', host.private)}
+AuthorizedKeysFile ${file('authorized', user.public)}
+SetEnv HOME=${home}
+StrictModes no
+UsePAM no
+PidFile none
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin yes
+`,
+  );
+  const children = new Set<ChildProcess>();
+  const server = createServer({ pauseOnConnect: true }, (socket) => {
+    const child = spawn(PROGRAM, ['-i', '-e', '-f', config], { stdio: [socket, socket, 'ignore'] });
+    children.add(child);
+    child.once('exit', () => children.delete(child));
+    socket.destroy();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const connections = () => [...children].flatMap(({ pid }) => (pid === undefined ? [] : withSshdBelow(pid)));
+  const signal: Sshd['signal'] = (name) => {
+    const pids = connections();
+    for (const pid of pids) process.kill(pid, name);
+    return pids.length;
+  };
+  return {
+    folder,
+    home,
+    connections,
+    signal,
+    settings: {
+      ...{ host: '127.0.0.1', port: (server.address() as AddressInfo).port, user: userInfo().username },
+      ...{ hostKey: host.public, knownHosts: join(folder, 'none'), identityFile: file('identity', user.private) },
+      root: join(folder, 'sandboxes'),
+      place: 'test',
+    },
+    async [Symbol.asyncDispose]() {
+      server.close();
+      const gone = [...children].map((child) => once(child, 'exit'));
+      signal('SIGKILL');
+      await Promise.all(gone);
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    },
+  };
+}
+
+/** A process of sshd, and those of sshd that it has started. */
+function withSshdBelow(pid: number): number[] {
+  const below = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(name) === pid);
+  return [pid, ...below.map(Number).flatMap(withSshdBelow)];
+}
+
+/** Null: it has ended, or is no process of sshd. */
+function parentOf(pid: string): number | null {
+  try {
+    const [, name, rest = ''] = /^\d+ \((.*)\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
+    return name?.startsWith('sshd') ? Number(rest.split(' ')[1]) : null;
+  } catch {
+    return null;
+  }
+}
