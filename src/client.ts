@@ -1,11 +1,13 @@
 import { connect as connectBy } from './clients/http/connect.ts';
 import { fetchTransport } from './clients/http/connection/transport.ts';
 import { httpLiveStreams } from './clients/http/live.ts';
+import { HttpServer } from './clients/http/server.ts';
 import { HttpTasks } from './clients/http/tasks.ts';
 import { httpTrackers } from './clients/http/tracker.ts';
 import { checkOptions } from './core/input/arguments.ts';
 import { checkOnPermission, type OnPermission } from './library/answering.ts';
 import { ThroughlineClient } from './library/client.ts';
+import type { Server } from './ports/server.ts';
 
 /** `throughline/client`: Throughline through a server, in browsers and everywhere else with `fetch`. */
 
@@ -38,15 +40,27 @@ export interface ClientOptions {
  * await using tl = await connect({ url: 'https://agents.example.org', token });
  * for await (const text of tl.conversation('ticket-4711').send('Hello').textStream) console.log(text);
  */
-export async function connect(options: ClientOptions = {}): Promise<ThroughlineClient> {
+export async function connect(options: ClientOptions = {}): Promise<ConnectedClient> {
   checkOptions(options, { url: true, token: true, owner: true, onPermission: true }, 'connect()');
   checkOnPermission(options.onPermission);
   const { url = '', token, owner, onPermission } = options;
   const engine = await connectBy({ transport: fetchTransport(url), token: token ?? null, owner });
   const { caller } = engine;
   const [tasks, lives] = [new HttpTasks(caller, null), httpLiveStreams(caller)];
-  return new ThroughlineClient(engine, tasks, httpTrackers(caller), lives, onPermission);
+  const tl = new ThroughlineClient(engine, tasks, httpTrackers(caller), lives, new HttpServer(caller), onPermission);
+  return tl as ConnectedClient;
 }
+
+/**
+ * Throughline through a server, which also says how it is.
+ *
+ * @example
+ * import { type ConnectedClient, connect } from 'throughline/client';
+ *
+ * const connected: ConnectedClient = await connect({ url: 'https://agents.example.org', token });
+ * const { owner, scopes } = await connected.server.whoAmI();
+ */
+export type ConnectedClient = ThroughlineClient & { readonly server: Server };
 
 export type { ChangedFile, Changes } from './core/changes.ts';
 export type { ConversationState } from './core/conversation.ts';
@@ -87,6 +101,7 @@ export { type Answer, type PartialResult, TurnError, type TurnResult } from './l
 export type { OnPermission } from './library/answering.ts';
 export type { ThroughlineClient } from './library/client.ts';
 export type { ConversationHandle, SendOptions, TurnName } from './library/conversation.ts';
+export type { PublicFinding as Finding } from './ports/doctor.ts';
 export type { Live, LiveState } from './ports/engine/live.ts';
 export type {
   AgentInfo,
@@ -100,6 +115,7 @@ export type {
   TurnAnswer,
   TurnView,
 } from './ports/engine.ts';
+export type { Me, PublicLease as Lease, Server, ServerHealth } from './ports/server.ts';
 export type { Requeued } from './ports/store/turns.ts';
 export type { UsageRow } from './ports/store/usage.ts';
 export type { Tasks } from './ports/tasks.ts';

@@ -8,6 +8,7 @@ import { dataHome } from './host/data-home.ts';
 import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
 import type { LiveStreams } from './ports/engine/live.ts';
+import type { Server } from './ports/server.ts';
 import type { Tasks } from './ports/tasks.ts';
 import type { Trackers } from './ports/tracker.ts';
 
@@ -86,6 +87,12 @@ export async function trackersOf({ caller }: HttpEngine): Promise<Trackers> {
 export async function livesOf({ caller }: HttpEngine): Promise<LiveStreams> {
   const { httpLiveStreams } = await import('./clients/http/live.ts');
   return httpLiveStreams(caller);
+}
+
+/** What the same server says about itself. */
+export async function serverOf({ caller }: HttpEngine): Promise<Server> {
+  const { HttpServer } = await import('./clients/http/server.ts');
+  return new HttpServer(caller);
 }
 
 interface ChoiceOptions extends Pick<ServerOptions, 'home' | 'owner' | 'onAway'> {

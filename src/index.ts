@@ -2,7 +2,7 @@ import type { ACP_OPTIONS } from './agents/acp/options.ts';
 import type { CLAUDE_OPTIONS } from './agents/claude/settings.ts';
 import type { SCRIPTED_OPTIONS } from './agents/scripted/options.ts';
 import { type ComposeOptions, compose } from './compose.ts';
-import { connectTo, livesOf, type ServerOptions, tasksOf, trackersOf } from './connect.ts';
+import { connectTo, livesOf, type ServerOptions, serverOf, tasksOf, trackersOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { checkOptions, given, type OptionNames } from './core/input/arguments.ts';
 import type { Input } from './core/input/schema.ts';
@@ -100,7 +100,7 @@ export async function open(options: OpenOptions = {}): Promise<Throughline> {
   const claims = takeUp === false ? 'own' : 'left';
   const { engine, parts, tasks } = await compose({ ...(own as ComposeOptions), engine: { claims, ...own.engine } });
   const board = await tasks();
-  return new Throughline(engine, board, storeTrackers(parts), liveStreams(engine, board), onPermission);
+  return new Throughline(engine, board, storeTrackers(parts), liveStreams(engine, board), null, onPermission);
 }
 
 /** The server has its own settings, so options about them are refused. */
@@ -117,7 +117,7 @@ async function openServer(
   }
   const engine = await connectTo({ server, token, home, owner });
   const [tasks, trackers] = [await tasksOf(engine), await trackersOf(engine)];
-  return new Throughline(engine, tasks, trackers, await livesOf(engine), onPermission);
+  return new Throughline(engine, tasks, trackers, await livesOf(engine), await serverOf(engine), onPermission);
 }
 
 export type { ChangedFile, Changes } from './core/changes.ts';
@@ -167,6 +167,7 @@ export { type Answer, type PartialResult, TurnError, type TurnResult } from './l
 export type { OnPermission } from './library/answering.ts';
 export type { ThroughlineClient as Throughline } from './library/client.ts';
 export type { ConversationHandle, SendOptions, TurnName } from './library/conversation.ts';
+export type { PublicFinding as Finding } from './ports/doctor.ts';
 export type { Live, LiveState } from './ports/engine/live.ts';
 export type {
   AgentInfo,
@@ -181,6 +182,7 @@ export type {
   TurnAnswer,
   TurnView,
 } from './ports/engine.ts';
+export type { Me, PublicLease as Lease, Server, ServerHealth } from './ports/server.ts';
 export type { Requeued } from './ports/store/turns.ts';
 export type { UsageRow } from './ports/store/usage.ts';
 export type { AddOptions, RetryOptions, Tasks } from './ports/tasks.ts';

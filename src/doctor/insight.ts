@@ -13,7 +13,7 @@ const EXAMINE_MS = 5 * 60_000;
 const MOST_FOUND = 16 * 1_048_576;
 
 interface Parts {
-  readonly store: Pick<Store, 'holdings' | 'measure'>;
+  readonly store: Pick<Store, 'holdings' | 'countHoldings' | 'measure'>;
   readonly sandboxes: Pick<Sandboxes, 'count'>;
   readonly clock: Clock;
 }
@@ -34,7 +34,10 @@ export function insightOf(
         unlessBroken(sandboxes.count()),
         unlessBroken(held.then((all) => all.map((one) => toPublicLease(one, clock.now())))),
       ]);
-      return { store: size, sandboxes: places, leases };
+      const isAll = leases === null || leases.length < MOST_LEASES;
+      const count = isAll ? (leases?.length ?? null) : await unlessBroken(store.countHoldings(owner));
+      const moreLeases = leases === null || count === null ? null : Math.max(0, count - leases.length);
+      return { store: size, sandboxes: places, leases, moreLeases };
     },
     examine() {
       examining ??= examine().finally(() => {

@@ -20,6 +20,7 @@ import type {
   SearchHit,
   TurnAnswer,
 } from '../ports/engine.ts';
+import type { Server } from '../ports/server.ts';
 import type { UsageRow } from '../ports/store/usage.ts';
 import type { Tasks } from '../ports/tasks.ts';
 import type { ConversationTracker, Trackers } from '../ports/tracker.ts';
@@ -75,6 +76,8 @@ export class ThroughlineClient {
   readonly engine: Engine;
   /** Goals that agents work on, unattended, until their gates pass. */
   readonly tasks: Tasks;
+  /** What the server says about itself, and about who asks; null: everything runs in this process. */
+  readonly server: Server | null;
 
   protected readonly onPermission: OnPermission | undefined;
   readonly #trackers: Trackers;
@@ -87,11 +90,13 @@ export class ThroughlineClient {
     tasks: Tasks,
     trackers: Trackers,
     lives: LiveStreams,
+    server: Server | null,
     onPermission?: OnPermission,
     tracking: ConversationTracker[] = [],
   ) {
     this.engine = engine;
     this.tasks = tasks;
+    this.server = server;
     this.onPermission = onPermission;
     this.#trackers = trackers;
     this.#lives = lives;
@@ -101,7 +106,8 @@ export class ThroughlineClient {
   /** The same for another owner; for applications with their own login. Closing either closes both. */
   as(owner: string): ThroughlineClient {
     const [engine, tasks] = [this.engine.as(owner), this.tasks.as(owner)];
-    return new ThroughlineClient(engine, tasks, this.#trackers, this.#lives, this.onPermission, this.#tracking);
+    const server = this.server?.as(owner) ?? null;
+    return new ThroughlineClient(engine, tasks, this.#trackers, this.#lives, server, this.onPermission, this.#tracking);
   }
 
   /**

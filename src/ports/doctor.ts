@@ -18,7 +18,12 @@ export interface Finding {
   repair(): Promise<void>;
 }
 
-/** The same as HTTP and `--json` show it. */
+/**
+ * The same as HTTP and `--json` show it.
+ *
+ * @example
+ * for (const { subject, problem } of (await tl.server?.examine()) ?? []) console.log(subject, problem);
+ */
 export interface PublicFinding extends Pick<Finding, 'check' | 'subject' | 'problem' | 'remedy'> {
   /** The option of `throughline doctor` that repairs it; null: none does. */
   readonly repairedBy: '--fix' | '--accept-loss' | null;

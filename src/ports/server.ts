@@ -1,4 +1,5 @@
-import type { PageScope } from '../core/key.ts';
+import type { HealthReport } from '../core/health.ts';
+import type { PageScope, Scope } from '../core/key.ts';
 import type { Agent } from './agent.ts';
 import type { PublicFinding } from './doctor.ts';
 import type { Engine } from './engine.ts';
@@ -6,7 +7,7 @@ import type { OpenSandbox } from './sandbox.ts';
 import type { StoreMeasure } from './store/census.ts';
 import type { HeldSession } from './store/leases.ts';
 
-/* What the command line is given to start: a server, and the demo. */
+/* What the command line is given to start: a server, and the demo; and what a server says about itself. */
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -64,19 +65,80 @@ export interface SignInLink {
   readonly scopes: readonly PageScope[];
 }
 
+/**
+ * The server that a client asks, about itself and about who asks. Every verb may be repeated.
+ *
+ * @example
+ * const health = await tl.server?.health();
+ * console.log(health?.status);
+ */
+export interface Server {
+  /** The same for another owner: the leases in its health are those of the owner. */
+  as(owner: string): Server;
+  /** Who the caller is, and what it may do. Throws `refused` when its credentials are no longer valid. */
+  whoAmI(): Promise<Me>;
+  /** How the server is. Needs the scope `admin`. */
+  health(): Promise<ServerHealth>;
+  /** What `throughline doctor` finds. Needs `admin`, for the owner that the server was started for. Reads the whole store, so it may take minutes. */
+  examine(): Promise<readonly PublicFinding[]>;
+}
+
+/**
+ * Who asks a server.
+ *
+ * @example
+ * const me = await tl.server?.whoAmI();
+ * console.log(me?.owner, me?.scopes);
+ */
+export interface Me {
+  readonly owner: string;
+  /** `token`, `page`, or `key ID`. */
+  readonly by: string;
+  readonly scopes: readonly Scope[];
+  /** The other owners that the caller can act for: `*`, or a prefix as `app:*`. Null: none. */
+  readonly owners: string | null;
+  /** When the credentials expire; null: never. */
+  readonly expiresAt: number | null;
+}
+
+/**
+ * How a server is, and why something does not work.
+ *
+ * @example
+ * const health = await tl.server?.health();
+ * for (const { message } of health?.reasons ?? []) console.log(message);
+ */
+export interface ServerHealth extends HealthReport {
+  /** Left out: the server runs without them. */
+  readonly details?: HealthDetails & { readonly version: string };
+}
+
+/** What cannot be read now is null. */
+export interface HealthDetails {
+  readonly store: StoreMeasure | null;
+  readonly sandboxes: { readonly root: string; readonly count: number } | null;
+  /** Of the owner who asks, at most 500. */
+  readonly leases: readonly PublicLease[] | null;
+  /** So many more there are. */
+  readonly moreLeases: number | null;
+}
+
 /** What a server says about itself to those who operate it. */
 export interface Insight {
   readonly version: string;
-  /** Cheap. What cannot be read now is null. `leases`: of this owner, at most 500. */
-  look(owner: string): Promise<{
-    readonly store: StoreMeasure | null;
-    readonly sandboxes: { readonly root: string; readonly count: number } | null;
-    readonly leases: readonly PublicLease[] | null;
-  }>;
+  /** Cheap. */
+  look(owner: string): Promise<HealthDetails>;
   /** What the doctor finds. Reads everything, elsewhere. All who ask meanwhile share one examination. Throws `refused`. */
   examine(): Promise<readonly PublicFinding[]>;
 }
 
+/**
+ * Who holds a conversation, until when unless it is renewed, and the sessions of it whose agents run.
+ *
+ * @example
+ * const health = await tl.server?.health();
+ * for (const { title, holder } of health?.details?.leases ?? []) console.log(title, holder);
+ */
 export interface PublicLease {
   readonly conversationId: string;
   readonly key: string | null;

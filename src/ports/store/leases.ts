@@ -32,6 +32,8 @@ export interface LeaseStore {
   workers(): Promise<WorkerInfo[]>;
   /** The conversations of this owner that somebody holds now, with the sessions whose agent runs; at most `limit`. */
   holdings(owner: string, limit: number): Promise<Holding[]>;
+  /** How many those are. */
+  countHoldings(owner: string): Promise<number>;
   /** Lists a worker that takes up whatever it can run, until it is forgotten. Repeated now and then: it is still there. */
   enlist(taker: Taker): Promise<void>;
   /** The listed ones. One that is gone may be among them: `quietMs` is the time since it was listed last. */

@@ -143,6 +143,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.standings(ANN, [conversation]);
   await store.workers();
   await store.holdings(ANN, 9);
+  await store.countHoldings(ANN);
   await store.measure();
   await store.processesOf('worker-1');
   await store.forgetWorker('worker-1');

@@ -43,6 +43,7 @@ import { commit } from './turns/commit.ts';
 import { requestCancel, setDelivered } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
 import {
+  countHoldings,
   enlist,
   forgetWorker,
   holdings,
@@ -188,6 +189,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
       if (known !== name) await access.write((tx) => namePlace(tx, place, name));
     },
     placeName: access.reading(placeName),
+    countHoldings: (owner) => access.read((db) => countHoldings(db, owner)),
     holdings: (owner, limit) => access.read((db) => holdings(db, owner, limit, clock.monotonic())),
     standings: (owner, ids) => access.read((db) => standings(db, owner, ids, clock.monotonic())),
     commit(fence, counter, writes) {

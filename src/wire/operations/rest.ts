@@ -21,7 +21,7 @@ export const rest = {
     summary:
       'Returns whether the server is ready for new work, and what does not work, with what to do. `/healthz` answers the same ' +
       'without credentials, and names only the codes. `details`: also the size of the store and how fast it writes, the sandboxes, and who ' +
-      "holds which of the caller's conversations, with the sessions whose agents run (`kill` ends them). What cannot be read now is null.",
+      "holds which of the caller's conversations, with the sessions whose agents run (`kill` ends them; `moreLeases`: so many more than the 500 that are listed). What cannot be read now is null.",
     scope: 'admin',
     query: z.strictObject({ details: z.exactOptional(Flag) }),
     answer: Health,

@@ -80,6 +80,7 @@ const HealthDetails = namedObject('HealthDetails', {
   store: Store.nullable(),
   sandboxes: z.strictObject({ root: z.string(), count: Count }).nullable(),
   leases: z.array(Lease).nullable(),
+  moreLeases: Count.nullable(),
 });
 
 /** `degraded`: something does not work, the rest goes on. `unready`: nothing new is accepted. */

@@ -40,6 +40,7 @@ export function leases(world: World): void {
     expect(await store.holdings(ANN, 9)).toHaveLength(2);
     expect(await store.holdings(ANN, 1)).toHaveLength(1);
     expect(await store.holdings(BOB, 9)).toEqual([]);
+    expect([await store.countHoldings(ANN), await store.countHoldings(BOB)]).toEqual([2, 0]);
     const { id, agent, ...opened } = session();
     const closed = { ...session(), state: 'closed' } as const;
     await holder.write(opening({ id, agent, ...opened }), opening(closed), sending(turn.id));
@@ -50,6 +51,7 @@ export function leases(world: World): void {
     const expired = (await store.holdings(ANN, 9)).find((one) => one.conversation === conversation);
     expect(expired?.leftMs).toBeLessThan(0);
     await store.release(fence);
+    expect(await store.countHoldings(ANN)).toBe(1);
     expect((await store.holdings(ANN, 9)).map((one) => one.conversation)).not.toContain(conversation);
   });
 

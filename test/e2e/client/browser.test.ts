@@ -48,5 +48,13 @@ test('a page speaks, follows and hears of faults, without anything of Node and w
   expect(statusOf(missing)).toBe(status);
   expect(await tl.tasks.run({ goal: 'hello', cwd: home.path })).toMatchObject([{ state: 'done', cwd: home.path }]);
   await expect(tl.tasks.add({ goal: 'hello', cwd: '.' })).rejects.toMatchObject({ code: 'invalid' }); // relative to what?
+  expect(await tl.server.whoAmI()).toMatchObject({
+    owner: 'local',
+    by: 'token',
+    scopes: expect.arrayContaining(['admin']),
+  });
+  expect(await tl.server.health()).toMatchObject({ status: 'ok', ready: true, reasons: [] });
+  expect(await tl.server.as('ann').whoAmI()).toMatchObject({ owner: 'ann' });
+  expect(await tl.server.examine()).toEqual([]);
   await tl.close();
 });

@@ -83,5 +83,5 @@ export async function opened(
   const client = await served(options.home, behind, onBug);
   const { caller } = client;
   const [overHttp, trackers] = [new HttpTasks(caller, () => process.cwd()), httpTrackers(caller)];
-  return new ThroughlineClient(client, overHttp, trackers, httpLiveStreams(caller), onPermission);
+  return new ThroughlineClient(client, overHttp, trackers, httpLiveStreams(caller), null, onPermission);
 }

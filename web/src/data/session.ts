@@ -1,4 +1,4 @@
-import { connect, type ThroughlineClient, ThroughlineError } from 'throughline/client';
+import { type ConnectedClient, connect, type Me, ThroughlineError } from 'throughline/client';
 import { create } from 'zustand';
 import type { Scope } from '../../../src/core/key.ts';
 import { Live } from '../live/live.ts';
@@ -11,18 +11,12 @@ export type Session =
   | { readonly phase: 'failed'; readonly error: unknown }
   | {
       readonly phase: 'ready';
-      readonly tl: ThroughlineClient;
+      readonly tl: ConnectedClient;
       readonly live: Live;
       readonly me: Me;
       /** The sign-in has ended while the page is open. What it shows stays readable. */
       readonly isOver: boolean;
     };
-
-/** Whose page it is, and what it may do. */
-export interface Me {
-  readonly owner: string;
-  readonly scopes: readonly Scope[];
-}
 
 export const useSession = create<Session>(() => ({ phase: 'connecting' }));
 
@@ -32,13 +26,12 @@ export async function signIn(): Promise<void> {
   if (useSession.getState().phase !== 'ready') useSession.setState({ phase: 'connecting' }, true);
   try {
     const tl = await connect();
-    const me = await whoAmI();
-    if (me === null) throw new ThroughlineError('refused', 'This browser is not signed in.');
+    const me = await tl.server.whoAmI();
     const before = useSession.getState();
     if (before.phase === 'ready') before.live.close();
     useSession.setState({ phase: 'ready', tl, live: new Live(tl), me, isOver: false }, true);
   } catch (error) {
-    const isSignedOut = error instanceof ThroughlineError && error.code === 'refused';
+    const isSignedOut = isRefused(error);
     const { phase } = useSession.getState();
     // A server that cannot be reached says nothing about the sign-in.
     if (phase === 'ready') return isSignedOut ? useSession.setState({ isOver: true }) : undefined;
@@ -51,20 +44,17 @@ export async function checkSignIn(): Promise<void> {
   const session = useSession.getState();
   if (session.phase !== 'ready') return;
   try {
-    const me = await whoAmI();
-    if (me === null) useSession.setState({ isOver: true });
-    else if (session.isOver) await signIn();
-  } catch {
-    // The server cannot be reached: that is said elsewhere.
+    await session.tl.server.whoAmI();
+    if (session.isOver) await signIn();
+  } catch (error) {
+    // Where the server cannot be reached, that is said elsewhere.
+    if (isRefused(error)) useSession.setState({ isOver: true });
   }
 }
 
-/** Null: the cookie is missing or has expired. */
-async function whoAmI(): Promise<Me | null> {
-  const answer = await fetch('/v1/me');
-  if (answer.status === 401) return null;
-  if (!answer.ok) throw new ThroughlineError('unreachable', `The server answered with status ${answer.status}.`);
-  return answer.json();
+/** The cookie is missing or has expired. */
+function isRefused(error: unknown): boolean {
+  return error instanceof ThroughlineError && error.code === 'refused';
 }
 
 function useReady() {
@@ -74,7 +64,7 @@ function useReady() {
 }
 
 /** The client, where a view is only shown once there is one. */
-export function useClient(): ThroughlineClient {
+export function useClient(): ConnectedClient {
   return useReady().tl;
 }
 

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { examine, type Finding } from '../data/health.ts';
+import type { Finding } from 'throughline/client';
 import { useList } from '../data/list.ts';
 import { useClient } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
@@ -27,7 +27,8 @@ function useAsked<T>(ask: () => Promise<T>) {
 
 /** What crashes left over, and damage. Nothing is changed from here. */
 export function Doctor() {
-  const { value: findings, error, isBusy, start } = useAsked(examine);
+  const { server } = useClient();
+  const { value: findings, error, isBusy, start } = useAsked(() => server.examine());
   return (
     <Section title="Doctor">
       <p className="text-[13px] text-muted">

@@ -1,7 +1,7 @@
 import { CircleAlert, CircleCheck } from 'lucide-react';
-import { useCallback, useEffect, useState } from 'react';
-import { readHealth, type ServerHealth } from '../data/health.ts';
-import { useMay } from '../data/session.ts';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import type { ServerHealth } from 'throughline/client';
+import { useClient, useMay } from '../data/session.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
@@ -35,7 +35,9 @@ export function Health() {
         {error !== null && <ErrorNote error={error} cli="throughline doctor" />}
         {mayOperate && health === null && error === null && <Skeleton />}
         {health !== null && <Status health={health} />}
-        {health?.details?.leases && <LiveSessions leases={health.details.leases} onKilled={look} />}
+        {health?.details?.leases && (
+          <LiveSessions leases={health.details.leases} more={health.details.moreLeases ?? 0} onKilled={look} />
+        )}
         <Agents />
         {health?.details && <Store details={health.details} />}
         {mayOperate && <Verify />}
@@ -52,12 +54,20 @@ export function Health() {
 
 function useHealth(mayOperate: boolean) {
   const [state, setState] = useState<{ health: ServerHealth | null; error: unknown }>({ health: null, error: null });
+  const { server } = useClient();
+  const isLooking = useRef(false);
   const look = useCallback(() => {
-    readHealth().then(
+    // A server that is away is waited for: one look at a time.
+    if (isLooking.current) return;
+    isLooking.current = true;
+    const looked = server.health().then(
       (health) => setState({ health, error: null }),
       (error) => setState(({ health }) => ({ health, error })),
     );
-  }, []);
+    void looked.finally(() => {
+      isLooking.current = false;
+    });
+  }, [server]);
   useEffect(() => {
     if (!mayOperate) return;
     look();

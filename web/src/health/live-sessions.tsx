@@ -1,6 +1,6 @@
+import type { Lease } from 'throughline/client';
 import { Link } from 'wouter';
 import { toldOf } from '../data/errors.ts';
-import type { Lease } from '../data/health.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { say } from '../ui/say.ts';
@@ -8,8 +8,15 @@ import { nameOf } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
 import { Section } from './section.tsx';
 
+interface LiveSessionsProps {
+  readonly leases: readonly Lease[];
+  /** So many conversations more are held, and are not listed. */
+  readonly more: number;
+  onKilled(): void;
+}
+
 /** The conversations that a process holds, and the agents that run for them. */
-export function LiveSessions({ leases, onKilled }: { leases: readonly Lease[]; onKilled(): void }) {
+export function LiveSessions({ leases, more, onKilled }: LiveSessionsProps) {
   const running = leases.reduce((sum, { sessions }) => sum + sessions.length, 0);
   return (
     <Section title="Live sessions">
@@ -43,6 +50,7 @@ export function LiveSessions({ leases, onKilled }: { leases: readonly Lease[]; o
           </li>
         ))}
       </ul>
+      {more > 0 && <p className="text-[13px] text-muted">{`And ${more.toLocaleString()} more conversations.`}</p>}
     </Section>
   );
 }

@@ -23,6 +23,7 @@ const HOLDINGS = `
      FROM sessions s WHERE s.conv = l.conv AND (s.state = 'live' OR s.process IS NOT NULL)) AS sessions
   FROM leases l JOIN workers w ON w.no = l.worker JOIN conversations c ON c.no = l.conv
   WHERE l.worker IS NOT NULL AND l.owner = ? ORDER BY l.worker, l.conv LIMIT ?`;
+const COUNT_HOLDINGS = 'SELECT count(*) AS n FROM leases l WHERE l.worker IS NOT NULL AND l.owner = ?';
 const PROCESSES = `
   WITH held AS (SELECT l.conv FROM leases l JOIN workers w ON w.no = l.worker WHERE w.id = ?)
   SELECT s.process FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
@@ -119,6 +120,10 @@ export function takers(db: Database, monotonic: number): (Taker & { quietMs: num
 
 export function holdings(db: Database, owner: string, limit: number, monotonic: number): Holding[] {
   return db.all<HoldingRow>(HOLDINGS, owner, limit).map((row) => holdingOf(row, monotonic));
+}
+
+export function countHoldings(db: Database, owner: string): number {
+  return db.one<{ n: number }>(COUNT_HOLDINGS, owner)?.n ?? 0;
 }
 
 export function placeName(db: Database, place: string): string | null {

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { ThroughlineError } from '../core/errors.ts';
+import type { Holding } from '../ports/store/leases.ts';
+import { insightOf } from './insight.ts';
+
+/** As many conversations as are held; null: they cannot be read now. */
+function insight(held: number | null) {
+  const one = { conversation: 'c', key: null, title: '', leftMs: 1, open: 0, sessions: [] };
+  const holder = { pid: 1, started: '1', boot: 'b', namespace: 'n' };
+  const fails = async () => {
+    throw new ThroughlineError('storage_damaged', 'Damaged.');
+  };
+  const store = {
+    measure: fails,
+    holdings: async (_: string, limit: number) =>
+      held === null ? fails() : new Array<Holding>(Math.min(held, limit)).fill({ ...one, holder }),
+    countHoldings: async () => held ?? fails(),
+  };
+  const clock = { now: () => 0, monotonic: () => 0 } as Parameters<typeof insightOf>[0]['clock'];
+  return insightOf({ store, sandboxes: { count: fails }, clock }, '1', async () => []).look('ann');
+}
+
+test.each([
+  [0, 0, 0],
+  [500, 500, 0],
+  [503, 500, 3],
+])('of %i leases, %i are listed, and %i more are counted', async (held, listed, more) => {
+  const { leases, moreLeases } = await insight(held);
+  expect([leases?.length, moreLeases]).toEqual([listed, more]);
+});
+
+test('what cannot be read is null, and the rest is there', async () => {
+  expect(await insight(null)).toEqual({ store: null, sandboxes: null, leases: null, moreLeases: null });
+  expect(await insight(1)).toMatchObject({ store: null, moreLeases: 0 });
+});
