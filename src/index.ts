@@ -134,6 +134,7 @@ export type {
 } from './core/public/conversation.ts';
 export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from './core/public/event.ts';
 export type { Files } from './core/public/files.ts';
+export type { PublicSandbox as Sandbox, SandboxView } from './core/public/sandbox.ts';
 export type {
   PublicReceipt as Receipt,
   PublicRestore as Restore,
@@ -154,6 +155,7 @@ export type {
 export type { Proof, Tried } from './core/restore/receipt.ts';
 export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore/restore-settings.ts';
 export type { ToldPart } from './core/restore/told.ts';
+export type { SandboxUse } from './core/sandbox/sandbox.ts';
 export type { Decision, TaskState } from './core/tasks/task.ts';
 export type { TaskInput, TaskPlan } from './core/tasks/task-plan.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
@@ -167,6 +169,7 @@ export { type Answer, type PartialResult, TurnError, type TurnResult } from './l
 export type { OnPermission } from './library/answering.ts';
 export type { ThroughlineClient as Throughline } from './library/client.ts';
 export type { ConversationHandle, SendOptions, TurnName } from './library/conversation.ts';
+export type { SandboxHandle } from './library/sandbox.ts';
 export type { PublicFinding as Finding } from './ports/doctor.ts';
 export type { Live, LiveState } from './ports/engine/live.ts';
 export type {

@@ -9,6 +9,14 @@ import type { Sent, TurnEnd } from './turn/turn.ts';
 import type { Update } from './turn/update.ts';
 import type { Usage } from './turn/usage.ts';
 
+/** A step of the set-up; what it wrote is shown with the sandbox. */
+export interface SetupEvent {
+  readonly name: string;
+  readonly ms: number;
+  /** Null: it was ended, or could not be started. */
+  readonly code: number | null;
+}
+
 /** The payload of every kind of event. What an agent does is `turn.update`, an ACP value; the rest is ours. */
 export interface EventPayloads {
   'conversation.created': { key: string | null; agent: string | null; cwd: string | null };
@@ -57,6 +65,14 @@ export interface EventPayloads {
   'restore.progress': RestoreProgress;
   'restore.tried': Tried;
   'restore.receipt': Receipt;
+  /** A process made the conversation's sandbox. Not for one that is only a folder of this conversation alone. */
+  'sandbox.created': { id: string; name: string | null };
+  /** Another process than the last one opened it. */
+  'sandbox.reopened': { id: string; name: string | null };
+  /** The steps that ran, in order. The last one may have failed. */
+  'sandbox.set-up': { id: string; name: string | null; steps: readonly SetupEvent[] };
+  'sandbox.rested': { id: string; name: string | null; reason: string };
+  'sandbox.destroyed': { id: string; name: string | null; reason: string };
   'permission.asked': { id: string; title: string; toolCall: unknown; options: readonly PermissionOption[] };
   'permission.answered': { id: string; optionId: string; by: string };
   /** Nobody could answer, or nobody did in time. */

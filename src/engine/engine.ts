@@ -22,6 +22,7 @@ import { parseRestore, type RestoreOverride } from '../core/restore/restore-sett
 import type { Permission } from '../core/turn/permission.ts';
 import { type Hindrance, NO_HINDRANCE } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
+import type { EngineSandboxes } from '../ports/engine/sandboxes.ts';
 import type {
   AnswerOptions,
   Bounded,
@@ -65,6 +66,7 @@ import {
   toldOf,
   turnsWithReplies,
 } from './reading/views.ts';
+import { sandboxesOf } from './sandboxes/sandboxes.ts';
 import { kill } from './worker/kill.ts';
 import { warm } from './worker/warm.ts';
 import { Worker } from './worker/worker.ts';
@@ -108,6 +110,10 @@ class EmbeddedEngine implements Engine {
 
   as(owner: string, by?: string): Engine {
     return new EmbeddedEngine(this.#machinery, actor(owner, by));
+  }
+
+  get sandboxes(): EngineSandboxes {
+    return sandboxesOf(this.#parts, this.owner);
   }
 
   get #parts(): EngineParts {

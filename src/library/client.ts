@@ -4,9 +4,11 @@ import { gathered, inPages } from '../core/input/pages.ts';
 import type { Feed } from '../core/live/frame.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation } from '../core/public/conversation.ts';
+import type { PublicSandbox } from '../core/public/sandbox.ts';
 import type { PublicPermission } from '../core/public/turn.ts';
 import { hasEnded } from '../core/turn/turn.ts';
 import type { Live, LiveStreams } from '../ports/engine/live.ts';
+import type { SandboxPage } from '../ports/engine/sandboxes.ts';
 import type {
   AgentInfo,
   AnswerOptions,
@@ -27,6 +29,7 @@ import type { ConversationTracker, Trackers } from '../ports/tracker.ts';
 import { type Answer, SubmittedAnswer } from './answer.ts';
 import { Answerer, checkOnPermission, type OnPermission } from './answering.ts';
 import { ConversationHandle } from './conversation.ts';
+import { SandboxHandle } from './sandbox.ts';
 
 export type ConversationOptions = Omit<ConversationSpec, 'key'> & {
   /** Answers the questions of its turns. Left out: that of `open` or `connect`. */
@@ -150,6 +153,17 @@ export class ThroughlineClient {
       const answerer = asks ? new Answerer(this.engine, onPermission) : null;
       return new SubmittedAnswer(this.engine, Promise.resolve({ turn, seq, duplicate: true }), answerer);
     });
+  }
+
+  /** Where the agents of this owner work: newest first, a page of 100 or of `limit`; `before` is the id of the last one of the previous page. */
+  async sandboxes(page: SandboxPage = {}): Promise<PublicSandbox[]> {
+    checkOptions(page, { limit: true, before: true }, 'sandboxes()');
+    return this.engine.sandboxes.list(page);
+  }
+
+  /** A sandbox by its name or id. */
+  sandbox(idOrName: string): SandboxHandle {
+    return new SandboxHandle(this.engine.sandboxes, idOrName);
   }
 
   /** Conversations whose title has all the words, then turns whose prompt or answer does, best first. The last word may be the beginning of one. */

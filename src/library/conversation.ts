@@ -9,6 +9,7 @@ import type { PublicEvent } from '../core/public/event.ts';
 import type { Files } from '../core/public/files.ts';
 import type { PublicReceipt, PublicRestore, PublicSession } from '../core/public/session.ts';
 import type { PublicTold, PublicTurn, TurnOutline } from '../core/public/turn.ts';
+import type { SandboxUse } from '../core/sandbox/sandbox.ts';
 import type { Prompt } from '../core/turn/content.ts';
 import type { TurnRecord } from '../core/turn/record.ts';
 import { hasEnded, type PermissionMode } from '../core/turn/turn.ts';
@@ -181,6 +182,11 @@ export class ConversationHandle {
   /** What its agent changed in its directory, where that is in a git repository. Throws `not_found` where it is not. */
   async changes(): Promise<Changes> {
     return this.#engine.changes(await this.#existing());
+  }
+
+  /** Where it works: its owner, its sandbox, itself, and the session that it used last. */
+  async sandbox(): Promise<SandboxUse> {
+    return this.#engine.sandboxes.of(await this.#existing());
   }
 
   /** Files and folders in its directory whose paths contain `match`, to be named in a prompt. */

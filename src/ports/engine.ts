@@ -18,6 +18,7 @@ import type { Denial } from '../core/turn/permission.ts';
 import type { TurnRecord } from '../core/turn/record.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Login } from './agent.ts';
+import type { EngineSandboxes } from './engine/sandboxes.ts';
 import type { Requeued } from './store/turns.ts';
 import type { LastUsage, UsageRow } from './store/usage.ts';
 
@@ -37,6 +38,8 @@ export interface Engine {
   readonly owner: string;
   /** The same engine on behalf of another owner. `by`: who acts, as the record has it (answers, cancels); else the owner. It is for owners that were checked before. */
   as(owner: string, by?: string): Engine;
+  /** Where the agents of this owner work. */
+  readonly sandboxes: EngineSandboxes;
 
   /** Finds the conversation by its key or makes it. `refused` when it exists with other pinned settings (R7, R8). */
   ensure(spec: ConversationSpec): Promise<PublicConversation>;

@@ -54,6 +54,11 @@ export interface Sandboxes {
    */
   remove(id: string): Promise<void>;
   /**
+   * Stops what keeps the sandbox `id` running, so that it costs nothing until it is opened again; its files stay. May be repeated.
+   * Whoever calls has ended what runs in it. Left out: there is nothing to stop.
+   */
+  rest?(id: string): Promise<void>;
+  /**
    * The real path, links resolved, of a directory that a caller wants to work in. A relative path starts at this process's
    * working directory. Throws `refused` when there is no such directory. Creates nothing.
    */

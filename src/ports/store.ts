@@ -1,10 +1,11 @@
+import type { ApiKey } from '../core/key.ts';
 import type { Loss } from '../core/loss.ts';
 import type { Census, Inspection, StoreMeasure } from './store/census.ts';
 import type { ConversationStore } from './store/conversations.ts';
 import type { HistoryStore } from './store/history.ts';
-import type { KeyStore } from './store/keys.ts';
 import type { LeaseStore } from './store/leases.ts';
 import type { PermissionStore } from './store/permissions.ts';
+import type { SandboxStore } from './store/sandboxes.ts';
 import type { SessionStore } from './store/sessions.ts';
 import type { TaskStore } from './store/tasks.ts';
 import type { TurnStore } from './store/turns.ts';
@@ -25,6 +26,7 @@ export interface Store
     WriteStore,
     HistoryStore,
     SessionStore,
+    SandboxStore,
     PermissionStore,
     UsageStore,
     KeyStore {
@@ -59,3 +61,17 @@ export interface Store
   check(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** Keys to the HTTP interface. */
+export interface KeyStore {
+  /** `conflict` when the id is taken. */
+  createKey(owner: string, key: NewKey): Promise<ApiKey>;
+  /** Of any owner. Also one that has expired or was revoked; null: there is none. */
+  findKey(id: string): Promise<ApiKey | null>;
+  /** All of the owner's, newest first. */
+  keys(owner: string): Promise<ApiKey[]>;
+  /** From now on the key is not valid. One that was revoked before stays as it is. Throws `not_found`. */
+  revokeKey(owner: string, id: string): Promise<ApiKey>;
+}
+
+export type NewKey = Pick<ApiKey, 'id' | 'name' | 'scopes' | 'owners' | 'hash' | 'expiresAt'>;

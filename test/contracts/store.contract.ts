@@ -14,6 +14,7 @@ import { pages } from './store/pages.ts';
 import { permissions } from './store/permissions.ts';
 import { queue } from './store/queue.ts';
 import { records } from './store/records.ts';
+import { sandboxes } from './store/sandboxes.ts';
 import { sessions } from './store/sessions.ts';
 import { tasks } from './store/tasks.ts';
 import { totals } from './store/totals.ts';
@@ -52,7 +53,7 @@ export function storeContract(harness: StoreHarness): void {
       copies,
       finding,
     };
-    for (const [name, part] of Object.entries({ ...parts, pages, owners, keys, erasing, bell, tasks }))
+    for (const [name, part] of Object.entries({ ...parts, pages, owners, keys, erasing, bell, tasks, sandboxes }))
       describe(name, () => part(world));
   });
 }

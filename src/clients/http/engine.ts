@@ -1,5 +1,5 @@
 import { checkFilter, checkUnfiltered } from '../../core/conversation.ts';
-import { noSuchConversation, SCRIPTED, ThroughlineError } from '../../core/errors.ts';
+import { noSuch, noSuchConversation, SCRIPTED, ThroughlineError } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
 import {
   checkAfter,
@@ -25,6 +25,7 @@ import { parseRestore, type RestoreOverride } from '../../core/restore/restore-s
 import { changeChoices, parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
+import type { EngineSandboxes } from '../../ports/engine/sandboxes.ts';
 import type {
   AnswerOptions,
   ConversationSpec,
@@ -68,6 +69,10 @@ export class HttpEngine implements Engine {
 
   as(owner: string, by?: string): Engine {
     return new HttpEngine(this.caller.as(owner, by));
+  }
+
+  get sandboxes(): EngineSandboxes {
+    return httpSandboxes(this.caller);
   }
 
   // ── conversations ──
@@ -352,4 +357,18 @@ export class HttpEngine implements Engine {
 function rangeOf(page: TurnPage) {
   const { limit } = checkRange(page);
   return { after: page.after, before: page.before, limit };
+}
+
+/** The sandboxes of a server, over HTTP. */
+function httpSandboxes(caller: Caller): EngineSandboxes {
+  const at = (idOrName: string) => ({ sandbox: checkSegment(idOrName, (text) => noSuch('sandbox', text)) });
+  return {
+    async list({ limit, before } = {}) {
+      const query = { limit: checkLimit(limit, 100), ...given({ before }) };
+      return (await caller.ask('listSandboxes', { query })).sandboxes;
+    },
+    show: async (idOrName) => caller.ask('showSandbox', { params: at(idOrName) }),
+    of: async (conversation) =>
+      caller.ask('sandboxOf', { params: { conversation: checkSegment(conversation, noSuchConversation) } }),
+  };
 }

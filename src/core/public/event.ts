@@ -126,6 +126,21 @@ export interface PublicEventPayloads {
   'restore.tried': Tried;
   'restore.receipt': PublicReceipt;
 
+  /** The sandbox was made. Not told of one that is only a folder of this conversation alone. `name`: of a shared one. */
+  'sandbox.created': { readonly sandboxId: string; readonly name: string | null };
+  /** Another process than the last one opened it. */
+  'sandbox.reopened': { readonly sandboxId: string; readonly name: string | null };
+  /** Steps of the set-up ran, in this order. `code`: how the step ended, 0 for success; null: it was ended, or could not be started. */
+  'sandbox.set-up': {
+    readonly sandboxId: string;
+    readonly name: string | null;
+    readonly steps: readonly { readonly name: string; readonly ms: number; readonly code: number | null }[];
+  };
+  /** Nobody uses it, and nothing runs in it any more. The next turn reopens it. */
+  'sandbox.rested': { readonly sandboxId: string; readonly name: string | null; readonly reason: string };
+  /** It was removed with everything in it. The next turn makes it again. */
+  'sandbox.destroyed': { readonly sandboxId: string; readonly name: string | null; readonly reason: string };
+
   /** `toolCall`: what the agent wants to do, as it said it (an ACP tool call). */
   'permission.asked': {
     readonly permissionId: string;
@@ -162,6 +177,11 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'restore.progress': unchanged,
   'restore.tried': unchanged,
   'restore.receipt': toPublicReceipt,
+  'sandbox.created': ({ id, name }) => ({ sandboxId: id, name }),
+  'sandbox.reopened': ({ id, name }) => ({ sandboxId: id, name }),
+  'sandbox.set-up': ({ id, name, steps }) => ({ sandboxId: id, name, steps }),
+  'sandbox.rested': ({ id, name, reason }) => ({ sandboxId: id, name, reason }),
+  'sandbox.destroyed': ({ id, name, reason }) => ({ sandboxId: id, name, reason }),
   'permission.asked': ({ id, title, toolCall, options }) => ({ permissionId: id, title, toolCall, options }),
   'permission.answered': ({ id, optionId, by }) => ({ permissionId: id, optionId, by }),
   'permission.denied': ({ id, reason }) => ({ permissionId: id, reason }),

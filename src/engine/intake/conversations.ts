@@ -123,7 +123,7 @@ export async function newConversation(
     title: spec.title === undefined ? null : checkName(spec.title, 'title'),
     agent: spec.agent ?? null,
     driver: 'worker',
-    sandbox: spec.sandbox === undefined ? id : sharedSandbox(owner, checkKey(spec.sandbox, 'sandbox')),
+    sandbox: spec.sandbox === undefined ? id : await namedSandbox(parts, owner, checkKey(spec.sandbox, 'sandbox')),
     cwd: spec.cwd === undefined ? null : await parts.sandboxes.checkDirectory(spec.cwd),
     place: parts.sandboxes.place,
     restore: parseRestore(spec.restore),
@@ -155,7 +155,12 @@ function parseLimitPerDay(input: ConversationSpec['limitPerDay']): Budget | null
   throw new ThroughlineError('invalid', `A limit per day is like "2 USD" or "50k tokens", not ${shown(input)}.`);
 }
 
-/** The path of a sandbox is made from an id, not from its name, so that no name leads outside of the root. */
-function sharedSandbox(owner: string, name: string): string {
-  return createHash('sha256').update(`${owner}\0${name}`).digest('hex').slice(0, 32);
+/**
+ * The id of a shared sandbox, whose name is kept. Its path is made from the id, not from its name, so that no name leads outside of the
+ * root.
+ */
+export async function namedSandbox({ store, sandboxes }: EngineParts, owner: string, name: string): Promise<string> {
+  const id = createHash('sha256').update(`${owner}\0${name}`).digest('hex').slice(0, 32);
+  await store.nameSandbox(owner, { id, name, place: sandboxes.place });
+  return id;
 }

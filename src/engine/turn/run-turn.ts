@@ -14,6 +14,7 @@ import { LockWait } from '../restore/lock-wait.ts';
 import { rewindAtFirst, rewindOf } from '../restore/plan.ts';
 import type { Restored, RewindTo } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
+import { readySandbox } from '../sandboxes/ready.ts';
 import type { Held } from '../worker/held.ts';
 import { type AttemptResult, isUntaken, runAttempt } from './attempt.ts';
 import { closeReason, endTurn, endUnsent, noteFailedAttempt } from './end-turn.ts';
@@ -35,7 +36,7 @@ export async function runTurn(held: Held, turn: Turn, changes: Changes, stops: S
     const limits = await dayLimits(held.parts, held.conversation);
     const over = judgeSpending(limits, held.parts.clock.now());
     if (over !== null && signal.stop === null) return await endUnsent(held, turn, over, null);
-    const agent = await findAgent(held, turn);
+    const agent = await findAgent(held, turn, signal);
     if ('failure' in agent) return await endUnsent(held, turn, agent.failure, null);
     const run = await prepare(held, turn, agent, signal, limits);
     for (let course = run.first; ; ) {
@@ -83,11 +84,13 @@ interface Attempted {
   readonly receipt: Receipt | null;
 }
 
-async function findAgent(held: Held, { agent: name }: Turn) {
+/** The agent of the turn, in a sandbox that is ready for it. */
+async function findAgent(held: Held, { agent: name }: Turn, { signal }: TurnSignal) {
   const { agents } = held.parts;
   const agent = agents.get(name)?.agent;
   try {
     if (agent === undefined) throw noSuchAgent(name, agents.keys());
+    await readySandbox(held, signal);
     return { agent, traits: await agent.traits(await held.openSandbox()) };
   } catch (error) {
     if (error instanceof ThroughlineError) return { failure: failureOf(error) };

@@ -5,6 +5,7 @@ import type { SessionState } from '../../core/restore/session.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
+import type { WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Slot } from './slots.ts';
 
@@ -54,6 +55,8 @@ export function nextState(state: HeldState, event: HeldEvent): HeldState {
 export class Held {
   readonly parts: EngineParts;
   readonly lease: Lease;
+  /** The worker that holds it. */
+  readonly worker: WorkerInfo;
   /** As of the last turn that ended here. Nobody else adds to its history while the lease is held, unless no turn is open. */
   conversation: Conversation;
   /** By agent: at most one living session each. */
@@ -74,11 +77,17 @@ export class Held {
   readonly #watches = new Map<string, BudgetWatch>();
   #sandbox: Promise<OpenSandbox> | null = null;
 
-  constructor(parts: EngineParts, lease: Lease, conversation: Conversation, settling = false) {
+  constructor(
+    parts: EngineParts,
+    lease: Lease,
+    conversation: Conversation,
+    by: { worker: WorkerInfo; settling: boolean },
+  ) {
     this.parts = parts;
     this.lease = lease;
+    this.worker = by.worker;
     this.conversation = conversation;
-    this.settling = settling;
+    this.settling = by.settling;
   }
 
   get state(): HeldState {

@@ -83,6 +83,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'delete everything that was said in a conversation',
     load: () => import('./commands/conversations/erase.ts'),
   },
+  sandbox: {
+    summary: 'list the places where agents work, and who works there',
+    load: () => import('./commands/sandboxes/sandbox.ts'),
+  },
   usage: { summary: 'show usage by day and agent', load: () => import('./commands/agents/usage.ts') },
   agents: {
     summary: 'list agents and what they can do, or install one',
@@ -156,6 +160,7 @@ export const WAITS: Readonly<Record<string, string>> = {
   import: 'storing the conversation …',
   task: 'waiting for the tasks …',
   erase: 'erasing …',
+  sandbox: 'reading sandboxes …',
   usage: 'adding up …',
   agents: 'starting the agents to see whether you are logged in …',
   serve: 'starting the server …',

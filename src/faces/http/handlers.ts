@@ -138,6 +138,13 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
 
   ...TASK_HANDLERS,
 
+  // ── sandboxes ──
+  async listSandboxes({ engine, query }) {
+    return { sandboxes: await engine.sandboxes.list(query) };
+  },
+  showSandbox: ({ engine, params }) => engine.sandboxes.show(params.sandbox),
+  sandboxOf: ({ engine, params }) => engine.sandboxes.of(params.conversation),
+
   // ── tracker: sessions are only names here, and no agent is started, so they do not need `admin` ──
   trackRequest({ tracker, body: { requestId, agentId, sessionId, holder, waitMs = 0, ...options }, waiting }) {
     const track = (how: object) =>

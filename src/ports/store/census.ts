@@ -9,7 +9,7 @@ export interface Census {
   readonly sessions: readonly CensusSession[];
   /** Conversations with an open turn. Not those of trackers. */
   readonly standings: readonly Standing[];
-  /** The ids of all sandboxes that conversations have. */
+  /** The ids of all sandboxes that conversations have, and of those that are listed. */
   readonly sandboxes: readonly string[];
   /** Those of them that only erased conversations have. */
   readonly erased: readonly CensusErased[];

@@ -29,7 +29,7 @@ import { storeOn } from './store.ts';
 
 /** Statements that look at every row, each with the reason why it may. */
 const MAY_SCAN: readonly RegExp[] = [
-  /^UPDATE (leases|tasks|workers) SET (ready_at|lease_end|takes) = .*\?1/, // once a boot
+  /^UPDATE (leases|tasks|workers|sandboxes) SET (ready_at|lease_end|takes|held_until) = .*\?1/, // once a boot
   /^SELECT id, process, takes FROM workers/, // one row for each living process
   /^PRAGMA|^SELECT 1 FROM sqlite_schema|sqlite_version/, // about the file
 ];
@@ -194,8 +194,28 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.search(ANN, 'say', 9);
   await store.verify(ANN, conversation);
   await everyTaskVerb(store);
+  await everySandboxVerb(store);
   await store.eraseConversation(ANN, (await store.fork(ANN, conversation, 1, spec())).id);
   stop();
+}
+
+async function everySandboxVerb(store: ReturnType<typeof storeOn>['store']): Promise<void> {
+  const id = 'shared';
+  const conversation = (await store.ensureConversation(ANN, spec({ sandbox: id }))).conversation.id;
+  await store.nameSandbox(ANN, { id, place: 'here', name: 'website' });
+  await store.findSandbox(ANN, 'website');
+  for (const page of [{}, { before: id }]) await store.listSandboxes(ANN, { limit: 9, ...page });
+  await store.idleSandboxes({ place: 'here', before: 1, awake: true, limit: 9 });
+  await store.sandboxUses(ANN, id, 9);
+  await store.openSandbox(ANN, { id, place: 'here' }, WORKER);
+  await store.holdSandbox(ANN, id, { worker: WORKER, leaseMs: 1, unused: true });
+  await store.releaseSandbox(ANN, id, WORKER.id);
+  await store.changeSandbox(ANN, id, { setup: [], disk: { work: 1, state: 1, copies: 1, at: 1 } });
+  await store.diskUse(ANN);
+  await store.copiedBytes(ANN, id);
+  await store.leaveSandbox(ANN, id, 'rested', 'x');
+  await store.eraseConversation(ANN, conversation);
+  await store.leaveSandbox(ANN, id, 'destroyed', 'x');
 }
 
 async function everyTaskVerb({ tasks: verbs, ...store }: ReturnType<typeof storeOn>['store']): Promise<void> {

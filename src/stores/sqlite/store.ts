@@ -6,14 +6,13 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
 import type { ConversationStore } from '../../ports/store/conversations.ts';
 import type { HistoryStore } from '../../ports/store/history.ts';
-import type { NewKey } from '../../ports/store/keys.ts';
 import type { LeaseStore } from '../../ports/store/leases.ts';
 import type { PermissionStore } from '../../ports/store/permissions.ts';
 import type { SessionStore } from '../../ports/store/sessions.ts';
 import type { TurnStore } from '../../ports/store/turns.ts';
 import type { UsageStore } from '../../ports/store/usage.ts';
 import type { WriteStore } from '../../ports/store/writes.ts';
-import type { Store } from '../../ports/store.ts';
+import type { NewKey, Store } from '../../ports/store.ts';
 import type { Row } from '../shared/rows.ts';
 import {
   ensureConversation,
@@ -37,6 +36,7 @@ import { census, measure } from './reading/census.ts';
 import { inspect } from './reading/inspect.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
+import { sandboxStore } from './sandboxes/sandboxes.ts';
 import { taskStore } from './tasks/task-store.ts';
 import { begin, beginnable, claim, claimable, nextReady } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
@@ -72,6 +72,7 @@ import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
  *   conversations/   a conversation's rows, its ledger (numbered events), their hash chain; copying, erasing
  *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
  *   reading/         what is only read: pages, search, the census for doctor
+ *   sandboxes/       the sandboxes of owners: names, who has one alone, set-up, size
  *   tasks/           the TaskStore port, in the same file
  *   migrations/      the schema
  */
@@ -106,6 +107,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     ...turns(access),
     ...history(access),
     ...sessions(access),
+    ...sandboxStore(access),
     createKey: access.writing(createKey),
     findKey: access.reading(findKey),
     keys: access.reading(keysOf),

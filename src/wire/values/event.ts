@@ -13,6 +13,8 @@ import { PermissionOption, Sent, TurnEnd } from './turn.ts';
 /** An ACP `session/update` value, passed on as the agent gave it. */
 const Update = named('Update', z.looseObject({ sessionUpdate: z.string() })) as unknown as z.ZodType<UpdateValue>;
 
+const OfSandbox = { sandboxId: z.string(), name: z.string().nullable() };
+
 const PAYLOADS = {
   'conversation.created': z.strictObject({
     key: z.string().nullable(),
@@ -69,6 +71,14 @@ const PAYLOADS = {
   'restore.progress': z.strictObject({ rung: z.enum(RUNGS), done: Count, total: Count }),
   'restore.tried': Tried,
   'restore.receipt': Receipt,
+  'sandbox.created': z.strictObject(OfSandbox),
+  'sandbox.reopened': z.strictObject(OfSandbox),
+  'sandbox.set-up': z.strictObject({
+    ...OfSandbox,
+    steps: z.array(z.strictObject({ name: z.string(), ms: z.number(), code: z.int().nullable() })),
+  }),
+  'sandbox.rested': z.strictObject({ ...OfSandbox, reason: z.string() }),
+  'sandbox.destroyed': z.strictObject({ ...OfSandbox, reason: z.string() }),
   'permission.asked': z.strictObject({
     permissionId: z.string(),
     title: z.string(),

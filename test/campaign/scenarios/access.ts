@@ -38,6 +38,7 @@ const NEEDS: Readonly<Record<OperationName, Need>> = {
     setDelivered: 'prompt',
   },
   ...{ listQueue: 'read', requeue: 'prompt' },
+  ...{ sandboxOf: 'read', listSandboxes: 'read', showSandbox: 'read' },
   ...{ listPermissions: 'read', getPermission: 'read', answer: 'approve' },
   ...{ listTasks: 'read', addTasks: 'prompt', followTasks: 'read', taskUsage: 'read', getTask: 'read' },
   ...{ reportTask: 'read', cancelTask: 'prompt', retryTask: 'prompt' },

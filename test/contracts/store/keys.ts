@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NewKey } from '../../../src/ports/store/keys.ts';
+import type { NewKey } from '../../../src/ports/store.ts';
 import { ANN, BOB, codeOf, fresh, type World } from './world.ts';
 
 export function keys(world: World): void {

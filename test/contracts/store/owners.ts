@@ -17,6 +17,7 @@ import {
   spec,
   update,
   usage,
+  WORKER,
   type World,
 } from './world.ts';
 
@@ -64,6 +65,16 @@ const VERBS: Record<string, (store: Store, anns: Anns) => Promise<unknown>> = {
   usage: (store) => store.usage(BOB),
   search: (store) => store.search(BOB, 'answer', 9),
   verify: (store, { conversation }) => store.verify(BOB, conversation),
+  nameSandbox: (store, { sandbox }) => store.nameSandbox(BOB, { id: sandbox, place: 'here', name: 'stolen' }),
+  findSandbox: (store, { sandbox }) => store.findSandbox(BOB, sandbox),
+  'findSandbox by name': (store) => store.findSandbox(BOB, 'anns-place'),
+  listSandboxes: (store) => store.listSandboxes(BOB, { limit: 9 }),
+  sandboxUses: (store, { sandbox }) => store.sandboxUses(BOB, sandbox, 9),
+  openSandbox: (store, { sandbox }) => store.openSandbox(BOB, { id: sandbox, place: 'here' }, WORKER),
+  holdSandbox: (store, { sandbox }) => store.holdSandbox(BOB, sandbox, { worker: WORKER, leaseMs: 1 }),
+  releaseSandbox: (store, { sandbox }) => store.releaseSandbox(BOB, sandbox, WORKER.id),
+  changeSandbox: (store, { sandbox }) => store.changeSandbox(BOB, sandbox, { setup: [] }),
+  leaveSandbox: (store, { sandbox }) => store.leaveSandbox(BOB, sandbox, 'destroyed', 'x'),
   keys: (store) => store.keys(BOB),
   revokeKey: (store, { key }) => store.revokeKey(BOB, key),
 };
@@ -98,6 +109,7 @@ interface Anns {
   readonly native: string;
   readonly permission: string;
   readonly key: string;
+  readonly sandbox: string;
   readonly fence: { conversation: string; owner: string; epoch: number };
 }
 
@@ -115,5 +127,7 @@ async function everything(store: Store): Promise<Anns> {
   const permission = { id, attempt: 1, title: 'May I?', toolCall: {}, options };
   await holder.write({ write: 'ask', turn: open.id, permission });
   const { id: key } = await store.createKey(ANN, newKey());
-  return { conversation, open: open.id, native: native.id, permission: id, key, fence };
+  const sandbox = fresh('sandbox');
+  await store.nameSandbox(ANN, { id: sandbox, place: 'here', name: 'anns-place' });
+  return { sandbox, conversation, open: open.id, native: native.id, permission: id, key, fence };
 }

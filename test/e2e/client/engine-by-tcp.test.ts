@@ -13,3 +13,4 @@ await import('../engine/told.test.ts');
 await import('../engine/pending.test.ts');
 await import('../engine/queue.test.ts');
 await import('../engine/live.test.ts');
+await import('../engine/sandboxes.test.ts');

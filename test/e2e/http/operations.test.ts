@@ -79,6 +79,12 @@ test('every operation of the table, each answer as the document has it', async (
   expect((await caller.ok('GET', `${at}/restores?before=end&limit=1`)).restores).toMatchObject([
     { n: 2, receipt: { turn: 2, rung: 'live', carried: 1 } },
   ]);
+  const { id } = made;
+  const place = await caller.ok('GET', `${at}/sandbox`);
+  expect(place).toEqual({ owner: 'local', sandbox: id, conversation: id, session: expect.any(String) });
+  expect((await caller.ok('GET', '/sandboxes?limit=1')).sandboxes).toMatchObject([{ id, name: null, state: 'ready' }]);
+  expect(await caller.ok('GET', `/sandboxes/${id}`)).toMatchObject({ sandbox: { id }, setup: [], uses: [place] });
+  expect(await caller.get('/sandboxes/another')).toMatchObject({ status: 404, body: { code: 'not_found' } });
   expect((await caller.ok('POST', `${at}/warm`)).receipt).toMatchObject({ carried: 2, dropped: 0 });
   expect((await caller.ok('POST', `${at}/kill`)).sessions).toMatchObject([{ state: 'dormant', watermark: 2 }]);
   const repository = join(home.path, 'repository');

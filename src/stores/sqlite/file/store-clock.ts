@@ -27,6 +27,7 @@ const LIMITS = [
   'UPDATE leases SET ready_at = ?1 WHERE worker IS NULL AND ready_at > ?1',
   `UPDATE leases SET ready_at = ?1 + ${LONGEST_LEASE_MS} WHERE worker IS NOT NULL AND ready_at > ?1 + ${LONGEST_LEASE_MS}`,
   `UPDATE tasks SET lease_end = ?1 + ${LONGEST_LEASE_MS} WHERE state = 'running' AND lease_end > ?1 + ${LONGEST_LEASE_MS}`,
+  `UPDATE sandboxes SET held_until = ?1 + ${LONGEST_LEASE_MS} WHERE held_until > ?1 + ${LONGEST_LEASE_MS}`,
   "UPDATE workers SET takes = json_set(takes, '$.at', ?1) WHERE takes ->> '$.at' > ?1",
 ];
 

@@ -25,6 +25,7 @@ import { sql as listed } from './0024-listed.ts';
 import { sql as storeClock } from './0025-store-clock.ts';
 import { sql as ownersOfKeys } from './0026-owners-of-keys.ts';
 import { sql as titles } from './0027-titles.ts';
+import { sql as sandboxes } from './0028-sandboxes.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -55,4 +56,5 @@ export const MIGRATIONS: readonly string[] = [
   storeClock,
   ownersOfKeys,
   titles,
+  sandboxes,
 ];

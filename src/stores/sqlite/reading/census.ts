@@ -12,7 +12,7 @@ const SESSIONS = `
     NOT EXISTS (SELECT 1 FROM sessions n WHERE n.conv = s.conv AND n.agent = s.agent AND n.used_seq > s.used_seq) AS newest
   FROM sessions s JOIN conversations c ON c.no = s.conv JOIN leases l ON l.conv = s.conv
   WHERE (s.state = 'live' OR s.process IS NOT NULL) AND l.driver = 'worker' ORDER BY s.no`;
-const SANDBOXES = 'SELECT DISTINCT sandbox FROM conversations';
+const SANDBOXES = 'SELECT sandbox FROM conversations UNION SELECT id FROM sandboxes';
 const ERASED = `
   SELECT e.owner, e.conversation, c.sandbox, e.sandbox AS toDelete FROM erasures e JOIN conversations c ON c.id = e.conversation
   WHERE NOT EXISTS (SELECT 1 FROM conversations other WHERE other.sandbox = c.sandbox AND other.owner <> '') ORDER BY e.at`;

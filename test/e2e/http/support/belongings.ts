@@ -23,7 +23,7 @@ export async function belongings(ann: Caller) {
   const { stream } = await frames.next('opened');
   const ids: Record<string, string> = {
     ...{ stream, request: 'her-request', agent: 'her-agent', session: 'her-session' },
-    ...{ conversation: id, turn: turn.id, permission, task: tasks[0].id },
+    ...{ conversation: id, sandbox: id, turn: turn.id, permission, task: tasks[0].id },
   };
   return { byId: ids, byKey: { ...ids, conversation: 'hers', task: 'secret errand' } as Record<string, string> };
 }

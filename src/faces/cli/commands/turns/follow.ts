@@ -125,11 +125,24 @@ const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => s
   'restore.progress': ({ rung, done, total }) => `restoring by ${rung}: ${done} of ${total}`,
   'restore.tried': ({ rung, failure }) => `${rung} failed: ${failure}`,
   'restore.receipt': (receipt) => receiptLine(receipt),
+  'sandbox.created': (sandbox) => `${sandboxName(sandbox)} created`,
+  'sandbox.reopened': (sandbox) => `${sandboxName(sandbox)} reopened by another process`,
+  'sandbox.set-up': ({ steps, ...sandbox }) => `${sandboxName(sandbox)} set up: ${steps.map(stepWords).join(', ')}`,
+  'sandbox.rested': ({ reason, ...sandbox }) => `${sandboxName(sandbox)} put to rest: ${reason}`,
+  'sandbox.destroyed': ({ reason, ...sandbox }) => `${sandboxName(sandbox)} removed: ${reason}`,
   'permission.asked': ({ permissionId, title }) => `asks for permission: ${title} (${permissionId})`,
   'permission.answered': ({ optionId, by }) => `answered ${optionId}, by ${by}`,
   'permission.denied': ({ reason }) => `denied: ${reason}`,
   'permission.withdrawn': ({ reason }) => `question withdrawn: ${reason}`,
 };
+
+function sandboxName({ name, sandboxId }: PublicEventPayloads['sandbox.created']): string {
+  return `sandbox ${name ?? sandboxId}`;
+}
+
+function stepWords({ name, code }: PublicEventPayloads['sandbox.set-up']['steps'][number]): string {
+  return code === 0 ? name : `${name} failed`;
+}
 
 /** One event in one line. */
 function eventLine({ kind, payload }: PublicEvent): string {

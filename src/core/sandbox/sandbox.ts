@@ -1,0 +1,65 @@
+/** A sandbox as it is stored: whose it is, what was set up in it, how large it was. Its files are where `Sandboxes` keeps them. */
+export interface Sandbox {
+  readonly id: string;
+  readonly owner: string;
+  /** The name under which conversations of this owner share it; null: it belongs to one conversation, or its name is not known. */
+  readonly name: string | null;
+  /** The data home that it is tied to. */
+  readonly place: string;
+  readonly createdAt: number;
+  /** When it was first opened; null: not since it was made or removed. */
+  readonly openedAt: number | null;
+  /** The id of the worker that opened it last; null: nobody. */
+  readonly openedBy: string | null;
+  /** The last time that it was opened, or that a turn was accepted or ended in it. */
+  readonly usedAt: number;
+  /** When it was put to rest; null: it was not, or was opened since. */
+  readonly restedAt: number | null;
+  /** The steps that were run in it, in order. */
+  readonly setup: readonly SetupResult[];
+  /** Null: not measured yet. */
+  readonly disk: DiskUse | null;
+  /** How many conversations work in it. */
+  readonly conversations: number;
+}
+
+/** How a step of the set-up went, the last time that it ran. */
+export interface SetupResult {
+  readonly name: string;
+  /** Of its command. A step with another digest has changed, and runs again. */
+  readonly digest: string;
+  readonly at: number;
+  readonly ms: number;
+  /** Null: it was ended, or could not be started. */
+  readonly code: number | null;
+  /** The end of what it wrote, standard output and errors together. */
+  readonly output: string;
+}
+
+/** In bytes. */
+export interface DiskUse {
+  /** In its working directory. */
+  readonly work: number;
+  /** The agents' own files in it. */
+  readonly state: number;
+  /** Our copies of the agents' transcripts, of all its conversations. */
+  readonly copies: number;
+  readonly at: number;
+}
+
+/**
+ * Who works where: the chain user, sandbox, conversation, session.
+ *
+ * @example
+ * const { sandbox, session } = await chat.sandbox();
+ * console.log(`in ${sandbox}, session ${session ?? 'none yet'}`);
+ */
+export interface SandboxUse {
+  readonly owner: string;
+  /** The id of the sandbox. */
+  readonly sandbox: string;
+  /** The id of the conversation. */
+  readonly conversation: string;
+  /** The agent's id of the session that was used last; null: there is none yet. */
+  readonly session: string | null;
+}

@@ -1,0 +1,81 @@
+import type { DiskUse, Sandbox, SandboxUse, SetupResult } from '../../core/sandbox/sandbox.ts';
+import type { WorkerInfo } from './leases.ts';
+
+/**
+ * The sandboxes of owners: found again by any process, and used by one alone while it is set up or removed. Whoever holds the lease of a
+ * conversation has its sandbox in use.
+ */
+export interface SandboxStore {
+  /** Keeps a name for a sandbox. Stores nothing when it is known; `conflict` when another one has this name. */
+  nameSandbox(owner: string, sandbox: NewSandbox & { readonly name: string }): Promise<Sandbox>;
+  /** By our id, or by its name. Null: none of this owner. An id wins over a name that looks the same. */
+  findSandbox(owner: string, idOrName: string): Promise<Sandbox | null>;
+  /** Newest first, a page; `before` is the id of the last one of the previous page. */
+  listSandboxes(owner: string, page: { limit: number; before?: string }): Promise<Sandbox[]>;
+  /** Those of any owner in this place that were opened and not used since `before`, oldest first, after the number of the last one. */
+  idleSandboxes(request: IdleRequest): Promise<{ readonly sandboxes: Sandbox[]; readonly next: number | null }>;
+  /** The conversations that work in it, most recently changed first. Empty: none, or there is no such sandbox of this owner. */
+  sandboxUses(owner: string, id: string, limit: number): Promise<SandboxUse[]>;
+  /**
+   * A worker, which holds the lease of a conversation in it, opens it: it is made where it is missing, and does not rest any more. The
+   * same worker may do so again. `alone`: another one has it alone, and nothing was changed.
+   */
+  openSandbox(owner: string, sandbox: NewSandbox, worker: WorkerInfo): Promise<OpenedSandbox | AloneInSandbox>;
+  /**
+   * Takes it for this worker alone, for `leaseMs`; repeated, it takes longer. `unused`: only if nobody uses it; throws `conflict` when
+   * a conversation in it is held or has an open turn, or an unfinished task works in one. `instead`: of a worker that is dead. Null: it has it. Throws
+   * `not_found`.
+   */
+  holdSandbox(owner: string, id: string, hold: SandboxHold): Promise<AloneInSandbox | null>;
+  /** Gives it back. Does nothing when another worker has it. */
+  releaseSandbox(owner: string, id: string, worker: string): Promise<void>;
+  /** Throws `not_found`. */
+  changeSandbox(owner: string, id: string, change: SandboxChange): Promise<Sandbox>;
+  /**
+   * It was put to rest, or removed with its files. The conversations in it get the event, at most 100 of them, those that changed last.
+   * A removed one is forgotten; while a conversation needs it, only what was known of its files is.
+   */
+  leaveSandbox(owner: string, id: string, how: 'rested' | 'destroyed', reason: string): Promise<void>;
+  /** Of all the owner's sandboxes together: how many there are, and how many bytes were measured last. */
+  diskUse(owner: string): Promise<{ readonly sandboxes: number; readonly bytes: number }>;
+  /** How many bytes our copies of transcripts take, of all conversations in it. */
+  copiedBytes(owner: string, id: string): Promise<number>;
+}
+
+export interface NewSandbox {
+  readonly id: string;
+  readonly place: string;
+}
+
+export interface OpenedSandbox {
+  /** `same`: this worker had opened it before. */
+  readonly opened: 'created' | 'reopened' | 'same';
+  readonly sandbox: Sandbox;
+}
+
+/** The worker that has it alone. */
+export interface AloneInSandbox {
+  readonly alone: WorkerInfo;
+}
+
+export interface SandboxHold {
+  readonly worker: WorkerInfo;
+  readonly leaseMs: number;
+  readonly unused?: boolean;
+  readonly instead?: string;
+}
+
+export interface SandboxChange {
+  readonly setup?: readonly SetupResult[];
+  readonly disk?: DiskUse;
+}
+
+export interface IdleRequest {
+  readonly place: string;
+  readonly before: number;
+  /** Only those that do not rest. */
+  readonly awake: boolean;
+  readonly limit: number;
+  /** `next` of the previous page; left out: the first. */
+  readonly after?: number;
+}

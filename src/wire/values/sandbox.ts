@@ -1,0 +1,41 @@
+import * as z from 'zod';
+import type { PublicSandbox, SandboxView as ViewValue } from '../../core/public/sandbox.ts';
+import type { SandboxUse as UseValue } from '../../core/sandbox/sandbox.ts';
+import { namedObject } from '../registry.ts';
+import { Count, Time } from './common.ts';
+
+const Disk = z.strictObject({ work: Count, state: Count, copies: Count, at: Time });
+
+export const Sandbox = namedObject('Sandbox', {
+  id: z.string(),
+  owner: z.string(),
+  name: z.string().nullable(),
+  state: z.enum(['new', 'ready', 'resting']),
+  createdAt: Time,
+  usedAt: Time,
+  conversations: Count,
+  disk: Disk.nullable(),
+}) satisfies z.ZodType<PublicSandbox>;
+
+/** Who works where: the ids of owner, sandbox, conversation and session; `session` is null before the first one. */
+export const SandboxUse = namedObject('SandboxUse', {
+  owner: z.string(),
+  sandbox: z.string(),
+  conversation: z.string(),
+  session: z.string().nullable(),
+}) satisfies z.ZodType<UseValue>;
+
+/** `code`: how the step ended, 0 for success; null: it was ended, or could not be started. `output`: the end of what it wrote. */
+const SetupStep = namedObject('SetupStep', {
+  name: z.string(),
+  at: Time,
+  ms: z.number(),
+  code: z.int().nullable(),
+  output: z.string(),
+});
+
+export const SandboxView = namedObject('SandboxView', {
+  sandbox: Sandbox,
+  setup: z.array(SetupStep),
+  uses: z.array(SandboxUse),
+}) satisfies z.ZodType<ViewValue>;
