@@ -32,6 +32,8 @@ const SILENT_MS = 30_000;
 const HELD_MS = 2_000;
 /** How long we wait for whoever reads the output of an ended program: he may be waiting for a full disk. */
 const UNREAD_MS = 10_000;
+/** After a kill, or a lost connection, few need the rest. */
+const UNREAD_KILLED_MS = 1_000;
 
 export class Shell {
   readonly #channel: ClientChannel;
@@ -108,7 +110,7 @@ export class Shell {
 
 /** Its code, once it has ended and its output was read; or when that is not read, or held open by something that it left behind. */
 async function endOf(channel: ClientChannel, outputs: readonly PassThrough[]): Promise<number | null> {
-  let code: number | null = null;
+  let code = null as number | null;
   const closed = new Promise<void>((resolve) => void channel.once('close', resolve));
   const exited = new Promise<void>((resolve) => {
     channel.once('exit', (exit: number | null) => {
@@ -120,7 +122,8 @@ async function endOf(channel: ClientChannel, outputs: readonly PassThrough[]): P
   await within(HELD_MS, closed);
   channel.close();
   for (const output of outputs) output.end();
-  await within(UNREAD_MS, Promise.all(outputs.map(read)));
+  const isKilled = code === null || code > 128;
+  await within(isKilled ? UNREAD_KILLED_MS : UNREAD_MS, Promise.all(outputs.map(read)));
   return code;
 }
 

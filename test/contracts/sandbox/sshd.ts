@@ -32,6 +32,8 @@ export function whyNoSshd(): string | null {
 
 export interface Sshd {
   readonly settings: Omit<SshSandboxSettings, 'processes'>;
+  /** The same, as they stand in a settings file. */
+  readonly sandbox: { readonly root: string; readonly hostKey: string } & Record<string, unknown>;
   readonly folder: string;
   /** The home of the user there. */
   readonly home: string;
@@ -80,17 +82,18 @@ PermitRootLogin yes
     for (const pid of pids) process.kill(pid, name);
     return pids.length;
   };
+  const settings = {
+    ...{ host: '127.0.0.1', port: (server.address() as AddressInfo).port, user: userInfo().username },
+    ...{ hostKey: host.public.trim(), knownHosts: join(folder, 'none'), identityFile: file('identity', user.private) },
+    root: join(folder, 'sandboxes'),
+  };
   return {
     folder,
     home,
     connections,
     signal,
-    settings: {
-      ...{ host: '127.0.0.1', port: (server.address() as AddressInfo).port, user: userInfo().username },
-      ...{ hostKey: host.public, knownHosts: join(folder, 'none'), identityFile: file('identity', user.private) },
-      root: join(folder, 'sandboxes'),
-      place: 'test',
-    },
+    settings: { ...settings, place: 'test' },
+    sandbox: { kind: 'ssh', ...settings },
     async [Symbol.asyncDispose]() {
       server.close();
       const gone = [...children].map((child) => once(child, 'exit'));

@@ -1,0 +1,209 @@
+// Connections by ssh: whom we talk to, who we are, and what happens when nobody answers any more.
+import { execFileSync, spawn } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import ssh from 'ssh2';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { processesAt } from '../../../src/host/processes.ts';
+import type { Child, Sandboxes } from '../../../src/ports/sandbox.ts';
+import { type SshSandboxSettings, sshSandboxes } from '../../../src/sandboxes/ssh/ssh-sandboxes.ts';
+import { until } from '../agent-sandbox.ts';
+import { textOf } from './around.ts';
+import { type Sshd, startSshd, whyNoSshd } from './sshd.ts';
+
+const STARTER = fileURLToPath(new URL('ssh-starter.ts', import.meta.url));
+const missing = whyNoSshd();
+
+let sshd: Sshd;
+if (missing === null) {
+  beforeAll(async () => {
+    sshd = await startSshd();
+  });
+  afterAll(() => sshd[Symbol.asyncDispose]());
+}
+
+const sandboxesWith = (changes: Partial<SshSandboxSettings>): Sandboxes =>
+  sshSandboxes({ ...sshd.settings, processes: processesAt('test'), ...changes });
+
+/** Why a sandbox cannot be opened. */
+async function refusal(changes: Partial<SshSandboxSettings>): Promise<{ message: string; hint: string }> {
+  const error = await sandboxesWith(changes)
+    .open('one', { cwd: null })
+    .then(
+      () => expect.unreachable('it was opened'),
+      (thrown) => thrown,
+    );
+  expect(error).toMatchObject({ name: 'ThroughlineError', code: 'agent_unavailable' });
+  return error;
+}
+
+const file = (name: string, content: string, mode = 0o600) => {
+  const path = join(sshd.folder, name);
+  writeFileSync(path, content, { mode });
+  return path;
+};
+
+/** A test of a real sshd. */
+const shown = (name: string, run: () => Promise<void>) =>
+  test(name, async (context) => {
+    if (missing !== null) context.skip(missing);
+    await run();
+  });
+
+describe('the key of the machine', () => {
+  const other = ssh.utils.generateKeyPairSync('ed25519').public.trim();
+
+  shown('one that is not known is refused, with the key and what to do', async () => {
+    const { message, hint } = await refusal({ hostKey: null });
+    expect(message).toMatch(/^The key of .+ is not known: ssh-ed25519 SHA256:/);
+    expect(hint).toContain(sshd.settings.hostKey ?? 'none');
+  });
+
+  shown('one that has changed is refused', async () => {
+    expect((await refusal({ hostKey: other })).message).toMatch(/has changed: it is ssh-ed25519 SHA256:/);
+    const knownHosts = file('changed', `[127.0.0.1]:${sshd.settings.port} ${other}\n`);
+    const { message, hint } = await refusal({ hostKey: null, knownHosts });
+    expect(message).toMatch(/has changed/);
+    expect(hint).toContain(knownHosts);
+  });
+
+  shown('one that is known as another kind of key is refused', async () => {
+    const ecdsa = ssh.utils.generateKeyPairSync('ecdsa', { bits: 256 }).public.trim();
+    expect((await refusal({ hostKey: ecdsa })).message).toMatch(/does not have the kind of key by which it is known/);
+  });
+
+  shown('one that a file knows is accepted', async () => {
+    const line = `[127.0.0.1]:${sshd.settings.port} ${sshd.settings.hostKey}\n`;
+    const knownHosts = file('known', `# a comment\n${line}`);
+    const sandbox = await sandboxesWith({ hostKey: null, knownHosts }).open('one', { cwd: null });
+    expect(sandbox.work).toBe(join(sshd.settings.root, 'one', 'work'));
+  });
+});
+
+describe('our key', () => {
+  shown('one that the machine does not accept, cannot be used or can be read by others is refused', async () => {
+    const identityFile = file('another', ssh.utils.generateKeyPairSync('ed25519').private);
+    expect((await refusal({ identityFile })).message).toContain(`does not accept the key ${identityFile}`);
+    const { hint } = await refusal({
+      identityFile: file(
+        'encrypted',
+        ssh.utils.generateKeyPairSync('ed25519', { passphrase: 'x', cipher: 'aes256-ctr', rounds: 4 }).private,
+      ),
+    });
+    expect(hint).toContain('ssh-add');
+    expect((await refusal({ identityFile: file('open', 'x', 0o644) })).hint).toContain('chmod 600');
+    expect((await refusal({ identityFile: join(sshd.folder, 'none') })).message).toContain('ENOENT');
+  });
+
+  shown('the ssh agent has it, if no file is named', async () => {
+    const before = process.env.SSH_AUTH_SOCK;
+    onTestFinished(() => {
+      if (before === undefined) delete process.env.SSH_AUTH_SOCK;
+      else process.env.SSH_AUTH_SOCK = before;
+    });
+    delete process.env.SSH_AUTH_SOCK;
+    expect((await refusal({ identityFile: null })).message).toContain('no ssh agent runs');
+    const socket = join(sshd.folder, 'agent');
+    const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
+    onTestFinished(() => void agent.kill());
+    await until('the ssh agent listens', () => readdirSync(sshd.folder).includes('agent'));
+    process.env.SSH_AUTH_SOCK = socket;
+    expect((await refusal({ identityFile: null })).message).toContain('accepts no key of the ssh agent');
+    execFileSync('ssh-add', ['-q', sshd.settings.identityFile ?? ''], { stdio: 'ignore' });
+    await sandboxesWith({ identityFile: null }).open('one', { cwd: null });
+  });
+
+  shown('what an agent has in its environment is no argument of any program there', async () => {
+    const secret = `secret-${process.pid}-${Date.now()}`;
+    const sandbox = await sandboxesWith({}).open('one', { cwd: null });
+    const child = await sandbox.spawn(['/bin/sh', '-c', 'printf %s "$KEY"; read -r go'], { env: { KEY: secret } });
+    const seen = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && commandLine(pid).includes(secret));
+    expect(seen).toEqual([]);
+    child.stdin.end();
+    expect(await textOf(child.stdout)).toBe(secret);
+    await child.exited;
+  });
+});
+
+describe('a machine', () => {
+  shown(
+    'that does not listen, or does not exist, is unavailable, and other kinds of processes are unknown',
+    async () => {
+      const gone = await startSshd();
+      await gone[Symbol.asyncDispose]();
+      const sandboxes = sandboxesWith({ port: gone.settings.port });
+      expect((await refusal({ port: gone.settings.port })).message).toContain('it refuses connections');
+      const identity = { kind: 'ssh', id: JSON.stringify({ place: 'test', pid: 1 }), label: '' };
+      expect([await sandboxes.status(identity), await sandboxes.end(identity)]).toEqual(['unknown', 'unknown']);
+      for (const other of [
+        { ...identity, kind: 'local' },
+        { ...identity, id: '{"place":"elsewhere","pid":1}' },
+      ]) {
+        expect(await sandboxesWith({}).end(other)).toBe('unknown');
+      }
+    },
+  );
+
+  shown('has more connections for more programs, and is connected again when they are lost', async () => {
+    const sandboxes = sandboxesWith({});
+    const sandbox = await sandboxes.open('one', { cwd: null });
+    const children: Child[] = [];
+    for (let i = 0; i < 8; i += 1) children.push(await sandbox.spawn(['/bin/cat'], { env: {} }));
+    for (const [i, child] of children.entries()) child.stdin.write(`${i}\n`);
+    for (const child of children.slice(0, 7)) child.stdin.end();
+    expect(await Promise.all(children.slice(0, 7).map(({ stdout }) => textOf(stdout)))).toEqual(
+      Array.from({ length: 7 }, (_, i) => `${i}\n`),
+    );
+    expect(sshd.signal('SIGKILL')).toBeGreaterThan(1);
+    const last = children[7] as Child;
+    // Nobody saw its end, so it was ended over another connection.
+    expect(await Promise.all([textOf(last.stdout), last.exited])).toEqual(['7\n', { code: null, signal: null }]);
+    expect(await sandboxes.status(last.identity)).toBe('dead');
+  });
+
+  shown('that hears nothing from us ends what we have started there, with its children', async () => {
+    const settings = { ...sshd.settings, silenceSeconds: 3 };
+    const deaf = `trap '' HUP TERM; setsid sh -c 'trap "" HUP TERM; exec sleep 100000' & sleep 100000`;
+    const ours = spawn(process.execPath, [STARTER, JSON.stringify(settings), '/bin/sh', '-c', deaf], { stdio: 'pipe' });
+    onTestFinished(() => void ours.kill('SIGKILL'));
+    let stored = '';
+    for await (const line of createInterface(ours.stdout)) {
+      stored = line;
+      break;
+    }
+    const { mark } = JSON.parse(JSON.parse(stored).id);
+    await until('it runs with its child', () => withMark(mark).length >= 3);
+    ours.kill('SIGSTOP');
+    await until('nothing of it runs', () => withMark(mark).length === 0);
+  });
+
+  shown('that does not answer any more is given up, and its programs have ended', async () => {
+    const sandboxes = sandboxesWith({ silenceSeconds: 3 });
+    const sandbox = await sandboxes.open('one', { cwd: null });
+    const child = await sandbox.spawn(['/bin/sh', '-c', `trap '' HUP TERM; sleep 100000; sleep 100000`], { env: {} });
+    const frozen = sshd.signal('SIGSTOP');
+    expect(frozen).toBeGreaterThan(0);
+    expect(await child.exited).toEqual({ code: null, signal: null });
+    expect(await sandboxes.status(child.identity)).toBe('dead');
+  });
+});
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return ''; // it has ended
+  }
+}
+
+function withMark(mark: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark);
+    } catch {
+      return false; // it has ended, or is another user's
+    }
+  });
+}
