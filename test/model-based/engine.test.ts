@@ -29,7 +29,7 @@ test('the promise is kept, whatever dies, wakes up, fails or interferes in whate
   let count = 0;
   await checkSequences({
     name: 'engine',
-    runs: 400,
+    runs: 200,
     setup: anySetup,
     command: anyCommand,
     longest: 18,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 /**
  * Runs random sequences of commands and, when one breaks a rule, shrinks it to the shortest that still does and prints it
- * line by line. THROUGHLINE_SEED repeats a run, THROUGHLINE_LONG makes it ten times as long, THROUGHLINE_QUICK a tenth.
+ * line by line. THROUGHLINE_SEED repeats a run, THROUGHLINE_LONG makes it twenty times as long, THROUGHLINE_QUICK a fifth.
  *
  * The seed comes from the committed tree: every change is tried on sequences of its own, and the same commit always on the
  * same ones, so that a second run is no second chance. In the long mode, and outside a checkout, it is a new one every time.
@@ -23,7 +23,7 @@ export interface Sequences<Setup, Command> {
 export async function checkSequences<Setup, Command>(sequences: Sequences<Setup, Command>): Promise<void> {
   const { name, command, longest, run, show } = sequences;
   const seed = seedOf(process.env.THROUGHLINE_SEED);
-  const times = process.env.THROUGHLINE_LONG ? 10 : process.env.THROUGHLINE_QUICK ? 0.1 : 1;
+  const times = process.env.THROUGHLINE_LONG ? 20 : process.env.THROUGHLINE_QUICK ? 0.2 : 1;
   const numRuns = Math.round(sequences.runs * times);
   console.log(`${name}: ${numRuns} sequences, THROUGHLINE_SEED=${seed}`);
   const all = fc.array(command, { minLength: 1, maxLength: longest, size: 'max' });

@@ -30,7 +30,7 @@ test('the store does what the rules say, whatever happens in whatever order', { 
   let count = 0;
   await checkSequences({
     name: 'store',
-    runs: 5_000,
+    runs: 2_500,
     setup: fc.constant(undefined),
     command: anyCommand,
     longest: 12,

@@ -16,7 +16,7 @@ test('a queue of tasks does what the rules say, whatever happens in whatever ord
 }, async () => {
   await checkSequences({
     name: 'tasks',
-    runs: 250,
+    runs: 125,
     setup: fc.constant(undefined),
     command: anyCommand,
     longest: 40,

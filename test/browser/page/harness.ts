@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import AxeBuilder from '@axe-core/playwright';
+import type Axe from 'axe-core';
 import type { BrowserContext, BrowserContextOptions, ConsoleMessage, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { connect } from '../../../src/client.ts';
@@ -193,31 +194,52 @@ class Faults {
   }
 }
 
+/** The program that looks at a page, as text. Its own driver puts it into the page for every look, which takes longer than the look. */
+const AXE = readFileSync(createRequire(import.meta.resolve('@axe-core/playwright')).resolve('axe-core'), 'utf8');
+/** Only colours differ between the schemes. */
+const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
+
 /** Fails on serious findings of axe, in both schemes. The page keeps the scheme that it had. */
 export async function axe(page: Page): Promise<void> {
   // The answers of a permission card are disabled in its first moments. They must not change while axe looks.
   await page.locator('[aria-label^="Permission: "] [aria-disabled="true"]').first().waitFor({ state: 'detached' });
-  // Colours that are still in transition have no contrast yet.
   const before = await page.evaluate(() => ({
     colorScheme: matchMedia('(prefers-color-scheme: dark)').matches ? ('dark' as const) : ('light' as const),
     reducedMotion: matchMedia('(prefers-reduced-motion: reduce)').matches
       ? ('reduce' as const)
       : ('no-preference' as const),
   }));
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
   const found: string[] = [];
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    const builder = new AxeBuilder({ page }).setLegacyMode().options({ resultTypes: ['violations'], preload: false });
-    // Only colours differ between the schemes.
-    if (colorScheme === 'dark') builder.withRules(['color-contrast', 'link-in-text-block']);
-    const { violations } = await builder.analyze();
-    for (const { id, impact, nodes } of violations) {
-      if (impact !== 'serious' && impact !== 'critical') continue;
-      for (const { target, failureSummary } of nodes) {
-        found.push(`${colorScheme}: ${id} (${impact}) at ${target.join(' ')}: ${failureSummary}`);
-      }
-    }
+    found.push(
+      ...(await seriousFindings(page, colorScheme === 'dark' ? OF_COLOURS : null)).map(
+        (one) => `${colorScheme}: ${one}`,
+      ),
+    );
   }
   await page.emulateMedia(before);
   if (found.length > 0) throw new Error(`axe found:\n${found.join('\n')}`);
+}
+
+/** What axe says of the page as it is when it has come to rest. `rules`: null for all. */
+function seriousFindings(page: Page, rules: string[] | null): Promise<string[]> {
+  return page.evaluate(async (only) => {
+    // Colours in transition have no contrast yet. Where one ends, that of a child which inherits it begins. What never ends is not waited for.
+    const isChanging = ({ effect, playState }: Animation) =>
+      playState === 'running' && effect?.getComputedTiming().endTime !== Infinity;
+    for (let calmFrames = 0; calmFrames < 3; ) {
+      await new Promise(requestAnimationFrame);
+      calmFrames = document.getAnimations().some(isChanging) ? 0 : calmFrames + 1;
+    }
+    const { axe } = globalThis as unknown as { axe: typeof Axe };
+    const runOnly = only === null ? {} : { runOnly: { type: 'rule' as const, values: only } };
+    const { violations } = await axe.run(document, { resultTypes: ['violations'], preload: false, ...runOnly });
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, impact, nodes }) =>
+        nodes.map(({ target, failureSummary }) => `${id} (${impact}) at ${target.join(' ')}: ${failureSummary}`),
+      );
+  }, rules);
 }
