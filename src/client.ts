@@ -62,7 +62,7 @@ export async function connect(options: ClientOptions = {}): Promise<ConnectedCli
  */
 export type ConnectedClient = ThroughlineClient & { readonly server: Server };
 
-export type { ChangedFile, Changes } from './core/changes.ts';
+export type { ChangedFile, Changes, Keep, Kept } from './core/changes.ts';
 export type { ConversationState } from './core/conversation.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
 export type { EventKind } from './core/event.ts';

@@ -15,7 +15,8 @@ export function composeSandboxes(setup: Setup): Sandboxes {
   const place = placeOf(home);
   const isolate = isolationOf(setup);
   const common = { root: sandboxRoot(setup), home, place, processes: processesAt(place, home) };
-  return directorySandboxes({ ...common, ...(isolate && { isolate }) });
+  const { worktree = false } = setup.settings.sandbox;
+  return directorySandboxes({ ...common, worktree, ...(isolate && { isolate }) });
 }
 
 function isolationOf(setup: Setup): DirectorySettings['isolate'] | null {

@@ -120,7 +120,7 @@ async function openServer(
   return new Throughline(engine, tasks, trackers, await livesOf(engine), await serverOf(engine), onPermission);
 }
 
-export type { ChangedFile, Changes } from './core/changes.ts';
+export type { ChangedFile, Changes, Keep, Kept } from './core/changes.ts';
 export type { ConversationState } from './core/conversation.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
 export type { EventKind } from './core/event.ts';

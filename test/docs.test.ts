@@ -135,7 +135,7 @@ describe('docs/library.md', () => {
     };
     const making: OptionNames<NonNullable<Parameters<Throughline['conversation']>[1]>> = {
       ...{ agent: true, title: true, cwd: true, sandbox: true, restore: true, limitPerDay: true, model: true },
-      ...{ mode: true, config: true, onPermission: true },
+      ...{ mode: true, config: true, onPermission: true, worktree: true },
     };
     const rows = tableAfter('<!-- every option of SendOptions; a test checks it -->');
     const [, made] = /^\| `conversation\(key, options\)` \|(.*)\|$/m.exec(read('docs/library.md')) ?? [];

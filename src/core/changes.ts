@@ -1,5 +1,7 @@
 /* What was changed in a directory since the last commit of its git repository. Pure: made from what git prints. */
 
+import { ThroughlineError } from './errors.ts';
+
 /**
  * What an agent has changed in the directory of its conversation.
  *
@@ -14,6 +16,41 @@ export interface Changes {
   readonly files: readonly ChangedFile[];
   /** How many more files have changed. They are left out. */
   readonly more: number;
+  /** Of a conversation that works in a worktree of its own. */
+  readonly worktree?: {
+    readonly directory: string;
+    readonly branch: string;
+    /** How many commits it has that the directory which the conversation was given does not have. */
+    readonly unmerged: number;
+  };
+}
+
+/**
+ * What is to be done with the changes in a worktree.
+ *
+ * @example
+ * await chat.keepChanges({ commit: 'Add a parser', merge: true });
+ */
+export interface Keep {
+  /** Commits all that is changed, with this message. */
+  readonly commit?: string;
+  /** Merges the commits of the worktree into the branch that is checked out in the directory which the conversation was given. */
+  readonly merge?: boolean;
+}
+
+/**
+ * What was done with the changes in a worktree.
+ *
+ * @example
+ * const { branch, merged } = await chat.keepChanges({ commit: 'Add a parser', merge: true });
+ * console.log(branch, merged);
+ */
+export interface Kept {
+  readonly branch: string;
+  /** The commit that was made; null: none was asked for. */
+  readonly commit: string | null;
+  /** The commit that the directory of the conversation is at now; null: nothing was merged. */
+  readonly merged: string | null;
 }
 
 /**
@@ -33,6 +70,15 @@ export interface ChangedFile {
   readonly removed: number | null;
   /** As git prints it; null: it is not text, or it or all of them together are too large. */
   readonly patch: string | null;
+}
+
+/** Throws `invalid` when nothing is to be done. */
+export function checkKeep({ commit, merge = false }: Keep): Keep {
+  if (commit !== undefined && (typeof commit !== 'string' || commit.trim() === ''))
+    throw new ThroughlineError('invalid', 'The message of the commit is empty.');
+  if (commit !== undefined) return { commit, merge };
+  if (merge) return { merge };
+  throw new ThroughlineError('invalid', 'Nothing is to be done: give "commit" a message, or set "merge".');
 }
 
 /** `untracked`: new, and not known to git. `retyped`: a file became a link, or the reverse. */

@@ -6,6 +6,7 @@ import type { HealthReport } from '../core/health.ts';
 import { LOSS_CAUSE, lossInWords, lostInWords } from '../core/loss.ts';
 import type { SandboxProcess } from '../core/process.ts';
 import type { SessionState } from '../core/restore/session.ts';
+import { isOwnSandbox } from '../core/sandbox/sandbox-id.ts';
 import { isHeld, isTakenBy, type Standing, whyStranded } from '../core/turn/standing.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
@@ -301,8 +302,8 @@ async function change(
   }
 }
 
-/** Ids of conversations, and hashes of the names of shared sandboxes. Other files there are not ours. */
-const OURS = /^(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$/;
+/** Ids of conversations, perhaps as worktrees, and hashes of the names of shared sandboxes. Other files there are not ours. */
+const OURS = /^(?:(?:tree-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$/;
 
 /** Directories of conversations that are not in the store. They may hold work, so they are moved and never deleted. */
 async function checkSandboxes({ sandboxes }: DoctorParts, census: Census): Promise<Finding[]> {
@@ -335,10 +336,9 @@ async function checkErased({ store, sandboxes }: DoctorParts, { erased }: Census
     // Several that are erased may have shared one.
     if (path === null || findings.some(({ subject }) => subject === `directory ${path}`)) continue;
     const as = owner === 'local' ? '' : ` --as ${owner}`;
-    const how =
-      sandbox === conversation
-        ? `"throughline erase ${conversation} --sandbox --yes${as}" deletes it.`
-        : 'It had a name and was shared; delete it by hand.';
+    const how = isOwnSandbox(sandbox, conversation)
+      ? `"throughline erase ${conversation} --sandbox --yes${as}" deletes it.`
+      : 'It had a name and was shared; delete it by hand.';
     const found = { check: 'erased', subject: `directory ${path}` };
     if (toDelete) {
       findings.push({

@@ -1,3 +1,4 @@
+import { checkKeep, type Keep } from '../core/changes.ts';
 import { type Conversation, checkFilter, checkUnfiltered } from '../core/conversation.ts';
 import { isDamage, noSuchConversation, noSuchPermission, noSuchTurn, ThroughlineError } from '../core/errors.ts';
 import { checkHead, checkPlace } from '../core/event.ts';
@@ -19,6 +20,7 @@ import { toPublicEvent } from '../core/public/event.ts';
 import { type PublicReceipt, toPublicReceipt, toPublicSessions } from '../core/public/session.ts';
 import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/public/turn.ts';
 import { parseRestore, type RestoreOverride } from '../core/restore/restore-settings.ts';
+import { isWorktree } from '../core/sandbox/sandbox-id.ts';
 import type { Permission } from '../core/turn/permission.ts';
 import { type Hindrance, NO_HINDRANCE } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
@@ -301,6 +303,30 @@ class EmbeddedEngine implements Engine {
   async changes(conversation: string) {
     const { sandbox, cwd } = await this.#withDirectory(conversation);
     return this.#parts.sandboxes.changes(sandbox, { cwd });
+  }
+
+  async keepChanges(conversation: string, keep: Keep) {
+    const { sandbox, worktrees } = await this.#worktreeAtRest(conversation);
+    return worktrees.keep(sandbox, checkKeep(keep));
+  }
+
+  async discardChanges(conversation: string) {
+    const { sandbox, worktrees } = await this.#worktreeAtRest(conversation);
+    await worktrees.discard(sandbox);
+  }
+
+  async #worktreeAtRest(conversation: string) {
+    const { sandbox, state } = await this.#withDirectory(conversation);
+    const { worktrees } = this.#parts.sandboxes;
+    if (!isWorktree(sandbox) || worktrees === undefined) {
+      throw new ThroughlineError('refused', 'This conversation has no worktree.', {
+        hint: 'What was changed is in its directory: keep or discard it there with git.',
+      });
+    }
+    if (state !== 'running' && state !== 'asks') return { sandbox, worktrees };
+    throw new ThroughlineError('conflict', 'The agent works there: a turn is running.', {
+      hint: 'Wait until it has ended, or cancel it.',
+    });
   }
 
   async files(conversation: string, options: { match?: string } = {}) {

@@ -41,6 +41,7 @@ const CONVERSATION_OPTIONS: OptionNames<ConversationOptions> = {
   title: true,
   cwd: true,
   sandbox: true,
+  worktree: true,
   restore: true,
   limitPerDay: true,
   model: true,

@@ -1,4 +1,4 @@
-import type { Changes } from '../core/changes.ts';
+import type { Changes, Keep, Kept } from '../core/changes.ts';
 import { noSuchTurn, ThroughlineError } from '../core/errors.ts';
 import type { ChainCheck } from '../core/event.ts';
 import { checkOptions, checkSignal, given, type OptionNames } from '../core/input/arguments.ts';
@@ -189,6 +189,16 @@ export class ConversationHandle {
     return this.#engine.sandboxes.of(await this.#existing());
   }
 
+  /** Commits what the agent changed in its worktree, or merges its commits into the directory that was given, or both. */
+  async keepChanges(keep: Keep): Promise<Kept> {
+    return this.#engine.keepChanges(await this.#existing(), keep);
+  }
+
+  /** Throws away what the agent changed in its worktree and nobody committed. */
+  async discardChanges(): Promise<void> {
+    return this.#engine.discardChanges(await this.#existing());
+  }
+
   /** Files and folders in its directory whose paths contain `match`, to be named in a prompt. */
   async files(options: { match?: string } = {}): Promise<Files> {
     checkOptions(options, { match: true }, 'files()');
@@ -296,7 +306,7 @@ export class ConversationHandle {
 
   /** Deletes all that was said in it; this cannot be undone. `conflict` while a turn is open. */
   async erase(options: EraseOptions = {}): Promise<Erased> {
-    checkOptions(options, { sandbox: true }, 'erase()');
+    checkOptions(options, { sandbox: true, discard: true }, 'erase()');
     const erased = await this.#engine.erase(await this.#existing(), options);
     // Its key is free again. Without one, every verb says from now on that it is gone.
     if (this.#spec.key !== undefined) this.#id = null;
@@ -361,8 +371,8 @@ export class ConversationHandle {
 
   /** The conversation, if it exists, by a name to read it by. What exists otherwise than it should is refused (R7). */
   async #existing(): Promise<string> {
-    const { cwd, sandbox, restore, key } = this.#spec;
-    const pins = given({ cwd, sandbox, restore });
+    const { cwd, sandbox, worktree, restore, key } = this.#spec;
+    const pins = given({ cwd, sandbox, worktree, restore });
     // By its key: what has the id may be erased by somebody else, and another one made.
     if (Object.keys(pins).length === 0 && key !== undefined) return key;
     if (this.#id !== null) return this.#id;

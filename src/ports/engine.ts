@@ -1,4 +1,4 @@
-import type { Changes } from '../core/changes.ts';
+import type { Changes, Keep, Kept } from '../core/changes.ts';
 import type { ConversationFilter } from '../core/conversation.ts';
 import type { ChainCheck } from '../core/event.ts';
 import type { UsagePage } from '../core/input/usage-page.ts';
@@ -138,6 +138,14 @@ export interface Engine {
    * files that git does not know. Throws `not_found` when there is no repository, `refused` when the directory is elsewhere, and `timed_out`.
    */
   changes(conversation: string): Promise<Changes>;
+  /**
+   * Commits what the agent changed in the worktree of the conversation, or merges its commits into the branch of the directory that the
+   * conversation was given, or both. Hooks and filters of the repository do not run. `conflict` while a turn runs, and when there is
+   * nothing to keep; `refused` when it has no worktree, and when a person has to merge.
+   */
+  keepChanges(conversation: string, keep: Keep): Promise<Kept>;
+  /** Throws away what the agent changed in the worktree of the conversation and nobody committed; ignored files stay. Throws as `keepChanges`. */
+  discardChanges(conversation: string): Promise<void>;
 
   /**
    * Files and folders in the directory of the conversation whose paths contain `match`, to be named in a prompt: those that fit best first,
@@ -276,6 +284,11 @@ export interface ConversationSpec {
   readonly cwd?: string;
   /** A name, unique per owner, of a sandbox that several conversations share; left out: one of its own. */
   readonly sandbox?: string;
+  /**
+   * Whether it works in a worktree of its own of the git repository that `cwd` is in, on a branch of its own. Left out: as the setting
+   * `sandbox.worktree` says.
+   */
+  readonly worktree?: boolean;
   readonly restore?: RestoreOverride;
   /**
    * How much may be spent in it on a day (UTC): `2 USD`, `50k tokens`. It can only lower what the settings allow. Also changes that
@@ -294,6 +307,8 @@ export interface ConversationSpec {
 export interface EraseOptions {
   /** Also delete its own sandbox: the work and the sessions of its agents in it. Left out: no. */
   readonly sandbox?: boolean;
+  /** With `sandbox`: also when it is a worktree with changes that nobody committed. Left out: that is refused. */
+  readonly discard?: boolean;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Changes } from '../core/changes.ts';
+import type { Changes, Keep, Kept } from '../core/changes.ts';
 import type { SandboxProcess } from '../core/process.ts';
 import type { Files } from '../core/public/files.ts';
 
@@ -50,9 +50,12 @@ export interface Sandboxes {
   files(id: string, options: { cwd: string | null; match: string }): Promise<Files>;
   /**
    * Deletes the sandbox `id` with everything in it; may be repeated. Links are removed and never followed. Whoever calls has made
-   * sure that nobody needs it. Throws `refused` when a part of it cannot be deleted.
+   * sure that nobody needs it. Throws `refused` when a part of it cannot be deleted, or when a worktree has changes
+   * that are not committed, unless `discard`.
    */
-  remove(id: string): Promise<void>;
+  remove(id: string, options?: { readonly discard?: boolean }): Promise<void>;
+  /** Left out: no conversation works in a worktree here. */
+  readonly worktrees?: Worktrees;
   /**
    * Stops what keeps the sandbox `id` running, so that it costs nothing until it is opened again; its files stay. May be repeated.
    * Whoever calls has ended what runs in it. Left out: there is nothing to stop.
@@ -63,6 +66,23 @@ export interface Sandboxes {
    * working directory. Throws `refused` when there is no such directory. Creates nothing.
    */
   checkDirectory(path: string): Promise<string>;
+}
+
+/**
+ * Sandboxes whose working directory is a worktree of the git repository that `cwd` is in, on a branch of its own: those whose id says so
+ * (`isWorktree`). `open` makes it, `changes` compares it, `remove` deletes it. Git runs without the settings and hooks of the repository.
+ */
+export interface Worktrees {
+  /** Whether a conversation with a directory in a repository gets one without asking. */
+  readonly byDefault: boolean;
+  /** Throws `refused` when there can be no worktree for this directory. Creates nothing. */
+  check(cwd: string): Promise<void>;
+  /** How many files are changed and not committed: these are in no other place. 0: it was not made yet. */
+  unsaved(id: string): Promise<number>;
+  /** Throws `conflict` when there is nothing to keep, and `refused` when git cannot do it without a person. */
+  keep(id: string, keep: Keep): Promise<Kept>;
+  /** Throws away what is not committed. */
+  discard(id: string): Promise<void>;
 }
 
 /**

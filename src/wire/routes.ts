@@ -16,6 +16,8 @@ export const ROUTES = {
   warm: { method: 'POST', path: '/conversations/{conversation}/warm' },
   kill: { method: 'POST', path: '/conversations/{conversation}/kill' },
   changes: { method: 'GET', path: '/conversations/{conversation}/changes' },
+  keepChanges: { method: 'POST', path: '/conversations/{conversation}/changes/keep' },
+  discardChanges: { method: 'POST', path: '/conversations/{conversation}/changes/discard' },
   listFiles: { method: 'GET', path: '/conversations/{conversation}/files' },
   sandboxOf: { method: 'GET', path: '/conversations/{conversation}/sandbox' },
   fork: { method: 'POST', path: '/conversations/{conversation}/fork' },

@@ -1,3 +1,4 @@
+import { checkKeep, type Keep } from '../../core/changes.ts';
 import { checkFilter, checkUnfiltered } from '../../core/conversation.ts';
 import { noSuch, noSuchConversation, SCRIPTED, ThroughlineError } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
@@ -115,9 +116,10 @@ export class HttpEngine implements Engine {
     return this.caller.ask('renameConversation', { params: this.#at(conversation), body: { title } });
   }
 
-  async erase(conversation: string, { sandbox }: EraseOptions = {}): Promise<Erased> {
+  async erase(conversation: string, { sandbox, discard }: EraseOptions = {}): Promise<Erased> {
     const params = this.#at(conversation);
-    return this.caller.ask('eraseConversation', { params, query: { sandbox }, within: 'longMs', repeatable: false });
+    const query = { sandbox, discard };
+    return this.caller.ask('eraseConversation', { params, query, within: 'longMs', repeatable: false });
   }
 
   // ── turns ──
@@ -232,6 +234,20 @@ export class HttpEngine implements Engine {
 
   async changes(conversation: string) {
     return this.caller.ask('changes', { params: this.#at(conversation), within: 'longMs' });
+  }
+
+  async keepChanges(conversation: string, keep: Keep) {
+    const body = checkKeep(keep);
+    return this.caller.ask('keepChanges', {
+      params: this.#at(conversation),
+      body,
+      within: 'longMs',
+      repeatable: false,
+    });
+  }
+
+  async discardChanges(conversation: string) {
+    await this.caller.ask('discardChanges', { params: this.#at(conversation), within: 'longMs' });
   }
 
   async files(conversation: string, options: { match?: string } = {}) {

@@ -3,6 +3,7 @@ import type { Budget } from '../limits/budget.ts';
 import type { Delayed } from '../limits/slots.ts';
 import { processLabel } from '../process.ts';
 import type { RestoreOverride } from '../restore/restore-settings.ts';
+import { isWorktree } from '../sandbox/sandbox-id.ts';
 import type { Lock, Summary } from '../summary.ts';
 import type { KeptChoices } from '../turn/choices.ts';
 import type { Hindrance, Stranded } from '../turn/standing.ts';
@@ -28,6 +29,8 @@ export interface PublicConversation {
   readonly driver: Driver;
   /** The working directory that the caller named; null: a directory of its own. */
   readonly cwd: string | null;
+  /** Whether it works in a worktree of its own of the git repository that `cwd` is in. */
+  readonly worktree: boolean;
   /** What was set for this conversation alone. */
   readonly restore: RestoreOverride;
   /** How much may be spent in it on a day (UTC), within what the settings allow; null: it has no limit of its own. */
@@ -117,7 +120,8 @@ export function toPublicConversation(stored: Conversation, { stranded, delayed }
   const { head, historyCount, lastSeq, logId, state, lastAgent, open, openPermissions, usage } = stored;
   const { createdAt, updatedAt } = stored;
   return {
-    ...{ id, owner, key, title, titleSource, agent, driver, cwd, restore, limitPerDay, choices },
+    ...{ id, owner, key, title, titleSource, agent, driver, cwd, worktree: isWorktree(stored.sandbox) },
+    ...{ restore, limitPerDay, choices },
     parent: parent && toPublicParent(parent),
     ...{ head, historyCount, lastSeq, logId, state, lastAgent, open, openPermissions, stranded, delayed, usage },
     ...{ createdAt, updatedAt },

@@ -43,6 +43,7 @@ test.each([
   [{ kind: 'bubblewrap', network: 'none', binds: [{}] }, /path/],
   [{ kind: 'podman' }, /directory, bubblewrap/],
   [{ kind: 'ssh', host: 'a.example' }, /needs "host" and "user"/],
+  [{ kind: 'ssh', host: 'a.example', user: 'ann', worktree: true }, /"sandbox\.worktree" needs files on this/],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', port: 0 }, /port/],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', hostKey: 'AAAA' }, /ssh-ed25519 AAAA/],
   [

@@ -63,6 +63,10 @@ export const SANDBOX = object({
     'Where sandboxes are made. Left out: sandboxes in the data home; for ssh, .throughline/sandboxes in the home of the user there.',
     text,
   ),
+  worktree: about(
+    'Whether a conversation whose directory is in a git repository works in a worktree of it, on a branch of its own, unless it says otherwise. Default: no.',
+    flag,
+  ),
   kind: about(
     'directory: separate folders, not isolated. bubblewrap: isolated, on Linux. ssh: on another machine, as its user. Default directory.',
     oneOf(SANDBOX_KINDS),
@@ -120,6 +124,7 @@ function contradiction(settings: SandboxSettings): string | null {
   if (kind !== 'ssh' && bySsh !== undefined) return `"sandbox.${bySsh}" needs "sandbox.kind": "ssh"`;
   if (kind !== 'bubblewrap' && isolated !== undefined)
     return `"sandbox.${isolated}" needs "sandbox.kind": "bubblewrap"`;
+  if (kind === 'ssh' && settings.worktree) return '"sandbox.worktree" needs files on this machine, and "ssh" has none';
   if (kind === 'ssh')
     return settings.host && settings.user ? null : 'the kind "ssh" of "sandbox" needs "host" and "user"';
   if (kind === 'directory') return null;

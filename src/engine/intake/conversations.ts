@@ -6,8 +6,10 @@ import { checkKey, checkName } from '../../core/input/names.ts';
 import { checkWellFormed } from '../../core/input/well-formed.ts';
 import { type Budget, parseBudget } from '../../core/limits/budget.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
+import { isWorktree, worktreeSandbox } from '../../core/sandbox/sandbox-id.ts';
 import { changeChoices } from '../../core/turn/choices.ts';
 import type { ConversationSpec, ForkOptions } from '../../ports/engine.ts';
+import type { Worktrees } from '../../ports/sandbox.ts';
 import type { NewConversation } from '../../ports/store/conversations.ts';
 import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
@@ -68,7 +70,10 @@ export async function forkConversation(
   }
   const { id, owner, restore } = source;
   const agent = source.agent ?? undefined;
-  const spec = given({ agent, key, title, cwd: cwd ?? source.cwd ?? undefined, restore });
+  // In the same directory it works as its source does: in a worktree of its own, or not.
+  const worktree = cwd === undefined ? isWorktree(source.sandbox) : undefined;
+  const where = { cwd: cwd ?? source.cwd ?? undefined, worktree };
+  const spec = given({ agent, key, title, ...where, restore });
   await checkFreeKey(parts.store, owner, key);
   // Its own limit goes along: a fork is no way around it.
   const fresh = {
@@ -104,6 +109,7 @@ function refuseOtherwisePinned(existing: Conversation, spec: ConversationSpec, a
   checkDriver(existing);
   if (spec.cwd !== undefined && existing.cwd !== asked.cwd) refuse('working directory', fork);
   if (spec.sandbox !== undefined && existing.sandbox !== asked.sandbox) refuse('sandbox', fork);
+  if (spec.worktree !== undefined && isWorktree(existing.sandbox) !== spec.worktree) refuse('kind of directory', fork);
   for (const name of Object.keys(asked.restore) as (keyof Conversation['restore'])[]) {
     if (existing.restore[name] !== asked.restore[name]) refuse(`restore.${name}`, 'Give it with the turn instead.');
   }
@@ -117,14 +123,15 @@ export async function newConversation(
 ): Promise<NewConversation> {
   const id = randomUUIDv7();
   if (spec.cwd !== undefined) checkWellFormed(spec.cwd, 'The working directory');
+  const cwd = spec.cwd === undefined ? null : await parts.sandboxes.checkDirectory(spec.cwd);
   return {
     id,
     key: spec.key === undefined ? null : checkKey(spec.key, 'key'),
     title: spec.title === undefined ? null : checkName(spec.title, 'title'),
     agent: spec.agent ?? null,
     driver: 'worker',
-    sandbox: spec.sandbox === undefined ? id : await namedSandbox(parts, owner, checkKey(spec.sandbox, 'sandbox')),
-    cwd: spec.cwd === undefined ? null : await parts.sandboxes.checkDirectory(spec.cwd),
+    sandbox: await sandboxFor(parts, owner, { id, cwd }, spec),
+    cwd,
     place: parts.sandboxes.place,
     restore: parseRestore(spec.restore),
     limitPerDay: parseLimitPerDay(spec.limitPerDay),
@@ -153,6 +160,44 @@ function parseLimitPerDay(input: ConversationSpec['limitPerDay']): Budget | null
   const budget = parseBudget(input);
   if (budget !== null) return budget;
   throw new ThroughlineError('invalid', `A limit per day is like "2 USD" or "50k tokens", not ${shown(input)}.`);
+}
+
+async function sandboxFor(
+  parts: EngineParts,
+  owner: string,
+  { id, cwd }: { readonly id: string; readonly cwd: string | null },
+  { sandbox, worktree }: ConversationSpec,
+): Promise<string> {
+  const { worktrees } = parts.sandboxes;
+  if (worktree === true) {
+    if (sandbox !== undefined)
+      throw new ThroughlineError(
+        'invalid',
+        'A worktree belongs to one conversation: leave out "sandbox" or "worktree".',
+      );
+    if (cwd === null)
+      throw new ThroughlineError('invalid', 'A worktree needs "cwd": a directory of the repository that it is of.');
+    if (worktrees === undefined) {
+      throw new ThroughlineError('refused', 'The sandboxes of the settings have no worktrees.', {
+        hint: 'Leave out "worktree", or use sandboxes whose files are on this machine.',
+      });
+    }
+    await worktrees.check(cwd);
+    return worktreeSandbox(id);
+  }
+  if (sandbox !== undefined) return namedSandbox(parts, owner, checkKey(sandbox, 'sandbox'));
+  const isAsked = worktree === undefined && worktrees?.byDefault === true && cwd !== null;
+  return isAsked && (await isPossible(worktrees, cwd)) ? worktreeSandbox(id) : id;
+}
+
+async function isPossible(worktrees: Worktrees, cwd: string): Promise<boolean> {
+  try {
+    await worktrees.check(cwd);
+    return true;
+  } catch (error) {
+    if (error instanceof ThroughlineError && error.code === 'refused') return false;
+    throw error;
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { isOwnSandbox, isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { Erased, EraseOptions, Remains } from '../../ports/engine.ts';
 import type { ErasedSession } from '../../ports/store/conversations.ts';
 import type { EngineParts } from '../parts.ts';
@@ -12,7 +13,7 @@ export async function erase(
   parts: EngineParts,
   owner: string,
   idOrKey: string,
-  { sandbox: withSandbox = false }: EraseOptions,
+  { sandbox: withSandbox = false, discard = false }: EraseOptions,
 ): Promise<Erased> {
   const { store, sandboxes } = parts;
   const known = await store.findToErase(owner, idOrKey);
@@ -21,10 +22,11 @@ export async function erase(
   const { id, sandbox } = known;
   const directory = known.place === sandboxes.place ? await sandboxes.find(sandbox) : null;
   if (withSandbox) checkOwn(parts, known, directory);
+  if (withSandbox && directory !== null && !discard) await checkSaved(parts, known);
   if (known.isErased && directory === null) return { erased: id, remains: [] };
   const options = withSandbox && directory !== null ? { sandbox: directory } : {};
   const { cwd, sessions } = await store.eraseConversation(owner, id, options);
-  if (withSandbox) await deleteSandbox(parts, known, sessions);
+  if (withSandbox) await deleteSandbox(parts, known, { sessions, discard });
   const kept: Remains[] = withSandbox || directory === null ? [] : [{ what: 'sandbox', where: directory }];
   const named: Remains[] = cwd === null ? [] : [{ what: 'directory', where: cwd }];
   return { erased: id, remains: [...kept, ...named, ...sessionsOutside(sessions, directory)] };
@@ -42,18 +44,30 @@ function checkOwn(
       hint: `${without}, or erase it there.`,
     });
   }
-  if (sandbox !== id) {
+  if (!isOwnSandbox(sandbox, id)) {
     throw new ThroughlineError('refused', 'The sandbox has a name, and other conversations may share it.', {
       hint: `${without}. When no conversation needs it any more, delete ${directory ?? 'it'} by hand.`,
     });
   }
 }
 
+async function checkSaved(
+  { sandboxes }: EngineParts,
+  { id, sandbox }: Pick<Conversation, 'id' | 'sandbox'>,
+): Promise<void> {
+  const unsaved = isWorktree(sandbox) ? ((await sandboxes.worktrees?.unsaved(sandbox)) ?? 0) : 0;
+  if (unsaved === 0) return;
+  const files = unsaved === 1 ? 'a file' : `${unsaved} files`;
+  throw new ThroughlineError('refused', `Its worktree has changes that are not committed, in ${files}.`, {
+    hint: `Commit them ("throughline changes ${id} --commit MESSAGE"), or erase it with "discard" (--discard).`,
+  });
+}
+
 /** The agents are ended first: they could write to it, or replace a part of it by a link, while it is deleted. */
 async function deleteSandbox(
   { sandboxes }: EngineParts,
   { id, sandbox }: Pick<Conversation, 'id' | 'sandbox'>,
-  sessions: readonly ErasedSession[],
+  { sessions, discard }: { readonly sessions: readonly ErasedSession[]; readonly discard: boolean },
 ): Promise<void> {
   for (const { process, agent } of sessions) {
     if (process === null || (await sandboxes.end(process)) === 'ended') continue;
@@ -62,7 +76,7 @@ async function deleteSandbox(
       hint: `End that process, then erase ${id} again with its sandbox.`,
     });
   }
-  await sandboxes.remove(sandbox);
+  await sandboxes.remove(sandbox, { discard });
 }
 
 /** Sessions that their agents keep elsewhere, for example in the home of the user. */

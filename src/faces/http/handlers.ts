@@ -56,6 +56,11 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return { sessions: await engine.kill(params.conversation) };
   },
   changes: ({ engine, params }) => engine.changes(params.conversation),
+  keepChanges: ({ engine, params, body }) => engine.keepChanges(params.conversation, body),
+  async discardChanges({ engine, params }) {
+    await engine.discardChanges(params.conversation);
+    return { discarded: params.conversation };
+  },
   listFiles: ({ engine, params, query }) => engine.files(params.conversation, query),
   async fork({ engine, principal, params, body }) {
     checkMachine(principal, body);

@@ -103,9 +103,8 @@ class Isolated {
   }
 
   async #folder(root: string) {
-    const { work, state } = this.#local;
     const folder = await this.#outside.folder(root);
-    const visible = [work, state, this.#home, ...this.#binds.write, ...this.#binds.read];
+    const visible = [...this.#written(), ...this.#binds.read];
     if (visible.some((one) => isBelow(folder.path, one))) return asSeen(folder, accessTo(this.#mounts([], false)));
     throw new ThroughlineError('refused', `${root} is not in the sandbox.`, {
       hint: 'Add it to "sandbox.binds" of the settings, or let the agent use the home of its sandbox.',
@@ -167,10 +166,15 @@ class Isolated {
     }
   }
 
+  #written(): string[] {
+    const { work, state, around } = this.#local;
+    return [work, state, this.#home, ...(around?.write ?? []), ...this.#binds.write];
+  }
+
   /** `chosenByAgent`: the command is not ours, so nothing is made visible for it. */
   #mounts(command: readonly string[], chosenByAgent: boolean): Mounts {
-    const { work, state } = this.#local;
-    const write = [work, state, this.#home, ...this.#binds.write];
+    const { work, around } = this.#local;
+    const write = this.#written();
     // Where an agent can write, it can put a link: what that leads to was named by nobody but the agent.
     const isOurs = (word: string) => isAbsolute(word) && !write.some((folder) => isBelow(word, folder)) && isFile(word);
     const programs = chosenByAgent ? [] : command.slice(0, 2).filter(isOurs);
@@ -178,7 +182,7 @@ class Isolated {
     const config = join(work, 'throughline.config.json');
     const hidden = this.#parts.hidden.map(realIfThere);
     // Our own program among them: we are started by it outside.
-    const named = [...this.#parts.fixed, process.execPath].map(realIfThere);
+    const named = [...this.#parts.fixed, ...(around?.fixed ?? []), process.execPath].map(realIfThere);
     const fixed = [...new Set([...named, config])].filter(isFile);
     return {
       system: SYSTEM_FOLDERS.flatMap(systemFolder),
@@ -187,7 +191,11 @@ class Isolated {
         return found === undefined ? [] : [{ path, isFolder: found.isDirectory() }];
       }),
       write,
-      read: [...found.map(({ to }) => programPath(to, realIfThere(homedir()))), ...this.#binds.read],
+      read: [
+        ...found.map(({ to }) => programPath(to, realIfThere(homedir()))),
+        ...(around?.read ?? []).filter((path) => existsSync(path)),
+        ...this.#binds.read,
+      ],
       links: found.filter(({ path, to }) => path !== to),
       hidden,
       fixed,

@@ -1,14 +1,17 @@
 import { mkdirSync, realpathSync } from 'node:fs';
-import { lstat, mkdir, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Files } from '../../core/public/files.ts';
+import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import { filesIn } from '../shared/files.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { type LocalSandboxSettings, localProcesses, localSandbox } from '../shared/local-sandbox.ts';
 import type { LocalProcesses } from '../shared/spawn.ts';
 import { changesIn } from './changes.ts';
+import { isThere as exists, worktreeChanges } from './worktree.ts';
+import { knownIn, openWorktreeIn, removeUnlessUnsaved, worktreesAt } from './worktrees.ts';
 
 export interface DirectorySettings {
   /** The directory of all sandboxes; created when missing. */
@@ -17,6 +20,8 @@ export interface DirectorySettings {
   /** The data home, for people; left out: the root. */
   readonly home?: string;
   readonly processes: LocalProcesses;
+  /** Whether a conversation with a directory in a git repository works in a worktree of it, when it does not say. Left out: no. */
+  readonly worktree?: boolean;
   /** How programs run in these directories. Left out: not isolated. */
   readonly isolate?: (sandbox: LocalSandboxSettings) => Promise<OpenSandbox>;
 }
@@ -30,6 +35,7 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
   const { root, place, home = root, processes, isolate = async (local) => localSandbox(local) } = settings;
   const openAt = async (id: string, folder: string, cwd: string | null): Promise<OpenSandbox> => {
     const state = directory(join(folder, 'state'));
+    if (isWorktree(id)) return isolate({ id, folder, ...(await openWorktreeIn(folder, id, cwd)), state, processes });
     const work = cwd === null ? directory(join(folder, 'work')) : await named(cwd);
     return isolate({ id, folder, work, state, processes });
   };
@@ -60,7 +66,9 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       const home = join(root, checkedId(id));
       return (await exists(home)) ? join(await realpath(root), id) : null;
     },
+    worktrees: worktreesAt((id) => join(root, checkedId(id)), settings.worktree ?? false),
     async changes(id, { cwd }) {
+      if (isWorktree(id)) return worktreeChanges(await knownIn(join(root, checkedId(id))));
       if (cwd !== null) return changesIn(await named(cwd), null);
       const work = join(root, checkedId(id), 'work');
       if (!(await exists(work))) {
@@ -69,18 +77,11 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       const real = await realpath(work);
       return changesIn(real, real);
     },
-    files: (id, { cwd, match }) => filesOf(join(root, checkedId(id), 'work'), cwd, match),
-    async remove(id) {
+    files: (id, { cwd, match }) => filesOf(join(root, checkedId(id), 'work'), isWorktree(id) ? null : cwd, match),
+    async remove(id, { discard = false } = {}) {
       const home = join(root, checkedId(id));
-      try {
-        await rm(home, { recursive: true, force: true, maxRetries: 3 });
-      } catch (cause) {
-        const why = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
-        throw new ThroughlineError('refused', `Cannot delete all of ${home} (${why}).`, {
-          hint: 'Delete the rest by hand. "throughline doctor" lists it until then.',
-          cause,
-        });
-      }
+      if (isWorktree(id)) await removeUnlessUnsaved(home, discard);
+      await removeAll(home);
     },
     checkDirectory: (path) => named(resolve(path)),
   };
@@ -112,15 +113,16 @@ async function filesOf(own: string, cwd: string | null, match: string): Promise<
   return filesIn(localFolder(real), match);
 }
 
-/** Also as a broken link. */
-async function exists(path: string): Promise<boolean> {
+/** Links are removed and never followed. */
+async function removeAll(home: string): Promise<void> {
   try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return false;
-    throw error;
+    await rm(home, { recursive: true, force: true, maxRetries: 3 });
+  } catch (cause) {
+    const why = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
+    throw new ThroughlineError('refused', `Cannot delete all of ${home} (${why}).`, {
+      hint: 'Delete the rest by hand. "throughline doctor" lists it until then.',
+      cause,
+    });
   }
 }
 

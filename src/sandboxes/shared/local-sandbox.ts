@@ -13,6 +13,12 @@ export interface LocalSandboxSettings {
   readonly folder: string;
   readonly work: string;
   readonly state: string;
+  /** What else an isolated agent needs of this machine, and files in it that it must not change. Those that are missing are left out. */
+  readonly around?: {
+    readonly write: readonly string[];
+    readonly read: readonly string[];
+    readonly fixed: readonly string[];
+  };
   readonly processes: LocalProcesses;
 }
 

@@ -29,7 +29,7 @@ export async function runAgentGate(request: AgentGateRequest): Promise<GateResul
   const { gate, task, engine, work: cwd, monotonic } = request;
   const { reply: said } = await engine.answerOf(request.turn);
   const title = asTitle(`Gate: ${gate.ask}`, 100);
-  const { id } = await engine.ensure({ key: `task/${task.id}/gate`, agent: gate.agent, cwd, title });
+  const { id } = await engine.ensure({ key: `task/${task.id}/gate`, agent: gate.agent, cwd, worktree: false, title });
   const begun = monotonic();
   const result = (verdict: GateResult['verdict'], summary: string): GateResult => {
     return { verdict, summary, output: '', cut: 0, ms: Math.round(monotonic() - begun) };

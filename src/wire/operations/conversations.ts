@@ -3,7 +3,7 @@ import { After, Before, ConversationStates, Cursor, Flag, Limit, TimeText, TurnN
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { BudgetInput, Config, Count, Id, RestoreOverride } from '../values/common.ts';
-import { Changes, Conversation, Erased, Files, Summary } from '../values/conversation.ts';
+import { Changes, Conversation, Erased, Files, Kept, Summary } from '../values/conversation.ts';
 import { ConversationEvent } from '../values/event.ts';
 import { ExportedConversation } from '../values/portable.ts';
 import { ConversationView } from '../values/rest.ts';
@@ -41,6 +41,7 @@ export const conversations = {
   ensureConversation: {
     summary:
       'Finds the conversation by its key, or creates it. Refused when it exists with another directory, sandbox or restore setting. ' +
+      '`worktree`: works in a worktree of the git repository that `cwd` is in. ' +
       '`model`, `mode`, `config`: for the turns of its agent from now on, null for no longer; `mode` and `config` need the scope approve.',
     scope: 'prompt',
     body: namedObject('NewConversation', {
@@ -49,6 +50,7 @@ export const conversations = {
       title: optional(Name),
       cwd: optional(Directory),
       sandbox: optional(Name),
+      worktree: optional(z.boolean()),
       restore: optional(RestoreOverride),
       limitPerDay: optional(BudgetInput.nullable()),
       model: optional(Id.nullable()),
@@ -72,10 +74,11 @@ export const conversations = {
   eraseConversation: {
     summary:
       'Deletes all that was said in a conversation. Refused while a turn is open. Its chain can still be verified. `sandbox`: also ' +
-      'deletes its own sandbox, with the work and the sessions of its agents there. `remains`: what agents wrote and what is still there.',
+      'deletes its own sandbox, with the work and the sessions of its agents there; a worktree with changes that are not committed is refused, ' +
+      'unless `discard` is set. `remains`: what agents wrote and what is still there.',
     scope: 'admin',
     heavy: true,
-    query: z.strictObject({ sandbox: optional(Flag) }),
+    query: z.strictObject({ sandbox: optional(Flag), discard: optional(Flag) }),
     answer: Erased,
   },
   summarise: {
@@ -145,6 +148,24 @@ export const conversations = {
     scope: 'prompt',
     heavy: true,
     answer: Changes,
+  },
+  keepChanges: {
+    summary:
+      'Keeps what the agent changed in the worktree of the conversation. `commit`: commits all of it with this message, on the branch of the ' +
+      'worktree. `merge`: merges its commits into the branch of the directory that the conversation was given, and its files. Hooks and filters ' +
+      'of the repository do not run. 409: a turn runs, or there is nothing to keep. 422: it has no worktree, or a person has to merge.',
+    scope: 'approve',
+    heavy: true,
+    body: namedObject('Keep', { commit: optional(z.string().min(1).max(10_000)), merge: optional(z.boolean()) }),
+    answer: Kept,
+  },
+  discardChanges: {
+    summary:
+      'Throws away what the agent changed in the worktree of the conversation and nobody committed; ignored files stay. 409: a turn runs. 422: ' +
+      'it has no worktree.',
+    scope: 'approve',
+    heavy: true,
+    answer: namedObject('Discarded', { discarded: z.string() }),
   },
   listFiles: {
     summary:

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CHANGE_KINDS, type Changes as ReadOnlyChanges } from '../../core/changes.ts';
+import { CHANGE_KINDS, type Kept as KeptValue, type Changes as ReadOnlyChanges } from '../../core/changes.ts';
 import { CONVERSATION_STATES, TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicConversation, PublicLock, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
 import type { Erased as ErasedValue, SearchHit as HitValue, Remains as RemainsValue } from '../../ports/engine.ts';
@@ -17,6 +17,7 @@ export const Conversation = namedObject('Conversation', {
   agent: z.string().nullable(),
   driver: z.enum(['worker', 'tracker']),
   cwd: z.string().nullable(),
+  worktree: z.boolean(),
   restore: RestoreOverride,
   limitPerDay: Budget.nullable(),
   choices: Choices.extend({ agent: z.exactOptional(z.string()) }),
@@ -85,7 +86,12 @@ export const Changes = namedObject('Changes', {
     }),
   ),
   more: Count,
+  worktree: z.exactOptional(z.strictObject({ directory: z.string(), branch: z.string(), unmerged: Count })),
 }) satisfies z.ZodType<ChangesValue>;
+
+export const Kept = namedObject('Kept', {
+  ...{ branch: z.string(), commit: z.string().nullable(), merged: z.string().nullable() },
+}) satisfies z.ZodType<KeptValue>;
 
 /** `more`: there are others. */
 export const Files = namedObject('Files', { paths: z.array(z.string()), more: z.boolean() }) satisfies z.ZodType<{

@@ -21,6 +21,8 @@ const NEEDS: Readonly<Record<OperationName, Need>> = {
     warm: 'prompt',
     kill: 'prompt',
     changes: 'prompt',
+    keepChanges: 'approve',
+    discardChanges: 'approve',
     listFiles: 'prompt',
     fork: 'prompt',
     exportConversation: 'read',

@@ -14,3 +14,4 @@ await import('../engine/pending.test.ts');
 await import('../engine/queue.test.ts');
 await import('../engine/live.test.ts');
 await import('../engine/sandboxes.test.ts');
+await import('../engine/worktree.test.ts');

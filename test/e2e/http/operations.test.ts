@@ -9,6 +9,7 @@ import { CONVERSATION_STATES } from '../../../src/core/conversation.ts';
 import { tasks } from '../../../src/wire/operations/tasks.ts';
 import { OPERATIONS } from '../../../src/wire/operations.ts';
 import { until } from '../../faults/harness/until.ts';
+import { git, makeRepository } from '../support/repository.ts';
 import { Caller, SERVED } from './support/caller.ts';
 import { DOCUMENT, operationAt } from './support/conform.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';
@@ -105,6 +106,14 @@ test('every operation of the table, each answer as the document has it', async (
     more: false,
   });
   expect(await caller.ok('GET', `${at}/files?match=there-is-none`)).toEqual({ paths: [], more: false });
+  const tree = { key: 'tree', cwd: makeRepository(join(home.path, 'tree')), worktree: true };
+  expect(await caller.ok('POST', '/conversations', tree)).toMatchObject({ worktree: true });
+  await caller.finished((await caller.ok('POST', '/conversations/tree/turns', { prompt: '/tool write new.txt' })).turn);
+  const { commit } = await caller.ok('POST', '/conversations/tree/changes/keep', { commit: 'Add a file' });
+  expect(git(tree.cwd, 'show', '--no-patch', '--format=%s', commit)).toBe('Add a file');
+  expect(await caller.ok('POST', '/conversations/tree/changes/discard')).toEqual({ discarded: 'tree' });
+  expect(await caller.post('/conversations/repository/changes/keep', { merge: true })).toMatchObject({ status: 422 });
+  await caller.ok('DELETE', '/conversations/tree?sandbox=true');
   rmSync(repository, { recursive: true });
   expect(await caller.get('/conversations/repository/files')).toMatchObject({
     status: 404,
@@ -126,7 +135,7 @@ test('every operation of the table, each answer as the document has it', async (
   expect(body.detail).toBe(
     `query.state: must be one or more of ${CONVERSATION_STATES.join(', ')}, with commas between them.`,
   );
-  expect((await caller.ok('GET', '/usage')).usage).toMatchObject([{ turns: 2, agent: 'scripted' }]);
+  expect((await caller.ok('GET', '/usage')).usage).toMatchObject([{ turns: 3, agent: 'scripted' }]);
   expect((await caller.ok('GET', '/agents')).agents).toMatchObject([{ name: 'scripted', isDefault: true }]);
 
   const fork = await caller.post(`${at}/fork`, { turn: 1, key: 'fork' });

@@ -8,12 +8,14 @@ import { oneLine } from '../../terminal-text.ts';
 interface EraseFlags {
   readonly yes?: boolean;
   readonly sandbox?: boolean;
+  readonly discard?: boolean;
 }
 
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
     .option('--sandbox', 'also delete its sandbox: the work and the sessions of its agents there')
+    .option('--discard', 'with --sandbox: also a worktree with changes that nobody committed')
     .option('--yes', 'confirm: this cannot be undone')
     .action((key: string, flags: EraseFlags) => erase(key, flags, cli));
   addHelp(command, {
@@ -30,12 +32,12 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function erase(key: string, { yes, sandbox }: EraseFlags, { output, withEngine }: Cli): Promise<void> {
+async function erase(key: string, { yes, sandbox, discard }: EraseFlags, { output, withEngine }: Cli): Promise<void> {
   if (!yes) {
     throw new ThroughlineError('invalid', 'Erasing cannot be undone.', { hint: 'Add --yes to confirm.' });
   }
   await withEngine(async (engine) => {
-    const result = await engine.erase(key, given({ sandbox }));
+    const result = await engine.erase(key, given({ sandbox, discard }));
     output.result(result, `Erased ${key}. Its id was ${result.erased}.`);
     for (const left of result.remains) output.note(oneLine(remainsLine(left, result.erased)));
   });

@@ -12,7 +12,9 @@ import { codeOf } from '../../chat/talk.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { seconds, wholeNumber } from '../../input.ts';
 
-interface ChatFlags extends Pick<ConversationSpec, 'title' | 'limitPerDay'>, Omit<RestoreOverride, 'policy'> {
+interface ChatFlags
+  extends Pick<ConversationSpec, 'title' | 'limitPerDay' | 'worktree'>,
+    Omit<RestoreOverride, 'policy'> {
   readonly agent?: string;
   readonly continue?: boolean;
   /** False: a directory of its own. */
@@ -29,6 +31,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--agent <agent>', 'the agent that answers (default: the agent of the previous turn)')
     .option('--cwd <dir>', 'where the agent of a new conversation works (default: here; at a named server: its own)')
     .option('--no-cwd', 'let it work in a directory of its own')
+    .option('--worktree', 'let it work in a worktree of the git repository there, on a branch of its own')
     .option('--title <text>', 'set the title of a new conversation')
     .addOption(
       new Option(
@@ -66,8 +69,10 @@ async function chat(
   }
   const isRemote = (options.server ?? process.env.THROUGHLINE_SERVER ?? '') !== '';
   const cwd = flags.cwd === false || (flags.cwd === undefined && isRemote) ? undefined : resolve(flags.cwd ?? '.');
-  const { agent, title, limitPerDay } = flags;
-  const specFor = (name: string): ConversationSpec => ({ key: name, ...given({ agent, cwd, title, limitPerDay }) });
+  const { agent, title, limitPerDay, worktree } = flags;
+  const specFor = (name: string): ConversationSpec => {
+    return { key: name, ...given({ agent, cwd, worktree, title, limitPerDay }) };
+  };
   const code = await converse({
     open: (onTrouble) => parts.chat({ ...options, onTrouble }),
     input: process.stdin,
@@ -81,7 +86,7 @@ async function chat(
       const existing = key === undefined ? null : await found(engine, key);
       if (existing === null) return { spec: specFor(key ?? (await freeKey(engine, newName()))) };
       // What was named is used or refused, never ignored.
-      const pinned = flags.cwd === undefined || cwd === undefined ? {} : { cwd };
+      const pinned = given({ cwd: flags.cwd === undefined ? undefined : cwd, worktree });
       const isNamed = Object.keys(pinned).length > 0 || limitPerDay !== undefined || title !== undefined;
       if (!isNamed) return { existing };
       return {

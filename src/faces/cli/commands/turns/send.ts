@@ -23,7 +23,7 @@ import { defaultPermissions } from './answers.ts';
 interface SendFlags
   extends Omit<SubmitOptions, 'restore' | 'limits'>,
     Omit<RestoreOverride, 'policy'>,
-    Pick<ConversationSpec, 'cwd' | 'title' | 'limitPerDay'> {
+    Pick<ConversationSpec, 'cwd' | 'worktree' | 'title' | 'limitPerDay'> {
   readonly restore?: Policy;
   readonly timeLimit?: number;
   readonly stallLimit?: number;
@@ -48,6 +48,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--session <id>', 'continue in this existing session of the agent, or fail; its own turns come first')
     .option('--new-session <id>', 'open a new session with this id, for agents that take one (Claude: a UUID), or fail')
     .option('--cwd <dir>', 'where the agent works; fixed once the conversation exists', directory)
+    .option('--worktree', 'work in a worktree of the git repository there (--cwd, or here), on a branch of its own')
     .option('--request-id <id>', 'makes a repeated command safe: the same id and prompt is the same turn')
     .addOption(
       new Option(
@@ -88,6 +89,7 @@ export function define(command: Command, cli: Cli): void {
       'throughline send notes "What does this screenshot show?" --image screen.png',
       'throughline send review "Is this change right?" --file change.diff --file notes.md',
       'git diff | throughline send review "Is this change right?" --file - --agent claude --cwd .',
+      'throughline send parser "Make the parser faster" --worktree',
       'echo "Run the checks" | throughline send nightly',
       'throughline send nightly "Run the checks" --request-id 2026-01-31 --json',
     ],
@@ -124,10 +126,13 @@ async function send(
   }
   const permissions = flags.permissions ?? defaultPermissions(cli.output);
   await cli.withEngine(async (engine) => {
-    const { agent, title, cwd, limitPerDay } = flags;
+    const { agent, title, worktree, limitPerDay } = flags;
+    const cwd = flags.cwd ?? (worktree ? directory('.') : undefined);
     // The first prompt to a new key creates the conversation; only what it cannot give has to be given before.
     const isPlain = title === undefined && cwd === undefined && limitPerDay === undefined;
-    const name = isPlain ? key : (await engine.ensure({ key, ...given({ agent, title, cwd, limitPerDay }) })).id;
+    const name = isPlain
+      ? key
+      : (await engine.ensure({ key, ...given({ agent, title, cwd, worktree, limitPerDay }) })).id;
     using _held = holdStopSignals(cli.output);
     const submitted = await engine.submit(name, prompt, submitOptions(flags, permissions));
     if (submitted.duplicate) cli.output.note('This request was already accepted. This is its turn.');

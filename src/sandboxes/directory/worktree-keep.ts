@@ -1,0 +1,184 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Keep, Kept } from '../../core/changes.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import { localFolder } from '../shared/local-folder.ts';
+import { BARE, type Git, GitFailed, run, withOwnGit } from './git.ts';
+import {
+  commitOf,
+  replaceIndex,
+  repositoryOf,
+  resetFiles,
+  unmergedIn,
+  unsavedIn,
+  WORK_MS,
+  type Worktree,
+} from './worktree.ts';
+
+/** What is done with the changes in a worktree, when a person asks for it. */
+
+/** Commits what is changed, and merges the commits into the branch of the worktree that the caller named. */
+export async function keepChanges(worktree: Worktree, { commit, merge = false }: Keep): Promise<Kept> {
+  const signal = AbortSignal.timeout(WORK_MS);
+  const committed = commit === undefined ? null : await commitAll(worktree, commit, signal);
+  const merged = merge ? await mergeAll(worktree, signal) : null;
+  return { commit: committed, merged, branch: worktree.branch };
+}
+
+/** Throws away what is not committed. Ignored files stay. */
+export async function discardChanges(worktree: Worktree): Promise<void> {
+  const signal = AbortSignal.timeout(WORK_MS);
+  await resetFiles(worktree, signal);
+  const repository = await repositoryOf(worktree, signal);
+  await withOwnGit(repository, { cwd: worktree.tree, signal }, (git) => git('clean', '-ffdq'));
+}
+
+async function commitAll(worktree: Worktree, message: string, signal: AbortSignal): Promise<string> {
+  const { admin, common, tree: cwd } = worktree;
+  const repository = await repositoryOf(worktree, signal);
+  const head = repository.head ?? '';
+  const env = await identity(worktree, signal);
+  return withOwnGit(repository, { cwd, signal, env }, async (git, index) => {
+    await git('add', '--all', '--', '.');
+    await refuseFiltered(git, '--cached', head);
+    const tree = lineOf(await git('write-tree'));
+    if (tree === lineOf(await git('rev-parse', `${head}^{tree}`))) {
+      throw new ThroughlineError('conflict', 'Nothing has changed since the last commit.');
+    }
+    const made = lineOf(await git('commit-tree', tree, '-p', head, '-m', message));
+    await moveHead(admin, { to: made, from: head }, signal);
+    await replaceIndex(common, admin, index);
+    return made;
+  });
+}
+
+async function mergeAll(worktree: Worktree, signal: AbortSignal): Promise<string> {
+  if ((await unsavedIn(worktree)) > 0) {
+    throw new ThroughlineError('conflict', 'Only what is committed can be merged, and there are other changes.', {
+      hint: 'Commit them as well, or discard them.',
+    });
+  }
+  if ((await unmergedIn(worktree, signal)) === 0)
+    throw new ThroughlineError('conflict', 'Everything is merged already.');
+  const { from, common } = worktree;
+  const there = await commitOf(from, 'HEAD', signal);
+  const ours = await commitOf(worktree.admin, 'HEAD', signal);
+  if (there === null || ours === null) throw new GitFailed(`${from} has no commit.`);
+  const lock = localFolder(from);
+  if ((await lock.put('index.lock', '')) !== 'written') {
+    throw new ThroughlineError('conflict', `Another git process works in ${worktree.top}.`, {
+      hint: `Try again when it has ended. If there is none, delete ${join(from, 'index.lock')}.`,
+    });
+  }
+  try {
+    const env = await identity(worktree, signal);
+    const files = { top: worktree.top, objects: join(common, 'objects'), index: join(from, 'index') };
+    const repository = { ...files, exclude: join(common, 'info', 'exclude'), head: there };
+    return await withOwnGit(repository, { cwd: worktree.top, signal, env }, async (git, index) => {
+      const merged = await mergeCommit(git, { there, ours, branch: worktree.branch });
+      await refuseFiltered(git, there, merged);
+      await git('read-tree', '-m', '-u', there, merged).catch((error: unknown) => {
+        throw refused(
+          error,
+          `Changes in ${worktree.top} that are not committed are in the way.`,
+          'Commit or stash them.',
+        );
+      });
+      try {
+        await moveHead(from, { to: merged, from: there }, signal);
+      } catch (error) {
+        await git('read-tree', '-m', '-u', merged, there);
+        throw error;
+      }
+      await replaceIndex(common, from, index);
+      return merged;
+    });
+  } finally {
+    await lock.remove('index.lock');
+  }
+}
+
+/** The commit that has both; it may be there already. */
+async function mergeCommit(git: Git, one: { there: string; ours: string; branch: string }): Promise<string> {
+  const { there, ours, branch } = one;
+  if (lineOf(await git('merge-base', there, ours)) === there) return ours;
+  const tree = await git('merge-tree', '--write-tree', '--name-only', '--no-messages', there, ours).catch((error) => {
+    const files = error instanceof GitFailed ? error.printed.trim().split('\n').slice(1) : [];
+    const which = files.length === 0 ? 'They' : files.join(', ');
+    throw refused(
+      error,
+      `The commits of both sides contradict each other: ${which}.`,
+      `Merge by hand: "git merge ${branch}".`,
+    );
+  });
+  const message = `Merge branch '${branch}'`;
+  return lineOf(await git('commit-tree', lineOf(tree), '-p', there, '-p', ours, '-m', message));
+}
+
+/** Only if it is where we have seen it. */
+async function moveHead(gitDirectory: string, { to, from }: { to: string; from: string }, signal: AbortSignal) {
+  const env = { ...BARE, ...NOBODY, GIT_DIR: gitDirectory };
+  await run(['update-ref', '-m', 'throughline', 'HEAD', to, from], gitDirectory, env, signal).catch(
+    (error: unknown) => {
+      throw refused(
+        error,
+        'Somebody has committed in the repository meanwhile.',
+        'Look at the changes, and try again.',
+      );
+    },
+  );
+}
+
+/** Git notes who moved a reference, and wants a name. */
+const NOBODY = { GIT_COMMITTER_NAME: 'Throughline', GIT_COMMITTER_EMAIL: 'throughline@localhost' };
+
+/** A filter (Git LFS) would change what is stored, or written. It is not run, so this is left to git with its settings. */
+async function refuseFiltered(git: Git, ...range: string[]): Promise<void> {
+  const filtered = ['.', ':(exclude,attr:!filter)', ':(exclude,attr:-filter)'];
+  const { text } = await git(
+    '--no-literal-pathspecs',
+    'diff',
+    '--no-ext-diff',
+    '--name-only',
+    ...range,
+    '--',
+    ...filtered,
+  );
+  if (text === '') return;
+  const [first = ''] = text.split('\n');
+  throw new ThroughlineError(
+    'refused',
+    `A filter of the repository is to change ${first}, and filters are not run here.`,
+    {
+      hint: 'Commit and merge there with git itself.',
+    },
+  );
+}
+
+/** Who commits: as git knows the person. Only these two values are read. */
+async function identity({ from }: Worktree, signal: AbortSignal): Promise<Record<string, string>> {
+  const { GIT_CONFIG_GLOBAL: _, ...bare } = BARE;
+  const { HOME = homedir(), XDG_CONFIG_HOME } = process.env;
+  const env = { ...bare, HOME, ...(XDG_CONFIG_HOME !== undefined && { XDG_CONFIG_HOME }), GIT_DIR: from };
+  const value = async (name: string) => {
+    const found = await run(['config', '--get', name], from, env, signal).catch((error: unknown) => {
+      throw refused(
+        error,
+        `Git does not know who commits: "${name}" is not set.`,
+        `Run "git config --global ${name} …".`,
+      );
+    });
+    return lineOf(found);
+  };
+  const [name, email] = [await value('user.name'), await value('user.email')];
+  return {
+    ...{ GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email },
+    ...{ GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email },
+  };
+}
+
+function refused(error: unknown, message: string, hint: string): unknown {
+  return error instanceof GitFailed ? new ThroughlineError('refused', message, { hint, cause: error }) : error;
+}
+
+const lineOf = ({ text }: { readonly text: string }) => text.trim();

@@ -1,0 +1,274 @@
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemProcesses as processes } from '../../../test/contracts/liveness.ts';
+import { textOf } from '../../../test/contracts/sandbox/around.ts';
+import { isolatedSandboxes, whyNoBubblewrap } from '../../../test/contracts/sandbox/bubblewrap-given.ts';
+import type { Sandboxes, Worktrees } from '../../ports/sandbox.ts';
+import { directorySandboxes } from './directory-sandboxes.ts';
+
+const ENV = {
+  PATH: process.env.PATH ?? '',
+  HOME: '/dev/null',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+};
+const git = (cwd: string, ...args: string[]) =>
+  execFileSync('git', args, { cwd, env: ENV, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+
+function folder(): string {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-worktree-')));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+const ID = 'tree-one';
+const BRANCH = 'throughline/one';
+
+/** A repository with a commit, in which everything that its settings name would leave a trace. */
+function repository(): { path: string; trace: string } {
+  const path = folder();
+  const trace = join(folder(), 'ran');
+  git(path, 'init', '--quiet', '--initial-branch', 'main');
+  const settings = { 'user.name': 'Ann', 'user.email': 'ann@example.org', 'core.fsmonitor': `touch ${trace}; false` };
+  const filter = { 'filter.f.clean': `touch ${trace}; cat`, 'filter.f.smudge': `touch ${trace}; cat` };
+  write(path, 'a.txt', 'one\ntwo\nthree\n');
+  write(path, 'sub/b.txt', 'b\n');
+  write(path, '.gitignore', 'ignored\n');
+  for (const [name, value] of Object.entries({ 'user.name': 'Ann', 'user.email': 'ann@example.org' }))
+    git(path, 'config', name, value);
+  git(path, 'add', '--all');
+  git(path, 'commit', '--quiet', '--message', 'first');
+  for (const [name, value] of Object.entries({ ...settings, ...filter })) git(path, 'config', name, value);
+  for (const hook of ['post-checkout', 'pre-commit', 'commit-msg', 'reference-transaction', 'post-merge']) {
+    write(path, `.git/hooks/${hook}`, `#!/bin/sh\ntouch ${trace}\n`);
+    chmodSync(join(path, '.git/hooks', hook), 0o755);
+  }
+  return { path, trace };
+}
+
+function write(path: string, name: string, text: string): void {
+  mkdirSync(join(path, name, '..'), { recursive: true });
+  writeFileSync(join(path, name), text);
+}
+
+/** The sandbox of a conversation in it; `root`: where sandboxes are. */
+async function given({ cwd = '' } = {}) {
+  const { path, trace } = repository();
+  const root = folder();
+  const sandboxes = directorySandboxes({ root, place: 'test', processes });
+  const sandbox = await sandboxes.open(ID, { cwd: join(path, cwd) });
+  return { path, trace, root, sandboxes, sandbox, tree: join(root, ID, 'work'), worktrees: worktreesOf(sandboxes) };
+}
+
+function worktreesOf({ worktrees }: Sandboxes): Worktrees {
+  return worktrees ?? expect.unreachable('there are worktrees');
+}
+
+const read = (...parts: string[]) => readFileSync(join(...parts), 'utf8');
+/** Without the settings that leave traces. */
+const quiet = ['-c', 'core.fsmonitor=', '-c', 'core.hooksPath=/dev/null'];
+
+test('a conversation works in a worktree of the repository, on a branch of its own, in the directory that was named', async () => {
+  const { path, sandbox, sandboxes, tree, trace } = await given({ cwd: 'sub' });
+  expect(sandbox.work).toBe(join(tree, 'sub'));
+  expect(read(tree, 'a.txt')).toBe('one\ntwo\nthree\n');
+  expect(git(path, ...quiet, 'worktree', 'list', '--porcelain')).toContain(`worktree ${tree}\n`);
+  expect(git(tree, ...quiet, 'symbolic-ref', 'HEAD')).toBe(`refs/heads/${BRANCH}`);
+  expect(git(tree, ...quiet, 'status', '--porcelain')).toBe('');
+  // Again it is the same one, with what was done there.
+  write(tree, 'sub/new.txt', 'new\n');
+  expect((await sandboxes.open(ID, { cwd: join(path, 'sub') })).work).toBe(join(tree, 'sub'));
+  expect(await sandboxes.changes(ID, { cwd: path })).toMatchObject({
+    files: [{ path: 'sub/new.txt', change: 'untracked' }],
+    worktree: { directory: tree, branch: BRANCH, unmerged: 0 },
+  });
+  expect((await sandboxes.files(ID, { cwd: path, match: 'new' })).paths).toEqual(['sub/new.txt']);
+  expect(existsSync(trace)).toBe(false);
+});
+
+test('changes are committed on its branch, and merged into the directory that was named', async () => {
+  const { path, tree, worktrees, sandboxes, trace } = await given();
+  write(tree, 'a.txt', 'ONE\ntwo\nthree\n');
+  write(tree, 'new/c.txt', 'c\n');
+  write(tree, 'ignored', 'i');
+  rmSync(join(tree, 'sub/b.txt'));
+  await expect(worktrees.keep(ID, { merge: true })).rejects.toMatchObject({ code: 'conflict' });
+  const { commit } = await worktrees.keep(ID, { commit: 'Change it' });
+  expect(git(path, ...quiet, 'log', '-1', '--format=%H %an %s', BRANCH)).toBe(`${commit} Ann Change it`);
+  expect(git(tree, ...quiet, 'status', '--porcelain')).toBe('');
+  expect(await sandboxes.changes(ID, { cwd: path })).toMatchObject({ files: [], worktree: { unmerged: 1 } });
+  await expect(worktrees.keep(ID, { commit: 'Again' })).rejects.toMatchObject({ code: 'conflict' });
+
+  expect(await worktrees.keep(ID, { merge: true })).toEqual({ branch: BRANCH, commit: null, merged: commit });
+  expect(git(path, ...quiet, 'rev-parse', 'main')).toBe(commit);
+  expect([read(path, 'a.txt'), read(path, 'new/c.txt')]).toEqual(['ONE\ntwo\nthree\n', 'c\n']);
+  expect(existsSync(join(path, 'sub/b.txt'))).toBe(false);
+  expect(git(path, ...quiet, 'status', '--porcelain')).toBe('');
+  await expect(worktrees.keep(ID, { merge: true })).rejects.toThrow('Everything is merged already.');
+  expect(existsSync(trace)).toBe(false);
+});
+
+test('both sides have commits: they are merged, or nothing is changed and a person is told', async () => {
+  const { path, tree, worktrees } = await given();
+  write(path, 'other.txt', 'theirs\n');
+  git(path, ...quiet, 'add', '--all');
+  git(path, ...quiet, 'commit', '--quiet', '--message', 'second');
+  write(path, 'a.txt', 'one\ntwo\nthree\nmine, not committed\n');
+  write(tree, 'new.txt', 'new\n');
+  const { merged } = await worktrees.keep(ID, { commit: 'Add', merge: true });
+  expect(git(path, ...quiet, 'log', '-1', '--format=%H %p %s')).toMatch(
+    new RegExp(`^${merged} \\w+ \\w+ Merge branch 'throughline/one'$`),
+  );
+  expect(read(path, 'new.txt')).toBe('new\n');
+  expect(git(path, ...quiet, 'status', '--porcelain')).toBe('M a.txt');
+
+  // What is not committed there is in the way, then what is committed there.
+  write(tree, 'a.txt', 'ONE\n');
+  await expect(worktrees.keep(ID, { commit: 'Change', merge: true })).rejects.toMatchObject({
+    code: 'refused',
+    message: expect.stringContaining('not committed are in the way'),
+  });
+  git(path, ...quiet, 'commit', '--quiet', '--all', '--message', 'third');
+  const before = git(path, ...quiet, 'rev-parse', 'HEAD');
+  await expect(worktrees.keep(ID, { merge: true })).rejects.toMatchObject({
+    code: 'refused',
+    message: 'The commits of both sides contradict each other: a.txt.',
+    hint: `Merge by hand: "git merge ${BRANCH}".`,
+  });
+  expect(git(path, ...quiet, 'rev-parse', 'HEAD')).toBe(before);
+  expect(git(path, ...quiet, 'status', '--porcelain')).toBe('');
+  expect(existsSync(join(path, '.git/index.lock'))).toBe(false);
+});
+
+test('what is discarded is all that is not committed; ignored files stay', async () => {
+  const { tree, worktrees, trace } = await given();
+  write(tree, 'a.txt', 'changed');
+  write(tree, 'new/deep.txt', 'new');
+  write(tree, 'ignored', 'i');
+  rmSync(join(tree, 'sub'), { recursive: true });
+  expect(await worktrees.unsaved(ID)).toBe(3);
+  await worktrees.discard(ID);
+  expect(await worktrees.unsaved(ID)).toBe(0);
+  expect(git(tree, ...quiet, 'status', '--porcelain')).toBe('');
+  expect([read(tree, 'a.txt'), read(tree, 'sub/b.txt')]).toEqual(['one\ntwo\nthree\n', 'b\n']);
+  expect([existsSync(join(tree, 'new')), existsSync(join(tree, 'ignored'))]).toEqual([false, true]);
+  expect(existsSync(trace)).toBe(false);
+});
+
+test('a sandbox with changes that nobody committed is not removed; commits that are not merged stay on the branch', async () => {
+  const { path, tree, root, worktrees, sandboxes } = await given();
+  write(tree, 'new.txt', 'new');
+  await expect(sandboxes.remove(ID)).rejects.toMatchObject({ code: 'refused' });
+  expect(read(tree, 'new.txt')).toBe('new');
+  const { commit } = await worktrees.keep(ID, { commit: 'Add' });
+  await sandboxes.remove(ID);
+  expect(existsSync(join(root, ID))).toBe(false);
+  expect(git(path, ...quiet, 'worktree', 'list').split('\n')).toHaveLength(1);
+  expect(git(path, ...quiet, 'rev-parse', BRANCH)).toBe(commit);
+  // Made again, it goes on from there.
+  await sandboxes.open(ID, { cwd: path });
+  expect(read(tree, 'new.txt')).toBe('new');
+  await worktrees.keep(ID, { merge: true });
+  write(tree, 'thrown.txt', 'away');
+  await sandboxes.remove(ID, { discard: true });
+  expect(git(path, ...quiet, 'branch', '--list', 'throughline/*')).toBe('');
+  expect(existsSync(join(root, ID))).toBe(false);
+});
+
+test('what the agent makes of its file .git changes nothing of what we compare and commit', async () => {
+  const { path, tree, sandboxes, worktrees } = await given();
+  const secret = repository().path;
+  write(secret, 'secret.txt', 'secret');
+  rmSync(join(tree, '.git'));
+  symlinkSync(join(secret, '.git'), join(tree, '.git'));
+  write(tree, 'new.txt', 'new');
+  const { files } = await sandboxes.changes(ID, { cwd: path });
+  expect(files.map((file) => file.path)).toEqual(['new.txt']);
+  const { commit } = await worktrees.keep(ID, { commit: 'Add' });
+  expect(git(path, ...quiet, 'ls-tree', '-r', '--name-only', commit ?? '').split('\n')).toEqual([
+    '.gitignore',
+    'a.txt',
+    'new.txt',
+    'sub/b.txt',
+  ]);
+});
+
+test('files under a filter are left to git itself', async () => {
+  const { tree, worktrees, trace } = await given();
+  write(tree, '.gitattributes', '*.big filter=f\nplain.big -filter\n');
+  await worktrees.keep(ID, { commit: 'Name a filter' });
+  write(tree, 'plain.big', 'x');
+  await worktrees.keep(ID, { commit: 'Not filtered' });
+  write(tree, 'x.big', 'x');
+  await expect(worktrees.keep(ID, { commit: 'Filtered' })).rejects.toThrow(
+    /is to change x\.big, and filters are not run/,
+  );
+  expect(await worktrees.unsaved(ID)).toBe(1);
+  expect(existsSync(trace)).toBe(false);
+});
+
+test('a directory without a repository, or without a commit, is refused, and nothing is made', async () => {
+  const root = join(folder(), 'sandboxes');
+  const { check } = worktreesOf(directorySandboxes({ root, place: 'test', processes }));
+  const empty = folder();
+  await expect(check(empty)).rejects.toMatchObject({
+    code: 'refused',
+    message: expect.stringContaining('not in a git'),
+  });
+  git(empty, 'init', '--quiet');
+  await expect(check(empty)).rejects.toMatchObject({ code: 'refused', message: expect.stringContaining('no commit') });
+  await check(repository().path);
+  expect(existsSync(root)).toBe(false);
+});
+
+test('in bubblewrap git shows the history, and cannot commit; settings and hooks of the repository are not there', async (context) => {
+  const why = whyNoBubblewrap();
+  if (why !== null) context.skip(why);
+  const { path, trace } = repository();
+  appendFileSync(join(path, '.git/config'), '[remote "origin"]\nurl = https://token@example.org/\n');
+  const [root, main] = [folder(), join(path, '.git')];
+  const sandboxes = isolatedSandboxes(root, { network: 'none' });
+  const sandbox = await sandboxes.open(ID, { cwd: join(path, 'sub') });
+  const run = async (script: string) => {
+    const child = await sandbox.spawn(['/bin/sh', '-c', script], { env: {} });
+    child.stdin.end();
+    const [out, said, { code }] = await Promise.all([textOf(child.stdout), textOf(child.stderr), child.exited]);
+    return { out: out.trim(), said, code };
+  };
+  expect(
+    await run('git log --format=%s; echo new > ../new.txt; git status --porcelain; git diff --stat'),
+  ).toMatchObject({
+    out: 'first\n?? new.txt',
+    code: 0,
+  });
+  expect((await run('git -c user.name=x -c user.email=x commit --all --allow-empty -m x')).code).not.toBe(0);
+  const names = ['config', 'hooks/pre-commit', 'refs/heads/main', 'HEAD', 'packed-refs', 'hooks/new', 'objects/new'];
+  const outside = () => names.map((name) => (existsSync(join(main, name)) ? read(main, name) : null));
+  const before = outside();
+  for (const name of names) await run(`mkdir -p ${main}/hooks; echo x > ${main}/${name}`);
+  expect(outside()).toEqual(before);
+  for (const name of ['refs/heads/main', 'HEAD', 'objects/new', `worktrees/work/HEAD`])
+    expect((await run(`echo x > ${main}/${name}`)).said, name).toContain('Read-only file system');
+  expect((await run('rm ../.git')).code).not.toBe(0);
+  expect((await run('echo x > ../.git')).code).not.toBe(0);
+  // Each program has its own view: what an earlier one has made beside the repository is gone.
+  const seen = await run(`ls -A ${main} ${path}; cat ${main}/config ${main}/hooks/* ${path}/a.txt`);
+  expect(seen.out).not.toMatch(/config|hooks|a\.txt/);
+  expect(existsSync(trace)).toBe(false);
+  await worktreesOf(sandboxes).keep(ID, { commit: 'Add', merge: true });
+  expect(read(path, 'new.txt')).toBe('new\n');
+});

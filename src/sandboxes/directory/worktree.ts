@@ -1,0 +1,182 @@
+import { lstat, mkdir, readFile, realpath, rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { Changes } from '../../core/changes.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import { branchOf } from '../../core/sandbox/sandbox-id.ts';
+import { localFolder } from '../shared/local-folder.ts';
+import { compared } from './changes.ts';
+import { BARE, GitFailed, type Repository, run, withOwnGit } from './git.ts';
+
+/*
+ * The working directory of a conversation as a worktree of a git repository, on a branch of its own. What it belongs to is written beside it,
+ * where no isolated agent writes: the file `.git` in it is the agent's.
+ *
+ * Git itself works in the repository only to make the worktree, without its files, and to read and move references. None of this runs what
+ * the settings of the repository name, and hooks are switched off. Files are written by a git directory of our own (git.ts).
+ */
+
+export interface Worktree {
+  /** Its files. */
+  readonly tree: string;
+  /** Its own git directory: a folder in `common`. */
+  readonly admin: string;
+  /** The git directory that all worktrees of the repository share. */
+  readonly common: string;
+  /** The git directory and the files of the worktree that the caller named. What is kept is merged there. */
+  readonly from: string;
+  readonly top: string;
+  /** Where the agent works: below `tree`, as the directory that the caller named is below `top`. */
+  readonly prefix: string;
+  readonly branch: string;
+}
+
+/** To write the files of a large repository takes a while. */
+export const WORK_MS = 120_000;
+const NOTE = 'worktree.json';
+
+const making = new Map<string, Promise<Worktree>>();
+
+/**
+ * Finds the worktree of a sandbox, or makes it from the last commit of the repository that `cwd` is in. One that somebody has deleted is
+ * made again, with what was committed in it. Only the holder of its conversation opens it, so it is made once at a time.
+ */
+export async function openWorktree(folder: string, id: string, cwd: string): Promise<Worktree> {
+  const known = await knownWorktree(folder);
+  if (known !== null && (await isThere(known.tree))) return known;
+  const made = making.get(folder) ?? makeWorktree(folder, id, cwd).finally(() => making.delete(folder));
+  making.set(folder, made);
+  return made;
+}
+
+/** Null: it was not made yet. */
+export async function knownWorktree(folder: string): Promise<Worktree | null> {
+  const text = await readFile(join(folder, NOTE), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+    throw error;
+  });
+  return text === null ? null : JSON.parse(text);
+}
+
+type Named = Pick<Worktree, 'common' | 'from' | 'top' | 'prefix'> & { readonly head: string };
+
+/** The repository of a directory that the caller named. Throws `refused` when no worktree of it can be made. */
+export async function repositoryAt(cwd: string, signal = AbortSignal.timeout(WORK_MS)): Promise<Named> {
+  const git = (...args: string[]) => run(['-c', 'safe.directory=*', 'rev-parse', ...args], cwd, BARE, signal);
+  const refuse = (why: string, hint: string) => new ThroughlineError('refused', `${cwd} ${why}.`, { hint });
+  const asked = ['--path-format=absolute', '--git-common-dir', '--git-dir', '--show-toplevel', '--show-prefix'];
+  const found = await git(...asked).catch((error: unknown) => {
+    if (!(error instanceof GitFailed)) throw error;
+    throw refuse('is not in a git repository with files', 'Name a directory of one, or leave out the worktree.');
+  });
+  const [common = '', from = '', top = '', prefix = ''] = found.text.split('\n');
+  const head = await git('--verify', '--quiet', 'HEAD').catch((error: unknown) => {
+    if (!(error instanceof GitFailed)) throw error;
+    throw refuse('has no commit yet', 'Commit something there first: a worktree begins with the last commit.');
+  });
+  return { common, from, top, prefix: prefix.replace(/\/$/, ''), head: head.text.trim() };
+}
+
+async function makeWorktree(folder: string, id: string, cwd: string): Promise<Worktree> {
+  const signal = AbortSignal.timeout(WORK_MS);
+  const { head, ...named } = await repositoryAt(cwd, signal);
+  const [tree, branch] = [join(await realpath(folder), 'work'), branchOf(id)];
+  // Without its note, nobody has worked in it.
+  await rm(tree, { recursive: true, force: true });
+  const exists = (await commitOf(named.common, `refs/heads/${branch}`, signal)) !== null;
+  const from = exists ? [tree, branch] : ['-b', branch, tree, head];
+  await run(['-c', 'safe.directory=*', 'worktree', 'add', '--force', '--no-checkout', ...from], cwd, BARE, signal);
+  const admin = (await readFile(join(tree, '.git'), 'utf8')).replace(/^gitdir: /, '').trim();
+  const worktree = { tree, admin, ...named, branch };
+  await resetFiles(worktree, signal);
+  await mkdir(join(tree, named.prefix), { recursive: true });
+  await localFolder(folder).replace(NOTE, JSON.stringify(worktree));
+  return worktree;
+}
+
+/** Writes all files of the last commit. Those that git does not know stay. */
+export async function resetFiles(worktree: Worktree, signal: AbortSignal): Promise<void> {
+  const repository = await repositoryOf(worktree, signal);
+  await withOwnGit(repository, { cwd: worktree.tree, signal }, async (git, index) => {
+    await git('read-tree', '--reset', '-u', repository.head ?? '');
+    await replaceIndex(worktree.common, worktree.admin, index);
+  });
+}
+
+/** Puts our index in the place of the one of a git directory. No link is followed: somebody may work in the repository itself. */
+export async function replaceIndex(common: string, gitDirectory: string, index: string): Promise<void> {
+  await localFolder(common).replace(join(relative(common, gitDirectory), 'index'), await readFile(index));
+}
+
+/** The worktree as a repository whose files are compared with its last commit. Nothing is asked of what is in it. */
+export async function repositoryOf({ tree, admin, common }: Worktree, signal: AbortSignal): Promise<Repository> {
+  return {
+    ...{ top: tree, objects: join(common, 'objects'), index: join(admin, 'index') },
+    ...{ exclude: join(common, 'info', 'exclude'), head: await commitOf(admin, 'HEAD', signal) },
+  };
+}
+
+/** Null: there is no such reference. Runs nothing. */
+export async function commitOf(gitDirectory: string, name: string, signal: AbortSignal): Promise<string | null> {
+  const env = { ...BARE, GIT_DIR: gitDirectory };
+  try {
+    return (await run(['rev-parse', '--verify', '--quiet', `${name}^{commit}`], gitDirectory, env, signal)).text.trim();
+  } catch (error) {
+    if (error instanceof GitFailed) return null;
+    throw error;
+  }
+}
+
+export async function worktreeChanges(worktree: Worktree): Promise<Changes> {
+  const { tree: directory, branch } = worktree;
+  if (!(await isThere(worktree.admin))) throw gone(worktree);
+  const changes = await compared(directory, (signal) => repositoryOf(worktree, signal));
+  return { ...changes, worktree: { directory, branch, unmerged: await unmergedIn(worktree) } };
+}
+
+/** How many commits of it the worktree that the caller named does not have. */
+export async function unmergedIn(worktree: Worktree, signal = AbortSignal.timeout(WORK_MS)): Promise<number> {
+  const repository = await repositoryOf(worktree, signal);
+  const there = await commitOf(worktree.from, 'HEAD', signal);
+  if (repository.head === null || there === null) return 0;
+  const range = `${there}..${repository.head}`;
+  return withOwnGit(repository, { cwd: worktree.tree, signal }, async (git) =>
+    Number((await git('rev-list', '--count', range)).text),
+  );
+}
+
+/** How many files are changed and not committed. */
+export async function unsavedIn(worktree: Worktree): Promise<number> {
+  if (!(await isThere(worktree.tree))) return 0;
+  const { files, more } = await worktreeChanges(worktree);
+  return files.length + more;
+}
+
+/** Deletes it from the repository, and its branch if that is merged. Its files are deleted by whoever deletes the sandbox. */
+export async function forgetWorktree(worktree: Worktree): Promise<void> {
+  const { admin, common, from, branch } = worktree;
+  if (!(await isThere(admin))) return;
+  const signal = AbortSignal.timeout(WORK_MS);
+  const name = `refs/heads/${branch}`;
+  const [head, unmerged] = [await commitOf(common, name, signal), await unmergedIn(worktree, signal)];
+  const isMerged = unmerged === 0 && head !== null && head === (await commitOf(admin, 'HEAD', signal));
+  await rm(worktree.tree, { recursive: true, force: true, maxRetries: 3 });
+  await rm(admin, { recursive: true, force: true, maxRetries: 3 });
+  if (isMerged) await run(['update-ref', '-d', name, head], from, { ...BARE, GIT_DIR: from }, signal);
+}
+
+function gone({ common, tree }: Worktree): ThroughlineError {
+  return new ThroughlineError('refused', `The repository ${common} no longer has the worktree ${tree}.`, {
+    hint: 'Look at the files there. "git worktree repair" helps when the repository was moved.',
+  });
+}
+
+export async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return false;
+    throw error;
+  }
+}

@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Worktrees } from '../../ports/sandbox.ts';
+import type { LocalSandboxSettings } from '../shared/local-sandbox.ts';
+import {
+  forgetWorktree,
+  isThere,
+  knownWorktree,
+  openWorktree,
+  repositoryAt,
+  unsavedIn,
+  type Worktree,
+} from './worktree.ts';
+import { discardChanges, keepChanges } from './worktree-keep.ts';
+
+/** The worktrees in the folders of sandboxes. `folderOf`: that of an id. */
+export function worktreesAt(folderOf: (id: string) => string, byDefault: boolean): Worktrees {
+  return {
+    byDefault,
+    async check(cwd) {
+      await repositoryAt(cwd);
+    },
+    async unsaved(id) {
+      const known = await knownWorktree(folderOf(id));
+      return known === null ? 0 : unsavedIn(known);
+    },
+    keep: async (id, keep) => keepChanges(await knownIn(folderOf(id)), keep),
+    discard: async (id) => discardChanges(await knownIn(folderOf(id))),
+  };
+}
+
+/** Throws `not_found` when it was not made yet. */
+export async function knownIn(folder: string): Promise<Worktree> {
+  const known = await knownWorktree(folder);
+  if (known !== null && (await isThere(known.tree))) return known;
+  throw new ThroughlineError('not_found', 'The agent of this conversation has not worked in its worktree yet.');
+}
+
+/** The part of the repository that its own git commands need. The settings and hooks of it are not among them. */
+const SHARED = ['HEAD', 'objects', 'refs', 'packed-refs', 'info', 'shallow'];
+
+export async function openWorktreeIn(
+  folder: string,
+  id: string,
+  cwd: string | null,
+): Promise<Pick<LocalSandboxSettings, 'work' | 'around'>> {
+  if (cwd === null) throw new Error(`the worktree ${id} has no repository`);
+  const { tree, prefix, common, admin } = await openWorktree(folder, id, cwd);
+  const read = [admin, ...SHARED.map((name) => join(common, name))];
+  return { work: join(tree, prefix), around: { write: [tree], read, fixed: [join(tree, '.git')] } };
+}
+
+/** Throws `refused` when something would be lost. */
+export async function removeUnlessUnsaved(folder: string, discard: boolean): Promise<void> {
+  const known = await knownWorktree(folder);
+  if (known === null) return;
+  const unsaved = discard ? 0 : await unsavedIn(known);
+  if (unsaved > 0) throw unsavedChanges(unsaved);
+  await forgetWorktree(known);
+}
+
+function unsavedChanges(count: number): ThroughlineError {
+  const files = count === 1 ? 'A file' : `${count} files`;
+  return new ThroughlineError(
+    'refused',
+    `${files} in the worktree of this conversation changed since its last commit.`,
+    {
+      hint: 'Commit them ("throughline changes KEY --commit MESSAGE"), or say that they are to be discarded.',
+    },
+  );
+}

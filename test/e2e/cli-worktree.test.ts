@@ -1,0 +1,32 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { CliHome } from './cli-process.ts';
+import { git, makeRepository } from './support/repository.ts';
+
+test('send --worktree, then changes --commit --merge, --discard and erase', async () => {
+  const home = new CliHome();
+  onTestFinished(() => home.remove());
+  const cwd = makeRepository(join(home.path, 'repository'));
+  const sent = await home.start(['send', 'chat', '/tool write new.txt', '--worktree'], { cwd }).ended;
+  expect([sent.code, sent.stderr.includes('error')]).toEqual([0, false]);
+  expect(existsSync(join(cwd, 'new.txt'))).toBe(false);
+  const shown = await home.run('changes', 'chat');
+  expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^new\.txt {2}untracked, /) });
+  expect(shown.stderr).toMatch(/The worktree is .*tree-.*\/work, on the branch throughline\//);
+  const kept = await home.ok('changes', 'chat', '--commit', 'Add a file', '--merge');
+  expect(kept).toMatch(
+    /^Committed \w{10} on throughline\/\S+\. Merged: the directory of the conversation is at \w{10}\.\n$/,
+  );
+  expect(git(cwd, 'log', '-1', '--format=%s')).toBe('Add a file');
+  await home.ok('send', 'chat', '/tool write more.txt');
+  expect(await home.run('changes', 'chat', '--discard')).toMatchObject({
+    ...{ code: 2, stderr: expect.stringContaining('Add --yes to confirm.') },
+  });
+  expect(await home.run('erase', 'chat', '--sandbox', '--yes')).toMatchObject({
+    ...{ code: 2, stderr: expect.stringContaining('not committed, in a file') },
+  });
+  await home.ok('changes', 'chat', '--discard', '--yes');
+  await home.ok('erase', 'chat', '--sandbox', '--yes');
+  expect(git(cwd, 'branch', '--list', 'throughline/*')).toBe('');
+});
