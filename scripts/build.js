@@ -6,6 +6,7 @@
 //   NAME.browser.js    such a one as one ES module
 //   THREADS            beside the chunk that starts them by their path: so all files are in one folder
 //   scripted-agent.cjs the same; a program of its own, as small as it can be
+//   bridge.cjs         the same; it is sent to rented machines
 //   NAME-HASH.cjs      what these load
 //   types/             what tsc declares, of the sources that the entries reach
 //   page/              the page (scripts/page.js), with the licences of what is in it

@@ -20,6 +20,8 @@ const THREADS = {
   'copy-thread': 'src/stores/sqlite/backup/copy-thread.ts',
 };
 const SCRIPTED = { 'scripted-agent': 'src/agents/scripted/scripted-agent.js' };
+/** What runs in a rented machine, where there is nothing else of ours. */
+const BRIDGE = { bridge: 'src/bridge.ts' };
 
 /**
  * Chunks by what loads them: these sources, and all that they import. A source that several of these need is in a chunk of exactly
@@ -83,6 +85,7 @@ export async function bundleForNode(folder) {
     if (file.isEntry) writeEntry(folder, file.name, file.fileName, valuesOf.get(file.name));
   }
   await bundleAlone(folder, SCRIPTED, 'cjs');
+  await bundleAlone(folder, BRIDGE, 'cjs');
 }
 
 /** Takes half the memory of other text, and is read at once (bin/compiled.js). @param {string} code */

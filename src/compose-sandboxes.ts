@@ -1,11 +1,14 @@
+/// <reference path="./sandboxes/vendors/packages.d.ts" />
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { extname, join, resolve } from 'node:path';
 import { bubblewrapSettings, sshSettings } from './core/sandbox/sandbox-settings.ts';
+import { isVendor, type VendorSettings, vendorSettings } from './core/sandbox/vendor-settings.ts';
 import { placeOf } from './host/place.ts';
 import { processesAt } from './host/processes.ts';
 import type { Setup } from './host/settings-file.ts';
 import type { Sandboxes } from './ports/sandbox.ts';
 import { type DirectorySettings, directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
+import type { Vendor, VendorOptions } from './sandboxes/vendors/vendor.ts';
 
 /** Settings in, sandboxes out. */
 export function composeSandboxes(setup: Setup): Sandboxes {
@@ -33,22 +36,49 @@ function isolationOf(setup: Setup): DirectorySettings['isolate'] | null {
 /** Sandboxes whose files are on another machine; null: they are on this one. */
 function sandboxesElsewhere({ settings, base, home }: Setup): Sandboxes | null {
   const ssh = sshSettings(settings.sandbox, (path) => resolve(base, path));
+  const { kind = 'directory', machine = {} } = settings.sandbox;
+  if (isVendor(kind)) return rented(vendorSettings(kind, machine, process.env), placeOf(home), home);
   if (ssh === null) return null;
   const { place } = ssh;
-  return loadedLater(place, async () => {
+  return loadedLater({ place, home: place }, async () => {
     const { sshSandboxes } = await import('./sandboxes/ssh/ssh-sandboxes.ts');
     const knownHosts = ssh.knownHosts ?? join(homedir(), '.ssh', 'known_hosts');
     return sshSandboxes({ ...ssh, knownHosts, processes: processesAt(place, home) });
   });
 }
 
-/** Whoever does not use them does not load them. `place` is their address as well. */
-function loadedLater(place: string, load: () => Promise<Sandboxes>): Sandboxes {
+function rented(settings: VendorSettings, place: string, home: string): Sandboxes {
+  const { kind, image, port, awakeMs } = settings;
+  const vendor = (prefix: string) => vendorOf(settings, { prefix, image, port, awakeMs });
+  return loadedLater({ place, home }, async () => {
+    const { vendorSandboxes } = await import('./sandboxes/vendors/vendor-sandboxes.ts');
+    return vendorSandboxes({ kind, place, home, image: image ?? '', port, awakeMs, vendor, program: bridgeProgram });
+  });
+}
+
+async function vendorOf({ kind, account }: VendorSettings, options: VendorOptions): Promise<Vendor> {
+  const { installed } = await import('./sandboxes/vendors/vendor.ts');
+  if (kind === 'e2b') {
+    const { e2bVendor } = await import('./sandboxes/vendors/e2b.ts');
+    return e2bVendor(await installed('e2b', () => import('e2b')), options, account?.key ?? null);
+  }
+  const { vercelVendor } = await import('./sandboxes/vendors/vercel.ts');
+  const credentials = account && { token: account.key, teamId: account.team, projectId: account.project };
+  return vercelVendor(await installed('@vercel/sandbox', () => import('@vercel/sandbox')), options, credentials);
+}
+
+/** One file in the published package; in a checkout, it and the sources that it needs. */
+async function bridgeProgram() {
+  const { programFiles } = await import('./sandboxes/vendors/program-files.ts');
+  return programFiles(new URL('.', import.meta.url), `bridge${extname(import.meta.url)}`);
+}
+
+/** Whoever does not use them does not load them. */
+function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, load: () => Promise<Sandboxes>): Sandboxes {
   let loaded: Promise<Sandboxes> | null = null;
   const there = () => (loaded ??= load());
   return {
-    place,
-    home: place,
+    ...at,
     open: async (id, options) => (await there()).open(id, options),
     probe: async (options) => (await there()).probe(options),
     status: async (process) => (await there()).status(process),
@@ -65,7 +95,8 @@ function loadedLater(place: string, load: () => Promise<Sandboxes>): Sandboxes {
 
 /** Whether the sandboxes are on this machine. */
 export function areHere({ settings }: Setup): boolean {
-  return settings.sandbox.kind !== 'ssh';
+  const { kind = 'directory' } = settings.sandbox;
+  return kind !== 'ssh' && !isVendor(kind);
 }
 
 /** Where the sandboxes of this machine are. */

@@ -31,6 +31,7 @@ const ENTRIES = [
   'serve.ts',
   'backup.ts',
   'demo.ts',
+  'bridge.ts',
   'main.ts',
   'index.ts',
 ];

@@ -51,6 +51,9 @@ test.each([
     /"sandbox\.limits" needs "sandbox\.kind": "bubblewrap"/,
   ],
   [{ host: 'a.example' }, /"sandbox\.host" needs "sandbox\.kind": "ssh"/],
+  [{ machine: {} }, /"sandbox\.machine" needs "sandbox\.kind": "vercel" or "e2b"/],
+  [{ kind: 'e2b', root: 'x' }, /"sandbox\.root" does not go with rented machines/],
+  [{ kind: 'vercel', network: 'none' }, /"sandbox\.network" needs/],
 ])('%j is refused', (sandbox, message) => {
   expect(() => bubblewrapSettings(read(sandbox), (path) => path)).toThrow(
     expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) }),

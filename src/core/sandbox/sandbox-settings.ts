@@ -1,10 +1,11 @@
 import { ThroughlineError } from '../errors.ts';
 import { about, flag, list, type Output, object, oneOf, required, text, value, whole } from '../input/schema.ts';
 import { parseAllowed } from './allowlist.ts';
+import { isVendor, MACHINE, VENDOR_KINDS } from './vendor-settings.ts';
 
 /** The settings of sandboxes. */
 
-const SANDBOX_KINDS = ['directory', 'bubblewrap', 'ssh'] as const;
+const SANDBOX_KINDS = ['directory', 'bubblewrap', 'ssh', ...VENDOR_KINDS] as const;
 const NETWORKS = ['none', 'model', 'all'] as const;
 
 const DESTINATION = value<string>(
@@ -68,7 +69,7 @@ export const SANDBOX = object({
     flag,
   ),
   kind: about(
-    'directory: separate folders, not isolated. bubblewrap: isolated, on Linux. ssh: on another machine, as its user. Default directory.',
+    'directory: separate folders, not isolated. bubblewrap: isolated, on Linux. ssh: on another machine, as its user. vercel, e2b: in rented machines. Default directory.',
     oneOf(SANDBOX_KINDS),
   ),
   network: about(
@@ -85,6 +86,7 @@ export const SANDBOX = object({
   hostKey: about('For ssh: the public key of the machine, "ssh-ed25519 AAAA…". Left out: knownHosts has it.', HOST_KEY),
   knownHosts: about('For ssh: a file with the keys of machines. Default ~/.ssh/known_hosts.', text),
   identityFile: about('For ssh: the file of the private key to log in with. Left out: the ssh agent has it.', text),
+  machine: about('For vercel and e2b.', MACHINE),
 });
 
 type SandboxSettings = Output<typeof SANDBOX>;
@@ -127,7 +129,12 @@ function contradiction(settings: SandboxSettings): string | null {
   if (kind === 'ssh' && settings.worktree) return '"sandbox.worktree" needs files on this machine, and "ssh" has none';
   if (kind === 'ssh')
     return settings.host && settings.user ? null : 'the kind "ssh" of "sandbox" needs "host" and "user"';
-  if (kind === 'directory') return null;
+  if (settings.machine !== undefined && !isVendor(kind)) {
+    return '"sandbox.machine" needs "sandbox.kind": "vercel" or "e2b"';
+  }
+  const [here] = (['root', 'worktree'] as const).filter((name) => settings[name] !== undefined);
+  if (here !== undefined && isVendor(kind)) return `"sandbox.${here}" does not go with rented machines`;
+  if (kind !== 'bubblewrap') return null;
   const reaches = key !== undefined ? 'key' : allow.length > 0 ? 'allow' : null;
   if (network !== 'model') return reaches === null ? null : `"sandbox.${reaches}" needs "sandbox.network": "model"`;
   return reaches === null ? 'the network "model" of "sandbox" reaches nothing without "allow" or "key"' : null;
@@ -135,6 +142,8 @@ function contradiction(settings: SandboxSettings): string | null {
 
 const HINTS = {
   directory: 'Set the kind, or leave it out. See docs/sandboxes.md.',
+  vercel: 'What rented machines have is in "sandbox.machine". See docs/sandboxes.md.',
+  e2b: 'What rented machines have is in "sandbox.machine". See docs/sandboxes.md.',
   ssh: 'Write "host": "build.example.org" and "user": "agents". See docs/sandboxes.md.',
   bubblewrap:
     'Write "allow": ["api.anthropic.com"], or "key": {} to keep the key of Claude outside, or set "network" to "none" or "all". See docs/sandboxes.md.',

@@ -1,0 +1,14 @@
+// Loaded before a program of ours (`--import`): it then finds the doubles where it looks for the packages of the vendors.
+import { registerHooks } from 'node:module';
+
+const DOUBLES: Readonly<Record<string, string>> = {
+  '@vercel/sandbox': new URL('vercel.ts', import.meta.url).href,
+  e2b: new URL('e2b.ts', import.meta.url).href,
+};
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const url = DOUBLES[specifier];
+    return url === undefined ? next(specifier, context) : { url, shortCircuit: true };
+  },
+});
