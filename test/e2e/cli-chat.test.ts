@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { until } from '../contracts/agent-sandbox.ts';
 import { AGENTS } from './cli-agents.ts';
-import { CliHome } from './cli-process.ts';
+import { CliHome, MANY_SLOTS } from './cli-process.ts';
 import { inTerminal } from './cli-terminal.ts';
 import { NO_TMUX, type Size, Tmux } from './cli-tmux.ts';
 
@@ -66,9 +66,9 @@ else
     test('Ctrl-C cancels what runs and what is queued, and twice leaves; the terminal is as it was', async () => {
       const tmux = await terminal();
       await tmux.chat('stop');
-      await tmux.paste('Work.\n/stream 400 20');
+      await tmux.paste('Work.\n/stream 100000 20'); // it does not end by itself, however slow the terminal is
       await tmux.press('Enter');
-      await tmux.until(/chunk\s+10\b/);
+      await tmux.until(/chunk\s+\d\d/);
       await tmux.line('The next one.');
       await tmux.until(/queued: The next one\./);
       await tmux.press('C-c');
@@ -167,13 +167,18 @@ else
     test('a command while the agent speaks does not end what it says', async () => {
       const tmux = await terminal();
       await tmux.chat('beside');
-      await tmux.paste('Work.\n/stream 60 20');
+      // It waits in the middle of its text, so that the command comes there, however slow the terminal is.
+      const go = join(home.path, 'go');
+      await tmux.paste(`Work.\n/stream 30 5\n/await ${go}\n/stream 60 5`);
       await tmux.press('Enter');
-      await tmux.until(/chunk\s+10\b/);
+      await tmux.until(/chunk\s+30\b/);
       await tmux.line('/usage');
+      await tmux.until(/This conversation/);
+      writeFileSync(go, '');
       const screen = await tmux.until(/This conversation[\s\S]*chunk\s+60[\s\S]*Noted:\s+Work/);
-      const chunks = screen.slice(screen.indexOf('/stream 60 20') + 13).match(/chunk\s+\d+/g) ?? [];
-      expect(chunks.map((chunk) => Number(chunk.slice(5)))).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
+      const chunks = screen.slice(screen.indexOf('/stream 60 5') + 12).match(/chunk\s+\d+/g) ?? [];
+      const streamed = [30, 60].flatMap((length) => Array.from({ length }, (_, n) => n + 1));
+      expect(chunks.map((chunk) => Number(chunk.slice(5)))).toEqual(streamed);
     });
 
     test('leaving names the turn of another conversation that would be interrupted, and asks once', async () => {
@@ -193,9 +198,11 @@ else
     });
 
     test('in a narrow window /help puts what a command does below its name, and a command that takes long is shown', async () => {
-      const slow = { adapter: 'acp', command: ['sh', '-c', 'sleep 2'] };
-      const narrow = new CliHome({ ...AGENTS, slow });
+      const narrow = new CliHome();
       onTestFinished(() => narrow.remove());
+      const go = join(narrow.path, 'go');
+      const slow = { adapter: 'acp', command: ['sh', '-c', `while [ ! -e '${go}' ]; do sleep 0.1; done`] };
+      narrow.configure({ defaultAgent: 'scripted', agents: { ...AGENTS, slow }, turns: MANY_SLOTS });
       const tmux = await terminal({ columns: 30, rows: 60 }, narrow);
       await tmux.chat('narrow');
       await tmux.line('/help');
@@ -205,6 +212,7 @@ else
       );
       await tmux.line('/agent');
       await tmux.until(/^. running \/agent/m);
+      writeFileSync(go, '');
       await tmux.until(/^scripted +default/m);
       await tmux.gone(/running \/agent/);
     });

@@ -21,7 +21,7 @@ test('a terminal shows what a turn waits for, and nothing of it is left', async 
   const sending = terminal('send', 'slow', `/await ${go}\n/say done`);
   if (sending === null) return context.skip('there is no script(1) to make a terminal');
   await sending.until(/starting scripted …/);
-  await sending.until(/waiting for scripted … 2 s/);
+  await sending.until(/waiting for scripted … [2-9] s/); // a busy machine leaves out a second
   const second = terminal('send', 'slow', 'hello');
   await second?.until(/Waiting: .* holds the conversation and runs earlier turns first\./);
   writeFileSync(go, '');
@@ -41,9 +41,9 @@ test('a pipe gets nothing of it', async () => {
 });
 
 test('a tool that runs long is named', async (context) => {
-  const sending = terminal('send', 'tools', '/slow-tool write long.log 3000\n/say done');
+  const sending = terminal('send', 'tools', '/slow-tool write long.log 8000\n/say done');
   if (sending === null) return context.skip('there is no script(1) to make a terminal');
-  await sending.until(/scripted runs write long\.log … 2 s/);
+  await sending.until(/scripted runs write long\.log … [2-7] s/);
   expect(screen((await sending.ended).text)).toContain('done');
 });
 

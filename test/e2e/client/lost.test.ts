@@ -52,6 +52,7 @@ test('a change of the queue whose reply is lost is made once, and was not there 
   const { turn: running } = await engine.submit('chat', '/hang');
   const { turn: one } = await engine.submit('chat', '/say one');
   const { turn: two } = await engine.submit('chat', '/say two');
+  await event(engine, 'chat', 'turn.sent'); // until then the first one is in the queue, too
   world.proxy.loseReplies = 2;
   const { queue, duplicate } = await engine.requeue('chat', [{ turn: two.id }, { turn: one.id, prompt: '/say uno' }]);
   expect(world.proxy.loseReplies).toBe(0);

@@ -15,9 +15,10 @@ test('a bot that is killed between accepting and posting goes on in the next pro
   const told = { requestId: 'event-1', deliverTo: '#birds', permissions: 'deny' } as const;
   const first = await bot.engine.submit('thread', 'The codeword is osprey.', told);
   await bot.engine.answerOf(first.turn.id, { waitMs: 60_000 });
-  await bot.engine.submit('thread', '/hang', { requestId: 'event-2', deliverTo: '#birds' });
+  const { seq } = await bot.engine.submit('thread', '/hang', { requestId: 'event-2', deliverTo: '#birds' });
   await bot.engine.submit('thread', 'Which codewords have you seen?', { requestId: 'event-3', deliverTo: '#birds' });
   await bot.engine.submit('thread', 'Nobody waits for this.', { requestId: 'event-4' });
+  await bot.calls.followUntil('thread', seq, 'turn.sent'); // one that was not sent would be run by the next process
   await bot.kill();
 
   const tl = await home.open();

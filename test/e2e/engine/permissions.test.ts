@@ -158,11 +158,11 @@ test('a question outlives whoever was watching: a new reader finds it again and 
 
 test('while a question is open the lease is renewed, however long that takes', async () => {
   await using home = new Home();
-  const tl = await home.open({ leaseMs: 150 });
+  const tl = await home.open({ leaseMs: 600 });
   const { turn, id } = await asking(home, tl);
   const leases = () => home.query<{ epoch: number; ready_at: number }>('SELECT epoch, ready_at FROM leases');
   const [before] = leases();
-  await until('two terms have passed', () => (leases()[0]?.ready_at ?? 0) > (before?.ready_at ?? 0) + 300);
+  await until('two terms have passed', () => (leases()[0]?.ready_at ?? 0) > (before?.ready_at ?? 0) + 1_200);
   expect(leases()[0]?.epoch).toBe(before?.epoch);
   await tl.engine.answer(id, 'allow');
   expect((await ended(tl.engine, turn)).state).toBe('completed');

@@ -94,6 +94,7 @@ test('the answer of what took the place of a turn is the one to deliver', async 
   const tl = await home.open();
   const chat = tl.conversation('chat');
   const blocker = await chat.send('/hang').accepted;
+  await event(tl.engine, 'chat', 'turn.sent'); // until then it is in the queue itself
   const first = await chat.send('/say one', { deliverTo: '#a' }).accepted;
   const { queue } = await chat.requeue([{ turn: first.turn.id, prompt: '/say uno' }]);
   const pending = await tl.pending();

@@ -5,9 +5,13 @@ import { type ServedProcess, serveProcess } from '../../e2e/http/support/served-
 
 let home: CliHome;
 let server: ServedProcess;
+/** How long the server took to start: how busy the machine is. */
+let startMs: number;
 beforeEach(async () => {
   home = new CliHome();
+  const start = performance.now();
   server = await serveProcess(home);
+  startMs = performance.now() - start;
 });
 afterEach(() => home.remove());
 
@@ -44,7 +48,7 @@ test('a killed server that does not return: who waits is told within two seconds
   const said = /Waiting: The connection to \S+ was lost \(.*\)\. The server is tried again for 30 seconds/;
   await Promise.all([first.until('stderr', said), second.until('stderr', said), json.until('stderr', /"waiting"/)]);
   // Two seconds, and what a busy machine adds.
-  expect(Date.now() - killedAt).toBeLessThan(5_000);
+  expect(Date.now() - killedAt).toBeLessThan(Math.max(5_000, 8 * startMs));
 
   const interrupted = await first.ended;
   expect(interrupted.code).toBe(7);
