@@ -40,6 +40,7 @@ const MEASURES = [
   'claude-restore',
   'claude-memory',
   'acp',
+  'sandboxes',
 ];
 
 const args = process.argv.slice(2);

@@ -1,6 +1,7 @@
-// An agent that does as little as an agent can: `chunks N` is answered with so many chunks, anything else with one. Written
-// without the SDK, so that what is measured is its clients.
+// An agent that does as little as an agent can: `chunks N` is answered with so many chunks, `chunks N 25ms` with so many and that time
+// before each, anything else with one. Written without the SDK, so that what is measured is its clients.
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 
 interface Request {
   readonly id?: number;
@@ -24,8 +25,11 @@ for await (const text of createInterface({ input: process.stdin })) {
   const { id, method, params } = JSON.parse(text) as Request;
   if (id === undefined) continue;
   if (method === 'session/prompt') {
-    const [, count = '1'] = /^chunks (\d+)$/.exec(params.prompt?.at(-1)?.text ?? '') ?? [];
-    for (let i = 1; i <= Number(count); i += 1) process.stdout.write(chunk(`word ${i} `));
+    const [, count = '1', ms] = /^chunks (\d+)(?: (\d+)ms)?$/.exec(params.prompt?.at(-1)?.text ?? '') ?? [];
+    for (let i = 1; i <= Number(count); i += 1) {
+      if (ms !== undefined) await delay(Number(ms));
+      process.stdout.write(chunk(`word ${i} `));
+    }
   }
   process.stdout.write(line({ id, result: ANSWERS[method] ?? {} }));
 }

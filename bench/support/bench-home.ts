@@ -12,6 +12,7 @@ import { placeOf } from '../../src/host/place.ts';
 import { bootId, systemProcesses } from '../../src/host/processes.ts';
 import type { Agent } from '../../src/ports/agent.ts';
 import type { Engine } from '../../src/ports/engine.ts';
+import type { Sandboxes } from '../../src/ports/sandbox.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
 import { openDatabase } from '../../src/stores/sqlite/file/open.ts';
 import type { WriteQueue } from '../../src/stores/sqlite/file/write-queue.ts';
@@ -29,6 +30,8 @@ export interface OpenOptions {
   readonly agent?: Agent;
   readonly scripted?: Partial<ScriptedOptions>;
   readonly engine?: Partial<EngineSettings>;
+  /** Those below this folder. Left out: directories. */
+  readonly sandboxes?: (root: string) => Sandboxes;
 }
 
 /** A data home in a temporary directory, with the same parts as `compose.ts` puts together. */
@@ -36,6 +39,9 @@ export class BenchHome {
   readonly path = mkdtempSync(join(process.env.THROUGHLINE_BENCH_DIR ?? tmpdir(), 'throughline-bench-'));
   readonly file = join(this.path, 'throughline.db');
   readonly #opened: Engine[] = [];
+
+  readonly #directories = (root: string) =>
+    directorySandboxes({ root, place: placeOf(this.path), processes: systemProcesses });
 
   async open(options: OpenOptions = {}): Promise<Opened> {
     const db = await openDatabase({
@@ -49,11 +55,7 @@ export class BenchHome {
     const parts: EngineParts = {
       store,
       agents: new Map([[agent.name, { agent, adapter: 'scripted' }]]),
-      sandboxes: directorySandboxes({
-        root: join(this.path, 'sandboxes'),
-        place: placeOf(this.path),
-        processes: systemProcesses,
-      }),
+      sandboxes: (options.sandboxes ?? this.#directories)(join(this.path, 'sandboxes')),
       processes: systemProcesses,
       clock: systemClock,
       health: new ProcessHealth(),

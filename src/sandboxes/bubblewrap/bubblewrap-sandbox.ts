@@ -106,6 +106,8 @@ class Isolated {
     const folder = await this.#outside.folder(root);
     const visible = [...this.#written(), ...this.#binds.read];
     if (visible.some((one) => isBelow(folder.path, one))) return asSeen(folder, accessTo(this.#mounts([], false)));
+    // The packages of a program are bound when it is started. Whoever looks for the program reads them before that.
+    if (`${folder.path}/`.includes('/node_modules/')) return asSeen(folder, () => 'read');
     throw new ThroughlineError('refused', `${root} is not in the sandbox.`, {
       hint: 'Add it to "sandbox.binds" of the settings, or let the agent use the home of its sandbox.',
     });
