@@ -28,8 +28,8 @@ server.test('a crash: a strip after 3 seconds, what was read stays, and nothing 
   await page.getByRole('textbox', { name: /prompt/i }).fill('A draft');
   await expect.poll(() => without.size).toBe(2);
 
+  const stopped = Date.now(); // before: the browser may notice it earlier than we do
   await server.stop('SIGKILL');
-  const stopped = Date.now();
   for (const each of [page, inbox]) await each.getByText(/Not connected since/).waitFor();
   expect(Date.now() - stopped).toBeGreaterThan(2_500);
   await page.getByText('Before the crash.', { exact: true }).waitFor();
