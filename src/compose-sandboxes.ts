@@ -88,6 +88,7 @@ function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, load: () => Promise<
     find: async (id) => (await there()).find(id),
     changes: async (id, options) => (await there()).changes(id, options),
     files: async (id, options) => (await there()).files(id, options),
+    rest: async (id) => (await there()).rest?.(id),
     remove: async (id) => (await there()).remove(id),
     checkDirectory: async (path) => (await there()).checkDirectory(path),
   };

@@ -14,7 +14,7 @@ export const used: { readonly vercel: VercelSdk; readonly e2b: E2bSdk }[] = [
 ];
 
 /** What the doubles have is what the packages have. The rest has types that only the packages can make. */
-type SimpleOfVercel = Exclude<keyof VercelSandbox, 'runCommand'>;
+type SimpleOfVercel = Exclude<keyof VercelSandbox, 'runCommand' | 'stop'>;
 export const vercelResults = (double: vercelDouble.Sandbox): Pick<vercel.Sandbox, SimpleOfVercel> => double;
 
 type SimpleOfE2b = Exclude<keyof E2bSandbox, 'files' | 'commands'>;

@@ -41,6 +41,7 @@ export interface E2bSandbox {
   readonly sandboxId: string;
   readonly getHost: (port: number) => string;
   readonly setTimeout: (ms: number) => Promise<void>;
+  readonly pause: (options: { keepMemory: false }) => Promise<boolean>;
   readonly kill: () => Promise<boolean>;
   readonly files: {
     readonly read: (path: string, options: { format: 'bytes' }) => Promise<Uint8Array>;
@@ -128,6 +129,7 @@ function machineOf(name: string, sandbox: E2bSandbox, sdk: E2bSdk, awakeMs: numb
       await (await said(sandbox.commands.run(words, options))).disconnect();
     },
     extend: (ms) => said(sandbox.setTimeout(ms)),
+    rest: async () => void (await said(sandbox.pause({ keepMemory: false }))),
     remove: async () => void (await said(sandbox.kill())),
   };
 }
@@ -144,7 +146,7 @@ function restingMachine(name: string, remove: () => Promise<void>): Machine {
   };
   return {
     ...{ name, isAwake: false, folder: FOLDER, awakeForMs: null, address: () => '' },
-    ...{ read: resting, write: resting, start: resting, extend: resting, remove },
+    ...{ read: resting, write: resting, start: resting, extend: resting, rest: async () => {}, remove },
   };
 }
 

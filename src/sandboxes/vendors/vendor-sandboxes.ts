@@ -85,7 +85,7 @@ function machinesOf(load: VendorSettings['vendor'], settings: Omit<MachineSettin
 function machinesAsSandboxes(
   kind: string,
   { prefix, vendor, nameOf, get, forget }: Machines,
-): Pick<Sandboxes, 'count' | 'find' | 'changes' | 'files' | 'remove'> {
+): Pick<Sandboxes, 'count' | 'find' | 'changes' | 'files' | 'rest' | 'remove'> {
   return {
     async count() {
       const names = (await (await vendor()).names()).filter((name) => name.startsWith(`${prefix}-s-`));
@@ -110,6 +110,10 @@ function machinesAsSandboxes(
         if (error instanceof AtRest) return { paths: [], more: true };
         throw error;
       }
+    },
+    async rest(id) {
+      const found = await (await vendor()).find(nameOf(id));
+      if (found?.isAwake) await found.rest();
     },
     async remove(id) {
       await (await (await vendor()).find(nameOf(id)))?.remove();

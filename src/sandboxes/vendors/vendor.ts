@@ -38,6 +38,8 @@ export interface Machine {
   start(command: readonly string[], env: Readonly<Record<string, string>>): Promise<void>;
   /** It stays awake for so long from now. */
   extend(ms: number): Promise<void>;
+  /** Ends all that runs in it, and keeps its files. */
+  rest(): Promise<void>;
   /** Ends it, and deletes its files. */
   remove(): Promise<void>;
 }

@@ -29,6 +29,7 @@ export interface VercelSandbox {
   readonly writeFiles: (files: { path: string; content: Uint8Array; mode?: number }[]) => Promise<void>;
   readonly runCommand: (params: Command) => Promise<{ readonly exitCode: number | null }>;
   readonly extendTimeout: (ms: number) => Promise<void>;
+  readonly stop: () => Promise<unknown>;
   readonly delete: (options: { deleteOrphanSnapshots: boolean }) => Promise<void>;
 }
 
@@ -94,6 +95,7 @@ function machineOf(sandbox: VercelSandbox): Machine {
       await said(sandbox.extendTimeout(ms - left));
       until = Date.now() + ms;
     },
+    rest: async () => void (await said(sandbox.stop())),
     remove: () => said(sandbox.delete({ deleteOrphanSnapshots: true })),
   };
 }

@@ -70,7 +70,7 @@ export class Sandbox {
     return Sandbox.kill(this.sandboxId, { apiKey: this.#service.root });
   }
 
-  async pause(): Promise<boolean> {
+  async pause(_options?: { readonly keepMemory?: boolean }): Promise<boolean> {
     await this.#service.stop(this.sandboxId);
     return true;
   }

@@ -1,0 +1,68 @@
+// A machine of a vendor is made, rests, is woken, and may be gone.
+import { afterAll, describe, expect, type TestContext, test } from 'vitest';
+import { whyNoDoubles } from '../../vendors/double/service.ts';
+import { textOf } from './around.ts';
+import { sandboxesOf, VENDORS, VendorGiven } from './vendor-given.ts';
+
+const why = whyNoDoubles();
+
+describe.each(VENDORS)('machines of %s, with a double of its package', (kind) => {
+  const given = why === null ? new VendorGiven(kind) : null;
+  afterAll(() => given?.service.dispose());
+  const givenOrSkip = (context: TestContext) => given ?? context.skip(why ?? '');
+
+  test('one that rests keeps its files and runs nothing; whoever opens it wakes it', async (context) => {
+    const machines = givenOrSkip(context);
+    const { service } = machines;
+    const sandboxes = machines.sandboxes();
+    const before = await sandboxes.open('rests', { cwd: null });
+    await (await before.folder(before.state)).put('kept', 'yes');
+    const child = await before.spawn(['/bin/sh', '-c', 'sleep 100000'], { env: {} });
+    expect(await sandboxes.status(child.identity)).toBe('alive');
+    await sandboxes.rest?.('rests');
+    expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    expect(await sandboxes.status(child.identity)).toBe('dead');
+    expect(await sandboxes.end(child.identity)).toBe('ended');
+    // Nobody has woken it by asking.
+    expect(service.all().map(({ id }) => service.state(id))).toEqual([null]);
+    expect(await sandboxes.files('rests', { cwd: null, match: '' })).toEqual({ paths: [], more: true });
+
+    // Another process of ours, and the one that had it open: both go on.
+    const other = await machines.sandboxes().open('rests', { cwd: null });
+    for (const sandbox of [before, other]) {
+      const read = await (await sandbox.folder(sandbox.state)).read('kept', { most: 100 });
+      expect(Buffer.from(read?.bytes ?? '').toString()).toBe('yes');
+    }
+    // Its number may be another process's by now, which is left alone.
+    expect(await sandboxes.status(child.identity)).toBe('dead');
+    const next = await other.spawn(['/bin/sh', '-c', 'echo again'], { env: {} });
+    expect(await textOf(next.stdout)).toBe('again\n');
+    await next.exited;
+  });
+
+  test('one that is gone is made again, empty; one that is removed is no longer found', async (context) => {
+    const machines = givenOrSkip(context);
+    const { service } = machines;
+    const sandboxes = machines.sandboxes();
+    const before = await sandboxes.open('goes', { cwd: null });
+    await (await before.folder(before.state)).put('lost', 'yes');
+    const [machine] = service.all().filter(({ id, metadata }) => `${id} ${metadata.name}`.includes('-s-goes'));
+    await service.remove(machine?.id ?? '');
+    expect(await sandboxes.find('goes')).toBeNull();
+    const after = await sandboxes.open('goes', { cwd: null });
+    expect(await (await after.folder(after.state)).list('')).toEqual([]);
+    expect(await sandboxes.find('goes')).toMatch(/-s-goes$/);
+    await sandboxes.remove('goes');
+    expect(await sandboxes.find('goes')).toBeNull();
+    await sandboxes.remove('goes');
+  });
+
+  test('a directory of this machine is refused, and a wrong key says so', async (context) => {
+    const sandboxes = givenOrSkip(context).sandboxes();
+    const refused = expect.objectContaining({ code: 'refused' });
+    await expect(sandboxes.open('one', { cwd: '/tmp' })).rejects.toEqual(refused);
+    await expect(sandboxes.checkDirectory('/tmp')).rejects.toEqual(refused);
+    const wrong = sandboxesOf(kind, '/no/such/key').open('one', { cwd: null });
+    await expect(wrong).rejects.toMatchObject({ code: 'agent_unavailable', hint: expect.stringContaining('key') });
+  });
+});
