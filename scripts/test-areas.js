@@ -94,6 +94,7 @@ export const NOT_QUICK = [
   'test/e2e/cli-attachments',
   'test/e2e/cli-commands',
   'test/e2e/cli-completion',
+  'test/e2e/cli-sandboxes',
   'test/e2e/cli-send',
   'test/e2e/cli-signals',
   'test/e2e/cli-tasks',

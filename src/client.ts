@@ -91,7 +91,7 @@ export type {
   TurnOutline,
 } from './core/public/turn.ts';
 export type { ToldPart } from './core/restore/told.ts';
-export type { SandboxUse } from './core/sandbox/sandbox.ts';
+export type { ExecResult, SandboxUse } from './core/sandbox/sandbox.ts';
 export type { TaskState } from './core/tasks/task.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';
 export type { ContentBlock, Prompt } from './core/turn/content.ts';

@@ -9,6 +9,7 @@ import { NO_BUDGET } from './core/limits/budget.ts';
 import { slotLimits } from './core/limits/slots.ts';
 import { DEFAULT_TIME_LIMITS } from './core/limits/time-limits.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
+import { placeSettings } from './core/sandbox/sandbox-settings.ts';
 import { hasEnded, isPermissionMode, type PermissionMode } from './core/turn/turn.ts';
 import { createEngine } from './engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings, withinTimers } from './engine/parts.ts';
@@ -85,6 +86,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
       lock: { ...DEFAULT_ENGINE_SETTINGS.lock, ...settings.lock },
       ...limitsOf(settings),
       ...slotsOf(settings),
+      sandbox: placeSettings(settings.sandbox, (path) => resolve(setup.base, path)),
       permissions: options.permissions ?? settings.permissions.mode ?? usual,
       ...withinTimers({ ...permissionWait(settings), ...options.engine }),
       get defaultAgent() {

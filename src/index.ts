@@ -155,7 +155,7 @@ export type {
 export type { Proof, Tried } from './core/restore/receipt.ts';
 export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore/restore-settings.ts';
 export type { ToldPart } from './core/restore/told.ts';
-export type { SandboxUse } from './core/sandbox/sandbox.ts';
+export type { ExecResult, SandboxUse } from './core/sandbox/sandbox.ts';
 export type { Decision, TaskState } from './core/tasks/task.ts';
 export type { TaskInput, TaskPlan } from './core/tasks/task-plan.ts';
 export type { TaskReport } from './core/tasks/task-report.ts';

@@ -115,7 +115,7 @@ class EmbeddedEngine implements Engine {
   }
 
   get sandboxes(): EngineSandboxes {
-    return sandboxesOf(this.#parts, this.owner);
+    return sandboxesOf(this.#parts, this.#machinery.worker, this.#actor);
   }
 
   get #parts(): EngineParts {

@@ -2,6 +2,7 @@ import type { ThroughlineError } from '../core/errors.ts';
 import { type Budget, NO_BUDGET } from '../core/limits/budget.ts';
 import { DEFAULT_TIME_LIMITS, type TimeLimits, type TimeOverride } from '../core/limits/time-limits.ts';
 import type { RestoreSettings } from '../core/restore/restore-settings.ts';
+import { NO_PLACE_SETTINGS, type PlaceSettings } from '../core/sandbox/sandbox-settings.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
 import type { Agent } from '../ports/agent.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -63,6 +64,8 @@ export interface EngineSettings {
   readonly permissionMs: number;
   /** How long a turn may take when neither it nor its agent says so. */
   readonly times: TimeLimits;
+  /** What is done with sandboxes. */
+  readonly sandbox: PlaceSettings;
   /** How much may be spent on a day (UTC). */
   readonly spending: SpendingSettings;
   /** Text is collected for at most this time before it is stored. */
@@ -96,6 +99,7 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   permissionMs: 600_000,
   times: DEFAULT_TIME_LIMITS,
   spending: { conversationPerDay: NO_BUDGET, ownerPerDay: NO_BUDGET, owners: new Map() },
+  sandbox: NO_PLACE_SETTINGS,
   flushMs: 50,
   storageMs: 60_000,
   pollMs: 2_000,

@@ -23,6 +23,7 @@ import type { PublicRestore } from '../../core/public/session.ts';
 import type { PublicPermission, PublicTold, PublicTurn, TurnOutline } from '../../core/public/turn.ts';
 import { parseQueueChanges } from '../../core/queue.ts';
 import { parseRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
+import { checkCommand } from '../../core/sandbox/sandbox.ts';
 import { changeChoices, parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
@@ -375,7 +376,10 @@ function rangeOf(page: TurnPage) {
   return { after: page.after, before: page.before, limit };
 }
 
-/** The sandboxes of a server, over HTTP. */
+/** What takes as long as its set-up, its command or its files: not repeated when no answer comes. */
+const LONG = { within: 'longMs', repeatable: false } as const;
+
+/** The sandboxes of a server, over HTTP: the same interface and the same answers as embedded. */
 function httpSandboxes(caller: Caller): EngineSandboxes {
   const at = (idOrName: string) => ({ sandbox: checkSegment(idOrName, (text) => noSuch('sandbox', text)) });
   return {
@@ -383,8 +387,25 @@ function httpSandboxes(caller: Caller): EngineSandboxes {
       const query = { limit: checkLimit(limit, 100), ...given({ before }) };
       return (await caller.ask('listSandboxes', { query })).sandboxes;
     },
-    show: async (idOrName) => caller.ask('showSandbox', { params: at(idOrName) }),
-    of: async (conversation) =>
-      caller.ask('sandboxOf', { params: { conversation: checkSegment(conversation, noSuchConversation) } }),
+    async show(idOrName, { measure } = {}) {
+      return caller.ask('showSandbox', { params: at(idOrName), query: { measure }, within: 'longMs' });
+    },
+    async of(conversation) {
+      const params = { conversation: checkSegment(conversation, noSuchConversation) };
+      return caller.ask('sandboxOf', { params });
+    },
+    async open(name) {
+      return caller.ask('openSandbox', { body: { name: checkKey(name, 'sandbox') }, ...LONG });
+    },
+    async exec(idOrName, command) {
+      checkCommand(command);
+      return caller.ask('execInSandbox', { params: at(idOrName), body: { command: [...command] }, ...LONG });
+    },
+    async rest(idOrName) {
+      return caller.ask('restSandbox', { params: at(idOrName), ...LONG });
+    },
+    async remove(idOrName, { force } = {}) {
+      return caller.ask('removeSandbox', { params: at(idOrName), query: { force }, ...LONG });
+    },
   };
 }

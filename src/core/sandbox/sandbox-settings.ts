@@ -59,6 +59,35 @@ const BIND = object({
   write: about('Whether agents may change it. Default: no.', flag),
 });
 
+const STEP = object({
+  name: required(about('What it is called in lists and errors.', text)),
+  command: required(
+    about(
+      'The program and its arguments, run inside of the sandbox, in its working directory.',
+      value<readonly string[]>(
+        (words) =>
+          Array.isArray(words) && words.length > 0 && words[0] !== '' && words.every((one) => typeof one === 'string'),
+        'a list of texts: the program, then its arguments',
+        { type: 'array', items: { type: 'string' }, minItems: 1 },
+      ),
+    ),
+  ),
+  timeoutSeconds: about('How long it may take. Default 600.', whole({ least: 1, most: 86_400 })),
+});
+const LINK = object({
+  name: required(
+    about(
+      'The name of the link in the working directory.',
+      value<string>(
+        (one) => typeof one === 'string' && /^[^/\0]{1,255}$/.test(one) && one !== '.' && one !== '..',
+        'a name without "/"',
+        { type: 'string', pattern: '^[^/]{1,255}$' },
+      ),
+    ),
+  ),
+  path: required(about("Where it leads. Relative paths start at this file's directory.", text)),
+});
+
 export const SANDBOX = object({
   root: about(
     'Where sandboxes are made. Left out: sandboxes in the data home; for ssh, .throughline/sandboxes in the home of the user there.',
@@ -87,9 +116,53 @@ export const SANDBOX = object({
   knownHosts: about('For ssh: a file with the keys of machines. Default ~/.ssh/known_hosts.', text),
   identityFile: about('For ssh: the file of the private key to log in with. Left out: the ssh agent has it.', text),
   machine: about('For vercel and e2b.', MACHINE),
+  setup: about(
+    'Steps that are run once in each sandbox, and again when they change. A failed one is tried again.',
+    list(STEP),
+  ),
+  links: about('Links to shared folders that are made in the working directory of each sandbox.', list(LINK)),
+  diskMb: about(
+    'How many MiB a sandbox may have: its working directory and the files of its agents. A turn in a larger one is refused. Default: no limit.',
+    whole({ least: 1 }),
+  ),
 });
 
 type SandboxSettings = Output<typeof SANDBOX>;
+
+/** A step of the set-up. */
+export interface SetupStep {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly timeoutMs: number;
+}
+
+/** What is done with sandboxes of any kind. */
+export interface PlaceSettings {
+  /** Links first. */
+  readonly setup: readonly SetupStep[];
+  /** Null: no limit. */
+  readonly diskMb: number | null;
+}
+
+export const NO_PLACE_SETTINGS: PlaceSettings = { setup: [], diskMb: null };
+
+/** A link of ours is replaced; anything else under its name stays, and the step fails. */
+const MAKE_LINK = `
+if [ -L "$2" ]; then rm -- "$2"; fi
+if [ -e "$2" ]; then echo "$2 exists and is no link."; exit 1; fi
+ln -s -- "$1" "$2"`;
+
+export function placeSettings(settings: SandboxSettings, absolute: (path: string) => string): PlaceSettings {
+  const { setup = [], links = [], diskMb = null } = settings;
+  const link = ({ name, path }: Output<typeof LINK>): SetupStep => ({
+    ...{ name: `link ${name}`, timeoutMs: 60_000 },
+    command: ['/bin/sh', '-c', MAKE_LINK, 'link', absolute(path), name],
+  });
+  const step = ({ name, command, timeoutSeconds = 600 }: Output<typeof STEP>): SetupStep => ({
+    ...{ name, command, timeoutMs: timeoutSeconds * 1_000 },
+  });
+  return { setup: [...links.map(link), ...setup.map(step)], diskMb };
+}
 
 /** Complete, with absolute paths. */
 export interface BubblewrapSettings {

@@ -1,3 +1,5 @@
+import { ThroughlineError } from '../errors.ts';
+
 /** A sandbox as it is stored: whose it is, what was set up in it, how large it was. Its files are where `Sandboxes` keeps them. */
 export interface Sandbox {
   readonly id: string;
@@ -62,4 +64,26 @@ export interface SandboxUse {
   readonly conversation: string;
   /** The agent's id of the session that was used last; null: there is none yet. */
   readonly session: string | null;
+}
+
+/**
+ * How a command in a sandbox went.
+ *
+ * @example
+ * const { code, output } = await tl.sandbox('website').exec(['git', 'status']);
+ * if (code !== 0) console.error(output);
+ */
+export interface ExecResult {
+  /** Null: it was ended after ten minutes. */
+  readonly code: number | null;
+  /** The end of what it wrote to both outputs. */
+  readonly output: string;
+  readonly ms: number;
+}
+
+/** Throws `invalid`. */
+export function checkCommand(command: unknown): asserts command is readonly string[] {
+  const isList = Array.isArray(command) && command.length > 0 && command.every((word) => typeof word === 'string');
+  if (isList && command[0] !== '') return;
+  throw new ThroughlineError('invalid', 'The command must be a list of texts: the program, then its arguments.');
 }

@@ -21,12 +21,16 @@ export async function erase(
   if (known === null || (known.isErased && !withSandbox)) throw noSuchConversation(idOrKey);
   const { id, sandbox } = known;
   const directory = known.place === sandboxes.place ? await sandboxes.find(sandbox) : null;
-  if (withSandbox) checkOwn(parts, known, directory);
+  if (withSandbox) checkOwn(parts, known);
   if (withSandbox && directory !== null && !discard) await checkSaved(parts, known);
   if (known.isErased && directory === null) return { erased: id, remains: [] };
   const options = withSandbox && directory !== null ? { sandbox: directory } : {};
   const { cwd, sessions } = await store.eraseConversation(owner, id, options);
-  if (withSandbox) await deleteSandbox(parts, known, { sessions, discard });
+  if (withSandbox) {
+    await deleteSandbox(parts, known, { sessions, discard });
+    const isListed = (await store.findSandbox(owner, sandbox)) !== null;
+    if (isListed) await store.leaveSandbox(owner, sandbox, 'destroyed', 'its conversation was erased');
+  }
   const kept: Remains[] = withSandbox || directory === null ? [] : [{ what: 'sandbox', where: directory }];
   const named: Remains[] = cwd === null ? [] : [{ what: 'directory', where: cwd }];
   return { erased: id, remains: [...kept, ...named, ...sessionsOutside(sessions, directory)] };
@@ -36,7 +40,6 @@ export async function erase(
 function checkOwn(
   { sandboxes }: EngineParts,
   { id, sandbox, place }: Pick<Conversation, 'id' | 'sandbox' | 'place'>,
-  directory: string | null,
 ): void {
   const without = 'Erase the conversation without its sandbox';
   if (place !== sandboxes.place) {
@@ -46,7 +49,7 @@ function checkOwn(
   }
   if (!isOwnSandbox(sandbox, id)) {
     throw new ThroughlineError('refused', 'The sandbox has a name, and other conversations may share it.', {
-      hint: `${without}. When no conversation needs it any more, delete ${directory ?? 'it'} by hand.`,
+      hint: `${without}. When no conversation needs it any more, "throughline sandbox rm" deletes it.`,
     });
   }
 }

@@ -1,45 +1,99 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EventDraft } from '../../core/event.ts';
-import type { Sandbox } from '../../core/sandbox/sandbox.ts';
-import type { OpenedSandbox } from '../../ports/store/sandboxes.ts';
-import type { Held } from '../worker/held.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { DiskUse, Sandbox } from '../../core/sandbox/sandbox.ts';
+import type { WorkerInfo } from '../../ports/store/leases.ts';
+import type { OpenedSandbox, SandboxHold } from '../../ports/store/sandboxes.ts';
+import type { EngineParts } from '../parts.ts';
+import { measuredIn } from './command.ts';
+import { type Entrance, setUp } from './set-up.ts';
 
 /** How long we wait before we look again whether another process still has the sandbox alone. */
 const LOOK_MS = 200;
 
 /**
- * Makes the sandbox of a held conversation ready for a turn: notes that this process opens it, which keeps it from being removed.
- * Returns early when the signal aborts.
+ * Makes a sandbox ready: notes that this process opens it, which keeps it from being removed; sets it up where that was not done; and
+ * refuses one that is too large. Throws `refused`. Returns early when the signal aborts.
  */
-export async function readySandbox(held: Held, signal: AbortSignal): Promise<void> {
-  const entered = await enter(held, signal);
+export async function readySandbox(entrance: Entrance): Promise<void> {
+  const entered = await enter(entrance);
   if (entered === null) return;
+  const { parts, tell } = entrance;
   const { opened, sandbox } = entered;
-  if (opened !== 'same' && isWorthTelling(held, sandbox)) {
-    const { id, name } = sandbox;
-    const event: EventDraft = { kind: `sandbox.${opened}`, turn: null, payload: { id, name } };
-    held.lease.note({ write: 'event', event });
+  const { id, name } = sandbox;
+  if (opened !== 'same' && isWorthTelling(parts, sandbox)) {
+    tell({ kind: `sandbox.${opened}`, turn: null, payload: { id, name } });
   }
+  await setUp(entrance, (worker) => holdAlone({ ...entrance, worker }));
+  await checkSize(entrance, sandbox);
 }
 
 /** A folder of one conversation alone is made with it, and says nothing new. */
-function isWorthTelling({ parts: { sandboxes } }: Held, { name }: Sandbox): boolean {
-  return name !== null || sandboxes.rest !== undefined;
+function isWorthTelling({ sandboxes, settings }: EngineParts, { name }: Sandbox): boolean {
+  return name !== null || settings.sandbox.setup.length > 0 || sandboxes.rest !== undefined;
 }
 
 /** Waits until no other process has it alone. Null: the signal has aborted. */
-async function enter(held: Held, signal: AbortSignal): Promise<OpenedSandbox | null> {
-  const { parts, worker, conversation } = held;
-  const { owner, sandbox: id, place } = conversation;
-  const { store, processes, settings } = parts;
+async function enter(entrance: Entrance): Promise<OpenedSandbox | null> {
+  const { parts, worker, owner, id, place, signal } = entrance;
   while (!signal.aborted) {
-    const entered = await store.openSandbox(owner, { id, place }, worker);
+    const entered = await parts.store.openSandbox(owner, { id, place }, worker);
     if ('opened' in entered) return entered;
-    const { alone } = entered;
-    if (processes.status(alone.process) === 'dead') {
-      await store.holdSandbox(owner, id, { worker, leaseMs: settings.leaseMs, instead: alone.id });
-      await store.releaseSandbox(owner, id, worker.id);
-    } else await delay(LOOK_MS, undefined, { signal }).catch(() => {});
+    await waitFor(entered.alone, entrance);
   }
   return null;
+}
+
+/** Takes it for this process alone, when nobody else has it. False: the signal has aborted. `unused` as in the store. */
+export async function holdAlone(
+  entrance: Pick<Entrance, 'parts' | 'worker' | 'owner' | 'id' | 'signal'>,
+  more: Pick<SandboxHold, 'unused'> = {},
+): Promise<boolean> {
+  const { parts, worker, owner, id, signal } = entrance;
+  while (!signal.aborted) {
+    const other = await parts.store.holdSandbox(owner, id, { worker, leaseMs: parts.settings.leaseMs, ...more });
+    if (other === null) return true;
+    await waitFor(other.alone, entrance);
+  }
+  return false;
+}
+
+/** What a dead one left running in it is ended first. */
+async function waitFor(
+  alone: WorkerInfo,
+  { parts, worker, owner, id, signal }: Pick<Entrance, 'parts' | 'worker' | 'owner' | 'id' | 'signal'>,
+): Promise<void> {
+  const { store, processes, sandboxes, settings } = parts;
+  if (processes.status(alone.process) !== 'dead') {
+    return delay(LOOK_MS, undefined, { signal }).catch(() => {});
+  }
+  for (const left of await sandboxes.orphans()) await sandboxes.end(left);
+  const taken = await store.holdSandbox(owner, id, { worker, leaseMs: settings.leaseMs, instead: alone.id });
+  if (taken === null) await store.releaseSandbox(owner, id, worker.id);
+}
+
+/** Measures it and keeps the result. Null: it cannot be measured. */
+export async function measure(entrance: Pick<Entrance, 'parts' | 'owner' | 'id' | 'open'>): Promise<DiskUse | null> {
+  const { parts, owner, id, open } = entrance;
+  const found = await measuredIn(await open(), () => parts.clock.monotonic());
+  if (found === null) return null;
+  const disk = { ...found, copies: await parts.store.copiedBytes(owner, id), at: parts.clock.now() };
+  await parts.store.changeSandbox(owner, id, { disk });
+  return disk;
+}
+
+const MEBIBYTE = 1_048_576;
+
+async function checkSize(entrance: Entrance, { name, id }: Sandbox): Promise<void> {
+  const { diskMb } = entrance.parts.settings.sandbox;
+  if (diskMb === null || entrance.signal.aborted) return;
+  const disk = await measure(entrance);
+  if (disk === null || disk.work + disk.state <= diskMb * MEBIBYTE) return;
+  const size = Math.ceil((disk.work + disk.state) / MEBIBYTE);
+  throw new ThroughlineError(
+    'refused',
+    `The sandbox ${name ?? id} has ${size} MiB, and may have ${diskMb} ("sandbox.diskMb").`,
+    {
+      hint: `Nothing was sent. Delete files in it ("throughline sandbox exec ${name ?? id} -- …"), or raise the limit.`,
+    },
+  );
 }

@@ -1,28 +1,53 @@
-import { noSuch } from '../../core/errors.ts';
+import { noSuch, ThroughlineError } from '../../core/errors.ts';
 import { checkLimit, given } from '../../core/input/arguments.ts';
+import { type Actor, checkKey } from '../../core/input/names.ts';
 import { toPublicSandbox, toPublicSteps } from '../../core/public/sandbox.ts';
-import type { Sandbox } from '../../core/sandbox/sandbox.ts';
+import { checkCommand, type Sandbox } from '../../core/sandbox/sandbox.ts';
+import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { EngineSandboxes } from '../../ports/engine/sandboxes.ts';
-import { findConversation } from '../intake/conversations.ts';
+import { findConversation, namedSandbox } from '../intake/conversations.ts';
 import type { EngineParts } from '../parts.ts';
+import type { Worker } from '../worker/worker.ts';
+import { runIn } from './command.ts';
+import { removeSandbox, restSandbox } from './leave.ts';
+import { measure, readySandbox } from './ready.ts';
+import type { Entrance } from './set-up.ts';
 
 /** The most conversations that are shown with a sandbox. */
 const MOST_USES = 100;
+const EXEC_MS = 600_000;
 
 /** What an owner does with sandboxes. */
-export function sandboxesOf({ store }: EngineParts, owner: string): EngineSandboxes {
+export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: Actor): EngineSandboxes {
+  const { store, sandboxes } = parts;
   const found = async (idOrName: string): Promise<Sandbox> => {
     const sandbox = await store.findSandbox(owner, idOrName);
     if (sandbox === null) throw noSuch('sandbox', idOrName);
     return sandbox;
+  };
+  const entranceOf = ({ id, place }: Sandbox): Entrance => ({
+    ...{ parts, worker: worker.self, owner, id, place, signal: worker.shutdown },
+    open: async () => sandboxes.open(id, { cwd: isWorktree(id) ? await repositoryOf(parts, owner, id) : null }),
+    tell: () => {},
+  });
+  const ready = async (idOrName: string) => {
+    const entrance = entranceOf(checkHere(await found(idOrName), sandboxes.place));
+    await readySandbox(entrance);
+    return entrance;
+  };
+  const leaving = async (idOrName: string) => {
+    const sandbox = await found(idOrName);
+    return { parts, worker, sandbox, by, reason: `${by} asked for it` };
   };
   return {
     async list({ limit, before } = {}) {
       const page = { limit: checkLimit(limit, 100), ...given({ before }) };
       return (await store.listSandboxes(owner, page)).map(toPublicSandbox);
     },
-    async show(idOrName) {
-      const sandbox = await found(idOrName);
+    async show(idOrName, { measure: measuring = false } = {}) {
+      const known = await found(idOrName);
+      if (measuring && known.openedAt !== null) await measure(entranceOf(checkHere(known, sandboxes.place)));
+      const sandbox = await found(known.id);
       const uses = await store.sandboxUses(owner, sandbox.id, MOST_USES);
       return { sandbox: toPublicSandbox(sandbox), setup: toPublicSteps(sandbox.setup), uses };
     },
@@ -31,5 +56,39 @@ export function sandboxesOf({ store }: EngineParts, owner: string): EngineSandbo
       const [newest] = await store.sessions(owner, id, { limit: 1 });
       return { owner, sandbox, conversation: id, session: newest?.id ?? null };
     },
+    async open(name) {
+      const { id } = await ready(await namedSandbox(parts, owner, checkKey(name, 'sandbox')));
+      return toPublicSandbox(await found(id));
+    },
+    async exec(idOrName, command) {
+      checkCommand(command);
+      const { open, signal } = await ready(idOrName);
+      return runIn(await open(), command, { signal, timeoutMs: EXEC_MS, monotonic: () => parts.clock.monotonic() });
+    },
+    async rest(idOrName) {
+      const request = await leaving(idOrName);
+      await restSandbox(request);
+      return toPublicSandbox(await found(request.sandbox.id));
+    },
+    async remove(idOrName, { force = false } = {}) {
+      const request = await leaving(idOrName);
+      await removeSandbox(request, force);
+      return { removed: request.sandbox.id };
+    },
   };
+}
+
+function checkHere(sandbox: Sandbox, place: string): Sandbox {
+  if (sandbox.place === place) return sandbox;
+  throw new ThroughlineError('refused', 'The sandbox is in another data home.', { hint: 'Ask there.' });
+}
+
+/** A worktree is opened with the directory of the conversation that it belongs to. */
+async function repositoryOf({ store }: EngineParts, owner: string, id: string): Promise<string | null> {
+  const [use] = await store.sandboxUses(owner, id, 1);
+  const conversation = use === undefined ? null : await store.findConversation(owner, use.conversation);
+  if (conversation !== null) return conversation.cwd;
+  throw new ThroughlineError('refused', 'No conversation works in this worktree any more.', {
+    hint: '"throughline sandbox rm" removes it.',
+  });
 }

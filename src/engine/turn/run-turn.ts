@@ -14,7 +14,6 @@ import { LockWait } from '../restore/lock-wait.ts';
 import { rewindAtFirst, rewindOf } from '../restore/plan.ts';
 import type { Restored, RewindTo } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
-import { readySandbox } from '../sandboxes/ready.ts';
 import type { Held } from '../worker/held.ts';
 import { type AttemptResult, isUntaken, runAttempt } from './attempt.ts';
 import { closeReason, endTurn, endUnsent, noteFailedAttempt } from './end-turn.ts';
@@ -85,12 +84,14 @@ interface Attempted {
 }
 
 /** The agent of the turn, in a sandbox that is ready for it. */
-async function findAgent(held: Held, { agent: name }: Turn, { signal }: TurnSignal) {
+async function findAgent(held: Held, { agent: name }: Turn, stops: TurnSignal) {
   const { agents } = held.parts;
   const agent = agents.get(name)?.agent;
+  const { signal } = stops;
+  const heard = () => stops.heard();
   try {
     if (agent === undefined) throw noSuchAgent(name, agents.keys());
-    await readySandbox(held, signal);
+    await held.readySandbox(signal, heard);
     return { agent, traits: await agent.traits(await held.openSandbox()) };
   } catch (error) {
     if (error instanceof ThroughlineError) return { failure: failureOf(error) };

@@ -2,11 +2,13 @@ import type { Conversation } from '../../core/conversation.ts';
 import type { Failure } from '../../core/errors.ts';
 import { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import type { SessionState } from '../../core/restore/session.ts';
+import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
+import { readySandbox } from '../sandboxes/ready.ts';
 import type { Slot } from './slots.ts';
 
 /*
@@ -132,6 +134,18 @@ export class Held {
       this.#sandbox = null;
     });
     return this.#sandbox;
+  }
+
+  /** Makes its sandbox ready for a turn: set up, and not too large. Throws `refused`. Returns early when the signal aborts. */
+  readySandbox(signal: AbortSignal, heard?: () => void): Promise<void> {
+    const { parts, worker, lease, conversation } = this;
+    const { owner, sandbox: id, place, cwd } = conversation;
+    return readySandbox({
+      ...{ parts, worker, owner, id, place, signal, ...(heard && { heard }) },
+      // A directory that the caller named is not ours to set up. A worktree is.
+      open: () => (cwd === null || isWorktree(id) ? this.openSandbox() : parts.sandboxes.open(id, { cwd: null })),
+      tell: (event) => lease.note({ write: 'event', event }),
+    });
   }
 
   /** Where the agent's sessions of this conversation live. */

@@ -7,7 +7,6 @@ import type { Write } from '../../ports/store/writes.ts';
 import { LockWait } from '../restore/lock-wait.ts';
 import type { Restored } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
-import { readySandbox } from '../sandboxes/ready.ts';
 import type { Held } from './held.ts';
 
 /**
@@ -28,7 +27,7 @@ export async function warm(
   const agent = agents.get(name)?.agent;
   if (agent === undefined) throw noSuchAgent(name, agents.keys());
   const signal = AbortSignal.any([held.lease.lost, shutdown]);
-  await readySandbox(held, signal);
+  await held.readySandbox(signal);
   const restored = await restore({
     held,
     agent,

@@ -6,7 +6,7 @@ import type { Standing } from '../../core/turn/standing.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
-import type { Claim, Fence } from '../../ports/store/leases.ts';
+import type { Claim, Fence, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Changes } from '../reading/changes.ts';
 import { endUnsent } from '../turn/end-turn.ts';
@@ -64,6 +64,11 @@ export class Worker {
     this.#stopListening = parts.store.listen((moved) => this.#onNotification(moved));
     this.#firstLook = Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
     if (this.takesUp) this.#serving.wake();
+  }
+
+  /** As leases name it. */
+  get self(): WorkerInfo {
+    return this.#listing.self().worker;
   }
 
   /** Whether this process also runs what others have submitted. */
@@ -215,7 +220,7 @@ export class Worker {
     // Whoever only looks does not wait for space on the disk.
     const storageMs = settling ? 0 : settings.storageMs;
     const lease = new Lease(claim.fence, { store, clock, storageMs, onTrouble });
-    const held = new Held(this.#parts, lease, claim.conversation, { worker: this.#listing.self().worker, settling });
+    const held = new Held(this.#parts, lease, claim.conversation, { worker: this.self, settling });
     held.slot = slot;
     this.#held.set(claim.conversation.id, held);
     // A warm conversation would not notice otherwise. What was erased elsewhere must not stay in a process here.

@@ -147,7 +147,14 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   async listSandboxes({ engine, query }) {
     return { sandboxes: await engine.sandboxes.list(query) };
   },
-  showSandbox: ({ engine, params }) => engine.sandboxes.show(params.sandbox),
+  async showSandbox({ engine, principal, params, query }) {
+    if (query.measure) checkScope(principal, 'prompt', 'Measuring a sandbox');
+    return engine.sandboxes.show(params.sandbox, query);
+  },
+  openSandbox: ({ engine, body }) => engine.sandboxes.open(body.name),
+  restSandbox: ({ engine, params }) => engine.sandboxes.rest(params.sandbox),
+  removeSandbox: ({ engine, params, query }) => engine.sandboxes.remove(params.sandbox, query),
+  execInSandbox: ({ engine, params, body }) => engine.sandboxes.exec(params.sandbox, body.command),
   sandboxOf: ({ engine, params }) => engine.sandboxes.of(params.conversation),
 
   // ── tracker: sessions are only names here, and no agent is started, so they do not need `admin` ──

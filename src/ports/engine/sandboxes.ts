@@ -1,14 +1,28 @@
 import type { PublicSandbox, SandboxView } from '../../core/public/sandbox.ts';
-import type { SandboxUse } from '../../core/sandbox/sandbox.ts';
+import type { ExecResult, SandboxUse } from '../../core/sandbox/sandbox.ts';
 
 /** The sandboxes of an owner: user, sandbox, conversation, session. Another owner's are `not_found`. */
 export interface EngineSandboxes {
   /** Newest first, a page of 100 or of `limit`; `before` is the id of the last one of the previous page. */
   list(page?: SandboxPage): Promise<PublicSandbox[]>;
-  /** By its id or its name. Throws `not_found`. */
-  show(idOrName: string): Promise<SandboxView>;
+  /** By its id or its name. `measure`: it is measured now; else its size is that of the last time. */
+  show(idOrName: string, options?: { measure?: boolean }): Promise<SandboxView>;
   /** Where a conversation works, and which session it used last. */
   of(conversation: string): Promise<SandboxUse>;
+  /** Makes the shared sandbox of this name where it is missing, and sets it up. Throws `refused` when a step fails. */
+  open(name: string): Promise<PublicSandbox>;
+  /** Runs a command in it, as agents run there, for at most ten minutes. */
+  exec(idOrName: string, command: readonly string[]): Promise<ExecResult>;
+  /**
+   * Ends the sessions that wait for a prompt in it, and stops what keeps it running. The next turn reopens it. Throws `conflict` while a
+   * turn or a task works in it.
+   */
+  rest(idOrName: string): Promise<PublicSandbox>;
+  /**
+   * Deletes it with everything in it. The next turn of a conversation in it makes it again, empty. Throws `conflict` while a turn or a task works
+   * in it, and `refused` when unsaved work is in it, unless `force`: files in no git repository, uncommitted changes, unpushed commits.
+   */
+  remove(idOrName: string, options?: { force?: boolean }): Promise<{ readonly removed: string }>;
 }
 
 export interface SandboxPage {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { Limit } from '../parameters.ts';
+import { Flag, Limit } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Id } from '../values/common.ts';
@@ -16,9 +16,41 @@ export const sandboxes = {
   },
   showSandbox: {
     summary:
-      'Returns a sandbox, by its id or its name, with what was set up in it and the conversations that work in it (at most 100).',
+      'Returns a sandbox, by its id or its name, with what was set up in it and the conversations that work in it (at most 100). ' +
+      '`measure`: its size is measured now; needs the scope `prompt`.',
     scope: 'read',
+    query: z.strictObject({ measure: z.exactOptional(Flag) }),
     answer: SandboxView,
+  },
+  openSandbox: {
+    summary:
+      'Makes the shared sandbox of this name where it is missing, and sets it up. May take as long as its set-up.',
+    scope: 'prompt',
+    begins: true,
+    body: namedObject('NewSandbox', { name: Id }),
+    answer: Sandbox,
+  },
+  restSandbox: {
+    summary:
+      'Puts a sandbox to rest: ends the sessions that wait for a prompt in it, and stops what keeps it running. The next turn reopens it. 409 while it is used.',
+    scope: 'prompt',
+    answer: Sandbox,
+  },
+  removeSandbox: {
+    summary:
+      'Deletes a sandbox with everything in it. 409 while it is used. Refused when unsaved work is in it, unless `force`: files in no git repository, uncommitted ' +
+      'changes, unpushed commits.',
+    scope: 'admin',
+    query: z.strictObject({ force: z.exactOptional(Flag) }),
+    answer: namedObject('RemovedSandbox', { removed: z.string() }),
+  },
+  execInSandbox: {
+    summary:
+      'Runs a command in a sandbox, as agents run there, for at most ten minutes, and returns how it ended and the end of what it wrote. Nobody is asked for permission.',
+    scope: 'admin',
+    begins: true,
+    body: namedObject('NewCommand', { command: z.array(z.string()).min(1).max(1_000) }),
+    answer: namedObject('ExecResult', { code: z.int().nullable(), output: z.string(), ms: z.number() }),
   },
   sandboxOf: {
     summary: 'Returns where a conversation works: its owner, its sandbox, itself, and the session that it used last.',

@@ -1,5 +1,8 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { allEvents, refusedWith } from '../support/conversations.ts';
+import { allEvents, event, refusedWith, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 test('several conversations of a user share a sandbox by its name, and the chain to their sessions can be read', async () => {
@@ -68,4 +71,169 @@ test('a shared sandbox says when it was created, and when another process reopen
     { kind: 'sandbox.reopened', payload: { sandboxId: id, name: 'website' } },
   ]);
   expect(await told('alone')).toEqual([]);
+});
+
+/** Steps that leave a trace in the working directory, which is in no repository. */
+const step = (name: string, script: string) => ({ name, command: ['/bin/sh', '-c', script] });
+
+test('set-up steps run once in a sandbox, for all conversations and processes, and their output is kept', async () => {
+  await using home = new Home();
+  const settings = {
+    sandbox: { setup: [step('first', 'echo one >> ran; echo hello'), step('second', 'echo two >> ran')] },
+  };
+  const tl = await home.open({}, home.with(settings));
+  await Promise.all(['a', 'b'].map((key) => tl.conversation(key, { sandbox: 'website' }).ask('Hello.')));
+  await tl.close();
+  const next = await home.open({}, home.with(settings));
+  await next.conversation('a').ask('Hello again.');
+  const { sandbox, setup } = await next.sandbox('website').show();
+  expect(readFileSync(join(home.sandboxes, sandbox.id, 'work', 'ran'), 'utf8')).toBe('one\ntwo\n');
+  expect(setup).toMatchObject([
+    { name: 'first', code: 0, output: 'hello' },
+    { name: 'second', code: 0, output: '' },
+  ]);
+  const events = [...(await allEvents(next.engine, 'a')), ...(await allEvents(next.engine, 'b'))];
+  expect(events.flatMap(({ kind, payload }) => (kind === 'sandbox.set-up' ? [payload.steps] : []))).toMatchObject([
+    [{ name: 'first' }, { name: 'second' }],
+  ]);
+});
+
+test('a failed step fails the turn and is tried again at the next; changed steps run again, with all after them', async () => {
+  await using home = new Home();
+  const setup = [step('first', 'echo one >> ran'), step('check', 'test -e go || { echo no go; exit 3; }')];
+  const tl = await home.open({}, home.with({ sandbox: { setup } }));
+  const chat = tl.conversation('chat');
+  await refusedWith('refused', chat.ask('Hello.'), /set-up step "check" failed with exit code 3: no go/);
+  const { id } = await chat.get();
+  const work = join(home.sandboxes, id, 'work');
+  writeFileSync(join(work, 'go'), '');
+  expect((await chat.ask('Hello.')).turn.state).toBe('completed');
+  expect(readFileSync(join(work, 'ran'), 'utf8')).toBe('one\n');
+  await tl.close();
+  const changed = [setup[0], step('middle', 'echo middle >> ran'), setup[1]];
+  const next = await home.open({}, home.with({ sandbox: { setup: changed } }));
+  await next.conversation('chat').ask('Hello.');
+  expect(readFileSync(join(work, 'ran'), 'utf8')).toBe('one\nmiddle\n');
+  expect((await next.sandbox(id).show()).setup.map(({ name }) => name)).toEqual(['first', 'middle', 'check']);
+});
+
+test('links of the settings lead to shared folders, and what has their name stays', async () => {
+  await using home = new Home();
+  const shared = join(home.path, 'shared');
+  mkdirSync(shared);
+  writeFileSync(join(shared, 'guide.txt'), 'shared');
+  const links = [{ name: 'docs', path: shared }];
+  const tl = await home.open({}, home.with({ sandbox: { links } }));
+  await tl.conversation('chat').ask('Hello.');
+  const work = join(home.sandboxes, (await tl.conversation('chat').get()).id, 'work');
+  expect(readFileSync(join(work, 'docs', 'guide.txt'), 'utf8')).toBe('shared');
+  await tl.close();
+  const next = await home.open({}, home.with({ sandbox: { links: [{ name: 'mine', path: shared }] } }));
+  mkdirSync(join(work, 'mine'));
+  await refusedWith('refused', next.conversation('chat').ask('Hello.'), /link mine.*exists and is no link/);
+  expect(readdirSync(join(work, 'mine'))).toEqual([]);
+});
+
+test('a command runs in a sandbox that was opened by its name, and its size can be measured', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const website = tl.sandbox('website');
+  expect(await website.open()).toMatchObject({ name: 'website', state: 'ready', conversations: 0 });
+  const ran = await website.exec(['/bin/sh', '-c', 'head -c 300000 /dev/zero > big; pwd; exit 3']);
+  const { sandbox } = await website.show({ measure: true });
+  expect(ran).toMatchObject({ code: 3, output: join(home.sandboxes, sandbox.id, 'work') });
+  expect(sandbox.disk).toMatchObject({ copies: 0, at: expect.any(Number) });
+  expect(sandbox.disk?.work).toBeGreaterThan(290_000);
+  expect((await tl.sandboxes())[0]?.disk).toEqual(sandbox.disk);
+  await refusedWith('invalid', website.exec([]), /must be a list/);
+});
+
+test('a turn in a sandbox that is too large is refused', async () => {
+  await using home = new Home();
+  const tl = await home.open({}, home.with({ sandbox: { diskMb: 1 } }));
+  const chat = tl.conversation('chat', { sandbox: 'website' });
+  await chat.ask('Hello.');
+  await tl.sandbox('website').exec(['/bin/sh', '-c', 'head -c 3000000 /dev/zero > big']);
+  await refusedWith('refused', chat.ask('Hello.'), /has 3 MiB, and may have 1/);
+});
+
+test('a sandbox rests when nothing runs in it any more, and the next turn reopens it', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const chat = tl.conversation('chat', { sandbox: 'website' });
+  await chat.ask('The codeword is heron.');
+  expect(await tl.sandbox('website').rest()).toMatchObject({ name: 'website', state: 'resting' });
+  expect((await chat.sessions())[0]?.state).toBe('dormant');
+  expect((await chat.ask(WHICH)).reply).toContain('heron');
+  expect((await tl.sandbox('website').show()).sandbox.state).toBe('ready');
+  const kinds = (await allEvents(tl.engine, 'chat'))
+    .map(({ kind }) => kind)
+    .filter((kind) => kind.startsWith('sandbox.'));
+  expect(kinds).toEqual(['sandbox.created', 'sandbox.rested', 'sandbox.reopened']);
+});
+
+test('neither rest nor removal while a turn runs in it', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const { turn } = await tl.engine.submit((await tl.engine.ensure({ key: 'chat', sandbox: 'website' })).id, '/hang');
+  await event(tl.engine, 'chat', 'turn.sent');
+  await refusedWith('conflict', tl.sandbox('website').rest(), /in use/);
+  await refusedWith('conflict', tl.sandbox('website').remove({ force: true }), /in use/);
+  await tl.engine.cancel(turn.id);
+});
+
+test('it is removed when nothing unsaved is in it, or when it is forced; the conversation goes on in a new one', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const chat = tl.conversation('chat', { sandbox: 'website' });
+  const website = tl.sandbox('website');
+  await chat.ask('The codeword is heron.');
+  const { id } = (await website.show()).sandbox;
+  await website.exec(['/bin/sh', '-c', 'echo x > note.txt']);
+  await refusedWith('refused', website.remove(), /note.txt is in no git repository/);
+  const git = 'git -c user.name=a -c user.email=a@example.org';
+  await website.exec([
+    '/bin/sh',
+    '-c',
+    `git init -q --bare ../remote; git init -q .; ${git} add .; ${git} commit -qm one`,
+  ]);
+  await refusedWith('refused', website.remove(), /were not pushed/);
+  const pushed = await website.exec(['/bin/sh', '-c', 'git remote add origin ../remote && git push -q origin HEAD']);
+  expect(pushed).toMatchObject({ code: 0 });
+  await website.exec(['/bin/sh', '-c', 'echo y >> note.txt']);
+  await refusedWith('refused', website.remove(), /not committed/);
+  await website.exec(['git', 'checkout', '-q', '.']);
+  expect(await website.remove()).toEqual({ removed: id });
+  expect(existsSync(join(home.sandboxes, id))).toBe(false);
+  expect((await website.show()).sandbox).toMatchObject({ id, state: 'new', disk: null });
+  expect((await chat.ask(WHICH)).reply).toContain('heron');
+  await website.exec(['/bin/sh', '-c', 'echo x > note.txt']);
+  await website.remove({ force: true });
+  const kinds = (await allEvents(tl.engine, 'chat'))
+    .map(({ kind }) => kind)
+    .filter((kind) => kind.startsWith('sandbox.'));
+  expect(kinds).toEqual(['sandbox.created', 'sandbox.destroyed', 'sandbox.created', 'sandbox.destroyed']);
+});
+
+test('the sandbox of a worktree can be used and removed as well, and not with uncommitted changes', async () => {
+  await using home = new Home();
+  const repository = join(home.path, 'repository');
+  mkdirSync(repository);
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.org', '-C', repository, ...args]);
+  git('init', '-q');
+  writeFileSync(join(repository, 'one.txt'), 'one\n');
+  git('add', '.');
+  git('commit', '-qm', 'one');
+  const tl = await home.open();
+  const chat = tl.conversation('chat', { cwd: repository, worktree: true });
+  await chat.ask('Hello.');
+  const own = tl.sandbox((await chat.sandbox()).sandbox);
+  expect(await own.exec(['/bin/sh', '-c', 'cat one.txt; echo two > two.txt'])).toMatchObject({
+    code: 0,
+    output: 'one',
+  });
+  await refusedWith('refused', own.remove(), /commit/);
+  await own.remove({ force: true });
+  expect((await own.show()).sandbox.state).toBe('new');
 });

@@ -85,6 +85,14 @@ test('every operation of the table, each answer as the document has it', async (
   expect(place).toEqual({ owner: 'local', sandbox: id, conversation: id, session: expect.any(String) });
   expect((await caller.ok('GET', '/sandboxes?limit=1')).sandboxes).toMatchObject([{ id, name: null, state: 'ready' }]);
   expect(await caller.ok('GET', `/sandboxes/${id}`)).toMatchObject({ sandbox: { id }, setup: [], uses: [place] });
+  const website = await caller.ok('POST', '/sandboxes', { name: 'website' });
+  expect(website).toMatchObject({ name: 'website', state: 'ready', conversations: 0 });
+  expect(await caller.ok('POST', '/sandboxes/website/exec', { command: ['pwd'] })).toMatchObject({
+    ...{ code: 0, output: expect.stringContaining(website.id) },
+  });
+  expect((await caller.ok('GET', '/sandboxes/website?measure=true')).sandbox.disk).toMatchObject({ copies: 0 });
+  expect(await caller.ok('POST', '/sandboxes/website/rest')).toMatchObject({ state: 'resting' });
+  expect(await caller.ok('DELETE', '/sandboxes/website?force=true')).toEqual({ removed: website.id });
   expect(await caller.get('/sandboxes/another')).toMatchObject({ status: 404, body: { code: 'not_found' } });
   expect((await caller.ok('POST', `${at}/warm`)).receipt).toMatchObject({ carried: 2, dropped: 0 });
   expect((await caller.ok('POST', `${at}/kill`)).sessions).toMatchObject([{ state: 'dormant', watermark: 2 }]);

@@ -55,6 +55,11 @@ export class Home {
     return tl;
   }
 
+  /** Options of `open` with these settings, besides its agents. */
+  with(settings: object): OpenOptions {
+    return { settings: { ...this.#settings(), ...settings } } as OpenOptions;
+  }
+
   /** The engine in this process, with its agents or its store changed on their way to it. */
   async engine(change: Change, engine: Tuning = {}): Promise<Engine> {
     const onBug = (error: unknown) => this.#bugs.push(error);

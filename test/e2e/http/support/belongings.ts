@@ -36,6 +36,8 @@ const BODIES: Record<string, object> = {
   NewConversation: {},
   Feeds: { feeds: [] },
   NewTitle: { title: 'stolen' },
+  NewSandbox: { name: 'another' },
+  NewCommand: { command: ['true'] },
   WarmUp: {},
   NewFork: { turn: 1 },
   Import: { exported: {} },

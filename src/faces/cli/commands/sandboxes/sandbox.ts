@@ -2,7 +2,9 @@ import type { Command } from 'commander';
 import { given } from '../../../../core/input/arguments.ts';
 import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicSandbox, SandboxView } from '../../../../core/public/sandbox.ts';
+import type { EngineSandboxes } from '../../../../ports/engine/sandboxes.ts';
 import { addHelp, type Cli } from '../../cli.ts';
+import { EXIT } from '../../exit-codes.ts';
 import { time } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -20,13 +22,80 @@ export function define(command: Command, cli: Cli): void {
     .summary('show a sandbox: what was set up, and who works in it')
     .description('Show a sandbox: what was set up, and the conversations that work in it with their sessions.')
     .argument('<sandbox>', 'its name or id')
-    .action((sandbox: string) => show(sandbox, cli));
+    .option('--measure', 'measure its size now')
+    .action((sandbox: string, flags: { measure?: boolean }) => show(sandbox, flags, cli));
   addHelp(showing, { examples: ['throughline sandbox show website', 'throughline sandbox show website --json'] });
+  defineChanges(command, cli);
   addHelp(command, {
     about:
       'A sandbox is where the agent of a conversation works. A conversation has its own one, or shares one by its name with others of the ' +
       'same owner.',
     examples: ['throughline sandbox', 'throughline sandbox show website'],
+  });
+}
+
+function defineChanges(command: Command, cli: Cli): void {
+  const opening = command
+    .command('open')
+    .summary('make a shared sandbox and set it up')
+    .description('Make the shared sandbox of this name where it is missing, and set it up.')
+    .argument('<name>', 'the name that conversations share it by')
+    .action((name: string) => change(cli, (sandboxes) => sandboxes.open(name)));
+  addHelp(opening, { examples: ['throughline sandbox open website'] });
+  const running = command
+    .command('exec')
+    .summary('run a command in a sandbox')
+    .description('Run a command in a sandbox, as agents run there, for at most ten minutes. Exit code 1: it failed.')
+    .argument('<sandbox>', 'its name or id')
+    .argument('<command...>', 'after "--": the program and its arguments')
+    .action((sandbox: string, words: string[]) => exec(sandbox, words, cli));
+  addHelp(running, { examples: ['throughline sandbox exec website -- git status'] });
+  const resting = command
+    .command('rest')
+    .summary('end the sessions that wait in a sandbox, and stop it')
+    .description(
+      'End the sessions that wait for a prompt in a sandbox, and stop what keeps it running. The next turn reopens it.',
+    )
+    .argument('<sandbox>', 'its name or id')
+    .action((sandbox: string) => change(cli, (sandboxes) => sandboxes.rest(sandbox)));
+  addHelp(resting, { examples: ['throughline sandbox rest website'] });
+  const removing = command
+    .command('rm')
+    .summary('delete a sandbox with everything in it')
+    .description('Delete a sandbox with everything in it. The next turn of a conversation in it makes it again, empty.')
+    .argument('<sandbox>', 'its name or id')
+    .option('--force', 'also when unsaved work is in it')
+    .action((sandbox: string, flags: { force?: boolean }) => remove(sandbox, flags, cli));
+  addHelp(removing, {
+    about:
+      'Refused while a turn or a task works in it, and when unsaved work is in it: files in no git repository, changes that are not committed, ' +
+      'commits that were not pushed.',
+    examples: ['throughline sandbox rm website', 'throughline sandbox rm website --force'],
+  });
+}
+
+async function change(cli: Cli, work: (sandboxes: EngineSandboxes) => Promise<PublicSandbox>): Promise<void> {
+  await cli.withEngine(async ({ sandboxes }) => {
+    const changed = await work(sandboxes);
+    cli.output.result(changed, ...line(changed));
+    return undefined;
+  });
+}
+
+async function remove(sandbox: string, flags: { force?: boolean }, { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async ({ sandboxes }) => {
+    const removed = await sandboxes.remove(sandbox, flags);
+    output.result(removed, `Removed ${removed.removed}.`);
+    return undefined;
+  });
+}
+
+async function exec(sandbox: string, words: readonly string[], { output, withEngine }: Cli): Promise<void> {
+  await withEngine(async ({ sandboxes }) => {
+    const ran = await sandboxes.exec(sandbox, words);
+    if (output.json) output.value(ran);
+    else if (ran.output !== '') output.text(`${ran.output}\n`);
+    return ran.code === 0 ? undefined : EXIT.agent_failed;
   });
 }
 
@@ -38,18 +107,21 @@ async function list({ output, lookAt }: Cli): Promise<void> {
   });
 }
 
-function line({ id, name, state, usedAt, conversations }: PublicSandbox) {
+const MEBIBYTE = 1_048_576;
+
+function line({ id, name, state, usedAt, conversations, disk }: PublicSandbox) {
+  const size = disk === null ? '' : `, ${Math.ceil((disk.work + disk.state + disk.copies) / MEBIBYTE)} MiB`;
   const in_ = `${conversations} ${conversations === 1 ? 'conversation' : 'conversations'}`;
   return [
     styled('bold', id),
-    `  ${state}, ${in_}, used ${time(usedAt)}`,
+    `  ${state}, ${in_}${size}, used ${time(usedAt)}`,
     styled('dim', name ? `  ${oneLine(name)}` : ''),
   ];
 }
 
-async function show(idOrName: string, { output, lookAt }: Cli): Promise<void> {
+async function show(idOrName: string, flags: { measure?: boolean }, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async ({ sandboxes }) => {
-    const found = await sandboxes.show(idOrName);
+    const found = await sandboxes.show(idOrName, flags);
     if (output.json) output.value(found);
     else for (const one of shown(found)) output.line(...one);
     return undefined;
@@ -58,6 +130,8 @@ async function show(idOrName: string, { output, lookAt }: Cli): Promise<void> {
 
 function* shown({ sandbox, setup, uses }: SandboxView) {
   yield line(sandbox);
+  const { disk } = sandbox;
+  if (disk !== null) yield [`  work ${disk.work} bytes, agents' files ${disk.state}, our copies ${disk.copies}`];
   for (const { name, code, ms, output } of setup) {
     const how =
       code === 0 ? styled('green', 'done') : styled('red', code === null ? 'not ended' : `failed with ${code}`);

@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Sandbox } from '../../core/sandbox/sandbox.ts';
+import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
+import type { EngineParts } from '../parts.ts';
+import { kill } from '../worker/kill.ts';
+import type { Worker } from '../worker/worker.ts';
+import { runIn } from './command.ts';
+import { holdAlone } from './ready.ts';
+import { holderIn } from './set-up.ts';
+
+export interface Leaving {
+  readonly parts: EngineParts;
+  readonly worker: Worker;
+  readonly sandbox: Sandbox;
+  /** Who asked for it, and why, as events have it. */
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** How long a warm session that was just ended may take to be given back. */
+const GIVEN_BACK_MS = 5_000;
+const LOOK_MS = 100;
+const MOST_USES = 1_000;
+
+/** Ends the sessions that wait for a prompt in it, and stops what keeps it running. Throws `conflict` while it is used. */
+export async function restSandbox(leaving: Leaving): Promise<void> {
+  const { parts, sandbox, reason } = leaving;
+  await whileUnused(leaving, async () => {
+    await parts.sandboxes.rest?.(sandbox.id);
+    await parts.store.leaveSandbox(sandbox.owner, sandbox.id, 'rested', reason);
+  });
+}
+
+/**
+ * Deletes it with everything in it. Throws `conflict` while it is used, and `refused` when unsaved work is in it, unless `force`: files that
+ * are in no git repository, changes that are not committed, and commits that were not pushed.
+ */
+export async function removeSandbox(leaving: Leaving, force: boolean): Promise<void> {
+  const { parts, sandbox, reason } = leaving;
+  const { sandboxes, store } = parts;
+  await whileUnused(leaving, async () => {
+    const isThere = (await sandboxes.find(sandbox.id)) !== null;
+    // Of a worktree, `remove` knows it.
+    const unsaved = force || !isThere || isWorktree(sandbox.id) ? null : await unsavedIn(leaving);
+    if (unsaved !== null) {
+      throw new ThroughlineError('refused', `Unsaved work is in the sandbox: ${unsaved}.`, {
+        hint: 'Save it first: commit and push it, or copy it. "--force" removes the sandbox with it.',
+      });
+    }
+    await sandboxes.remove(sandbox.id, { discard: force });
+    await store.leaveSandbox(sandbox.owner, sandbox.id, 'destroyed', reason);
+  });
+}
+
+async function whileUnused(leaving: Leaving, work: () => Promise<void>): Promise<void> {
+  const { parts, worker, sandbox, by } = leaving;
+  const { store, clock, sandboxes } = parts;
+  const { owner, id, place } = sandbox;
+  if (place !== sandboxes.place) {
+    throw new ThroughlineError('refused', 'The sandbox is in another data home.', { hint: 'Ask there.' });
+  }
+  for (const { conversation } of await store.sandboxUses(owner, id, MOST_USES)) {
+    const { open, lock } = await store.summary(owner, conversation);
+    if (open > 0) throw inUse();
+    if (lock !== null) await kill(parts, worker, { owner, id: conversation, by });
+  }
+  const holder = holderIn(worker.self);
+  const entrance = { parts, worker: holder, owner, id, signal: worker.shutdown };
+  const until = clock.monotonic() + GIVEN_BACK_MS;
+  for (;;) {
+    try {
+      if (!(await holdAlone(entrance, { unused: true })))
+        throw new ThroughlineError('closed', 'Throughline is closed.');
+      break;
+    } catch (error) {
+      const isUsed = error instanceof ThroughlineError && error.code === 'conflict';
+      if (!isUsed || clock.monotonic() > until) throw error;
+      await delay(LOOK_MS);
+    }
+  }
+  try {
+    await work();
+  } finally {
+    await store.releaseSandbox(owner, id, holder.id);
+  }
+}
+
+function inUse(): ThroughlineError {
+  return new ThroughlineError('conflict', 'The sandbox is in use: a turn of a conversation in it has not ended.', {
+    hint: 'Try again when it has ended, or cancel it.',
+  });
+}
+
+/** How deep folders are looked into for repositories, and how many entries at most. Beyond that, everything counts as unsaved. */
+const DEEPEST = 4;
+const MOST_ENTRIES = 2_000;
+const GIT_MS = 30_000;
+
+/** What would be lost with its working directory; null: nothing. */
+async function unsavedIn({ parts, sandbox, worker }: Leaving): Promise<string | null> {
+  const open = await parts.sandboxes.open(sandbox.id, { cwd: null });
+  const git = await open.find('git');
+  const folder = await open.folder(open.work);
+  const waiting = [{ path: '', depth: 0 }];
+  let seen = 0;
+  for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
+    const entries = (await folder.list(at.path)) ?? [];
+    seen += entries.length;
+    if (seen > MOST_ENTRIES) return 'more than can be looked at';
+    if (entries.some(({ name }) => name === '.git')) {
+      if (git === null) return `a git repository in ${at.path || '.'}, and there is no git to look at it`;
+      const unsaved = await unsavedInRepository(open, git, at.path, { parts, signal: worker.shutdown });
+      if (unsaved !== null) return unsaved;
+      continue;
+    }
+    for (const { name, kind } of entries) {
+      const path = at.path === '' ? name : `${at.path}/${name}`;
+      if (kind === 'link') continue;
+      if (kind !== 'folder') return `the file ${path} is in no git repository`;
+      if (at.depth === DEEPEST) return `the folder ${path} is too deep to look into`;
+      waiting.push({ path, depth: at.depth + 1 });
+    }
+  }
+  return null;
+}
+
+/** Runs where the agent runs, and may do what the agent may. */
+async function unsavedInRepository(
+  open: OpenSandbox,
+  git: string,
+  path: string,
+  { parts, signal }: { parts: EngineParts; signal: AbortSignal },
+): Promise<string | null> {
+  const cwd = path === '' ? open.work : `${open.work}/${path}`;
+  const options = { signal, timeoutMs: GIT_MS, monotonic: () => parts.clock.monotonic(), cwd };
+  const ask = (...args: string[]) =>
+    runIn(open, [git, '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', ...args], options);
+  const where = path || 'the working directory';
+  const status = await ask('status', '--porcelain', '--untracked-files=normal');
+  if (status.code !== 0) return `git cannot look at ${where}`;
+  if (status.output !== '') return `changes in ${where} are not committed`;
+  const unpushed = await ask('log', '--oneline', '-n', '1', '--branches', '--tags', 'HEAD', '--not', '--remotes');
+  if (unpushed.code !== 0 || unpushed.output !== '') return `commits in ${where} were not pushed`;
+  const stash = await ask('stash', 'list');
+  return stash.code === 0 && stash.output === '' ? null : `a stash is in ${where}`;
+}

@@ -1,0 +1,116 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { EventDraft } from '../../core/event.ts';
+import type { SetupResult } from '../../core/sandbox/sandbox.ts';
+import type { SetupStep } from '../../core/sandbox/sandbox-settings.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
+import type { WorkerInfo } from '../../ports/store/leases.ts';
+import type { EngineParts } from '../parts.ts';
+import { runIn } from './command.ts';
+
+/** A sandbox that a worker makes ready, for a turn or for a caller. */
+export interface Entrance {
+  readonly parts: EngineParts;
+  readonly worker: WorkerInfo;
+  readonly owner: string;
+  readonly id: string;
+  readonly place: string;
+  /** Opens it; its set-up runs in its own working directory. */
+  readonly open: () => Promise<OpenSandbox>;
+  /** Tells the conversation. */
+  readonly tell: (event: EventDraft) => void;
+  /** Called when a step of the set-up writes something. */
+  readonly heard?: () => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs the steps of the settings that were not run in this sandbox yet: from the first one that is new, has changed or failed, because
+ * later ones may need it. One process does it, others wait. Throws `refused` when a step fails; it is tried again at the next turn.
+ * Returns early when the signal aborts.
+ */
+export async function setUp(entrance: Entrance, holdAlone: (holder: WorkerInfo) => Promise<boolean>): Promise<void> {
+  const { parts, owner, id } = entrance;
+  const worker = holderIn(entrance.worker);
+  const { store, settings } = parts;
+  const { setup: steps } = settings.sandbox;
+  if (steps.length === 0 || (await firstToRun(entrance, steps)) === steps.length) return;
+  if (!(await holdAlone(worker))) return;
+  const lost = new AbortController();
+  const renew = () => store.holdSandbox(owner, id, { worker, leaseMs: settings.leaseMs });
+  const renewing = setInterval(() => {
+    renew().then(
+      (other) => other !== null && lost.abort(),
+      () => lost.abort(),
+    );
+  }, settings.leaseMs / 3).unref();
+  try {
+    await runSteps(entrance, AbortSignal.any([entrance.signal, lost.signal]));
+  } finally {
+    clearInterval(renewing);
+    await store.releaseSandbox(owner, id, worker.id);
+  }
+}
+
+/** Two conversations of one process must not both have it alone. */
+export function holderIn(worker: WorkerInfo): WorkerInfo {
+  return { ...worker, id: `${worker.id}.${randomUUID()}` };
+}
+
+async function firstToRun({ parts: { store }, owner, id }: Entrance, steps: readonly SetupStep[]): Promise<number> {
+  const done = (await store.findSandbox(owner, id))?.setup ?? [];
+  const first = steps.findIndex((step, n) => done[n]?.digest !== digestOf(step) || done[n]?.code !== 0);
+  return first === -1 ? steps.length : first;
+}
+
+function digestOf({ name, command }: SetupStep): string {
+  return createHash('sha256')
+    .update(JSON.stringify([name, command]))
+    .digest('hex');
+}
+
+async function runSteps(entrance: Entrance, signal: AbortSignal): Promise<void> {
+  const { parts, owner, id, tell } = entrance;
+  const { setup: steps } = parts.settings.sandbox;
+  // Another process may have run them while we waited.
+  const first = await firstToRun(entrance, steps);
+  const stored = await parts.store.findSandbox(owner, id);
+  const results = [...(stored?.setup ?? [])].slice(0, first);
+  for (const step of steps.slice(first)) {
+    const result = await runStep(entrance, step, signal);
+    // It was stopped: nobody knows how far it got, so it runs again.
+    if (signal.aborted) return;
+    results.push(result);
+    await parts.store.changeSandbox(owner, id, { setup: results });
+    if (result.code !== 0) break;
+  }
+  const ran = results.slice(first);
+  if (ran.length === 0) return;
+  const told = ran.map(({ name, ms, code }) => ({ name, ms, code }));
+  tell({ kind: 'sandbox.set-up', turn: null, payload: { id, name: stored?.name ?? null, steps: told } });
+  const failed = ran.at(-1);
+  if (failed !== undefined && failed.code !== 0) throw stepFailed(failed, stored?.name ?? id);
+}
+
+async function runStep(entrance: Entrance, step: SetupStep, signal: AbortSignal): Promise<SetupResult> {
+  const { parts, open, heard } = entrance;
+  const { name, command, timeoutMs } = step;
+  const known = { name, digest: digestOf(step), at: parts.clock.now() };
+  const monotonic = () => parts.clock.monotonic();
+  try {
+    const ran = await runIn(await open(), command, { signal, timeoutMs, monotonic, ...(heard && { heard }) });
+    const late = ran.code === null && ran.ms >= timeoutMs ? `\n(ended after ${timeoutMs / 1_000} s)` : '';
+    return { ...known, ...ran, output: `${ran.output}${late}`.trim() };
+  } catch (error) {
+    if (!(error instanceof ThroughlineError && error.code === 'agent_unavailable')) throw error;
+    return { ...known, ms: 0, code: null, output: error.message };
+  }
+}
+
+function stepFailed({ name, code, output }: SetupResult, sandbox: string): ThroughlineError {
+  const how = code === null ? 'did not come to its end' : `failed with exit code ${code}`;
+  const last = output.split('\n').at(-1)?.slice(0, 300);
+  return new ThroughlineError('refused', `The set-up step "${name}" ${how}${last ? `: ${last}` : '.'}`, {
+    hint: `Nothing was sent. "throughline sandbox show ${sandbox}" has its output. The next turn tries it again.`,
+  });
+}
