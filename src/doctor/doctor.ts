@@ -332,7 +332,16 @@ async function checkSandboxes({ sandboxes }: DoctorParts, census: Census): Promi
 async function checkErased({ store, sandboxes }: DoctorParts, { erased }: Census): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const { owner, conversation, sandbox, toDelete } of erased) {
-    const path = await sandboxes.find(sandbox);
+    const path = await sandboxes.find(sandbox).catch((error: unknown) => {
+      // It is on another machine, which cannot be reached now.
+      if (!(error instanceof ThroughlineError && error.code === 'agent_unavailable')) throw error;
+      findings.push({
+        ...{ check: 'erased', subject: `sandbox ${sandbox}`, remedy: null, isNote: true },
+        problem: `The conversation ${conversation} was erased. Whether its sandbox is still there is unknown: ${error.message}`,
+        repair: async () => {},
+      });
+      return null;
+    });
     // Several that are erased may have shared one.
     if (path === null || findings.some(({ subject }) => subject === `directory ${path}`)) continue;
     const as = owner === 'local' ? '' : ` --as ${owner}`;

@@ -81,6 +81,14 @@ export function processesContract(around: () => Around): void {
       await Promise.all([whole.exited, other.exited]);
     });
 
+    test('a part ends by itself, with its own code', async () => {
+      const { start } = around();
+      const whole = await start('read -r go');
+      const part = await start('exit 7', { partOf: whole.identity });
+      expect(await part.exited).toEqual({ code: 7, signal: null });
+      expect(whole.alive).toBe(true);
+    });
+
     test('what was started before a crash of ours is found again by its identity and ended', async () => {
       const held = await pipe('held');
       const [program, ...args] = around().given.starter(['/bin/sh', '-c', deaf(held.path)]);

@@ -164,7 +164,7 @@ describe('a machine', () => {
   });
 
   shown('that hears nothing from us ends what we have started there, with its children', async () => {
-    const settings = { ...sshd.settings, silenceSeconds: 3 };
+    const settings = { ...sshd.settings, silenceSeconds: 6 };
     const deaf = `trap '' HUP TERM; setsid sh -c 'trap "" HUP TERM; exec sleep 100000' & sleep 100000`;
     const ours = spawn(process.execPath, [STARTER, JSON.stringify(settings), '/bin/sh', '-c', deaf], { stdio: 'pipe' });
     onTestFinished(() => void ours.kill('SIGKILL'));
@@ -180,7 +180,7 @@ describe('a machine', () => {
   });
 
   shown('that does not answer any more is given up, and its programs have ended', async () => {
-    const sandboxes = sandboxesWith({ silenceSeconds: 3 });
+    const sandboxes = sandboxesWith({ silenceSeconds: 6 });
     const sandbox = await sandboxes.open('one', { cwd: null });
     const child = await sandbox.spawn(['/bin/sh', '-c', `trap '' HUP TERM; sleep 100000; sleep 100000`], { env: {} });
     const frozen = sshd.signal('SIGSTOP');

@@ -68,7 +68,7 @@ exec "$sid" /bin/sh -c ${word(inner)} sh "$program" ${words(args)} <&3 >&4 2>&5 
 ) &
 child=$!
 exec 3<&- 4>&- 5>&-
-all() { kill -s KILL -- "-$child" 2>/dev/null; ${isPart ? '' : `endmarked ${word(mark)}`}; }
+all() { kill -s KILL -- "-$child" 2>/dev/null; ${isPart ? ':' : `endmarked ${word(mark)}`}; }
 (
 n=0; last=
 while sleep 1; do

@@ -197,13 +197,14 @@ async function greet(machine: RemoteMachine, root: string): Promise<Machine> {
   const script = `umask 077
 [ -r /proc/self/environ ] && [ -r /proc/sys/kernel/random/boot_id ] || { echo /proc; exit 10; }
 for p in setsid stat link grep env readlink; do command -v $p >/dev/null || { echo "$p"; exit 10; }; done
+T=throughline-look env grep -qsF T=throughline-look /proc/self/environ || { echo "a grep that finds something in /proc"; exit 10; }
 case ${word(root)} in /*) r=${word(root)} ;; *) r=$HOME/${word(root)} ;; esac
 mkdir -p -- "$r" && cd -- "$r" && env pwd -P || exit 11
 env -0 2>/dev/null || env | tr '\\n' '\\0'`;
   const { code, stdout, stderr } = await machine.run(script);
   if (code === 10) {
     throw new ThroughlineError('agent_unavailable', `${machine.name} lacks ${stdout.toString().trim()}.`, {
-      hint: 'Sandboxes need Linux there, with /proc, util-linux and coreutils.',
+      hint: 'Sandboxes need Linux there, with /proc, util-linux, and coreutils and grep of GNU (BusyBox has others).',
     });
   }
   if (code !== 0) throw unusable(root, machine.name, stderr);
