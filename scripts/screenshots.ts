@@ -58,22 +58,51 @@ const text = (words: string | RegExp) => (page: Page) => page.getByRole('main').
 const seam = (page: Page) => page.getByRole('region', { name: `Seam before turn ${RELEASE.length + 2}` });
 /** A permission cannot be answered in the first moment. */
 const untilAnswerable = (page: Page) => page.getByRole('button', { name: 'Allow' }).click({ trial: true });
-const panel = (tab: string) => async (page: Page) => {
+/** Its parts are loaded when they are first shown. */
+const panel = (tab: string, shows: (content: Locator) => Locator) => async (page: Page) => {
   await page.getByRole('button', { name: 'Show the panel' }).click();
   await page.getByRole('tab', { name: tab }).click();
+  await shows(page.getByRole('tabpanel', { name: tab }))
+    .first()
+    .waitFor();
+};
+const palette = async (page: Page) => {
+  await untilAnswerable(page);
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog', { name: 'Palette' }).getByRole('option').first().waitFor();
+};
+const typed = (keys: string, words: string, shows: (page: Page) => Locator) => async (page: Page) => {
+  await page.keyboard.press(keys);
+  await page.keyboard.type(words);
+  await shows(page).first().waitFor();
 };
 
 const VIEWS: Readonly<Record<string, View>> = {
   inbox: { path: () => '/', shows: text('At rest'), act: untilAnswerable },
   conversation: { path: ({ release }) => `/c/${release}`, shows: seam },
   seam: { path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`, shows: seam },
-  lineage: { path: ({ release }) => `/c/${release}`, shows: seam, act: panel('Lineage') },
-  usage: { path: ({ release }) => `/c/${release}`, shows: seam, act: panel('Usage') },
+  lineage: {
+    path: ({ release }) => `/c/${release}`,
+    shows: seam,
+    act: panel('Lineage', (content) => content.getByRole('button')),
+  },
+  usage: {
+    path: ({ release }) => `/c/${release}`,
+    shows: seam,
+    act: panel('Usage', (content) => content.getByRole('row')),
+  },
   tasks: { path: () => '/tasks', shows: text('notes') },
   task: { path: ({ task }) => `/tasks/${task}`, shows: text('Write the release notes') },
   health: { path: () => '/health', shows: text('scripted') },
   'first-run': { path: ({ demo }) => `/c/${demo}`, shows: (page) => page.getByRole('region', { name: 'First steps' }) },
-  palette: { path: () => '/', shows: text('At rest'), act: (page) => page.keyboard.press('Control+k') },
+  palette: { path: () => '/', shows: text('At rest'), act: palette },
+  new: { path: () => '/new', shows: text('New conversation') },
+  compare: { path: ({ release }) => `/c/${release}/compare`, shows: text(/tokens/) },
+  find: {
+    path: ({ release }) => `/c/${release}`,
+    shows: seam,
+    act: typed('Control+f', 'notes', (page) => page.getByRole('status').filter({ hasText: /turns?$/ })),
+  },
 };
 
 const words = process.argv.slice(2);

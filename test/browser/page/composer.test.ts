@@ -345,6 +345,31 @@ server.test('another agent takes over, and the next prompt stays with it', async
   expect(await page.getByText('Hand over to').count()).toBe(0);
 });
 
+server.test('drafts of erased conversations, and old ones, are freed at the next visit', async ({ open, allow }) => {
+  allow(/404/); // it asks for the erased one
+  const talks = [await chat(), await chat(), await chat()];
+  const ids: string[] = [];
+  for (const talk of talks) ids.push((await talk.ensure()).id);
+  const [erased = '', old = '', kept = ''] = ids;
+  let page = await open(`/c/${erased}`);
+  for (const id of ids) {
+    await page.goto(`${server.url}/c/${id}`);
+    await field(page).fill(`For ${id}`);
+  }
+  const drafts = () =>
+    page.evaluate(() => Object.keys(localStorage).filter((name) => /\.(draft|written)\./.test(name)));
+  expect(await drafts()).toHaveLength(6);
+  await talks[0]?.erase();
+  await page.evaluate((id) => {
+    const [, owner] = /^\d+ (.*)$/.exec(localStorage.getItem(`throughline.written.${id}`) ?? '') ?? [];
+    localStorage.setItem(`throughline.written.${id}`, `${Date.now() - 29 * 86_400_000} ${owner}`);
+  }, old);
+  page = await open('/');
+  await expect
+    .poll(async () => (await drafts()).toSorted())
+    .toEqual([`throughline.draft.${kept}`, `throughline.written.${kept}`]);
+});
+
 server.test('a way to restore is chosen for one prompt', async ({ open }) => {
   const talk = await chat();
   await talk.ask('The codeword is osprey.');

@@ -421,6 +421,28 @@ server.test('words are found in the whole conversation, also where it was not lo
   expect(await page.evaluate(() => CSS.highlights.size)).toBe(0);
 });
 
+server.test('words are found in tools and thoughts, which open where somebody is', async ({ open }) => {
+  const chat = (await server.tl()).conversation('folded', { agent: 'scripted' });
+  await chat.ask('/think A kestrel may be meant.\n/tool Read kestrel.txt\n/say Done.');
+  await chat.ask('/say Nothing here.');
+  const page = await open(`/c/${(await chat.get()).id}`);
+  await turn(page, 2).waitFor();
+  await page.keyboard.press('Control+f');
+  const field = page.getByRole('searchbox', { name: 'Find in this conversation' });
+  await field.fill('kestrel may be');
+  await page
+    .getByRole('status')
+    .filter({ hasText: /^1 turn$/ })
+    .waitFor();
+  const thought = turn(page, 1).getByRole('button', { name: /Thought/ });
+  expect(await thought.getAttribute('aria-expanded')).toBe('false');
+  await field.press('Enter');
+  await expect.poll(() => thought.getAttribute('aria-expanded')).toBe('true');
+  expect(await turn(page, 1).getByRole('button', { name: /Read/ }).getAttribute('aria-expanded')).toBe('false');
+  await field.press('Escape');
+  await expect.poll(() => thought.getAttribute('aria-expanded')).toBe('false');
+});
+
 server.test(
   'on a phone a conversation and an opened seam fit',
   async ({ open }) => {

@@ -2,7 +2,7 @@ import { clsx } from 'clsx';
 import { type ReactNode, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useAgents } from '../data/agents.ts';
-import { NOTHING_ANNOUNCED } from '../data/conversation/announced.ts';
+import { useAnnouncedBy } from '../data/conversation/announced-by.ts';
 import { type Beginning, createConversation } from '../data/conversation/create.ts';
 import { editDraft, NEW, sendDraft, useDraft } from '../data/drafts/draft.ts';
 import { useClient, useMay } from '../data/session.ts';
@@ -37,6 +37,7 @@ function BeginningForm() {
   const [from, setFrom] = useState(NOTHING);
   const made = useRef<string | null>(null);
   const agent = agents.find(({ isDefault }) => isDefault)?.name ?? null;
+  const [announced, readAnnounced] = useAnnouncedBy(next.agent ?? agent);
   const isEmpty = text.trim() === '' && attachments.length === 0;
   const onNext = (changed: typeof next) => editDraft(NEW, { next: changed });
   const change = (field: Partial<Beginning>) => {
@@ -74,7 +75,7 @@ function BeginningForm() {
         <div className="flex items-center gap-1 px-1.5 pb-1.5">
           <AttachButton of={NEW} />
           <AgentPicker agents={agents} next={next} agent={agent} onNext={onNext} />
-          <OptionsPicker next={next} agent={agent} announced={NOTHING_ANNOUNCED} onNext={onNext} />
+          <OptionsPicker next={next} agent={agent} announced={announced} onNext={onNext} onOpen={readAnnounced} />
           <Button type="submit" small look="primary" className="ml-auto" disabled={isEmpty || isSending}>
             Send
           </Button>

@@ -2,7 +2,7 @@ import type { Turn } from 'throughline/client';
 import { useShallow } from 'zustand/react/shallow';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
 import type { TurnItem } from '../data/conversation/model.ts';
-import type { ConversationState } from '../data/conversation/store.ts';
+import type { ConversationState } from '../data/conversation/state.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
 
 export interface OpenTurns {

@@ -21,6 +21,17 @@ export function writePreference(name: string, value: string | null): void {
   for (const listener of listeners.get(name) ?? []) listener();
 }
 
+/** The rest of all names that begin so. */
+export function preferenceNames(beginning: string): string[] {
+  try {
+    const prefix = `throughline.${beginning}`;
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(prefix));
+    return names.map((name) => name.slice(prefix.length));
+  } catch {
+    return []; // switched off
+  }
+}
+
 /** Calls back when it changes, here or in another tab, until the returned function is called. */
 export function watchPreference(name: string, onChange: (value: string | null) => void): () => void {
   const listener = () => onChange(readPreference(name));

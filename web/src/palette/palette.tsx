@@ -83,7 +83,7 @@ function Choices({ field, onChosen }: ChoicesProps) {
           </Autocomplete.Group>
         )}
       </Autocomplete.List>
-      <div className="min-h-11 border-t border-line px-3 py-2" aria-live="polite">
+      <div className="min-h-11 shrink-0 border-t border-line px-3 py-2" aria-live="polite">
         {highlighted?.cli ? (
           <CliLine line={highlighted.cli} />
         ) : (
@@ -108,7 +108,11 @@ function EntryLine({ entry, onChosen }: { entry: Entry; onChosen(): void }) {
     >
       <span className="min-w-0 flex-1 truncate">{entry.title}</span>
       {entry.about !== null && <span className="max-w-48 truncate text-xs text-muted">{entry.about}</span>}
-      {entry.keys !== null && <Keys keys={entry.keys} />}
+      {entry.keys !== null && (
+        <span className="flex shrink-0 pointer-coarse:hidden">
+          <Keys keys={entry.keys} />
+        </span>
+      )}
     </Autocomplete.Item>
   );
 }

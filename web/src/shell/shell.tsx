@@ -1,6 +1,7 @@
 import { Activity, Inbox as InboxIcon, ListChecks, MessageSquare, X } from 'lucide-react';
 import { Suspense, useDeferredValue, useEffect, useState } from 'react';
 import { Link, Route, Switch, useLocation, useRoute } from 'wouter';
+import { useFreeDrafts } from '../data/drafts/free.ts';
 import { useKeepList, useList } from '../data/list.ts';
 import { useKeepNeeds } from '../data/needs.ts';
 import { usePreference } from '../data/preferences.ts';
@@ -31,6 +32,7 @@ const Health = lazily(async () => (await import('../health/health.tsx')).Health)
 /** The frame of every view: the rail beside it, or below it on a phone. */
 export function Shell() {
   useKeepList();
+  useFreeDrafts();
   useKeepNeeds();
   useKeyboard();
   useApplyScheme();

@@ -36,7 +36,7 @@ function Board({ onAdd }: { onAdd: (() => void) | null }) {
   const milestones = milestonesOf(tasks);
   return (
     <div className="flex min-h-0 flex-1 flex-col">
-      <header className="flex h-12 shrink-0 items-center gap-3 border-b border-line px-4">
+      <header className="flex h-12 pointer-coarse:h-14 shrink-0 items-center gap-3 border-b border-line px-4">
         <h1 className="text-sm font-semibold">Tasks</h1>
         {milestones.length > 0 && (
           <select

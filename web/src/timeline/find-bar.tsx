@@ -1,11 +1,12 @@
 import { ChevronDown, ChevronUp, X } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
+import { isOpen } from '../data/conversation/model.ts';
 import { useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useClient } from '../data/session.ts';
 import { IconButton } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
-import { type Found, findTurns, nextOf, rangesOf } from './find.ts';
+import { type Found, findTurns, nextOf, rangesOf, useFinding } from './find.ts';
 
 /** Somebody types: the search waits for the end of the word. */
 const TYPING_MS = 150;
@@ -25,6 +26,8 @@ export function FindBar({ scroller, onClose }: FindBarProps) {
   const [, go] = useLocation();
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
+  useEffect(() => useFinding.setState({ words, at }), [words, at]);
+  useEffect(() => () => useFinding.setState({ words: '', at: null }), []);
   useHighlights(scroller, words, at);
   const step = (by: 1 | -1) => {
     const next = nextOf(found.turns, at ?? Number.MAX_SAFE_INTEGER, by);
@@ -83,14 +86,17 @@ function countText(words: string, { turns, from }: Found, at: number | null): st
 
 function useFound(words: string): { readonly found: Found; readonly error: unknown } {
   const { engine } = useClient();
-  const { id } = useConversationStore();
+  const { id, state: conversation } = useConversationStore();
   const [state, setState] = useState<{ found: Found; error: unknown }>({ found: NOTHING, error: null });
   useEffect(() => {
     setState({ found: NOTHING, error: null });
     if (words.trim() === '') return;
     const stop = new AbortController();
     const search = async () => {
-      for await (const found of findTurns(engine, id, words, stop.signal)) setState({ found, error: null });
+      const items = [...conversation.getState().turns.values()].filter(isOpen);
+      const open = new Map(items.map(({ turn, parts }) => [turn.n, parts]));
+      const how = { signal: stop.signal, open };
+      for await (const found of findTurns(engine, id, words, how)) setState({ found, error: null });
     };
     const timer = setTimeout(() => {
       search().catch((error) => !stop.signal.aborted && setState({ found: NOTHING, error }));
@@ -99,7 +105,7 @@ function useFound(words: string): { readonly found: Found; readonly error: unkno
       clearTimeout(timer);
       stop.abort();
     };
-  }, [engine, id, words]);
+  }, [engine, id, words, conversation]);
   return state;
 }
 

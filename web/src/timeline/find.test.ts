@@ -1,30 +1,54 @@
+import type { RecordPart } from 'throughline/client';
 import { expect, test } from 'vitest';
-import { findTurns, nextOf } from './find.ts';
+import { findTurns, nextOf, type OpenParts } from './find.ts';
 
 const SAID = Array.from({ length: 450 }, (_, index) => ({
   n: index + 1,
   prompt: [{ type: 'text', text: `Prompt ${index + 1}` }],
   reply: (index + 1) % 150 === 0 ? 'The codeword is OSPREY.' : 'Noted.',
 }));
+const records = async () => [];
 const turns = async (_id: string, { before = 'end', limit = 100 }: { before?: number | 'end'; limit?: number } = {}) =>
   SAID.filter(({ n }) => before === 'end' || n < before).slice(-limit) as never;
 
+const how = (signal = new AbortController().signal, open: OpenParts = new Map()) => ({ signal, open });
+
 test('every turn is searched, those at the end first, and large and small letters are the same', async () => {
-  const steps = await Array.fromAsync(findTurns({ turns }, 'c', 'osprey', new AbortController().signal));
+  const steps = await Array.fromAsync(findTurns({ turns, records }, 'c', 'osprey', how()));
   expect(steps.map(({ from }) => from)).toEqual([251, 51, 1]);
   expect(steps[0]?.turns).toEqual([300, 450]);
   expect(steps.at(-1)?.turns).toEqual([150, 300, 450]);
 });
 
 test('prompts are searched as well', async () => {
-  const steps = await Array.fromAsync(findTurns({ turns }, 'c', 'prompt 77', new AbortController().signal));
+  const steps = await Array.fromAsync(findTurns({ turns, records }, 'c', 'prompt 77', how()));
   expect(steps.at(-1)?.turns).toEqual([77]);
+});
+
+test('thoughts are searched, and of tools the line, the command and the output, also in a turn that runs', async () => {
+  const tool = { type: 'tool', id: 't', kind: 'execute', status: 'completed', target: null } as const;
+  const said: Record<number, RecordPart> = {
+    3: { type: 'thought', text: 'The kestrel may be meant.' },
+    4: { ...tool, name: 'Run', input: { command: 'grep Kestrel *' }, output: null },
+    5: { ...tool, name: 'Run', input: { other: 'kestrel' }, output: 'found a KESTREL' },
+    6: { ...tool, name: 'Run', input: { other: 'kestrel' }, output: 'nothing' },
+  };
+  // A page of large values is short.
+  const shortly = async (_id: string, { after = 0 }: { after?: number } = {}) => {
+    const n = after + 1;
+    return (n > 450 ? [] : [{ n, parts: said[n] === undefined ? [] : [said[n]] }]) as never;
+  };
+  const open = new Map([[450, [{ type: 'thought', text: 'kestrel' } as const]]]);
+  const late = async (id: string, page: { after?: number } = {}) =>
+    page.after === 449 ? ([] as never) : shortly(id, page);
+  const steps = await Array.fromAsync(findTurns({ turns, records: late }, 'c', 'kestrel', how(undefined, open)));
+  expect(steps.at(-1)?.turns).toEqual([3, 4, 5, 450]);
 });
 
 test('a search that nobody wants any more stops', async () => {
   const stop = new AbortController();
   stop.abort();
-  expect(await Array.fromAsync(findTurns({ turns }, 'c', 'x', stop.signal))).toEqual([]);
+  expect(await Array.fromAsync(findTurns({ turns, records }, 'c', 'x', how(stop.signal)))).toEqual([]);
 });
 
 test.each([

@@ -1,5 +1,9 @@
-import type { Engine } from 'throughline/client';
+import { useState } from 'react';
+import type { Engine, RecordPart } from 'throughline/client';
+import { create } from 'zustand';
 import { promptText } from '../../../src/core/turn/content.ts';
+import type { ToolPart } from '../../../src/core/turn/record.ts';
+import { readRange } from '../data/conversation/reads.ts';
 
 /** How far a search through a conversation has come. */
 export interface Found {
@@ -11,25 +15,63 @@ export interface Found {
 
 const PAGE = 200;
 
-/** Searches prompts and answers from the end to the start, a page at a time. Stops when the signal aborts. */
+/** What an open turn has said so far, by its number: there is no record of it yet. */
+export type OpenParts = ReadonlyMap<number, readonly RecordPart[]>;
+
+/** Searches prompts, answers, thoughts and tools from the end to the start, a page at a time. Stops when the signal aborts. */
 export async function* findTurns(
-  engine: Pick<Engine, 'turns'>,
+  engine: Pick<Engine, 'turns' | 'records'>,
   id: string,
   words: string,
-  signal: AbortSignal,
+  { signal, open }: { readonly signal: AbortSignal; readonly open: OpenParts },
 ): AsyncGenerator<Found> {
-  const wanted = folded(words);
   const found: number[] = [];
   for (let before: number | 'end' = 'end'; ; ) {
     const page: Awaited<ReturnType<Engine['turns']>> = await engine.turns(id, { before, limit: PAGE });
+    const [first, last] = [page.at(0), page.at(-1)];
+    const range = { after: (first?.n ?? 1) - 1, upTo: last?.n ?? 0 };
+    const records = await readRange(range, (part) => engine.records(id, part));
     if (signal.aborted) return;
-    const [first] = page;
-    const matching = page.filter(({ prompt, reply }) => folded(`${promptText(prompt)}\n${reply}`).includes(wanted));
+    const parts = new Map([...open, ...records.map((record) => [record.n, record.parts] as const)]);
+    const matching = page.filter(({ n, prompt, reply }) =>
+      [promptText(prompt), reply, ...(parts.get(n) ?? []).map(textOf)].some((text) => isIn(text, words)),
+    );
     found.unshift(...matching.map(({ n }) => n));
     yield { turns: [...found], from: first?.n ?? 1 };
     if (first === undefined || first.n === 1) return;
     before = first.n;
   }
+}
+
+/** What is shown of a part, also where it is folded. */
+function textOf(part: RecordPart): string {
+  return part.type === 'tool' ? toolText(part) : part.text;
+}
+
+/** Its line, its command, and what it printed. */
+export function toolText({ name, target, input, output }: ToolPart): string {
+  const { command } = (input ?? {}) as { command?: unknown };
+  return [name, target, typeof command === 'string' ? command : null, output]
+    .filter((text) => text !== null)
+    .join('\n');
+}
+
+/** What somebody looks for now, and the turn where they are. */
+export const useFinding = create<{ readonly words: string; readonly at: number | null }>(() => ({
+  words: '',
+  at: null,
+}));
+
+/** Whether a part of turn `n` is shown that is folded at first: as somebody left it, otherwise when it has what is looked for there. */
+export function useFold(n: number, text: () => string): readonly [boolean, () => void] {
+  const [chosen, choose] = useState<boolean | null>(null);
+  const isFound = useFinding(({ words, at }) => at === n && isIn(text(), words));
+  const isShown = chosen ?? isFound;
+  return [isShown, () => choose(!isShown)];
+}
+
+function isIn(text: string, words: string): boolean {
+  return words.trim() !== '' && folded(text).includes(folded(words));
 }
 
 /** Without the differences that nobody types. */

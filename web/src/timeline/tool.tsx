@@ -15,10 +15,11 @@ import {
   Trash2,
   Wrench,
 } from 'lucide-react';
-import { memo, useMemo, useState } from 'react';
+import { memo, useMemo } from 'react';
 import type { ToolPart } from '../../../src/core/turn/record.ts';
 import { CopyButton } from '../ui/notes.tsx';
 import { duration } from '../ui/time.tsx';
+import { toolText, useFold } from './find.ts';
 import { changeOf, type OutputPiece, piecesOf } from './tool-output.ts';
 import { type ToolState, toolState } from './turn-words.ts';
 
@@ -40,9 +41,17 @@ const ENDS: Readonly<Record<ToolState, { readonly icon: LucideIcon; readonly wor
   unknown: { icon: CircleDashed, word: 'end not seen', ink: 'text-muted' },
 };
 
+interface ToolProps {
+  readonly tool: ToolPart;
+  /** The number of its turn. */
+  readonly n: number;
+  /** Its turn still runs. */
+  readonly isOpen: boolean;
+}
+
 /** One line; what it printed and changed when somebody asks. */
-export const Tool = memo(function Tool({ tool, isOpen: isRunning }: { tool: ToolPart; isOpen: boolean }) {
-  const [isShown, setShown] = useState(false);
+export const Tool = memo(function Tool({ tool, n, isOpen: isRunning }: ToolProps) {
+  const [isShown, toggle] = useFold(n, () => toolText(tool));
   const pieces = useMemo(() => (tool.output === null ? [] : piecesOf(tool.output)), [tool.output]);
   const state = toolState(tool.status, isRunning);
   const { icon: End, word, ink } = ENDS[state];
@@ -54,7 +63,7 @@ export const Tool = memo(function Tool({ tool, isOpen: isRunning }: { tool: Tool
       <button
         type="button"
         aria-expanded={isShown}
-        onClick={() => setShown(!isShown)}
+        onClick={toggle}
         className="-mx-1.5 flex w-[calc(100%+0.75rem)] items-center gap-2 rounded px-1.5 py-0.5 text-left text-muted hover:bg-hover pointer-coarse:min-h-11"
       >
         <Icon size={14} className="shrink-0" aria-hidden />

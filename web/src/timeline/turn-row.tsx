@@ -1,6 +1,6 @@
 import { clsx } from 'clsx';
 import { Ban, Brain, ChevronRight, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from 'lucide-react';
-import { memo, useState } from 'react';
+import { memo } from 'react';
 import type { RecordPart, Turn } from 'throughline/client';
 import { Link } from 'wouter';
 import { isOpen, type TurnItem } from '../data/conversation/model.ts';
@@ -10,6 +10,7 @@ import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
 import { useSeam } from '../seams/use-seam.ts';
 import { sessionColour, sessionOrders } from '../ui/colours.ts';
 import { Ago } from '../ui/time.tsx';
+import { useFold } from './find.ts';
 import { PromptView } from './prompt.tsx';
 import { Tool } from './tool.tsx';
 import { TurnMenu } from './turn-menu.tsx';
@@ -58,6 +59,7 @@ function TurnBody({ item }: { item: TurnItem }) {
         <Part
           key={String(index)}
           part={part}
+          n={turn.n}
           isOpen={isOpen(item) && index === parts.length - 1}
           isRunning={isOpen(item)}
         />
@@ -81,21 +83,29 @@ function Heading({ item: { turn, parts } }: { item: TurnItem }) {
   );
 }
 
-function Part({ part, isOpen, isRunning }: { part: RecordPart; isOpen: boolean; isRunning: boolean }) {
-  if (part.type === 'tool') return <Tool tool={part} isOpen={isRunning} />;
-  if (part.type === 'thought') return <Thought text={part.text} isOpen={isOpen} />;
+interface PartProps {
+  readonly part: RecordPart;
+  readonly n: number;
+  /** More of it may come. */
+  readonly isOpen: boolean;
+  readonly isRunning: boolean;
+}
+
+function Part({ part, n, isOpen, isRunning }: PartProps) {
+  if (part.type === 'tool') return <Tool tool={part} n={n} isOpen={isRunning} />;
+  if (part.type === 'thought') return <Thought text={part.text} n={n} isOpen={isOpen} />;
   return <Markdown text={part.text} isOpen={isOpen} />;
 }
 
 /** Folded: what counts is what it came to. */
-function Thought({ text, isOpen }: { text: string; isOpen: boolean }) {
-  const [isShown, setShown] = useState(false);
+function Thought({ text, n, isOpen }: { text: string; n: number; isOpen: boolean }) {
+  const [isShown, toggle] = useFold(n, () => text);
   return (
     <div className="text-[13px] text-muted">
       <button
         type="button"
         aria-expanded={isShown}
-        onClick={() => setShown(!isShown)}
+        onClick={toggle}
         className="-mx-1.5 flex max-w-full items-center gap-2 rounded px-1.5 py-0.5 hover:bg-hover pointer-coarse:min-h-11"
       >
         <Brain size={14} className="shrink-0" aria-hidden />

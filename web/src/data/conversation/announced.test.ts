@@ -1,6 +1,8 @@
+import type { ThroughlineClient } from 'throughline/client';
 import { expect, test } from 'vitest';
 import type { Update } from '../../../../src/core/turn/update.ts';
 import { afterUpdate, modelOption, modesOf, NOTHING_ANNOUNCED, otherOptions } from './announced.ts';
+import { readAnnouncedBy } from './announced-by.ts';
 
 const after = (...updates: object[]) => (updates as Update[]).reduce(afterUpdate, NOTHING_ANNOUNCED);
 
@@ -52,4 +54,28 @@ test.each([
 test('every other update changes nothing', () => {
   const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'hi' } };
   expect(after(update)).toBe(NOTHING_ANNOUNCED);
+});
+
+test('what an agent offers is known from the newest of its conversations in which it said so, without what was chosen there', async () => {
+  const model = { id: 'model', name: 'Model', category: 'model', currentValue: 'b' };
+  const options = ['a', 'b'].map((value) => ({ value, name: value }));
+  const update = { sessionUpdate: 'config_option_update', configOptions: [{ ...model, options }] };
+  const said: Record<string, object[]> = { quiet: [], told: [{ kind: 'turn.update', payload: { update } }], older: [] };
+  const [asked, read]: [unknown[], string[]] = [[], []];
+  const engine = {
+    list: async (page: object) => {
+      asked.push(page);
+      return Object.keys(said).map((id) => ({ id }));
+    },
+    events: async (id: string) => {
+      read.push(id);
+      return said[id] ?? [];
+    },
+  } as unknown as ThroughlineClient['engine'];
+  const announced = await readAnnouncedBy({ engine }, 'claude');
+  expect(asked).toEqual([{ agent: 'claude', limit: 5 }]);
+  expect(read).toEqual(['quiet', 'told']);
+  expect(modelOption(announced)).toMatchObject({ current: null, values: [{ id: 'a' }, { id: 'b' }] });
+  said.told = [];
+  expect(await readAnnouncedBy({ engine }, 'claude')).toEqual(NOTHING_ANNOUNCED);
 });

@@ -1,61 +1,11 @@
-import type {
-  Conversation,
-  ConversationEvent,
-  Engine,
-  Permission,
-  Session,
-  ThroughlineClient,
-} from 'throughline/client';
+import type { Conversation, ConversationEvent, Engine, ThroughlineClient } from 'throughline/client';
 import { createStore, type StoreApi } from 'zustand/vanilla';
 import type { Live } from '../../live/live.ts';
 import { Newest } from '../newest.ts';
 import { afterUpdate } from './announced.ts';
-import {
-  afterEvent,
-  endingIn,
-  isOpen,
-  itemOf,
-  LiveParts,
-  NOTHING_SHARED,
-  type Shared,
-  sharedAfter,
-  type TurnItem,
-  withReceipt,
-} from './model.ts';
-
-/** One conversation as the page has it. Turns are loaded in pages, those near the end first; the rest when somebody looks there. */
-export interface ConversationState extends Shared {
-  readonly phase: 'loading' | 'ready' | 'failed';
-  readonly error: unknown;
-  readonly conversation: Conversation | null;
-  /** The number of its last turn; 0: it has none. Turns are numbered from 1 without gaps. */
-  readonly last: number;
-  /** By number. One that is missing is not loaded. */
-  readonly turns: ReadonlyMap<number, TurnItem>;
-  readonly sessions: readonly Session[];
-  /** The questions that wait for an answer, oldest first. */
-  readonly permissions: readonly Permission[];
-  /** Somebody has ended its session on this page, and no turn has begun since. */
-  readonly isKilled: boolean;
-}
-
-const NOTHING: ConversationState = {
-  phase: 'loading',
-  error: null,
-  conversation: null,
-  last: 0,
-  turns: new Map(),
-  sessions: [],
-  permissions: [],
-  ...NOTHING_SHARED,
-  isKilled: false,
-};
-
-/** So many turns are read at once. */
-export const PAGE = 40;
-
-/** So many events there are at most between two turns, as far as anybody looks. */
-const EVENTS_BETWEEN = 40;
+import { afterEvent, isOpen, itemOf, LiveParts, type TurnItem, withReceipt } from './model.ts';
+import { PAGE, pageOf, readEndingBefore, readEvents, readPage } from './reads.ts';
+import { afterEvents, type ConversationState, type Look, NOTHING } from './state.ts';
 
 /** Reads a conversation and keeps it current until it is closed. */
 export class ConversationStore {
@@ -128,54 +78,29 @@ export class ConversationStore {
   }
 
   async #readPage(page: number): Promise<void> {
-    // With the last turn of the page before: a seam is about two turns.
-    const range = { after: Math.max(page * PAGE - 1, 0), upTo: (page + 1) * PAGE };
-    const engine = this.#engine;
-    const [turns, records, restores] = await Promise.all([
-      readRange(range, (part) => engine.turns(this.id, part)),
-      readRange(range, (part) => engine.records(this.id, part)),
-      readRange(range, (part) => engine.restores(this.id, part)),
-    ]);
+    const { items, restores } = await readPage(this.#engine, this.id, page);
     this.state.setState(({ receipts }) => ({ receipts: restores.reduce(withReceipt, receipts) }));
-    const parts = new Map(records.map((record) => [record.n, record.parts]));
-    const items = turns.map((turn) => itemOf(turn, parts.get(turn.n)));
     this.#put(await Promise.all(items.map((item) => (hasBegun(item) ? this.#withEvents(item) : item))));
   }
 
   /** With what a running turn has said, and what it waits for, before we came. */
   async #withEvents(item: TurnItem): Promise<TurnItem> {
-    const { turn } = item;
-    const pages: ConversationEvent[][] = [];
-    let before: number | 'end' = 'end';
-    for (;;) {
-      const page: ConversationEvent[] = await this.#engine.events(this.id, { turn: turn.n, before, limit: 500 });
-      const [first] = page;
-      if (first === undefined) break;
-      pages.unshift(page);
-      before = first.seq;
-    }
+    const events = await readEvents(this.#engine, this.id, item.turn.n);
     const live = new LiveParts();
-    for (const event of pages.flat()) live.add(event);
-    this.#parts.set(turn.id, live);
-    this.#announce(pages.flat());
-    return { ...pages.flat().reduce(afterEvent, item), parts: live.parts };
+    for (const event of events) live.add(event);
+    this.#parts.set(item.turn.id, live);
+    this.#announce(events);
+    return { ...events.reduce(afterEvent, item), parts: live.parts };
   }
 
-  /** Why the session before this turn had ended: it is said between the end of the turn before and this one. */
+  /** Why the session before this turn had ended. */
   async readEnding(n: number): Promise<void> {
     const { endings, conversation } = this.state.getState();
     if (this.#endingsRead.has(n) || endings.has(n) || conversation === null) return;
     this.#endingsRead.add(n);
-    const [end] = await this.#engine.events(this.id, { turn: n - 1, limit: 1 });
-    if (end === undefined) return; // imported: it ended elsewhere
-    const before = Math.min(end.seq + EVENTS_BETWEEN, conversation.lastSeq + 1);
-    const around = await this.#engine.events(this.id, { before, limit: EVENTS_BETWEEN + 5 });
-    const restored = around.findIndex(({ kind, seq }) => seq > end.seq && kind === 'restore.receipt');
-    const ending = around
-      .slice(0, restored === -1 ? undefined : restored)
-      .findLast((event) => endingIn(event) !== null);
-    if (ending === undefined || this.#closed) return;
-    this.state.setState((now) => ({ endings: new Map(now.endings).set(n, endingIn(ending) ?? '') }));
+    const ending = await readEndingBefore(this.#engine, this.id, n, conversation.lastSeq);
+    if (ending === null || this.#closed) return;
+    this.state.setState((now) => ({ endings: new Map(now.endings).set(n, ending) }));
   }
 
   /** What its agent said of itself before the page was opened, once. Without it there is less to choose from, and nothing is missing. */
@@ -245,33 +170,8 @@ export class ConversationStore {
     if (this.#closed) return;
     const events = this.#waiting;
     this.#waiting = [];
-    const before = this.state.getState();
-    const turns = new Map(before.turns);
-    const byId = new Map([...turns.values()].filter(isOpen).map((item) => [item.turn.id, item.turn.n]));
-    const look: Look = { turns: new Set(), sessions: false, permissions: false, conversation: false };
-    const grown = new Set<string>();
-    let shared: Shared = before;
-    let { isKilled } = before;
-    for (const event of events) {
-      const { turnId, kind } = event;
-      if (kind === 'turn.queued' || kind === 'turn.ended' || kind === 'turn.sent') look.turns.add(turnId ?? '');
-      if (kind.startsWith('session.') || kind === 'turn.ended') look.sessions = true;
-      if (kind.startsWith('permission.')) look.permissions = true;
-      if (kind.startsWith('conversation.') || kind === 'turn.ended') look.conversation = true;
-      if (kind === 'turn.started') isKilled = false;
-      shared = sharedAfter(shared, event, placesIn(turns, before.last));
-      if (turnId === null) continue;
-      if (this.#partsOf(turnId).add(event)) grown.add(turnId);
-      const n = byId.get(turnId);
-      const item = n === undefined ? undefined : turns.get(n);
-      if (item !== undefined) turns.set(item.turn.n, afterEvent(item, event));
-    }
-    for (const id of grown) {
-      const item = turns.get(byId.get(id) ?? -1);
-      if (item !== undefined) turns.set(item.turn.n, { ...item, parts: this.#partsOf(id).parts });
-    }
-    const { announced, receipts, warming, endings } = shared;
-    this.state.setState({ turns, announced, receipts, warming, endings, isKilled });
+    const { change, look } = afterEvents(this.state.getState(), events, (turnId) => this.#partsOf(turnId));
+    this.state.setState(change);
     this.#look(look);
   }
 
@@ -330,46 +230,8 @@ export class ConversationStore {
   }
 }
 
-/** A page of large values is short: the rest is read after it. */
-async function readRange<T extends { readonly n: number }>(
-  { after, upTo }: { after: number; upTo: number },
-  read: (part: { after: number; limit: number }) => Promise<readonly T[]>,
-): Promise<T[]> {
-  const all: T[] = [];
-  for (let last = after; last < upTo; ) {
-    const part = await read({ after: last, limit: upTo - last });
-    if (part.length === 0) break;
-    all.push(...part.filter(({ n }) => n <= upTo));
-    last = part.at(-1)?.n ?? upTo;
-  }
-  return all;
-}
-
-/** The last turn that was sent and has ended, and the first after it that is open, or is to come. */
-function placesIn(turns: ReadonlyMap<number, TurnItem>, last: number): { head: number; next: number } {
-  let next = last + 1;
-  for (let n = last; n > 0; n -= 1) {
-    const item = turns.get(n);
-    if (item !== undefined && isOpen(item)) next = n;
-    if (item === undefined || (!isOpen(item) && item.turn.sent !== null)) return { head: n, next };
-  }
-  return { head: 0, next };
-}
-
 function hasBegun(item: TurnItem): boolean {
   return isOpen(item) && item.turn.state !== 'queued';
-}
-
-function pageOf(n: number): number {
-  return Math.floor((Math.max(n, 1) - 1) / PAGE);
-}
-
-/** What is to be read again. */
-interface Look {
-  readonly turns: Set<string>;
-  sessions: boolean;
-  permissions: boolean;
-  conversation: boolean;
 }
 
 const HIDDEN_MS = 100;

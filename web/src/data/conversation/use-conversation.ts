@@ -4,7 +4,8 @@ import { useStore } from 'zustand';
 import type { Live } from '../../live/live.ts';
 import { useClient, useLive } from '../session.ts';
 import type { TurnItem } from './model.ts';
-import { type ConversationState, ConversationStore } from './store.ts';
+import type { ConversationState } from './state.ts';
+import { ConversationStore } from './store.ts';
 
 /** The conversation that a view and everything in it is about. */
 export const ConversationContext = createContext<ConversationStore | null>(null);

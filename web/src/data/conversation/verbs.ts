@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import type { Conversation, Erased, QueueTurn, Receipt, ThroughlineClient, Turn } from 'throughline/client';
 import type { ChainCheck } from '../../../../src/core/event.ts';
-import { NEW, putDraft } from '../drafts/draft.ts';
+import { forgetDraft, NEW, putDraft } from '../drafts/draft.ts';
 import { useClient } from '../session.ts';
 import { useConversationStore } from './use-conversation.ts';
 
@@ -53,7 +53,11 @@ function verbsOf({ engine }: ThroughlineClient, store: ReturnType<typeof useConv
       return to === null ? '/new' : `/c/${to}`;
     },
     verify: () => engine.verify(id),
-    erase: (sandbox) => engine.erase(id, { sandbox }),
+    async erase(sandbox) {
+      const erased = await engine.erase(id, { sandbox });
+      forgetDraft(id);
+      return erased;
+    },
     async exported() {
       const json = JSON.stringify(await engine.export(id), null, 2);
       return new Blob([json], { type: 'application/json' });

@@ -2,6 +2,7 @@ import type { Prompt, ThroughlineClient } from 'throughline/client';
 import { useStore } from 'zustand';
 import { createStore, type StoreApi } from 'zustand/vanilla';
 import { readPreference, watchPreference, writePreference } from '../preferences.ts';
+import { useSession } from '../session.ts';
 import { afterSending, type NextTurn, submitOptions } from './choices.ts';
 import { type Attachment, attachmentsIn, promptOf, tooMuch, wordsIn } from './prompt.ts';
 
@@ -59,8 +60,39 @@ export function editDraft(id: string, change: Partial<Pick<Draft, 'text' | 'atta
   writePreference(`sending.${id}`, null);
   if (change.text !== undefined) writePreference(`draft.${id}`, change.text || null);
   isWriting = false;
+  noteWritten(id);
   if (change.next !== undefined) writeJson(`choices.${id}`, change.next);
   if (change.attachments !== undefined) void writeFiles(id, change.attachments);
+}
+
+/** An hour more or less does not count, and a note for every letter would. */
+const NOTE_MS = 3_600_000;
+
+/** Keeps when it was written last, and by whom: drafts are not kept for ever (`freeDrafts`). */
+function noteWritten(id: string): void {
+  const { text, attachments, next } = draftOf(id).getState();
+  const isNothing = text === '' && attachments.length === 0 && Object.keys(next).length === 0;
+  const session = useSession.getState();
+  const owner = session.phase === 'ready' ? session.me.owner : '';
+  const before = writtenIn(readPreference(`written.${id}`));
+  if (!isNothing && before?.owner === owner && Date.now() - before.at < NOTE_MS) return;
+  writePreference(`written.${id}`, isNothing ? null : `${Date.now()} ${owner}`);
+}
+
+export interface Written {
+  readonly at: number;
+  readonly owner: string;
+}
+
+/** Null: there is no note, or it is not ours. */
+export function writtenIn(stored: string | null): Written | null {
+  const [, at, owner] = /^(\d+) (.*)$/s.exec(stored ?? '') ?? [];
+  return at === undefined || owner === undefined ? null : { at: Number(at), owner };
+}
+
+/** Deletes the draft with everything that was kept for it. */
+export function forgetDraft(id: string): void {
+  editDraft(id, { text: '', attachments: [], next: {} });
 }
 
 /** Puts a prompt, with its files, into the composer of a conversation. */

@@ -1,0 +1,91 @@
+import type { Conversation, ConversationEvent, Permission, Session } from 'throughline/client';
+import {
+  afterEvent,
+  isOpen,
+  type LiveParts,
+  NOTHING_SHARED,
+  type Shared,
+  sharedAfter,
+  type TurnItem,
+} from './model.ts';
+
+/** One conversation as the page has it. Turns are loaded in pages, those near the end first; the rest when somebody looks there. */
+export interface ConversationState extends Shared {
+  readonly phase: 'loading' | 'ready' | 'failed';
+  readonly error: unknown;
+  readonly conversation: Conversation | null;
+  /** The number of its last turn; 0: it has none. Turns are numbered from 1 without gaps. */
+  readonly last: number;
+  /** By number. One that is missing is not loaded. */
+  readonly turns: ReadonlyMap<number, TurnItem>;
+  readonly sessions: readonly Session[];
+  /** The questions that wait for an answer, oldest first. */
+  readonly permissions: readonly Permission[];
+  /** Somebody has ended its session on this page, and no turn has begun since. */
+  readonly isKilled: boolean;
+}
+
+export const NOTHING: ConversationState = {
+  phase: 'loading',
+  error: null,
+  conversation: null,
+  last: 0,
+  turns: new Map(),
+  sessions: [],
+  permissions: [],
+  ...NOTHING_SHARED,
+  isKilled: false,
+};
+
+/** What is to be read again. */
+export interface Look {
+  readonly turns: Set<string>;
+  sessions: boolean;
+  permissions: boolean;
+  conversation: boolean;
+}
+
+/** What follows from events: the new state of what they are about, and what has to be read. `partsOf`: what an open turn has said. */
+export function afterEvents(
+  before: ConversationState,
+  events: readonly ConversationEvent[],
+  partsOf: (turnId: string) => LiveParts,
+): { readonly change: Partial<ConversationState>; readonly look: Look } {
+  const turns = new Map(before.turns);
+  const byId = new Map([...turns.values()].filter(isOpen).map((item) => [item.turn.id, item.turn.n]));
+  const look: Look = { turns: new Set(), sessions: false, permissions: false, conversation: false };
+  const grown = new Set<string>();
+  let shared: Shared = before;
+  let { isKilled } = before;
+  for (const event of events) {
+    const { turnId, kind } = event;
+    if (kind === 'turn.queued' || kind === 'turn.ended' || kind === 'turn.sent') look.turns.add(turnId ?? '');
+    if (kind.startsWith('session.') || kind === 'turn.ended') look.sessions = true;
+    if (kind.startsWith('permission.')) look.permissions = true;
+    if (kind.startsWith('conversation.') || kind === 'turn.ended') look.conversation = true;
+    if (kind === 'turn.started') isKilled = false;
+    shared = sharedAfter(shared, event, placesIn(turns, before.last));
+    if (turnId === null) continue;
+    if (partsOf(turnId).add(event)) grown.add(turnId);
+    const n = byId.get(turnId);
+    const item = n === undefined ? undefined : turns.get(n);
+    if (item !== undefined) turns.set(item.turn.n, afterEvent(item, event));
+  }
+  for (const id of grown) {
+    const item = turns.get(byId.get(id) ?? -1);
+    if (item !== undefined) turns.set(item.turn.n, { ...item, parts: partsOf(id).parts });
+  }
+  const { announced, receipts, warming, endings } = shared;
+  return { change: { turns, announced, receipts, warming, endings, isKilled }, look };
+}
+
+/** The last turn that was sent and has ended, and the first after it that is open, or is to come. */
+function placesIn(turns: ReadonlyMap<number, TurnItem>, last: number): { head: number; next: number } {
+  let next = last + 1;
+  for (let n = last; n > 0; n -= 1) {
+    const item = turns.get(n);
+    if (item !== undefined && isOpen(item)) next = n;
+    if (item === undefined || (!isOpen(item) && item.turn.sent !== null)) return { head: n, next };
+  }
+  return { head: 0, next };
+}
