@@ -45,6 +45,7 @@ interface Data {
   readonly demo: string;
   readonly release: string;
   readonly task: string;
+  readonly deploy: string;
 }
 
 interface View {
@@ -77,6 +78,22 @@ const typed = (keys: string, words: string, shows: (page: Page) => Locator) => a
   await shows(page).first().waitFor();
 };
 
+const dialog = (keys: string) => async (page: Page) => {
+  await page.keyboard.press(keys);
+  await page.getByRole('dialog').waitFor();
+};
+const press = (name: string | RegExp, shows: (page: Page) => Locator) => async (page: Page) => {
+  await page.getByRole('button', { name }).first().click();
+  await shows(page).first().waitFor();
+};
+/** The three steps, and what comes after them. */
+const firstSteps = async (page: Page) => {
+  for (const name of [/^Tell it/, 'Kill the live session', /^Ask which/]) {
+    await page.getByRole('region', { name: 'First steps' }).getByRole('button', { name }).click();
+  }
+  await page.getByRole('heading', { name: 'Now with your own agent' }).waitFor();
+};
+
 const VIEWS: Readonly<Record<string, View>> = {
   inbox: { path: () => '/', shows: text('At rest'), act: untilAnswerable },
   conversation: { path: ({ release }) => `/c/${release}`, shows: seam },
@@ -97,7 +114,25 @@ const VIEWS: Readonly<Record<string, View>> = {
   'first-run': { path: ({ demo }) => `/c/${demo}`, shows: (page) => page.getByRole('region', { name: 'First steps' }) },
   palette: { path: () => '/', shows: text('At rest'), act: palette },
   new: { path: () => '/new', shows: text('New conversation') },
-  compare: { path: ({ release }) => `/c/${release}/compare`, shows: text(/tokens/) },
+  compare: { path: ({ release }) => `/c/${release}/compare`, shows: text('Tokens in / out') },
+  permission: { path: ({ deploy }) => `/c/${deploy}`, shows: text(/migration on staging/), act: untilAnswerable },
+  keys: { path: () => '/', shows: text('At rest'), act: dialog('?') },
+  options: {
+    path: () => '/new',
+    shows: text('New conversation'),
+    act: press(/^Options/, (page) => page.getByText('The next prompt')),
+  },
+  told: {
+    path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`,
+    shows: seam,
+    act: press(/^Show every word/, (page) => page.getByText(/hash/i)),
+  },
+  raw: {
+    path: ({ release }) => `/c/${release}`,
+    shows: seam,
+    act: panel('Raw', (content) => content.getByText('turn.ended')),
+  },
+  'own-agent': { path: ({ demo }) => `/c/${demo}`, shows: text('Which codewords'), act: firstSteps },
   find: {
     path: ({ release }) => `/c/${release}`,
     shows: seam,
@@ -207,5 +242,6 @@ async function prepare(url: string): Promise<Data> {
   });
   await tl.tasks.add({ goal: 'Migrate the settings\n/hang', cwd: folder, name: 'migrate' });
   const demo = await tl.conversation('demo').get();
-  return { demo: demo.id, release: (await release.get()).id, task: task?.id ?? '' };
+  const deploy = await tl.conversation('deploy').get();
+  return { demo: demo.id, release: (await release.get()).id, task: task?.id ?? '', deploy: deploy.id };
 }

@@ -22,10 +22,29 @@ server.test('agents say what they can do and what is wrong with them; the store 
   const page = await open('/health');
   const agents = page.getByRole('region', { name: 'Agents' });
   await agents.getByText('resumes its sessions').first().waitFor();
-  const store = page.getByRole('region', { name: 'Store and sandboxes' });
+  const store = page.getByRole('region', { name: 'Store' });
   await store.getByText(/ms · 95 of 100 within/).waitFor();
   await store.getByText(/MB|KB/).first().waitFor();
 });
+
+server.test(
+  'sandboxes are listed with who works in them, and a conversation says which one it has',
+  async ({ open }) => {
+    const tl = await server.tl();
+    const chats = ['painter', 'printer'].map((key) => tl.conversation(key, { title: key, sandbox: 'atelier' }));
+    for (const chat of chats) await chat.ask('/say Here.');
+    const page = await open('/health');
+    const list = page.getByRole('region', { name: 'Sandboxes' });
+    await list.getByText('atelier').click();
+    await list.getByText(/2 conversations · used/).waitFor();
+    await list.getByRole('link', { name: 'printer' }).waitFor();
+    await axe(page);
+    await list.getByRole('link', { name: 'painter' }).click();
+    await page.getByRole('button', { name: 'Show the panel' }).click();
+    await page.getByRole('tab', { name: 'Lineage' }).click();
+    await page.getByText(/^Works in the sandbox atelier · ready · .*shared by 2 conversations$/).waitFor();
+  },
+);
 
 server.test('the doctor examines, and a chain is verified', async ({ open }) => {
   await (await server.tl()).conversation('chain').ask('/say One.');

@@ -9,6 +9,7 @@ import { bytes } from '../ui/time.tsx';
 import { Agents } from './agents.tsx';
 import { Doctor, Verify } from './doctor.tsx';
 import { LiveSessions } from './live-sessions.tsx';
+import { Sandboxes } from './sandboxes.tsx';
 import { Section } from './section.tsx';
 
 /** How often the figures are read while somebody looks at them. */
@@ -39,6 +40,7 @@ export function Health() {
           <LiveSessions leases={health.details.leases} more={health.details.moreLeases ?? 0} onKilled={look} />
         )}
         <Agents />
+        <Sandboxes />
         {health?.details && <Store details={health.details} />}
         {mayOperate && <Verify />}
         {mayOperate && <Doctor />}
@@ -114,10 +116,10 @@ function Store({ details: { version, store, sandboxes } }: { details: NonNullabl
       'A write takes',
       commits ? `${ms(commits.p50)} · 95 of 100 within ${ms(commits.p95)} · at most ${ms(commits.max)}` : '–',
     ],
-    ['Sandboxes', sandboxes === null ? '–' : `${sandboxes.count} below ${sandboxes.root}`],
+    ['Sandboxes of all', sandboxes === null ? '–' : `${sandboxes.count} below ${sandboxes.root}`],
   ];
   return (
-    <Section title="Store and sandboxes">
+    <Section title="Store">
       <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1 text-[13px] tabular-nums">
         {facts.map(([name, value]) => (
           <div key={name} className="contents">

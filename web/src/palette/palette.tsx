@@ -16,7 +16,7 @@ export function Palette({ open, onClose }: { open: boolean; onClose(): void }) {
   return (
     <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Dialog.Portal>
-        <Dialog.Backdrop className="fixed inset-0 z-40 bg-black/35" />
+        <Dialog.Backdrop className="fixed inset-0 z-40 bg-shade" />
         <Dialog.Popup
           aria-label="Palette"
           initialFocus={field}
@@ -104,7 +104,7 @@ function EntryLine({ entry, onChosen }: { entry: Entry; onChosen(): void }) {
     <Autocomplete.Item
       value={entry}
       onClick={choose}
-      className="flex min-h-8.5 cursor-pointer items-center gap-3 rounded-md px-2 text-sm outline-none select-none data-highlighted:bg-hover pointer-coarse:min-h-11"
+      className="flex min-h-8.5 cursor-pointer items-center gap-3 rounded-md px-2 text-sm outline-none select-none data-highlighted:bg-accent-soft pointer-coarse:min-h-11"
     >
       <span className="min-w-0 flex-1 truncate">{entry.title}</span>
       {entry.about !== null && <span className="max-w-48 truncate text-xs text-muted">{entry.about}</span>}

@@ -1,9 +1,12 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useMemo, useRef } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import type { Sandbox } from 'throughline/client';
 import { useLocation } from 'wouter';
 import { useOutline } from '../data/conversation/outline.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useList } from '../data/list.ts';
+import { useClient } from '../data/session.ts';
+import { SANDBOX_STATES, sizeOf } from '../health/sandbox-words.ts';
 import { sessionColour } from '../ui/colours.ts';
 import { Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
@@ -28,7 +31,47 @@ export function Lineage() {
     return <ErrorNote error={error} cli={`throughline sessions ${shellWord(conversation?.key ?? id)}`} />;
   if (rows === null) return <Skeleton lines={6} />;
   if (rows.length === 0) return <Empty title="No session yet.">The first prompt opens one.</Empty>;
-  return <Rows rows={rows} />;
+  return (
+    <div className="flex h-full flex-col">
+      <Where id={id} />
+      <div className="min-h-0 flex-1">
+        <Rows rows={rows} />
+      </div>
+    </div>
+  );
+}
+
+/** The sandbox that the conversation works in. */
+function Where({ id }: { id: string }) {
+  const { engine } = useClient();
+  const [sandbox, setSandbox] = useState<Sandbox | null>(null);
+  useEffect(() => {
+    let isCurrent = true;
+    const read = async () => {
+      const { sandbox: of } = await engine.sandboxes.of(id);
+      // One that nobody has opened yet is not listed.
+      const listed = (await engine.sandboxes.list({ limit: 200 })).find((one) => one.id === of);
+      if (isCurrent) setSandbox(listed ?? null);
+    };
+    // Without it the lineage is still whole; the health says what is wrong with sandboxes.
+    read().catch(() => isCurrent && setSandbox(null));
+    return () => {
+      isCurrent = false;
+    };
+  }, [engine, id]);
+  if (sandbox === null) return null;
+  return (
+    <p className="shrink-0 border-b border-line px-4 py-2 text-xs text-muted wrap-anywhere" title={sandbox.id}>
+      {whereOf(sandbox)}
+    </p>
+  );
+}
+
+function whereOf(sandbox: Sandbox): string {
+  const { name, state, conversations } = sandbox;
+  const where = name === null ? 'Works in a sandbox of its own' : `Works in the sandbox ${name}`;
+  const shared = conversations > 1 ? `shared by ${conversations} conversations` : null;
+  return [where, SANDBOX_STATES[state], sizeOf(sandbox), shared].filter((word) => word !== null).join(' · ');
 }
 
 function Rows({ rows }: { rows: readonly LineageRow[] }) {
@@ -78,7 +121,8 @@ function Graph({ row, next, lanes }: { row: LineageRow; next: LineageRow | undef
   const { item, lane, from, through } = row;
   const x = (each: number) => Math.min(each, lanes - 1) * LANE + LANE / 2;
   const middle = ROW / 2;
-  const colour = item.kind === 'span' ? sessionColour(item.order) : 'var(--color-line-strong)';
+  const hasSession = item.kind === 'span' && item.session !== null;
+  const colour = hasSession ? sessionColour(item.order) : 'var(--color-line-strong)';
   const goesOn = next !== undefined && item.kind !== 'child';
   const line = 'var(--color-line-strong)';
   return (

@@ -28,7 +28,7 @@ export function Dialog({ open, onClose, title, children, shape = 'middle', class
   return (
     <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <Base.Portal>
-        <Base.Backdrop className="fixed inset-0 z-40 bg-black/35" />
+        <Base.Backdrop className="fixed inset-0 z-40 bg-shade" />
         <Base.Popup
           ref={popup}
           initialFocus={focused}

@@ -1,0 +1,127 @@
+import { useCallback, useEffect, useState } from 'react';
+import type { Sandbox, SandboxView } from 'throughline/client';
+import { Link } from 'wouter';
+import { useList } from '../data/list.ts';
+import { useClient } from '../data/session.ts';
+import { Button } from '../ui/button.tsx';
+import { CliLine, ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { nameOf } from '../ui/state.tsx';
+import { Ago, duration } from '../ui/time.tsx';
+import { SANDBOX_STATES, sizeOf } from './sandbox-words.ts';
+import { Section } from './section.tsx';
+
+const PAGE = 20;
+
+/** Where agents work, newest first. */
+export function Sandboxes() {
+  const { all, hasMore, error, readMore } = useSandboxes();
+  return (
+    <Section title="Sandboxes">
+      <p className="text-[13px] text-muted">
+        Where agents work. A conversation has one of its own, or shares one by its name with others of the same owner.
+      </p>
+      {error !== null && <ErrorNote error={error} cli="throughline sandbox list" />}
+      {all === null && error === null && <Skeleton lines={3} />}
+      {all?.length === 0 && <p className="text-[13px] text-muted">There are no sandboxes yet.</p>}
+      <ul className="divide-y divide-line border-y border-line empty:hidden">
+        {(all ?? []).map((sandbox) => (
+          <li key={sandbox.id}>
+            <SandboxRow sandbox={sandbox} />
+          </li>
+        ))}
+      </ul>
+      {hasMore && (
+        <Button small onClick={readMore}>
+          Show more
+        </Button>
+      )}
+      <CliLine line="throughline sandbox list" />
+    </Section>
+  );
+}
+
+function useSandboxes() {
+  const tl = useClient();
+  const [state, setState] = useState<{ all: readonly Sandbox[] | null; hasMore: boolean; error: unknown }>({
+    all: null,
+    hasMore: false,
+    error: null,
+  });
+  const read = useCallback(
+    (before: readonly Sandbox[]) => {
+      const last = before.at(-1);
+      tl.sandboxes({ limit: PAGE, ...(last !== undefined && { before: last.id }) }).then(
+        (page) => setState({ all: [...before, ...page], hasMore: page.length === PAGE, error: null }),
+        (error) => setState((now) => ({ ...now, error })),
+      );
+    },
+    [tl],
+  );
+  useEffect(() => read([]), [read]);
+  return { ...state, readMore: () => read(state.all ?? []) };
+}
+
+function SandboxRow({ sandbox }: { sandbox: Sandbox }) {
+  const [isOpened, setOpened] = useState(false);
+  const { id, owner, name, state, usedAt, conversations } = sandbox;
+  return (
+    <details className="group text-[13px]" onToggle={({ currentTarget }) => setOpened(currentTarget.open)}>
+      <summary className="flex cursor-pointer flex-wrap items-center gap-x-4 gap-y-1 py-2 pointer-coarse:min-h-11">
+        <span className="min-w-0 flex-1 basis-48 truncate">
+          {name ?? <span className="font-mono text-xs text-muted">{id}</span>}
+        </span>
+        <span className="text-muted">{owner}</span>
+        <span className="text-xs text-faint tabular-nums">
+          {`${SANDBOX_STATES[state]} · ${sizeOf(sandbox) ?? 'size not known'} · `}
+          {`${conversations} ${conversations === 1 ? 'conversation' : 'conversations'} · used `}
+          <Ago at={usedAt} />
+        </span>
+      </summary>
+      {isOpened && <Opened id={id} />}
+    </details>
+  );
+}
+
+function Opened({ id }: { id: string }) {
+  const tl = useClient();
+  const known = useList((list) => list.known);
+  const [{ view, error }, setState] = useState<{ view: SandboxView | null; error: unknown }>({
+    view: null,
+    error: null,
+  });
+  useEffect(() => {
+    tl.sandbox(id)
+      .show()
+      .then(
+        (view) => setState({ view, error: null }),
+        (error) => setState({ view: null, error }),
+      );
+  }, [tl, id]);
+  if (error !== null) return <ErrorNote error={error} cli={`throughline sandbox show ${id}`} />;
+  if (view === null) return <Skeleton lines={2} />;
+  return (
+    <div className="space-y-2 pb-3 pl-4">
+      {view.setup.map(({ name, code, ms, output }) => (
+        <div key={name}>
+          <p className={code === 0 ? 'text-muted' : 'text-bad'}>
+            {`Set up: ${name} · ${code === 0 ? 'done' : code === null ? 'not finished' : `exit code ${code}`} · ${duration(ms)}`}
+          </p>
+          {code !== 0 && output !== '' && (
+            <pre className="overflow-x-auto font-mono text-xs whitespace-pre-wrap">{output}</pre>
+          )}
+        </div>
+      ))}
+      <ul className="space-y-1">
+        {view.uses.map(({ conversation, session }) => (
+          <li key={conversation} className="flex flex-wrap gap-x-3">
+            <Link href={`/c/${conversation}`} className="underline underline-offset-2">
+              {nameOf(known.get(conversation) ?? { title: '', key: conversation })}
+            </Link>
+            <span className="font-mono text-xs text-faint">{session ?? 'no session yet'}</span>
+          </li>
+        ))}
+      </ul>
+      <CliLine line={`throughline sandbox show ${id}`} />
+    </div>
+  );
+}
