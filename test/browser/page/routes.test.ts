@@ -48,7 +48,7 @@ server.test('no route has serious findings, in either scheme', async ({ open, co
     ['/new', () => page.getByRole('textbox', { name: 'Prompt', exact: true }).waitFor()],
     ['/tasks', () => page.getByRole('button', { name: 'Add a task' }).waitFor()],
     [`/tasks/${task?.id}`, () => page.getByLabel('Words for the agent').waitFor()],
-    ['/health', () => page.getByRole('region', { name: 'Store and sandboxes' }).getByText(/MB|KB/).first().waitFor()],
+    ['/health', () => page.getByRole('region', { name: 'Store', exact: true }).getByText(/MB|KB/).first().waitFor()],
     ['/nowhere', () => page.getByText('There is nothing at this address.').waitFor()],
     ['/c/nobody', () => page.getByRole('alert').first().waitFor()],
   ];
