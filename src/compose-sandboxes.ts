@@ -1,35 +1,45 @@
 /// <reference path="./sandboxes/vendors/packages.d.ts" />
 import { homedir } from 'node:os';
 import { extname, join, resolve } from 'node:path';
-import { bubblewrapSettings, sshSettings } from './core/sandbox/sandbox-settings.ts';
+import { type Isolation, isolationSettings, sshSettings } from './core/sandbox/sandbox-settings.ts';
 import { isVendor, type VendorSettings, vendorSettings } from './core/sandbox/vendor-settings.ts';
 import { placeOf } from './host/place.ts';
 import { processesAt } from './host/processes.ts';
 import type { Setup } from './host/settings-file.ts';
 import type { Sandboxes } from './ports/sandbox.ts';
+import { containerProcesses } from './sandboxes/container/processes.ts';
 import { type DirectorySettings, directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
 import type { Vendor, VendorOptions } from './sandboxes/vendors/vendor.ts';
 
 /** Settings in, sandboxes out. */
 export function composeSandboxes(setup: Setup): Sandboxes {
-  const { home } = setup;
+  const { settings, base, home } = setup;
   const elsewhere = sandboxesElsewhere(setup);
   if (elsewhere !== null) return elsewhere;
   const place = placeOf(home);
-  const isolate = isolationOf(setup);
-  const common = { root: sandboxRoot(setup), home, place, processes: processesAt(place, home) };
-  const { worktree = false } = setup.settings.sandbox;
-  return directorySandboxes({ ...common, worktree, ...(isolate && { isolate }) });
+  const processes = processesAt(place, home);
+  const isolation = isolationSettings(settings.sandbox, (path) => resolve(base, path));
+  // Also where containers are not used any more: something of before may run in one.
+  const started = containerProcesses(
+    processes,
+    place,
+    isolation?.by === 'container' ? isolation.settings.engine : null,
+  );
+  const common = { root: sandboxRoot(setup), home, place, processes, started };
+  const { worktree = false } = settings.sandbox;
+  return directorySandboxes({ ...common, worktree, ...(isolation && { isolate: isolateBy(isolation, setup) }) });
 }
 
-function isolationOf(setup: Setup): DirectorySettings['isolate'] | null {
-  const { settings, base, home, file } = setup;
-  const isolation = bubblewrapSettings(settings.sandbox, (path) => resolve(base, path));
-  if (isolation === null) return null;
+function isolateBy(isolation: Isolation, setup: Setup): NonNullable<DirectorySettings['isolate']> {
+  const { home, file } = setup;
   return async (local) => {
+    const kept = { hidden: [home, sandboxRoot(setup)], fixed: file === null ? [] : [file] };
+    if (isolation.by === 'container') {
+      const { containerSandbox } = await import('./sandboxes/container/container-sandbox.ts');
+      return containerSandbox(local, { settings: isolation.settings, ...kept });
+    }
     const { bubblewrapSandbox } = await import('./sandboxes/bubblewrap/bubblewrap-sandbox.ts');
-    const hidden = [home, sandboxRoot(setup)];
-    return bubblewrapSandbox(local, { settings: isolation, hidden, fixed: file === null ? [] : [file] });
+    return bubblewrapSandbox(local, { settings: isolation.settings, ...kept });
   };
 }
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { parseSettings } from '../input/settings.ts';
-import { bubblewrapSettings, sshSettings } from './sandbox-settings.ts';
+import { isolationSettings, sshSettings } from './sandbox-settings.ts';
 
 const read = (sandbox: object) => parseSettings({ sandbox }).sandbox;
 
 test('bubblewrap has its defaults: the network of the model, the variables of Claude', () => {
   const settings = read({ kind: 'bubblewrap', key: {}, binds: [{ path: 'tools' }] });
-  expect(bubblewrapSettings(settings, (path) => `/base/${path}`)).toEqual({
+  expect(isolationSettings(settings, (path) => `/base/${path}`)?.settings).toEqual({
     network: 'model',
     allow: [],
     key: {
@@ -18,7 +18,7 @@ test('bubblewrap has its defaults: the network of the model, the variables of Cl
     limits: {},
     binds: [{ path: '/base/tools' }],
   });
-  expect(bubblewrapSettings(read({ root: 'x' }), (path) => path)).toBeNull();
+  expect(isolationSettings(read({ root: 'x' }), (path) => path)).toBeNull();
 });
 
 test('ssh has its defaults, and a place that is the same for every server with the same settings', () => {
@@ -31,8 +31,18 @@ test('ssh has its defaults, and a place that is the same for every server with t
   expect(sshSettings(read({}), (path) => path)).toBeNull();
 });
 
+test('a container is run by podman, from an image or from a folder', () => {
+  const of = (given: object) =>
+    isolationSettings(read({ kind: 'container', network: 'none', ...given }), (path) => `/base/${path}`);
+  expect(of({ image: 'localhost/agent:1' })).toMatchObject({
+    by: 'container',
+    settings: { engine: 'podman', network: 'none', root: { image: 'localhost/agent:1' } },
+  });
+  expect(of({ rootfs: 'system' })?.settings).toMatchObject({ root: { folder: '/base/system' } });
+});
+
 test.each([
-  [{ network: 'none' }, /"sandbox\.network" needs "sandbox\.kind": "bubblewrap"/],
+  [{ network: 'none' }, /"sandbox\.network" needs "sandbox\.kind": "bubblewrap" or "container"/],
   [{ kind: 'directory', limits: {} }, /"sandbox\.limits" needs/],
   [{ kind: 'bubblewrap' }, /reaches nothing without "allow" or "key"/],
   [{ kind: 'bubblewrap', network: 'all', allow: ['a.example'] }, /"sandbox\.allow" needs "sandbox\.network": "model"/],
@@ -42,6 +52,15 @@ test.each([
   [{ kind: 'bubblewrap', key: { url: 'ftp://x' } }, /http:\/\/ or https:\/\//],
   [{ kind: 'bubblewrap', network: 'none', binds: [{}] }, /path/],
   [{ kind: 'podman' }, /directory, bubblewrap/],
+  [{ kind: 'bubblewrap', image: 'a' }, /"sandbox\.image" needs "sandbox\.kind": "container"/],
+  [{ kind: 'container', network: 'none' }, /needs "image" or "rootfs"/],
+  [{ kind: 'container', network: 'none', image: 'a', rootfs: 'b' }, /one of them/],
+  [
+    { kind: 'container', network: 'none', engine: 'docker', rootfs: 'b' },
+    /"sandbox\.rootfs" needs "sandbox\.engine": "podman"/,
+  ],
+  [{ kind: 'container', network: 'none', image: '--privileged' }, /name of an image/],
+  [{ kind: 'container', image: 'a' }, /reaches nothing/],
   [{ kind: 'ssh', host: 'a.example' }, /needs "host" and "user"/],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', worktree: true }, /"sandbox\.worktree" needs files on this/],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', port: 0 }, /port/],
@@ -55,7 +74,7 @@ test.each([
   [{ kind: 'e2b', root: 'x' }, /"sandbox\.root" does not go with rented machines/],
   [{ kind: 'vercel', network: 'none' }, /"sandbox\.network" needs/],
 ])('%j is refused', (sandbox, message) => {
-  expect(() => bubblewrapSettings(read(sandbox), (path) => path)).toThrow(
+  expect(() => isolationSettings(read(sandbox), (path) => path)).toThrow(
     expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) }),
   );
 });

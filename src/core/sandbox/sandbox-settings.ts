@@ -5,7 +5,8 @@ import { isVendor, MACHINE, VENDOR_KINDS } from './vendor-settings.ts';
 
 /** The settings of sandboxes. */
 
-const SANDBOX_KINDS = ['directory', 'bubblewrap', 'ssh', ...VENDOR_KINDS] as const;
+const SANDBOX_KINDS = ['directory', 'bubblewrap', 'container', 'ssh', ...VENDOR_KINDS] as const;
+const ENGINES = ['podman', 'docker'] as const;
 const NETWORKS = ['none', 'model', 'all'] as const;
 
 const DESTINATION = value<string>(
@@ -27,6 +28,13 @@ const HEADER = value<string>(
   (one) => typeof one === 'string' && /^[a-z][a-z0-9-]*$/.test(one),
   'the name of a header, in lower case',
   { type: 'string', pattern: '^[a-z][a-z0-9-]*$' },
+);
+
+// It becomes a word of a command line: never an option.
+const IMAGE = value<string>(
+  (one) => typeof one === 'string' && /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$/.test(one),
+  'the name of an image, such as "localhost/agent:1"',
+  { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$' },
 );
 
 const HOST_KEY = value<string>(
@@ -98,17 +106,23 @@ export const SANDBOX = object({
     flag,
   ),
   kind: about(
-    'directory: separate folders, not isolated. bubblewrap: isolated, on Linux. ssh: on another machine, as its user. vercel, e2b: in rented machines. Default directory.',
+    'directory: separate folders, not isolated. bubblewrap: isolated, on Linux. container: isolated, by podman or docker. ssh: on another machine, as its user. vercel, e2b: in rented machines. Default directory.',
     oneOf(SANDBOX_KINDS),
   ),
   network: about(
-    'For bubblewrap. none; model: only the destinations of allow, and the model of key; all: everything. Default model.',
+    'For isolated ones. none; model: only the destinations of allow, and the model of key; all: everything. Default model.',
     oneOf(NETWORKS),
   ),
   allow: about('Where agents may connect to with the network "model".', list(DESTINATION)),
   key: about('The key of the model stays outside of the sandbox: with the network "model", the proxy adds it.', KEY),
-  limits: about('For bubblewrap. What cannot be enforced on this machine is refused. Default: no limits.', LIMITS),
-  binds: about('For bubblewrap: what else agents see of this machine.', list(BIND)),
+  limits: about('For isolated ones. What cannot be enforced on this machine is refused. Default: no limits.', LIMITS),
+  binds: about('For isolated ones: what else agents see of this machine.', list(BIND)),
+  engine: about('For container: what runs it. Default podman.', oneOf(ENGINES)),
+  image: about('For container: the image that agents run in. It is never pulled.', IMAGE),
+  rootfs: about(
+    "For container: a folder to run in, instead of an image. Relative paths start at this file's directory.",
+    text,
+  ),
   host: about('For ssh: the name or address of the machine.', text),
   port: about('For ssh. Default 22.', whole({ least: 1, most: 65_535 })),
   user: about('For ssh: whom to log in as.', text),
@@ -165,13 +179,24 @@ export function placeSettings(settings: SandboxSettings, absolute: (path: string
 }
 
 /** Complete, with absolute paths. */
-export interface BubblewrapSettings {
+export interface IsolationSettings {
   readonly network: (typeof NETWORKS)[number];
   readonly allow: readonly string[];
   readonly key: Required<Output<typeof KEY>> | null;
   readonly limits: Output<typeof LIMITS>;
   readonly binds: readonly Output<typeof BIND>[];
 }
+
+export interface ContainerSettings extends IsolationSettings {
+  readonly engine: (typeof ENGINES)[number];
+  /** What the container has as its root: an image by its name, or a folder of this machine. */
+  readonly root: { readonly image: string } | { readonly folder: string };
+}
+
+/** How agents are isolated, and by what. */
+export type Isolation =
+  | { readonly by: 'bubblewrap'; readonly settings: IsolationSettings }
+  | { readonly by: 'container'; readonly settings: ContainerSettings };
 
 /** Complete, with absolute paths. */
 export interface SshSettings {
@@ -189,6 +214,7 @@ export interface SshSettings {
 }
 
 const ONLY_ISOLATED = ['network', 'allow', 'key', 'limits', 'binds'] as const;
+const ONLY_CONTAINER = ['engine', 'image', 'rootfs'] as const;
 const ONLY_SSH = ['host', 'port', 'user', 'hostKey', 'knownHosts', 'identityFile'] as const;
 
 /** Null: no setting contradicts another. */
@@ -197,8 +223,11 @@ function contradiction(settings: SandboxSettings): string | null {
   const [isolated] = ONLY_ISOLATED.filter((name) => settings[name] !== undefined);
   const [bySsh] = ONLY_SSH.filter((name) => settings[name] !== undefined);
   if (kind !== 'ssh' && bySsh !== undefined) return `"sandbox.${bySsh}" needs "sandbox.kind": "ssh"`;
-  if (kind !== 'bubblewrap' && isolated !== undefined)
-    return `"sandbox.${isolated}" needs "sandbox.kind": "bubblewrap"`;
+  const [ofContainer] = ONLY_CONTAINER.filter((name) => settings[name] !== undefined);
+  if (kind !== 'container' && ofContainer !== undefined)
+    return `"sandbox.${ofContainer}" needs "sandbox.kind": "container"`;
+  if (kind !== 'bubblewrap' && kind !== 'container' && isolated !== undefined)
+    return `"sandbox.${isolated}" needs "sandbox.kind": "bubblewrap" or "container"`;
   if (kind === 'ssh' && settings.worktree) return '"sandbox.worktree" needs files on this machine, and "ssh" has none';
   if (kind === 'ssh')
     return settings.host && settings.user ? null : 'the kind "ssh" of "sandbox" needs "host" and "user"';
@@ -207,19 +236,29 @@ function contradiction(settings: SandboxSettings): string | null {
   }
   const [here] = (['root', 'worktree'] as const).filter((name) => settings[name] !== undefined);
   if (here !== undefined && isVendor(kind)) return `"sandbox.${here}" does not go with rented machines`;
-  if (kind !== 'bubblewrap') return null;
+  if (kind !== 'bubblewrap' && kind !== 'container') return null;
   const reaches = key !== undefined ? 'key' : allow.length > 0 ? 'allow' : null;
-  if (network !== 'model') return reaches === null ? null : `"sandbox.${reaches}" needs "sandbox.network": "model"`;
-  return reaches === null ? 'the network "model" of "sandbox" reaches nothing without "allow" or "key"' : null;
+  if (network !== 'model' && reaches !== null) return `"sandbox.${reaches}" needs "sandbox.network": "model"`;
+  if (network === 'model' && reaches === null)
+    return 'the network "model" of "sandbox" reaches nothing without "allow" or "key"';
+  return kind === 'container' ? rootContradiction(settings) : null;
 }
 
+function rootContradiction({ engine = 'podman', image, rootfs }: SandboxSettings): string | null {
+  if ((image === undefined) === (rootfs === undefined))
+    return 'a container needs "image" or "rootfs" of "sandbox", one of them';
+  return rootfs !== undefined && engine === 'docker' ? '"sandbox.rootfs" needs "sandbox.engine": "podman"' : null;
+}
+
+const NETWORK_HINT =
+  'Write "allow": ["api.anthropic.com"], or "key": {} to keep the key of Claude outside, or set "network" to "none" or "all". See docs/sandboxes.md.';
 const HINTS = {
   directory: 'Set the kind, or leave it out. See docs/sandboxes.md.',
   vercel: 'What rented machines have is in "sandbox.machine". See docs/sandboxes.md.',
   e2b: 'What rented machines have is in "sandbox.machine". See docs/sandboxes.md.',
   ssh: 'Write "host": "build.example.org" and "user": "agents". See docs/sandboxes.md.',
-  bubblewrap:
-    'Write "allow": ["api.anthropic.com"], or "key": {} to keep the key of Claude outside, or set "network" to "none" or "all". See docs/sandboxes.md.',
+  bubblewrap: NETWORK_HINT,
+  container: `Write "image": "localhost/agent:1". ${NETWORK_HINT}`,
 } as const;
 
 function checkSandbox(settings: SandboxSettings): void {
@@ -229,21 +268,22 @@ function checkSandbox(settings: SandboxSettings): void {
 }
 
 /** Null: the sandboxes are not isolated. Throws `invalid` when one setting contradicts another. */
-export function bubblewrapSettings(
-  settings: SandboxSettings,
-  absolute: (path: string) => string,
-): BubblewrapSettings | null {
+export function isolationSettings(settings: SandboxSettings, absolute: (path: string) => string): Isolation | null {
   const { kind = 'directory', network = 'model', allow = [], key, limits = {}, binds = [] } = settings;
   checkSandbox(settings);
-  if (kind !== 'bubblewrap') return null;
+  if (kind !== 'bubblewrap' && kind !== 'container') return null;
   const claude = { variable: 'ANTHROPIC_API_KEY', header: 'x-api-key', urlVariable: 'ANTHROPIC_BASE_URL' };
-  return {
+  const common: IsolationSettings = {
     network,
     allow,
     key: key === undefined ? null : { ...claude, url: 'https://api.anthropic.com', ...key },
     limits,
     binds: binds.map((bind) => ({ ...bind, path: absolute(bind.path) })),
   };
+  if (kind === 'bubblewrap') return { by: kind, settings: common };
+  const { engine = 'podman', image, rootfs = '' } = settings;
+  const root = image === undefined ? { folder: absolute(rootfs) } : { image };
+  return { by: kind, settings: { ...common, engine, root } };
 }
 
 /** Null: the sandboxes are on this machine. Throws `invalid` when one setting contradicts another, or one is missing. */

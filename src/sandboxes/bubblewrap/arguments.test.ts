@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest';
-import {
-  accessTo,
-  isOfSystem,
-  isolationArguments,
-  type Mounts,
-  PROC_FIXED,
-  PROC_HIDDEN,
-  programPath,
-} from './arguments.ts';
+import { accessTo, isOfSystem } from '../shared/isolated/visible.ts';
+import { isolationArguments, type Mounts, PROC_FIXED, PROC_HIDDEN, programPath } from './arguments.ts';
 import { seccompFilter } from './seccomp.ts';
 
 const NOTHING: Mounts = { system: [], proc: [], write: [], read: [], links: [], hidden: [], fixed: [], held: [] };

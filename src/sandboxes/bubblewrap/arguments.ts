@@ -1,3 +1,5 @@
+import { depth, isBelow, isOfSystem, keptPaths, nearest, type Visible } from '../shared/isolated/visible.ts';
+
 /*
  * The words that bubblewrap is called with, from what was decided. What is not named here does not exist in the sandbox: no path is bound but
  * those of the system's programs, the agent's programs, its work and state, and what the settings name.
@@ -12,21 +14,13 @@ export interface Isolation {
 }
 
 /** Absolute paths, links resolved; each has the same name inside and outside. */
-export interface Mounts {
+export interface Mounts extends Visible {
   /** The folders of the system's programs. `link`: it is a link to this. */
   readonly system: readonly { readonly path: string; readonly link: string | null }[];
   /** Files and folders of /proc that this machine has, of `PROC_FIXED` and `PROC_HIDDEN`. */
   readonly proc: readonly { readonly path: string; readonly isFolder: boolean }[];
-  readonly write: readonly string[];
-  readonly read: readonly string[];
   /** Links that lead to one of these, so that a program is found by the name that it was asked for. */
   readonly links: readonly { readonly path: string; readonly to: string }[];
-  /** Folders that are empty in the sandbox, also where a folder above them is bound. */
-  readonly hidden: readonly string[];
-  /** Files that exist and cannot be changed, also where a folder above them can. */
-  readonly fixed: readonly string[];
-  /** Folders above those of `hidden` and `fixed`. Moved away, they would take what is mounted below with them, and make room for another. */
-  readonly held: readonly string[];
 }
 
 export const SYSTEM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
@@ -84,10 +78,8 @@ function coveredInProc({ path, isFolder }: Mounts['proc'][number]): string[] {
   return isFolder ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path];
 }
 
-type Kind = 'write' | 'read' | 'hidden' | 'fixed' | 'held';
-
 function boundPaths(mounts: Mounts): string[] {
-  const kept = keptPaths(mounts);
+  const kept = keptPaths(mounts, systemPaths(mounts));
   const own = [...kept].slice(mounts.system.length);
   const words = own.flatMap(([path, kind]) => {
     if (kind === 'hidden') return ['--tmpfs', path];
@@ -98,49 +90,7 @@ function boundPaths(mounts: Mounts): string[] {
   return [...words, ...missing.flatMap(({ path, to }) => ['--symlink', to, path])];
 }
 
-/** What is mounted where. Outer paths first, so that none hides an inner one; and none twice. */
-function keptPaths({ system, write, read, hidden, fixed, held }: Mounts): Map<string, Kind> {
-  const of = (kind: Kind, paths: readonly string[]) => paths.map((path) => ({ kind, path }));
-  const all = [...of('write', write), ...of('read', read), ...of('hidden', hidden), ...of('fixed', fixed)];
-  const kept = new Map<string, Kind>(system.map(({ path }) => [path, 'read']));
-  for (const { kind, path } of [...all, ...of('held', held)].toSorted((a, b) => depth(a.path) - depth(b.path))) {
-    if (isNeeded(kind, nearest(kept, path)) && !(kind === 'held' && kept.has(path))) kept.set(path, kind);
-  }
-  return kept;
-}
-
-/** What programs in the sandbox may do with a path, links resolved: for whoever reads and writes for them from outside. */
-export function accessTo(mounts: Mounts): (path: string) => 'write' | 'read' | null {
-  const kept = keptPaths(mounts);
-  return (path) => {
-    const kind = nearest(kept, path);
-    if (kind === undefined || kind === 'hidden') return null;
-    return kind === 'write' || kind === 'held' ? 'write' : 'read';
-  };
-}
-
-/** Given what the sandbox has at a path already; undefined: nothing. */
-function isNeeded(kind: Kind, around: Kind | undefined): boolean {
-  const isWritten = around === 'write' || around === 'held';
-  if (kind === 'hidden') return around !== undefined && around !== 'hidden';
-  if (kind === 'fixed' || kind === 'held') return isWritten;
-  if (kind === 'write') return !isWritten;
-  return around === undefined || around === 'hidden';
-}
-
-function nearest(kept: ReadonlyMap<string, Kind>, path: string): Kind | undefined {
-  const above = [...kept.keys()].filter((one) => isBelow(path, one));
-  const longest = above.toSorted((a, b) => b.length - a.length)[0];
-  return longest === undefined ? undefined : kept.get(longest);
-}
-
-/** "/a" has 2. */
-const depth = (path: string) => path.split('/').length;
-
-/** Or it is the folder itself. */
-export function isBelow(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`);
-}
+export const systemPaths = ({ system }: Mounts) => system.map(({ path }) => path);
 
 /**
  * What is bound so that a program runs: the outermost node_modules that it is in, with the packages that it needs; else its folder;
@@ -151,12 +101,4 @@ export function programPath(real: string, home: string): string {
   if (at !== -1) return real.slice(0, at + '/node_modules'.length);
   const folder = real.slice(0, real.lastIndexOf('/')) || '/';
   return isBelow(home, folder) || isOfSystem(folder) || depth(folder) === 2 ? real : folder;
-}
-
-const NEVER = ['/', '/bin', '/boot', '/etc', '/lib', '/lib64', '/run', '/sbin', '/tmp', '/usr', '/var'];
-const NEVER_BELOW = ['/dev', '/proc', '/sys'];
-
-/** Folders that would open the sandbox if an agent could write to them. */
-export function isOfSystem(work: string): boolean {
-  return NEVER.includes(work) || NEVER_BELOW.some((folder) => isBelow(work, folder));
 }

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import type { Server as Listener } from 'node:net';
 import { Readable, type Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
 import { MARK } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
+import { covered, exported } from '../shared/isolated/launch.ts';
+import { LISTEN } from '../shared/isolated/way-out.ts';
 import type { AllowlistProxy } from '../shared/proxy.ts';
 import { type LocalProcesses, spawnInGroup } from '../shared/spawn.ts';
 import type { ControlGroup } from './control-groups.ts';
@@ -39,9 +41,6 @@ export interface Start {
   readonly on: LocalProcesses;
 }
 
-/** Where the proxy is reached in the sandbox. Its loopback is its own, so no other program can have this port. */
-export const PROXY_PORT = 3128;
-
 /** The numbers of the pipes. A shell can close only those below ten. */
 const [CHANNEL, WORDS, FILTER, INFO, STARTED, ENVIRONMENT] = [3, 4, 5, 6, 7, 8];
 const START_MS = 60_000;
@@ -63,11 +62,6 @@ case $1 in
 esac || fail missing
 echo started >&${STARTED}
 exec "$@" ${[WORDS, FILTER, INFO, STARTED, ENVIRONMENT].map((number) => `${number}>&-`).join(' ')}`;
-
-const LISTEN = `
-const server = require('node:net').createServer().listen(${PROXY_PORT}, '0.0.0.0', () => process.send('', server));
-process.once('message', () => process.exit());
-process.once('disconnect', () => process.exit(1));`;
 
 /** Throws `agent_unavailable` when it cannot be started. */
 export async function startInBubblewrap(start: Start): Promise<Child> {
@@ -111,7 +105,7 @@ function launched(start: Start, mark: string): ChildProcess {
       cwd: '/',
       env: { PATH: process.env.PATH ?? '', [MARK]: mark },
       detached: true,
-      stdio: [...stdio, ...covered(nothing)],
+      stdio: [...stdio, ...covered(nothing, ENVIRONMENT + 1)],
     },
   );
   closeSync(nothing);
@@ -126,40 +120,6 @@ function launched(start: Start, mark: string): ChildProcess {
     child.send('', () => child.disconnect());
   });
   return child;
-}
-
-/** Sets the variables in a shell. Throws for those that no shell can have. */
-function exported(env: Readonly<Record<string, string>>): string {
-  const lines = Object.entries(env).map(([name, value]) => {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) throw new Error(`${JSON.stringify(name)} is no name of a variable`);
-    if (value.includes('\0')) throw new Error(`the variable ${name} has a zero byte`);
-    return `export ${name}='${value.replaceAll("'", "'\\''")}'\n`;
-  });
-  // A substitution in a shell ends before the last line breaks: they may be a part of a value.
-  return `${lines.join('')}:`;
-}
-
-/**
- * Files that whoever started us left open for programs that we start. An open folder would lead out of the sandbox, so these
- * numbers are something else there. (For numbers above 2, 'ignore' leaves them as they are.)
- */
-function covered(nothing: number): (number | 'ignore')[] {
-  const first = ENVIRONMENT + 1;
-  const numbers = readdirSync('/proc/self/fd').map(Number);
-  const inherited = new Set(numbers.filter((number) => number >= first && isInherited(number)));
-  const length = Math.max(0, Math.max(0, ...inherited) - first + 1);
-  return Array.from({ length }, (_, at) => (inherited.has(first + at) ? nothing : 'ignore'));
-}
-
-const CLOSE_ON_EXEC = 0o2000000;
-
-function isInherited(number: number): boolean {
-  try {
-    const [, flags = ''] = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${number}`, 'latin1')) ?? [];
-    return (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
-  } catch {
-    return false; // closed meanwhile, as the one that listed them
-  }
 }
 
 /** Waits until the program itself runs. Returns the first process of the sandbox; null: it is not known. */

@@ -24,6 +24,8 @@ export interface DirectorySettings {
   readonly worktree?: boolean;
   /** How programs run in these directories. Left out: not isolated. */
   readonly isolate?: (sandbox: LocalSandboxSettings) => Promise<OpenSandbox>;
+  /** How they are found again and ended. Left out: as processes of this machine. */
+  readonly started?: Pick<Sandboxes, 'status' | 'end' | 'orphans'>;
 }
 
 /**
@@ -54,7 +56,7 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
         throw error;
       }
     },
-    ...localProcesses(processes),
+    ...(settings.started ?? localProcesses(processes)),
     async count() {
       const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return [];

@@ -1,12 +1,12 @@
 // Sandboxes in bubblewrap, for tests; and as a program: a process of ours that starts another one there, and does not look after it.
 import { execFileSync } from 'node:child_process';
-import { bubblewrapSettings } from '../../../src/core/sandbox/sandbox-settings.ts';
+import { isolationSettings } from '../../../src/core/sandbox/sandbox-settings.ts';
 import { processesAt } from '../../../src/host/processes.ts';
 import type { Sandboxes } from '../../../src/ports/sandbox.ts';
 import { bubblewrapSandbox } from '../../../src/sandboxes/bubblewrap/bubblewrap-sandbox.ts';
 import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
 
-type SandboxSettings = Parameters<typeof bubblewrapSettings>[0];
+type SandboxSettings = Parameters<typeof isolationSettings>[0];
 
 /** Why tests of it are skipped here; null: they are not. */
 export function whyNoBubblewrap(): string | null {
@@ -23,8 +23,8 @@ export function isolatedSandboxes(
   settings: Omit<SandboxSettings, 'kind'>,
   fixed: string[] = [],
 ): Sandboxes {
-  const isolation = bubblewrapSettings({ ...settings, kind: 'bubblewrap' }, (path) => path);
-  if (isolation === null) throw new Error('not isolated');
+  const isolation = isolationSettings({ ...settings, kind: 'bubblewrap' }, (path) => path)?.settings;
+  if (isolation === undefined) throw new Error('not isolated');
   const isolate = (local: Parameters<typeof bubblewrapSandbox>[0]) =>
     bubblewrapSandbox(local, { settings: isolation, hidden: [root], fixed });
   return directorySandboxes({ root, place: 'test', processes: processesAt('test'), isolate });

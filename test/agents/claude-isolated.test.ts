@@ -1,20 +1,43 @@
-// The real Claude in bubblewrap: it reaches its model and nothing else, never has the key, and remembers after we were killed.
-import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+// The real Claude in isolation: it reaches its model and nothing else, never has the key, and remembers after we were killed.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, type TestContext, test } from 'vitest';
 import { startModel } from '../../src/testing/index.ts';
 import { isAlive } from '../contracts/liveness.ts';
 import { whyNoBubblewrap } from '../contracts/sandbox/bubblewrap-given.ts';
+import { containerSettings, whyNoPodman, writeRootfs } from '../contracts/sandbox/container-given.ts';
 import { CliHome, until } from '../e2e/cli-process.ts';
 import { claudeOrSkip, packageFolder } from './claude.ts';
 import { ALLOW_BASH, bash } from './claude-home.ts';
+import { processesIn } from './processes-of.ts';
 
 const KEY = 'sk-the-real-key';
 const LOOK = 'env > seen; cat /proc/*/environ >> seen; echo begun >> begun; while [ -e hold ]; do sleep 0.1; done';
 
-test('Claude in bubblewrap: killed with a tool running, the next turn knows, and the key was never inside', async (context) => {
+const KINDS = {
+  bubblewrap: {
+    why: async () => whyNoBubblewrap(),
+    settings: () => ({ kind: 'bubblewrap', network: 'model', key: {} }),
+  },
+  'a container': {
+    why: whyNoPodman,
+    settings: (home: string) =>
+      containerSettings(writeRootfs(join(home, 'rootfs')), {
+        network: 'model',
+        key: {},
+        binds: [{ path: packageFolder }],
+      }),
+  },
+} as const;
+
+for (const [name, kind] of Object.entries(KINDS)) {
+  const title = `Claude in ${name}: killed with a tool running, the next turn knows, and the key was never inside`;
+  test(title, (context) => killed(kind, context));
+}
+
+async function killed(kind: (typeof KINDS)[keyof typeof KINDS], context: TestContext): Promise<void> {
   claudeOrSkip(context);
-  const why = whyNoBubblewrap();
+  const why = await kind.why();
   if (why !== null) context.skip(why);
   const model = await startModel();
   const home = new CliHome({ scripted: { adapter: 'scripted' } });
@@ -23,10 +46,7 @@ test('Claude in bubblewrap: killed with a tool running, the next turn knows, and
     ...{ CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1' },
   };
   const claude = { adapter: 'claude-cli', package: packageFolder, env };
-  writeFileSync(
-    home.config,
-    JSON.stringify({ agents: { claude }, sandbox: { kind: 'bubblewrap', network: 'model', key: {} } }),
-  );
+  writeFileSync(home.config, JSON.stringify({ agents: { claude }, sandbox: kind.settings(home.path) }));
   try {
     await home.ok('send', 'chat', 'The codeword is amber.');
     const { conversation } = await home.show('chat');
@@ -37,7 +57,7 @@ test('Claude in bubblewrap: killed with a tool running, the next turn knows, and
     writeFileSync(work('hold'), '');
     const running = home.start(['send', 'chat', bash(LOOK)]);
     await until(() => existsSync(work('begun')) && readFileSync(work('begun'), 'utf8') === 'begun\n');
-    const inside = processesOf(work('hold'));
+    const inside = processesIn(join(folder, 'work'));
     expect(inside.length).toBeGreaterThan(1);
     running.kill('SIGKILL');
     await running.ended;
@@ -58,16 +78,4 @@ test('Claude in bubblewrap: killed with a tool running, the next turn knows, and
     await home.remove();
     await model.close();
   }
-});
-
-/** Those in a sandbox: the processes that see this file at its path, in another root than ours. */
-function processesOf(file: string): number[] {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return pids.map(Number).filter((pid) => {
-    try {
-      return readlinkSync(`/proc/${pid}/cwd`) === dirname(file);
-    } catch {
-      return false; // it has ended, or is not ours
-    }
-  });
 }

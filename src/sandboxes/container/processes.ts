@@ -1,0 +1,90 @@
+import { identityOfLocal, type ProcessIdentity, type SandboxProcess, starterOf } from '../../core/process.ts';
+import type { Sandboxes } from '../../ports/sandbox.ts';
+import { localProcesses } from '../shared/local-sandbox.ts';
+import type { LocalProcesses } from '../shared/spawn.ts';
+import { type EngineName, labelled, MARK_LABEL, marksOf, PART_LABEL, removeLabelled } from './engine.ts';
+
+/*
+ * What was started in containers: found again by the label of its container, whatever has become of the engine's client, of conmon or of us.
+ */
+
+export interface ContainerIdentity {
+  readonly engine: EngineName;
+  readonly mark: string;
+  /** Null: it is a whole, and everything with its mark is a part of it. */
+  readonly part: string | null;
+  /** The process of the engine that we talk to it through; it says on which machine and boot this is. */
+  readonly client: ProcessIdentity;
+}
+
+const CONTAINER = 'container';
+
+export function containerProcess(identity: ContainerIdentity): SandboxProcess {
+  return { kind: CONTAINER, id: JSON.stringify(identity), label: `container, process ${identity.client.pid}` };
+}
+
+/** Null: it is of another kind, or nobody can read it. */
+export function identityOfContainer({ kind, id }: SandboxProcess): ContainerIdentity | null {
+  if (kind !== CONTAINER) return null;
+  try {
+    const { engine, mark, part, client } = JSON.parse(id) as Partial<ContainerIdentity>;
+    if ((engine !== 'podman' && engine !== 'docker') || typeof mark !== 'string' || client === undefined) return null;
+    return { engine, mark, part: part ?? null, client };
+  } catch {
+    return null;
+  }
+}
+
+export function labelOf({ mark, part }: Pick<ContainerIdentity, 'mark' | 'part'>): string {
+  return part === null ? `${MARK_LABEL}=${mark}` : `${PART_LABEL}=${part}`;
+}
+
+type Started = Pick<Sandboxes, 'status' | 'end' | 'orphans'>;
+
+/** Of containers, and of plain processes: settings may have changed since. `engine`: whose orphans are looked for; null: nobody's. */
+export function containerProcesses(processes: LocalProcesses, place: string, engine: EngineName | null): Started {
+  const local = localProcesses(processes);
+  return {
+    async status(process) {
+      const identity = identityOfContainer(process);
+      if (identity === null) return local.status(process);
+      const client = processes.status(identity.client);
+      if (client !== 'dead') return client;
+      if (isOver(processes, identity)) return 'dead';
+      const found = await labelled(identity.engine, labelOf(identity), { isRunning: true }).catch(() => null);
+      if (found === null) return 'unknown';
+      return found.length === 0 ? 'dead' : 'alive';
+    },
+    async end(process) {
+      const identity = identityOfContainer(process);
+      if (identity === null) return local.end(process);
+      const { mark, part, client } = identity;
+      // Of a part only its own: the others have the same mark.
+      const ended = await processes.end(part === null ? { ...client, mark } : client);
+      if (ended === 'unknown' || isOver(processes, identity)) return ended;
+      try {
+        await removeLabelled(identity.engine, labelOf(identity));
+        return 'ended';
+      } catch {
+        return 'unknown';
+      }
+    },
+    async orphans() {
+      const others = await local.orphans();
+      if (engine === null) return others;
+      const marks = await marksOf(engine);
+      const containers = [...marks].flatMap((mark) => {
+        const starter = starterOf(mark);
+        if (starter?.place !== place || processes.status(starter.process) !== 'dead') return [];
+        return [containerProcess({ engine, mark, part: null, client: starter.process })];
+      });
+      // What runs in a container is a process of this machine as well.
+      return [...containers, ...others.filter((one) => !marks.has(identityOfLocal(one)?.mark ?? ''))];
+    },
+  };
+}
+
+/** Containers end with the machine, and start again by nobody. */
+function isOver(processes: LocalProcesses, { client }: ContainerIdentity): boolean {
+  return processes.identify(process.pid)?.boot !== client.boot;
+}

@@ -1,0 +1,179 @@
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { IsolationSettings } from '../../../core/sandbox/sandbox-settings.ts';
+import type { Folder } from '../../../ports/sandbox.ts';
+import type { LocalSandboxSettings } from '../local-sandbox.ts';
+
+/*
+ * What an isolated agent sees of the files of this machine: each at its own path, and nothing but these.
+ */
+
+/** Absolute paths, links resolved; each has the same name inside and outside. */
+export interface Visible {
+  readonly write: readonly string[];
+  readonly read: readonly string[];
+  /** Folders that are empty in the sandbox, also where a folder above them is bound. */
+  readonly hidden: readonly string[];
+  /** Files that exist and cannot be changed, also where a folder above them can. */
+  readonly fixed: readonly string[];
+  /** Folders above those of `hidden` and `fixed`. Moved away, they would take what is mounted below with them, and make room for another. */
+  readonly held: readonly string[];
+}
+
+/** What is decided outside of the sandbox. */
+export interface Kept {
+  /** Never seen in a sandbox, apart from what is bound below them: the data home. */
+  readonly hidden: readonly string[];
+  /** Files that decide how agents are started: not changed from within, also where they lie in the working directory. */
+  readonly fixed: readonly string[];
+}
+
+export type Kind = 'write' | 'read' | 'hidden' | 'fixed' | 'held';
+
+/** `binds`: see `bindsOf`. */
+export function visibleOf(
+  { work, state, around }: Pick<LocalSandboxSettings, 'work' | 'state' | 'around'>,
+  home: string,
+  binds: { readonly write: readonly string[]; readonly read: readonly string[] },
+  kept: Kept,
+): Visible {
+  const hidden = kept.hidden.map(realIfThere);
+  const named = [...[...kept.fixed, ...(around?.fixed ?? [])].map(realIfThere), join(work, 'throughline.config.json')];
+  const fixed = [...new Set(named)].filter(isFile);
+  return {
+    write: [work, state, home, ...(around?.write ?? []), ...binds.write],
+    read: [...(around?.read ?? []).filter((path) => existsSync(path)), ...binds.read],
+    hidden,
+    fixed,
+    held: [...hidden, ...fixed].flatMap(foldersAbove).filter((path) => existsSync(path)),
+  };
+}
+
+/** What is mounted where. Outer paths first, so that none hides an inner one; and none twice. */
+export function keptPaths(
+  { write, read, hidden, fixed, held }: Visible,
+  system: readonly string[] = [],
+): Map<string, Kind> {
+  const of = (kind: Kind, paths: readonly string[]) => paths.map((path) => ({ kind, path }));
+  const all = [...of('write', write), ...of('read', read), ...of('hidden', hidden), ...of('fixed', fixed)];
+  const kept = new Map<string, Kind>(system.map((path) => [path, 'read']));
+  for (const { kind, path } of [...all, ...of('held', held)].toSorted((a, b) => depth(a.path) - depth(b.path))) {
+    if (isNeeded(kind, nearest(kept, path)) && !(kind === 'held' && kept.has(path))) kept.set(path, kind);
+  }
+  return kept;
+}
+
+/** What programs in the sandbox may do with a path, links resolved: for whoever reads and writes for them from outside. */
+export function accessTo(visible: Visible, system: readonly string[] = []): (path: string) => 'write' | 'read' | null {
+  const kept = keptPaths(visible, system);
+  return (path) => {
+    const kind = nearest(kept, path);
+    if (kind === undefined || kind === 'hidden') return null;
+    return kind === 'write' || kind === 'held' ? 'write' : 'read';
+  };
+}
+
+/** Given what the sandbox has at a path already; undefined: nothing. */
+function isNeeded(kind: Kind, around: Kind | undefined): boolean {
+  const isWritten = around === 'write' || around === 'held';
+  if (kind === 'hidden') return around !== undefined && around !== 'hidden';
+  if (kind === 'fixed' || kind === 'held') return isWritten;
+  if (kind === 'write') return !isWritten;
+  return around === undefined || around === 'hidden';
+}
+
+export function nearest(kept: ReadonlyMap<string, Kind>, path: string): Kind | undefined {
+  const above = [...kept.keys()].filter((one) => isBelow(path, one));
+  const longest = above.toSorted((a, b) => b.length - a.length)[0];
+  return longest === undefined ? undefined : kept.get(longest);
+}
+
+/** "/a" has 2. */
+export const depth = (path: string) => path.split('/').length;
+
+/** Or it is the folder itself. */
+export function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`);
+}
+
+const NEVER = ['/', '/bin', '/boot', '/etc', '/lib', '/lib64', '/run', '/sbin', '/tmp', '/usr', '/var'];
+const NEVER_BELOW = ['/dev', '/proc', '/sys'];
+
+/** Folders that would open the sandbox if an agent could write to them. */
+export function isOfSystem(work: string): boolean {
+  return NEVER.includes(work) || NEVER_BELOW.some((folder) => isBelow(work, folder));
+}
+
+/** Throws `refused` for a working directory that would open the sandbox. */
+export function checkWork(work: string): void {
+  if (!isOfSystem(work)) return;
+  throw new ThroughlineError('refused', `An isolated agent cannot work in ${work}: it is a part of the system.`, {
+    hint: 'Name a directory of your own, or leave it out.',
+  });
+}
+
+/** Those of the settings, links resolved. Throws `refused` for one that is missing. */
+export function bindsOf({ binds }: IsolationSettings): { write: string[]; read: string[] } {
+  const real = binds.map(({ path, write = false }) => {
+    if (existsSync(path)) return { path: realpathSync(path), write };
+    throw new ThroughlineError('refused', `${path} of "sandbox.binds" does not exist.`, {
+      hint: 'Create it, or take it out of the settings.',
+    });
+  });
+  const of = (isWritten: boolean) => real.filter(({ write }) => write === isWritten).map(({ path }) => path);
+  return { write: of(true), read: of(false) };
+}
+
+export function realIfThere(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
+}
+
+function foldersAbove(path: string): string[] {
+  const above = dirname(path);
+  return above === path ? [] : [above, ...foldersAbove(above)];
+}
+
+export function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+/** We read and write for programs of the sandbox from outside, where nothing is hidden or fixed. */
+export function asSeen(folder: Folder, access: (path: string) => 'write' | 'read' | null): Folder {
+  const check = (path: string, isWritten: boolean) => {
+    const may = access(join(folder.path, path));
+    if (may === 'write' || (may === 'read' && !isWritten)) return path;
+    const why = may === null ? 'is not in the sandbox' : 'cannot be changed from the sandbox';
+    throw new ThroughlineError('refused', `${join(folder.path, path)} ${why}.`);
+  };
+  const [read, written] = [(path: string) => check(path, false), (path: string) => check(path, true)];
+  return {
+    path: folder.path,
+    stat: async (path) => folder.stat(read(path)),
+    read: async (path, range) => folder.read(read(path), range),
+    list: async (path) => folder.list(read(path)),
+    room: async (path) => folder.room(read(path)),
+    watch: async (path, changed) => folder.watch(read(path), changed),
+    put: async (path, content) => folder.put(written(path), content),
+    replace: async (path, content, options) => folder.replace(written(path), content, options),
+    append: async (path, content) => folder.append(written(path), content),
+    remove: async (path) => folder.remove(written(path)),
+  };
+}
+
+/**
+ * A folder of the sandbox, as its programs see it. Throws `refused` for one that they do not see.
+ */
+export async function seenFolder(
+  root: string,
+  open: (root: string) => Promise<Folder>,
+  { write, read, ...rest }: Visible,
+  system: readonly string[] = [],
+): Promise<Folder> {
+  const folder = await open(root);
+  const isSeen = [...write, ...read].some((one) => isBelow(folder.path, one));
+  if (isSeen) return asSeen(folder, accessTo({ write, read, ...rest }, system));
+  throw new ThroughlineError('refused', `${root} is not in the sandbox.`, {
+    hint: 'Add it to "sandbox.binds" of the settings, or let the agent use the home of its sandbox.',
+  });
+}

@@ -1,0 +1,54 @@
+import { type Destination, parseAllowed } from '../../../core/sandbox/allowlist.ts';
+import type { IsolationSettings } from '../../../core/sandbox/sandbox-settings.ts';
+import type { KeptKey } from '../proxy.ts';
+
+/*
+ * The network "model": what a program in the sandbox is told about the proxy outside, and how the proxy gets a socket in the network of
+ * the sandbox.
+ */
+
+/** Where the proxy is reached in the sandbox. Its loopback is its own, so no other program can have this port. */
+export const PROXY_PORT = 3128;
+
+/** A program for Node, in the network of the sandbox: listens there, and gives us the socket by its channel. We accept on it from outside. */
+export const LISTEN = `
+const server = require('node:net').createServer().listen(${PROXY_PORT}, '0.0.0.0', () => process.send('', server));
+process.once('message', () => process.exit());
+process.once('disconnect', () => process.exit(1));`;
+
+export function allowed({ allow }: IsolationSettings): Destination[] {
+  return allow.flatMap((entry) => parseAllowed(entry) ?? []);
+}
+
+const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
+/** The same by another address of the loopback, which is never reached through the proxy. */
+const MODEL_HOST = '127.0.0.2';
+/** What the agent has in place of its key. Some agents start only if they have one. */
+const PLACEHOLDER = 'kept-outside-of-the-sandbox';
+
+/** Takes the key out of the environment of an agent. Null: it has none, or none is kept. */
+export function keptKey(
+  { key }: IsolationSettings,
+  env: Readonly<Record<string, string>>,
+): { readonly key: KeptKey; readonly variables: Readonly<Record<string, string>> } | null {
+  const value = key === null ? undefined : env[key.variable];
+  if (key === null || value === undefined || value === '') return null;
+  const { header, variable, urlVariable } = key;
+  const url = new URL(env[urlVariable] ?? key.url);
+  const said = header === 'authorization' ? `Bearer ${value}` : value;
+  return {
+    key: { url, header, value: said },
+    variables: { [variable]: PLACEHOLDER, [urlVariable]: `http://${MODEL_HOST}:${PROXY_PORT}` },
+  };
+}
+
+/** Programs reach their own loopback directly, unless the list says that the one of this machine is meant. */
+export function proxyVariables(allow: readonly Destination[], variables: Readonly<Record<string, string>>) {
+  const own = ['localhost', '127.0.0.1', '::1'].filter((host) => !allow.some((entry) => entry.host === host));
+  const direct = [...own, MODEL_HOST].join(',');
+  return {
+    ...{ HTTP_PROXY: PROXY, HTTPS_PROXY: PROXY, http_proxy: PROXY, https_proxy: PROXY },
+    ...{ NO_PROXY: direct, no_proxy: direct, NODE_USE_ENV_PROXY: '1' },
+    ...variables,
+  };
+}

@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { processesAt } from '../../../src/host/processes.ts';
+import type { SandboxProcess } from '../../../src/ports/sandbox.ts';
+import { labelled } from '../../../src/sandboxes/container/engine.ts';
+import { containerProcesses, identityOfContainer, labelOf } from '../../../src/sandboxes/container/processes.ts';
+import { processesWith } from '../../agents/processes-of.ts';
+import type { GivenSandboxes } from './around.ts';
+import { containerSandboxes, whyNoPodman, writeRootfs } from './container-given.ts';
+import { sandboxContract } from './sandbox.contract.ts';
+
+const STARTER = fileURLToPath(new URL('container-given.ts', import.meta.url));
+
+// One for all: whether containers can be had with it is looked at once.
+const base = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-sandboxes-')));
+writeRootfs(join(base, 'rootfs'));
+afterAll(() => rmSync(base, { recursive: true, force: true }));
+
+async function contained(): Promise<GivenSandboxes> {
+  const root = join(base, 'data-home');
+  return {
+    ownHomes: true,
+    sandboxes: () => containerSandboxes(base, { network: 'none' }),
+    starter: (words) => [process.execPath, STARTER, base, ...words],
+    dispose: async () => rmSync(root, { recursive: true, force: true }),
+  };
+}
+
+const why = await whyNoPodman();
+// Its files are those of the directory, read and written by the same code.
+if (why === null) {
+  sandboxContract('container', contained, ['processes']);
+  describe('a container whose starter was killed', killedStarter);
+} else test('the contract of sandboxes in containers', (context) => context.skip(why));
+
+function killedStarter(): void {
+  const deaf = ['/bin/sh', '-c', 'trap "" HUP TERM; while :; do sleep 1; done'];
+
+  async function started() {
+    const { starter, sandboxes, dispose } = await contained();
+    const [program, ...args] = starter(deaf);
+    const ours = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    onTestFinished(async () => {
+      ours.kill('SIGKILL');
+      await dispose();
+    });
+    const gone = new Promise((resolve) => ours.once('exit', resolve));
+    const [line] = (await createInterface(ours.stdout)[Symbol.asyncIterator]().next()).value?.split('\n') ?? [];
+    const stored = JSON.parse(line ?? '') as SandboxProcess;
+    const identity = identityOfContainer(stored) ?? expect.unreachable('it is no container');
+    const label = labelOf(identity);
+    const kill = async () => {
+      ours.kill('SIGKILL');
+      await gone;
+    };
+    return { stored, identity, label, kill, sandboxes: sandboxes() };
+  }
+
+  test('is removed by its guard', async () => {
+    const { label, stored, kill, sandboxes } = await started();
+    expect(await labelled('podman', label, { isRunning: true })).toHaveLength(1);
+    await kill();
+    await expect.poll(() => labelled('podman', label)).toEqual([]);
+    await expect.poll(() => sandboxes.status(stored)).toBe('dead');
+  });
+
+  test('is found by its label when nothing else is left, and ended', async () => {
+    const { label, stored, identity, kill, sandboxes } = await started();
+    const isOf = ({ id }: SandboxProcess) => id.includes(identity.mark);
+    expect((await sandboxes.orphans()).filter(isOf)).toEqual([]);
+    // The guard first: it would act when we are gone.
+    const guards = processesWith('cmdline', label).filter((pid) => pid !== identity.client.pid);
+    expect(guards).toHaveLength(1);
+    for (const pid of [...guards, identity.client.pid]) process.kill(pid, 'SIGKILL');
+    await kill();
+    const orphans = (await sandboxes.orphans()).filter(isOf);
+    expect(orphans.map(({ kind }) => kind)).toEqual(['container']);
+    // As an engine whose processes are not ours to see: by the label alone.
+    const unseen = { ...processesAt('test'), endMarked: async () => {}, end: async () => 'ended' as const };
+    const byLabel = containerProcesses(unseen, 'test', 'podman');
+    expect(await byLabel.status(stored)).toBe('alive');
+    expect(await byLabel.end(orphans[0] ?? stored)).toBe('ended');
+    expect(await byLabel.status(stored)).toBe('dead');
+    expect(await labelled('podman', label)).toEqual([]);
+  });
+}
