@@ -89,7 +89,7 @@ function machinesAsSandboxes(
   return {
     async count() {
       const names = (await (await vendor()).names()).filter((name) => name.startsWith(`${prefix}-s-`));
-      return { root: `${kind}: ${prefix}-s-*`, count: names.length };
+      return { root: `${kind} (untried against the real service): ${prefix}-s-*`, count: names.length };
     },
     async find(id) {
       return (await (await vendor()).find(nameOf(id))) === null ? null : `${kind}: ${nameOf(id)}`;

@@ -61,7 +61,7 @@ export async function saidBy<T>(vendor: string, asked: Promise<T>): Promise<T> {
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new ThroughlineError('agent_unavailable', `${vendor} has refused, or cannot be reached: ${why}`, {
-      hint: 'Check the key, and what the vendor shows of your account. See docs/sandboxes.md.',
+      hint: 'Check the key, and what the vendor shows of your account. This kind of sandbox is untried against the real service: see docs/sandboxes.md.',
       cause,
     });
   }
