@@ -72,6 +72,16 @@ export function readValue<T>(source: ContentSource, owner: string, json: string,
   ) as T;
 }
 
+/** The hashes of the separate strings of a value. */
+export function referencesIn(json: string): string[] {
+  const found: string[] = [];
+  JSON.parse(json, (_key, inner: unknown) => {
+    if (typeof inner === 'string' && isReference(inner)) found.push(inner.slice(1));
+    return inner;
+  });
+  return found;
+}
+
 function isReference(text: string): boolean {
   return text.startsWith(MARK) && !text.startsWith(MARK + MARK);
 }

@@ -1,7 +1,7 @@
 import { sizeOf } from '../../core/input/size.ts';
 
 /** A page ends with the value that reaches this size: a page is in memory as a whole. */
-const LARGEST_PAGE = 8 * 1024 * 1024;
+export const LARGEST_PAGE = 8 * 1024 * 1024;
 
 /** Later than every day: a page before it begins with the newest. */
 export const LAST_DAY = '9999-12-31';

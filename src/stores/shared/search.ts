@@ -33,6 +33,25 @@ export function titlesFirst(titled: readonly TitleRow[], turns: readonly SearchH
   return [...first, ...turns.slice(0, most - first.length)];
 }
 
+/** A word in the index has at most so many characters, and all of a text together so many. */
+const LONGEST_WORD = 128;
+const MOST_LETTERS = 400_000;
+
+/** The words of a text, each once, without case and accents: letters and digits alone. Those of a very long text are cut off at its end. */
+export function wordsOf(text: string): string[] {
+  const words = new Set<string>();
+  let letters = 0;
+  const plain = text.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '');
+  for (const [word] of plain.matchAll(/[\p{L}\p{N}]+/gu)) {
+    const kept = word.slice(0, LONGEST_WORD);
+    if (words.has(kept)) continue;
+    letters += kept.length;
+    if (letters > MOST_LETTERS) break;
+    words.add(kept);
+  }
+  return [...words];
+}
+
 const BEFORE = 60;
 const LENGTH = 200;
 

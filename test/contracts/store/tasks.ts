@@ -397,7 +397,7 @@ export function tasks(world: World): void {
       store.tasks.release(bobs),
       store.tasks.commit(bobs, { progress: claim.task.progress, events: [] }),
     ];
-    for (const verb of refused) expect(await codeOf(verb)).toBe('not_found');
+    expect(await Promise.all(refused.map(codeOf))).toEqual(refused.map(() => 'not_found'));
     expect(await store.tasks.renew([bobs], 5)).toEqual([bobs]);
     expect(await site.contents()).toBe(before);
   });

@@ -1,12 +1,10 @@
-import { hash } from 'node:crypto';
-import { RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 import type { ToldPart } from '../../../core/restore/told.ts';
-import type { Prompt } from '../../../core/turn/content.ts';
 import type { Sent } from '../../../core/turn/turn.ts';
 import type { StoredTold } from '../../../ports/store/turns.ts';
-import { readValue, unpackValue } from '../../shared/content.ts';
+import { unpackValue } from '../../shared/content.ts';
 import type { TurnName } from '../../shared/ledger.ts';
 import { TURN, type TurnRow } from '../../shared/rows.ts';
+import { checkTold, ownPrompt } from '../../shared/told.ts';
 import { linkContents, packValue } from '../conversations/content.ts';
 import type { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
@@ -67,16 +65,6 @@ export function told(db: Database, owner: string, id: string, attempt?: number):
   const rows = db.all<ToldRow>(OF_ATTEMPT, turn.no, sent.attempt);
   const kept = rows.flatMap(({ body }) => unpackValue<ToldPart[]>(db, owner, body));
   const parts = rows.some(({ session }) => session === null) ? kept : [...kept, ownPrompt(db, turn, sent.told)];
-  if (parts.every(isWhole) && parts.at(-1)?.sha256 === sent.told) return { sent, sessionId, parts };
-  throw new ThroughlineError('storage_damaged', `What is stored is not what the session of turn ${turn.n} was told.`, {
-    hint: `Its hash differs. ${RESTORE_HINT}`,
-  });
-}
-
-function ownPrompt(db: Database, { owner, n, prompt, prompt_refs }: TurnRow, sha256: string): ToldPart {
-  return { as: 'prompt', turn: n, content: readValue<Prompt>(db, owner, prompt, prompt_refs), sha256 };
-}
-
-function isWhole(part: ToldPart): boolean {
-  return hash('sha256', part.as === 'transcript' ? part.text : JSON.stringify(part.content), 'hex') === part.sha256;
+  checkTold(parts, sent.told, turn.n);
+  return { sent, sessionId, parts };
 }

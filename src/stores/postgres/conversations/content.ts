@@ -1,0 +1,77 @@
+import { sizeOf } from '../../../core/input/size.ts';
+import type { TurnRecord } from '../../../core/turn/record.ts';
+import type { Turn } from '../../../core/turn/turn.ts';
+import { type ContentSource, type Json, type Packed, pack, referencesIn, separate } from '../../shared/content.ts';
+import { type Bounds, LARGEST_PAGE } from '../../shared/page.ts';
+import { type RecordRow, recordOf, type TurnRow, turnOf } from '../../shared/rows.ts';
+import type { Sql } from '../server/connect.ts';
+
+/** A value whose long strings are in `contents` already, under these hashes. */
+interface Stored extends Json {
+  readonly hashes: readonly string[];
+}
+
+// Also what is known is locked: nobody deletes it as unused before it is linked.
+const KEEP = `
+  INSERT INTO contents (owner, hash, body) SELECT $1, c.hash, c.body FROM unnest($2::text[], $3::text[]) AS c (hash, body)
+  ORDER BY c.hash ON CONFLICT (owner, hash) DO UPDATE SET hash = excluded.hash`;
+const LINK = `
+  INSERT INTO content_links (turn, content, owner) SELECT $1, no, owner FROM contents WHERE owner = $2 AND hash = ANY($3::text[])
+  ON CONFLICT DO NOTHING`;
+const FETCH = 'SELECT hash, body FROM contents WHERE owner = $1 AND hash = ANY($2::text[])';
+
+export async function storeValue(sql: Sql, owner: string, value: unknown): Promise<Stored> {
+  const { json, refs, bodies } = separate(value);
+  return { json, refs, hashes: await keep(sql, owner, bodies) };
+}
+
+/** The same for what is long and seldom read. */
+export async function packValue(sql: Sql, owner: string, value: unknown) {
+  const { bytes, refs, bodies } = pack(value);
+  return { bytes, refs, hashes: await keep(sql, owner, bodies) };
+}
+
+async function keep(sql: Sql, owner: string, bodies: Packed['bodies']): Promise<string[]> {
+  const hashes = [...bodies.keys()];
+  if (hashes.length > 0) await sql.run(KEEP, owner, hashes, [...bodies.values()]);
+  return hashes;
+}
+
+/** Records which contents a turn uses, so that unused ones can be found. */
+export async function linkContents(sql: Sql, owner: string, turn: number, hashes: readonly string[]): Promise<void> {
+  if (hashes.length > 0) await sql.run(LINK, turn, owner, hashes);
+}
+
+/** The separate strings of some values, read at once. */
+export async function contentsOf(sql: Sql, owner: string, values: readonly Json[]): Promise<ContentSource> {
+  const hashes = values.flatMap(({ json, refs }) => (refs === 0 ? [] : referencesIn(json)));
+  const rows = hashes.length === 0 ? [] : await sql.all<{ hash: string; body: string }>(FETCH, owner, hashes);
+  const bodies = new Map(rows.map(({ hash, body }) => [hash, body]));
+  return { content: (_, hash) => bodies.get(hash) };
+}
+
+export async function readTurn(sql: Sql, row: TurnRow): Promise<Turn> {
+  return turnOf(await contentsOf(sql, row.owner, [{ json: row.prompt, refs: row.prompt_refs }]), row);
+}
+
+export async function readRecord(sql: Sql, row: RecordRow): Promise<TurnRecord> {
+  const values = [
+    { json: row.prompt, refs: row.prompt_refs },
+    { json: row.body, refs: row.body_refs },
+  ];
+  return recordOf(await contentsOf(sql, row.owner, values), row);
+}
+
+/** The values of the rows, each read by itself, up to the bounds of a page: long strings of the rest are not read. */
+export async function pageOfRead<Row, T>(rows: readonly Row[], read: (row: Row) => Promise<T>, bounds: Bounds = {}) {
+  const { limit = Number.POSITIVE_INFINITY, bytes = LARGEST_PAGE } = bounds;
+  const page: T[] = [];
+  let size = 0;
+  for (const row of rows) {
+    if (page.length >= limit || size >= bytes) break;
+    const value = await read(row);
+    page.push(value);
+    size += sizeOf(value);
+  }
+  return page;
+}

@@ -1,0 +1,189 @@
+import { CONVERSATION_STATES, type Conversation, type TitleSource, titleWins } from '../../../core/conversation.ts';
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Budget } from '../../../core/limits/budget.ts';
+import type { KeptChoices } from '../../../core/turn/choices.ts';
+import { type Prompt, titleOf } from '../../../core/turn/content.ts';
+import { NO_USAGE } from '../../../core/turn/usage.ts';
+import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
+import { NO_CHAIN } from '../../shared/chain.ts';
+import { noConversation } from '../../shared/ledger.ts';
+import { pageOf } from '../../shared/page.ts';
+import { type ConversationRow, conversationOf } from '../../shared/rows.ts';
+import { wordsOf } from '../../shared/search.ts';
+import type { Tx } from '../server/access.ts';
+import type { Sql } from '../server/connect.ts';
+import { Collision, violated } from '../server/faults.ts';
+import { Ledger } from './ledger.ts';
+
+const CONVERSATION = `
+  SELECT c.no, c.owner, c.id, c.key, c.title, c.title_source AS "titleSource", c.agent, c.driver, c.sandbox, c.cwd, c.place,
+    c.restore, c.limits, c.choices, c.parent, c.created_at AS "createdAt", c.updated_at AS "updatedAt",
+    c.state, c.last_agent AS "lastAgent", l.head, l.history AS "historyCount", l.next_seq - 1 AS "lastSeq", l.pending AS open,
+    (SELECT count(*) FROM permissions WHERE conv = c.no AND state = 'open') AS "openPermissions",
+    (SELECT usage FROM totals WHERE conv = c.no) AS usage,
+    (SELECT value FROM facts WHERE owner = '' AND name = 'log') AS "logId"
+  FROM conversations c JOIN leases l ON l.conv = c.no`;
+const BY_ID = `${CONVERSATION} WHERE c.id = $1`;
+const BY_KEY = `${CONVERSATION} WHERE c.owner = $1 AND c.key = $2`;
+const LISTED = `
+  ${CONVERSATION} WHERE c.owner = $1 AND c.updated_at >= $2 AND (c.updated_at, c.id) < ($3, $4)
+    AND ($5::text IS NULL OR c.last_agent = $5) AND c.state = ANY($6::text[])
+  ORDER BY c.updated_at DESC, c.id DESC LIMIT $7`;
+const INSERT = `
+  INSERT INTO conversations
+    (owner, id, key, title, title_source, title_words, agent, last_agent, driver, sandbox, cwd, place, restore, limits, choices,
+      created_at, updated_at)
+  VALUES ($1, $2, $3, $4, $5, array_to_tsvector($6::text[]), $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15) RETURNING no`;
+const INSERT_LEASE = `
+  INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
+  VALUES ($1, $2, $3, $4, 1, 1, $5, 0, 0, 0, 0, NULL, NULL)`;
+const INSERT_TOTALS = `
+  INSERT INTO totals (conv, owner, completed, sessions, changes, usage) VALUES ($1, $2, 0, 0, 0, $3)`;
+/** Most reads need no more of it. */
+const NO_BY_ID = 'SELECT no, owner FROM conversations WHERE id = $1';
+const SET_LIMITS = 'UPDATE conversations SET limits = $1 WHERE no = $2';
+const SET_CHOICES = 'UPDATE conversations SET choices = $1 WHERE no = $2';
+const SET_TITLE =
+  'UPDATE conversations SET title = $1, title_source = $2, title_words = array_to_tsvector($4::text[]) WHERE no = $3';
+
+export async function findConversation(sql: Sql, owner: string, idOrKey: string): Promise<Conversation | null> {
+  if (!isName(idOrKey)) return null;
+  const byId = await sql.one<ConversationRow>(BY_ID, idOrKey);
+  if (byId !== undefined && byId.owner === owner) return conversationOf(byId);
+  return findByKey(sql, owner, idOrKey);
+}
+
+/** An unpaired surrogate or a NUL would be looked for as U+FFFD, and find what has that in its name. So in all searches by a name. */
+export function isName(name: string): boolean {
+  return name.isWellFormed() && !name.includes('\0');
+}
+
+export async function findByKey(sql: Sql, owner: string, key: string): Promise<Conversation | null> {
+  if (!isName(key)) return null;
+  const row = await sql.one<ConversationRow>(BY_KEY, owner, key);
+  return row === undefined ? null : conversationOf(row);
+}
+
+/** The number of the owner's conversation inside the database. Throws `not_found`. */
+export async function conversationNo(sql: Sql, owner: string, id: string): Promise<number> {
+  const row = await sql.one<Pick<ConversationRow, 'no' | 'owner'>>(NO_BY_ID, id);
+  if (row === undefined || row.owner !== owner) throw noConversation();
+  return row.no;
+}
+
+/** The owner's conversation by its id. Throws `not_found`. */
+export async function conversationRow(sql: Sql, owner: string, id: string): Promise<ConversationRow> {
+  const row = await sql.one<ConversationRow>(BY_ID, id);
+  if (row === undefined || row.owner !== owner) throw noConversation();
+  return row;
+}
+
+type ListPage = Parameters<ConversationStore['listConversations']>[1];
+
+/** From the index in the order of the list: a page costs the same however many there are, unless few of many fit the filter. */
+export async function listConversations(sql: Sql, owner: string, page: ListPage): Promise<Conversation[]> {
+  const {
+    limit,
+    agent = null,
+    states = CONVERSATION_STATES,
+    since = 0,
+    before,
+    until = Number.MAX_SAFE_INTEGER,
+  } = page;
+  if (states.length === 0 || limit <= 0) return [];
+  const first = before !== undefined && before.updatedAt < until ? before : { updatedAt: until, id: '' };
+  const rows = await sql.all<ConversationRow>(LISTED, owner, since, first.updatedAt, first.id, agent, states, limit);
+  return pageOf(rows, conversationOf);
+}
+
+export async function ensureConversation(tx: Tx, owner: string, spec: NewConversation) {
+  const known = spec.key === null ? null : await findByKey(tx.sql, owner, spec.key);
+  if (known !== null) return { conversation: known, created: false };
+  const named = spec.title === null ? null : ({ title: spec.title, source: 'caller' } as const);
+  const ledger = await insertConversation(tx, owner, spec, named);
+  ledger.append('conversation.created', null, { key: spec.key, agent: spec.agent, cwd: spec.cwd });
+  await ledger.save();
+  return { conversation: conversationOf(await conversationRow(tx.sql, owner, spec.id)), created: true };
+}
+
+/** A new conversation without events. Throws `conflict` when its id or key is taken. */
+export async function insertConversation(
+  tx: Tx,
+  owner: string,
+  spec: NewConversation,
+  named: { title: string; source: TitleSource } | null,
+): Promise<Ledger> {
+  const { sql, now } = tx;
+  const { id, key, agent, driver, sandbox, cwd, place } = spec;
+  if (key !== null && (await findByKey(sql, owner, key)) !== null) throw keyTaken(key);
+  const title = [named?.title ?? '', named?.source ?? 'none', wordsOf(named?.title ?? '')];
+  const settings = [
+    JSON.stringify(spec.restore),
+    limitsJson(spec.limitPerDay ?? null),
+    JSON.stringify(spec.choices ?? {}),
+  ];
+  try {
+    const row = await sql.one<{ no: number }>(
+      INSERT,
+      ...[owner, id, key, ...title, agent, driver, sandbox, cwd, place, ...settings, now],
+    );
+    const no = row?.no as number;
+    await sql.run(INSERT_LEASE, no, owner, driver, place, NO_CHAIN);
+    await sql.run(INSERT_TOTALS, no, owner, JSON.stringify(NO_USAGE));
+    return Ledger.byNo(tx, no);
+  } catch (error) {
+    if (violated(error) === 'conversations_key') throw new Collision();
+    if (violated(error) === null) throw error;
+    throw new ThroughlineError('conflict', 'A conversation with this id exists already.');
+  }
+}
+
+function keyTaken(key: string): ThroughlineError {
+  return new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Use another key.' });
+}
+
+export async function setTitle(
+  tx: Tx,
+  owner: string,
+  id: string,
+  title: string,
+  source: TitleSource,
+): Promise<Conversation> {
+  const ledger = await Ledger.of(tx, owner, id);
+  if (await giveTitle(ledger, title, source)) {
+    ledger.touch();
+    await ledger.save();
+  }
+  return conversationOf(await conversationRow(tx.sql, owner, id));
+}
+
+export async function setLimitPerDay(tx: Tx, owner: string, id: string, limit: Budget | null): Promise<Conversation> {
+  await tx.sql.run(SET_LIMITS, limitsJson(limit), await conversationNo(tx.sql, owner, id));
+  return conversationOf(await conversationRow(tx.sql, owner, id));
+}
+
+export async function setChoices(tx: Tx, owner: string, id: string, choices: KeptChoices): Promise<Conversation> {
+  await tx.sql.run(SET_CHOICES, JSON.stringify(choices), await conversationNo(tx.sql, owner, id));
+  return conversationOf(await conversationRow(tx.sql, owner, id));
+}
+
+function limitsJson(perDay: Budget | null): string {
+  return JSON.stringify(perDay === null ? {} : { perDay });
+}
+
+/** The first prompt names a conversation that nobody has named. */
+export async function titleFromPrompt(ledger: Ledger, prompt: Prompt): Promise<void> {
+  const title = titleOf(prompt);
+  if (title !== '') await giveTitle(ledger, title, 'prompt');
+}
+
+async function giveTitle(ledger: Ledger, title: string, source: TitleSource): Promise<boolean> {
+  const { tx, row } = ledger;
+  if (!titleWins(source, row.title_source)) return false;
+  if (row.title === title && row.title_source === source) return false;
+  row.title = title;
+  row.title_source = source;
+  await tx.sql.run(SET_TITLE, title, source, row.conv, wordsOf(title));
+  ledger.append('conversation.titled', null, { title, source });
+  return true;
+}

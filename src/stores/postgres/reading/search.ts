@@ -1,0 +1,34 @@
+import { promptText } from '../../../core/turn/content.ts';
+import { replyText } from '../../../core/turn/record.ts';
+import type { SearchHit } from '../../../ports/store/history.ts';
+import type { RecordRow } from '../../shared/rows.ts';
+import { searchedWords, snippet, type TitleRow, titlesFirst, wordsOf } from '../../shared/search.ts';
+import { pageOfRead, readRecord } from '../conversations/content.ts';
+import type { Sql } from '../server/connect.ts';
+
+// Newest first: the index has no places of words, so that there is no better order.
+const SEARCH = `
+  SELECT r.turn, r.owner, r.n, r.body, r.body_refs, t.prompt, t.prompt_refs, c.id AS conversation, c.key, c.title
+  FROM words w JOIN turns t ON t.no = w.turn JOIN records r ON r.turn = t.no JOIN conversations c ON c.no = t.conv
+  WHERE w.lexemes @@ $1::tsquery AND w.owner = $2 AND c.owner = $2 ORDER BY t.no DESC LIMIT $3`;
+const TITLED = `
+  SELECT c.id AS conversation, c.key, c.title FROM conversations c
+  WHERE c.title_words @@ $1::tsquery AND c.owner = $2 ORDER BY c.updated_at DESC, c.no DESC LIMIT $3`;
+
+/** Turns and titles that contain all the words, in any order. A word with signs in it counts as several. */
+export async function search(sql: Sql, owner: string, query: string, limit: number): Promise<SearchHit[]> {
+  const most = Math.max(0, limit);
+  const { words, isBegun } = searchedWords(query);
+  const lexemes = words.map(wordsOf);
+  // Lexemes are letters and digits alone, so that none is read as an expression.
+  const parts = lexemes.flat().map((word) => `'${word}'`);
+  const match = `${parts.join(' & ')}${isBegun ? ':*' : ''}`;
+  const rows = await sql.all<RecordRow & TitleRow>(SEARCH, match, owner, most);
+  const turns = await pageOfRead(rows, async (row) => {
+    const record = await readRecord(sql, row);
+    const text = `${promptText(record.prompt)}\n${replyText(record.parts)}`;
+    const { conversation, key, title, n } = row;
+    return { conversation, key, title, n, snippet: snippet(text, words) };
+  });
+  return titlesFirst(await sql.all<TitleRow>(TITLED, match, owner, most + turns.length), turns, most);
+}

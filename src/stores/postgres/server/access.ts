@@ -1,0 +1,191 @@
+import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { Health } from '../../../ports/health.ts';
+import { type Bell, News } from './bell.ts';
+import { type Server, Sql } from './connect.ts';
+import { isCollision, storageFault } from './faults.ts';
+
+/** What a verb gets, inside its transaction. */
+export interface Tx {
+  readonly sql: Sql;
+  /** Wall time; and the time that leases are measured in. Both are the database's: servers may have other clocks. */
+  readonly now: number;
+  readonly monotonic: number;
+  /** Reports that a conversation or task has changed. `own`: the holder of the lease wrote it. */
+  moved(id: string, own?: boolean): void;
+}
+
+export interface AccessOptions {
+  /** The clock of tests. Left out: the database's. */
+  readonly clock?: Clock;
+  readonly health?: Health;
+  /** How often to look whether anything changed that nobody told of. */
+  readonly pollMs: number;
+}
+
+/** One message for two statements. */
+const BEGIN = 'BEGIN; SELECT extract(epoch FROM clock_timestamp()) * 1000 AS time';
+const TIME = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS time';
+/** How often a transaction is run again that collided with another one. */
+const TRIES = 8;
+/** How many transactions the latency is measured over. */
+const MEASURED = 256;
+
+/** How the verbs of a store reach the database, until it is closed. */
+export class Access {
+  readonly sql: Sql;
+  readonly bell: Bell;
+  readonly #server: Server;
+  readonly #options: AccessOptions;
+  readonly #took = new Float64Array(MEASURED);
+  /** Of each conversation that is written: the end of what was asked for last. */
+  readonly #running = new Map<string, Promise<void>>();
+  #closing: Promise<void> | null = null;
+  #isWritable = true;
+  commits = 0;
+
+  constructor(server: Server, bell: Bell, options: AccessOptions) {
+    this.#server = server;
+    this.#options = options;
+    this.bell = bell;
+    this.sql = server.sql;
+  }
+
+  /** Each statement sees what is committed when it begins. */
+  async read<T>(look: (sql: Sql) => Promise<T>): Promise<T> {
+    this.checkOpen();
+    try {
+      return await look(this.sql);
+    } catch (error) {
+      throw storageFault(error) ?? error;
+    }
+  }
+
+  /** Resolves with the verb's result once it is durable. A verb that throws changes nothing. */
+  async write<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
+    this.checkOpen();
+    return this.#durable(verb);
+  }
+
+  async #durable<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
+    try {
+      const value = await this.#again(verb);
+      this.#works();
+      return value;
+    } catch (error) {
+      const fault = storageFault(error);
+      if (fault !== null) this.#fails(fault);
+      throw fault ?? error;
+    }
+  }
+
+  /**
+   * The same for a verb of one conversation. Those of this process run in the order in which they were called, and do not keep several
+   * connections waiting for one row.
+   */
+  async writeIn<T>(conversation: string, verb: (tx: Tx) => Promise<T>): Promise<T> {
+    this.checkOpen();
+    const before = this.#running.get(conversation) ?? Promise.resolve();
+    const value = before.then(() => this.#durable(verb));
+    const ended = value.then(
+      () => {},
+      () => {},
+    );
+    this.#running.set(conversation, ended);
+    void ended.then(() => {
+      if (this.#running.get(conversation) === ended) this.#running.delete(conversation);
+    });
+    return value;
+  }
+
+  async #again<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#transaction(verb);
+      } catch (error) {
+        if (!isCollision(error) || tries >= TRIES) throw error;
+      }
+    }
+  }
+
+  async #transaction<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
+    const client = await this.#server.pool.connect();
+    const began = performance.now();
+    const news = new News();
+    let broken: Error | boolean = false;
+    try {
+      const [, time] = (await client.query(BEGIN)) as unknown as { rows: { time: number }[] }[];
+      const sql = new Sql((text, values) => client.query(text, values));
+      const value = await verb({ sql, ...this.#times(time?.rows[0]?.time ?? 0), moved: news.add });
+      await client.query('COMMIT');
+      this.#took[this.commits % MEASURED] = performance.now() - began;
+      this.commits += 1;
+      this.bell.notify(news);
+      return value;
+    } catch (error) {
+      // A connection on which not even that works is not used again.
+      await client.query('ROLLBACK').catch((fault: Error) => {
+        broken = fault;
+      });
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  #times(database: number): Pick<Tx, 'now' | 'monotonic'> {
+    const { clock } = this.#options;
+    if (clock !== undefined) return { now: clock.now(), monotonic: clock.monotonic() };
+    return { now: Math.floor(database), monotonic: database };
+  }
+
+  /** The time of the store, for verbs that only read. */
+  async times(sql: Sql): Promise<Pick<Tx, 'now' | 'monotonic'>> {
+    if (this.#options.clock !== undefined) return this.#times(0);
+    return this.#times((await sql.one<{ time: number }>(TIME))?.time ?? 0);
+  }
+
+  /** A verb of the store from a function that only reads. */
+  reading<A extends unknown[], T>(look: (sql: Sql, ...args: A) => Promise<T>): (...args: A) => Promise<T> {
+    return (...args) => this.read((sql) => look(sql, ...args));
+  }
+
+  /** A verb of the store from a function that writes. */
+  writing<A extends unknown[], T>(verb: (tx: Tx, ...args: A) => Promise<T>): (...args: A) => Promise<T> {
+    return (...args) => this.write((tx) => verb(tx, ...args));
+  }
+
+  /** How long recent transactions took; null: none was committed yet. */
+  latency(): { readonly p50: number; readonly p95: number; readonly max: number } | null {
+    const took = this.#took.slice(0, this.commits).sort();
+    const at = (share: number) => took[Math.ceil(took.length * share) - 1] ?? 0;
+    return took.length === 0 ? null : { p50: at(0.5), p95: at(0.95), max: at(1) };
+  }
+
+  checkOpen(): void {
+    if (this.#closing !== null) throw new ThroughlineError('closed', 'The store is closed.');
+  }
+
+  /** Ends what runs, and closes. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      await Promise.all(this.#running.values());
+      await this.bell.close();
+      await this.#server.pool.end();
+    })();
+    return this.#closing;
+  }
+
+  #fails(fault: ThroughlineError): void {
+    if (!isTransientFault(fault)) return;
+    const { code, message, hint = '' } = whileWaiting(fault);
+    this.#isWritable = false;
+    this.#options.health?.report('writing', { code, message, hint, unready: true });
+  }
+
+  #works(): void {
+    if (this.#isWritable) return;
+    this.#isWritable = true;
+    this.#options.health?.report('writing', null);
+  }
+}

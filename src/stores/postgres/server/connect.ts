@@ -1,0 +1,105 @@
+// The one file of the store that knows the package `pg`, which is an optional peer.
+import type { Client, ClientConfig, CustomTypesConfig, Pool, QueryResult } from 'pg';
+import { ThroughlineError } from '../../../core/errors.ts';
+import { openFault } from './faults.ts';
+
+/** How long to wait for a connection: for one of the pool, or for the server to answer. */
+const CONNECT_MS = 10_000;
+
+/** An id, a number or bytes; arrays for `= ANY(…)` and `unnest`. */
+export type Value = string | number | boolean | Uint8Array | null | readonly (string | number | Uint8Array | null)[];
+
+/** What statements run on: the pool, or the one connection of a transaction. */
+export class Sql {
+  readonly #query: (text: string, values: unknown[]) => Promise<QueryResult>;
+
+  constructor(query: (text: string, values: unknown[]) => Promise<QueryResult>) {
+    this.#query = query;
+  }
+
+  /** The first row; undefined: none. */
+  async one<Row>(text: string, ...values: Value[]): Promise<Row | undefined> {
+    return (await this.#query(text, values.map(storable))).rows[0];
+  }
+
+  async all<Row>(text: string, ...values: Value[]): Promise<Row[]> {
+    return (await this.#query(text, values.map(storable))).rows;
+  }
+
+  /** How many rows were changed. */
+  async run(text: string, ...values: Value[]): Promise<number> {
+    return (await this.#query(text, values.map(storable))).rowCount ?? 0;
+  }
+}
+
+/** PostgreSQL keeps no NUL in a text. JSON has none: there it is escaped. */
+function storable(value: Value): unknown {
+  if (Array.isArray(value)) return value.map(storable);
+  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value;
+  return value instanceof Uint8Array && !Buffer.isBuffer(value) ? Buffer.from(value) : value;
+}
+
+/** Connections to one database. Statements are unnamed: behind a pooler that shares connections, named ones fail. */
+export class Server {
+  readonly pool: Pool;
+  readonly #newClient: () => Client;
+
+  private constructor(pool: Pool, newClient: () => Client) {
+    this.pool = pool;
+    this.#newClient = newClient;
+    // An idle connection that ends is replaced by the next use; without a listener it would end the process.
+    pool.on('error', () => {});
+  }
+
+  /** Throws when the package is missing, or the address cannot be read. Connects to nothing yet. */
+  static async at(url: string, connections: number): Promise<Server> {
+    const { default: pg } = await load();
+    const types = {
+      getTypeParser: (oid: number, format?: 'text') => parser(oid) ?? pg.types.getTypeParser(oid, format),
+    };
+    const limits = { connectionTimeoutMillis: CONNECT_MS, keepAlive: true };
+    const config: ClientConfig = { connectionString: url, types: types as CustomTypesConfig, ...limits, ...NAME };
+    try {
+      return new Server(
+        new pg.Pool({ ...config, max: connections, idleTimeoutMillis: 60_000, allowExitOnIdle: true }),
+        () => new pg.Client(config),
+      );
+    } catch (error) {
+      throw openFault(error);
+    }
+  }
+
+  /** A connection of its own, outside of the pool, for hearing of others. */
+  async connect(): Promise<Client> {
+    const client = this.#newClient();
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  }
+
+  /** Statements that need no transaction: each takes whatever connection is free. */
+  get sql(): Sql {
+    return new Sql((text, values) => this.pool.query(text, values));
+  }
+}
+
+async function load() {
+  try {
+    return await import('pg');
+  } catch (cause) {
+    throw new ThroughlineError('refused', 'The package "pg" is not installed, which the PostgreSQL store needs.', {
+      hint: 'Run "npm install pg" where Throughline is installed.',
+      cause,
+    });
+  }
+}
+
+const NAME = { application_name: 'throughline' };
+const [INT8, NUMERIC] = [20, 1700];
+
+/** Whole numbers of 64 bits are ours, and none is above 2^53. Null: as the driver does. */
+function parser(oid: number): ((text: string) => number) | null {
+  return oid === INT8 || oid === NUMERIC ? Number : null;
+}
+
+export type { Client };

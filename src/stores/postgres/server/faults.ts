@@ -1,0 +1,132 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+
+/*
+ * What PostgreSQL says, by its codes. Its own text is kept as the cause only where it cannot contain what was stored; an address with its
+ * password is in none of them.
+ */
+type Fault = Pick<ThroughlineError, 'code' | 'message'> & { readonly hint: string };
+
+const FULL: Fault = {
+  code: 'storage_full',
+  message: 'The disk of the database server is full.',
+  hint: 'Nothing was stored. Free some space there, and try again.',
+};
+const READONLY: Fault = {
+  code: 'storage_readonly',
+  message: 'The database server only allows reading: it is a replica, or was set so.',
+  hint: 'Give the address of the primary server.',
+};
+const NO_RIGHTS: Fault = {
+  code: 'storage_readonly',
+  message: 'The database user may not create or write the tables of Throughline.',
+  hint: 'Make it the owner of a database of its own: CREATE DATABASE throughline OWNER that_user.',
+};
+const BUSY: Fault = {
+  code: 'storage_busy',
+  message: 'The database did not get to it in time: too many connections, or a lock that somebody holds.',
+  hint: 'Try again. If it happens again, look for sessions that wait in pg_stat_activity.',
+};
+const GONE: Fault = {
+  code: 'storage_busy',
+  message: 'The database server does not answer.',
+  hint: 'It is tried again with the next request. See whether the server runs and can be reached.',
+};
+const LOGIN: Fault = {
+  code: 'unreachable',
+  message: 'The database server refused the login: wrong user or password.',
+  hint: 'Check the user and the password in the address of the store, or in PGUSER and PGPASSWORD.',
+};
+const NO_DATABASE: Fault = {
+  code: 'unreachable',
+  message: 'There is no such database on the server.',
+  hint: 'Create it: CREATE DATABASE name ENCODING UTF8.',
+};
+
+const CODES: Readonly<Record<string, Fault>> = {
+  '53100': FULL,
+  '25006': READONLY,
+  '42501': NO_RIGHTS,
+  '53300': BUSY,
+  '53400': BUSY,
+  '55P03': BUSY,
+  '57014': BUSY,
+  '40001': BUSY,
+  '40P01': BUSY,
+  '57P01': GONE,
+  '57P02': GONE,
+  '57P03': GONE,
+  '28000': LOGIN,
+  '28P01': LOGIN,
+  '3D000': NO_DATABASE,
+  ECONNREFUSED: GONE,
+  ECONNRESET: GONE,
+  EPIPE: GONE,
+  ETIMEDOUT: GONE,
+  ENOTFOUND: GONE,
+  EAI_AGAIN: GONE,
+  ENOENT: GONE,
+};
+
+/** Errors of the driver itself, which have no code. */
+const LOST = /^(Connection terminated|timeout exceeded|Client has encountered|Client was closed|timeout expired)/;
+
+/** The error for the caller; null: not a fault of the storage, usually a bug. */
+export function storageFault(error: unknown): ThroughlineError | null {
+  // A row that can be read, whose JSON cannot: nothing else is parsed in here.
+  if (error instanceof SyntaxError) return damaged(error);
+  const code = codeOf(error);
+  const known = CODES[code] ?? (code.startsWith('08') || LOST.test(messageOf(error)) ? GONE : undefined);
+  if (known === undefined) return null;
+  // The cause is its code alone: a server may repeat parts of an address or of a statement in its words.
+  return new ThroughlineError(known.code, known.message, {
+    hint: known.hint,
+    cause: new Error(code || 'connection lost'),
+  });
+}
+
+function damaged(cause: unknown): ThroughlineError {
+  return new ThroughlineError('storage_damaged', 'A part of the database is damaged: a row is not JSON.', {
+    hint: 'Restore a backup of the database.',
+    cause,
+  });
+}
+
+/** While the store is opened: then a server that does not answer is not worth waiting for. */
+export function openFault(error: unknown): ThroughlineError {
+  if (error instanceof ThroughlineError) return error;
+  const fault = storageFault(error);
+  if (fault === null) {
+    return new ThroughlineError('unreachable', 'The PostgreSQL store cannot be opened.', {
+      hint: `Its address is postgres://user:password@host:5432/database. The server or its driver says: ${codeOf(error) || 'no code'}.`,
+    });
+  }
+  if (fault.message !== GONE.message) return fault;
+  return new ThroughlineError('unreachable', fault.message, {
+    hint: 'See whether it runs, and whether host and port in the address of the store are right.',
+    cause: fault.cause,
+  });
+}
+
+function codeOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown };
+  if (typeof code === 'string') return code;
+  // Several addresses of one host were tried.
+  return error instanceof AggregateError ? codeOf(error.errors[0]) : '';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : '';
+}
+
+/** Two transactions were in each other's way, and none of the two was at fault: it is run again. */
+export function isCollision(error: unknown): boolean {
+  return error instanceof Collision || ['40001', '40P01', '23503'].includes(codeOf(error));
+}
+
+/** Somebody else stored the same at the same moment: run again, the transaction finds it. */
+export class Collision extends Error {}
+
+/** The name of the unique index that was violated; null: none was. */
+export function violated(error: unknown): string | null {
+  return codeOf(error) === '23505' ? ((error as { constraint?: string }).constraint ?? '') : null;
+}

@@ -1,0 +1,272 @@
+import { ThroughlineError } from '../../core/errors.ts';
+import type { ApiKey } from '../../core/key.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Health } from '../../ports/health.ts';
+import type { ConversationStore } from '../../ports/store/conversations.ts';
+import type { HistoryStore } from '../../ports/store/history.ts';
+import type { LeaseStore } from '../../ports/store/leases.ts';
+import type { PermissionStore } from '../../ports/store/permissions.ts';
+import type { SessionStore } from '../../ports/store/sessions.ts';
+import type { TurnStore } from '../../ports/store/turns.ts';
+import type { UsageStore } from '../../ports/store/usage.ts';
+import type { WriteStore } from '../../ports/store/writes.ts';
+import type { NewKey, Store } from '../../ports/store.ts';
+import type { Row } from '../shared/rows.ts';
+import {
+  ensureConversation,
+  findByKey,
+  findConversation,
+  listConversations,
+  setChoices,
+  setLimitPerDay,
+  setTitle,
+} from './conversations/conversations.ts';
+import { fork, importConversation } from './conversations/copy.ts';
+import { eraseConversation, findToErase } from './conversations/erase.ts';
+import { verify } from './conversations/verify.ts';
+import { census, measure } from './reading/census.ts';
+import * as reads from './reading/reads.ts';
+import { search } from './reading/search.ts';
+import { sandboxStore } from './sandboxes/sandboxes.ts';
+import { Access, type Tx } from './server/access.ts';
+import { Bell } from './server/bell.ts';
+import { Server, type Sql } from './server/connect.ts';
+import { openFault, violated } from './server/faults.ts';
+import { upgrade } from './server/upgrade.ts';
+import { taskStore } from './tasks/task-store.ts';
+import { begin, beginnable, claim, claimable, nextReady } from './turns/claim.ts';
+import { commit } from './turns/commit.ts';
+import { requestCancel, setDelivered } from './turns/end.ts';
+import { agentOf, enqueue } from './turns/enqueue.ts';
+import * as leases from './turns/leases.ts';
+import { answer } from './turns/permissions.ts';
+import { receipts, restores } from './turns/receipts.ts';
+import { requeue } from './turns/requeue.ts';
+import { transcript } from './turns/sessions.ts';
+import { told } from './turns/told.ts';
+import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
+
+/*
+ * The Store port on a PostgreSQL database, which any number of processes of any number of machines may share. This file says which
+ * function serves which verb. The few for keys are at its end; all others are in
+ *
+ *   server/          the database itself: connections, transactions, faults, the bell, bringing the schema up to date
+ *   conversations/   a conversation's rows, its ledger (numbered events); copying, erasing, checking the chain
+ *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
+ *   reading/         what is only read: pages, search, the census for doctor
+ *   sandboxes/       the sandboxes of owners
+ *   tasks/           the TaskStore port, in the same database
+ *   migrations/      the schema
+ *
+ * What is decided is in `stores/shared`; here are statements. A verb that writes in a conversation locks its hot row first, and reads
+ * after that. So what is written in one conversation has one order, and conversations do not wait for each other.
+ */
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database`, with libpq's options. It is in no message and no log. */
+  readonly url: string;
+  /** The most connections; one more hears of others. Left out: 10. */
+  readonly connections?: number;
+  /** How often to look whether anything changed that nobody told of. Left out: every 5 seconds. */
+  readonly pollMs?: number;
+  /** Told when nothing can be written, and when it can again. */
+  readonly health?: Health;
+  /** The clock of tests. Left out: the database's, which all servers share. */
+  readonly clock?: Clock;
+}
+
+/** Opens the store, and brings its schema up to date. */
+export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+  const { url, connections = 10, pollMs = 5_000, ...rest } = options;
+  const server = await Server.at(url, connections);
+  try {
+    await upgrade(server);
+    const bell = await Bell.open(server, pollMs).catch((error: unknown) => {
+      throw openFault(error);
+    });
+    return storeOn(new Access(server, bell, { pollMs, ...rest }));
+  } catch (error) {
+    await server.pool.end();
+    throw error;
+  }
+}
+
+const LOG = "SELECT value FROM facts WHERE owner = '' AND name = 'log'";
+
+function storeOn(access: Access): Store {
+  return {
+    ...conversations(access),
+    ...turns(access),
+    ...leasing(access),
+    ...history(access),
+    ...sessions(access),
+    ...sandboxStore(access),
+    createKey: access.writing(createKey),
+    findKey: access.reading(findKey),
+    keys: access.reading(keysOf),
+    revokeKey: access.writing(revokeKey),
+    log: () => access.read(async (sql) => (await sql.one<{ value: string }>(LOG))?.value ?? ''),
+    // A server that loses what it has acknowledged is not noticed here: `fsync` and backups are its own.
+    losses: async () => [],
+    acceptLosses: async () => {},
+    census: () => access.read(async (sql) => census(sql, (await access.times(sql)).monotonic)),
+    measure: () => access.read((sql) => measure(sql, access)),
+    // Its pages are checked by the server (data checksums, amcheck), and chains by `verify`.
+    inspect: async () => ({ faults: [], damaged: [] }),
+    tasks: taskStore(access),
+    listen(listener) {
+      access.checkOpen();
+      return access.bell.listen(listener);
+    },
+    check: () => access.read(async (sql) => void (await sql.one('SELECT 1'))),
+    close: () => access.close(),
+  };
+}
+
+function conversations(access: Access): ConversationStore {
+  return {
+    async ensureConversation(owner, spec) {
+      const { key } = spec;
+      const known = key === null ? null : await access.read((sql) => findByKey(sql, owner, key));
+      if (known !== null) return { conversation: known, created: false };
+      return access.write((tx) => ensureConversation(tx, owner, spec));
+    },
+    findConversation: access.reading(findConversation),
+    listConversations: access.reading(listConversations),
+    setTitle: access.writing(setTitle),
+    setLimitPerDay: access.writing(setLimitPerDay),
+    setChoices: access.writing(setChoices),
+    fork: access.writing(fork),
+    importConversation: access.writing(importConversation),
+    eraseConversation: access.writing(eraseConversation),
+    findToErase: access.reading(findToErase),
+  };
+}
+
+function turns(access: Access): TurnStore & WriteStore & PermissionStore {
+  return {
+    enqueue: (owner, turn) => access.writeIn(turn.conversation, (tx) => enqueue(tx, owner, turn)),
+    agentFor: access.reading(agentOf),
+    requestCancel: access.writing(requestCancel),
+    queued: access.reading(reads.queued),
+    requeue: access.writing(requeue),
+    findTurn: access.reading(reads.findTurn),
+    findRequest: access.reading(reads.findRequest),
+    pending: access.reading(reads.pending),
+    setDelivered: access.writing(setDelivered),
+    told: access.reading(told),
+    outline: access.reading(reads.outline),
+    turns: access.reading(reads.turns),
+    commit: (fence, ...args) => access.writeIn(fence.conversation, (tx) => commit(tx, fence, ...args)),
+    answer: access.writing(answer),
+    permissions: access.reading(reads.permissions),
+    findPermission: access.reading(reads.findPermission),
+  };
+}
+
+function leasing(access: Access): LeaseStore {
+  const monotonic = async (sql: Sql) => (await access.times(sql)).monotonic;
+  return {
+    async next(request) {
+      const found = await access.read(async (sql) => nextReady(sql, request, await monotonic(sql)));
+      return found && { owner: found.owner, conversation: found.conversation };
+    },
+    async claim(request) {
+      // Workers ask often: a transaction starts only if there is something to claim.
+      const found = await access.read(async (sql) => claimable(sql, request, await monotonic(sql)));
+      return found === null ? null : access.write((tx) => claim(tx, request));
+    },
+    async begin(fence, agents) {
+      if (!(await access.read((sql) => beginnable(sql, fence, agents)))) return null;
+      return access.writeIn(fence.conversation, (tx) => begin(tx, fence, agents));
+    },
+    renew: access.writing(leases.renew),
+    release: (fence) => access.writeIn(fence.conversation, (tx) => leases.release(tx, fence)),
+    workers: access.reading(leases.workers),
+    processesOf: access.reading(leases.processesOf),
+    forgetWorker: access.writing(leases.forgetWorker),
+    enlist: access.writing(leases.enlist),
+    takers: () => access.read(async (sql) => leases.takers(sql, await monotonic(sql))),
+    async namePlace(place, name) {
+      const known = await access.read((sql) => leases.placeName(sql, place));
+      if (known !== name) await access.write((tx) => leases.namePlace(tx, place, name));
+    },
+    placeName: access.reading(leases.placeName),
+    holdings: (owner, limit) => access.read(async (sql) => leases.holdings(sql, owner, limit, await monotonic(sql))),
+    countHoldings: access.reading(leases.countHoldings),
+    standings: (owner, ids) => access.read(async (sql) => leases.standings(sql, owner, ids, await monotonic(sql))),
+  };
+}
+
+function history(access: Access): HistoryStore & UsageStore {
+  return {
+    events: access.reading(reads.events),
+    eventsBefore: access.reading(reads.eventsBefore),
+    turnEvents: access.reading(reads.turnEvents),
+    recordsBefore: access.reading(reads.recordsBefore),
+    recordsAfter: access.reading(reads.recordsAfter),
+    countRecordsAfter: access.reading(reads.countRecordsAfter),
+    unknownParts: access.reading(reads.unknownParts),
+    summary: (owner, id) => access.read(async (sql) => summary(sql, owner, id, (await access.times(sql)).monotonic)),
+    search: access.reading(search),
+    verify: access.reading(verify),
+    usage: access.reading(usageDays),
+    limitPerDay: access.reading(limitPerDay),
+    spending: (owner, id) => access.read(async (sql) => spending(sql, owner, id, (await access.times(sql)).now)),
+  };
+}
+
+function sessions(access: Access): SessionStore {
+  return {
+    sessions: access.reading(reads.sessions),
+    sessionIsElsewhere: access.reading(reads.sessionIsElsewhere),
+    findSessions: access.reading(reads.findSessions),
+    transcript: access.reading(transcript),
+    receipts: access.reading(receipts),
+    restores: access.reading(restores),
+  };
+}
+
+// ── keys ──
+
+const KEY = `
+  SELECT owner, id, name, scopes, owners, hash, created_at AS "createdAt", expires_at AS "expiresAt", revoked_at AS "revokedAt"
+  FROM keys`;
+const KEY_BY_ID = `${KEY} WHERE id = $1`;
+const KEYS_OF_OWNER = `${KEY} WHERE owner = $1 ORDER BY no DESC`;
+const INSERT_KEY = `
+  INSERT INTO keys (owner, id, name, scopes, owners, hash, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+const REVOKE_KEY = 'UPDATE keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL';
+
+type KeyRow = Row<ApiKey, 'scopes'>;
+
+async function createKey(
+  tx: Tx,
+  owner: string,
+  { id, name, scopes, owners, hash, expiresAt }: NewKey,
+): Promise<ApiKey> {
+  try {
+    await tx.sql.run(INSERT_KEY, owner, id, name, JSON.stringify(scopes), owners, hash, tx.now, expiresAt);
+  } catch (error) {
+    throw violated(error) === null ? error : new ThroughlineError('conflict', 'A key with this id exists already.');
+  }
+  return (await findKey(tx.sql, id)) as ApiKey;
+}
+
+async function findKey(sql: Sql, id: string): Promise<ApiKey | null> {
+  const row = await sql.one<KeyRow>(KEY_BY_ID, id);
+  return row === undefined ? null : keyOf(row);
+}
+
+async function keysOf(sql: Sql, owner: string): Promise<ApiKey[]> {
+  return (await sql.all<KeyRow>(KEYS_OF_OWNER, owner)).map(keyOf);
+}
+
+async function revokeKey(tx: Tx, owner: string, id: string): Promise<ApiKey> {
+  if ((await findKey(tx.sql, id))?.owner !== owner) throw new ThroughlineError('not_found', 'There is no such key.');
+  await tx.sql.run(REVOKE_KEY, tx.now, id);
+  return (await findKey(tx.sql, id)) as ApiKey;
+}
+
+function keyOf(row: KeyRow): ApiKey {
+  return { ...row, scopes: JSON.parse(row.scopes) };
+}

@@ -1,0 +1,180 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { Turn } from '../../../core/turn/turn.ts';
+import type { Claim, ClaimRequest, Fence, NextClaim } from '../../../ports/store/leases.ts';
+import { type LeaseRow, underFence } from '../../shared/ledger.ts';
+import { conversationOf, TURN, type TurnRow } from '../../shared/rows.ts';
+import { readTurn } from '../conversations/content.ts';
+import { conversationRow } from '../conversations/conversations.ts';
+import { Ledger } from '../conversations/ledger.ts';
+import type { Tx } from '../server/access.ts';
+import type { Sql, Value } from '../server/connect.ts';
+import { dropIdleWorker, registerWorker } from './leases.ts';
+import { withdrawOpen } from './permissions.ts';
+import { endLiving } from './sessions.ts';
+
+/*
+ * Turns of a conversation run one after another. So only its oldest open turn can be running; all others are queued.
+ *
+ * A claim looks for a conversation without locking anything, locks it unless another transaction has it, and looks again whether it may
+ * be claimed: another worker may have been faster. Then it tries the next one.
+ */
+const NEXT = (column: string) =>
+  `(SELECT t.${column} FROM turns t WHERE t.conv = l.conv AND t.ended_at IS NULL ORDER BY t.n LIMIT 1)`;
+const KNOWN_AGENT = `${NEXT('agent')} = ANY($4::text[])`;
+const READY = `
+  SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
+  WHERE l.driver = $1 AND l.pending > 0 AND l.ready_at <= $2 AND l.place IN ($3, 'any') AND ${KNOWN_AGENT}
+    AND c.id <> ALL($5::text[])`;
+const READY_OF = `${READY} AND l.owner = $6 ORDER BY l.ready_at, l.conv LIMIT 1`;
+const LEFT = `${READY} AND ${NEXT('state')} <> 'queued' LIMIT 1`;
+const STILL_READY = `${READY} AND l.conv = $6`;
+const NEXT_OWNER = `
+  SELECT owner FROM leases WHERE driver = $1 AND pending > 0 AND owner > $2 AND ($3::text IS NULL OR owner <= $3) ORDER BY owner LIMIT 1`;
+const NAMED = `
+  SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
+  WHERE c.id = $5 AND l.driver = $1 AND (l.ready_at IS NULL OR l.ready_at <= $2) AND l.place IN ($3, 'any')
+    AND (l.pending = 0 OR ${KNOWN_AGENT})`;
+const NEXT_UNDER = `
+  SELECT l.owner, l.epoch, l.worker, ${NEXT('agent')} AS agent FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.id = $1`;
+const OLDEST_OPEN = `${TURN} WHERE t.conv = $1 AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
+const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = $1";
+const BEGIN = "UPDATE turns SET state = 'running', attempt = $1, started_at = $2 WHERE no = $3";
+
+interface ReadyRow extends NextClaim {
+  readonly conv: number;
+}
+
+/** The conversation to claim. Reads only: workers ask this often, and must not lock anything. */
+export async function claimable(sql: Sql, request: ClaimRequest, monotonic: number): Promise<ReadyRow | null> {
+  const { driver, place, agents, conversation, settle = false } = request;
+  if (conversation !== undefined) {
+    return (await sql.one<ReadyRow>(NAMED, driver, monotonic, place, agents, conversation)) ?? null;
+  }
+  if (!settle) return nextReady(sql, request, monotonic);
+  return (await sql.one<ReadyRow>(LEFT, ...readiness(request, monotonic))) ?? null;
+}
+
+function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimRequest, monotonic: number): Value[] {
+  return [driver, monotonic - idleMs, place, agents, held];
+}
+
+/**
+ * The conversation of the fairest owner that has been ready longest. Asks once for every owner with open turns of whom none is
+ * ready: those are running, so there are few, however many are queued.
+ */
+export async function nextReady(sql: Sql, request: ClaimRequest, monotonic: number): Promise<ReadyRow | null> {
+  const ready = readiness(request, monotonic);
+  for await (const owner of ownersInTurn(sql, request)) {
+    const found = await sql.one<ReadyRow>(READY_OF, ...ready, owner);
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+async function* ownersInTurn(sql: Sql, { driver, share }: ClaimRequest): AsyncGenerator<string> {
+  const { after = '', busy = [], full = [] } = share ?? {};
+  const named = new Set([...busy, ...full]);
+  for (const [from, to] of [
+    [after, null],
+    ['', after],
+  ] as const) {
+    for (let owner = from; ; ) {
+      const next = await sql.one<{ owner: string }>(NEXT_OWNER, driver, owner, to);
+      if (next === undefined) break;
+      owner = next.owner;
+      if (!named.has(owner)) yield owner;
+    }
+  }
+  yield* busy;
+}
+
+export async function claim(tx: Tx, request: ClaimRequest): Promise<Claim | null> {
+  const { conversation } = request;
+  if (conversation !== undefined) return claimNamed(tx, request);
+  const passed = [...(request.held ?? [])];
+  for (;;) {
+    const asked = { ...request, held: passed };
+    const found = await claimable(tx.sql, asked, tx.monotonic);
+    if (found === null) return null;
+    const ledger = await Ledger.unlessLocked(tx, found.conv);
+    const isReady =
+      ledger !== null && (await tx.sql.one(STILL_READY, ...readiness(asked, tx.monotonic), found.conv)) !== undefined;
+    if (isReady) return take(ledger, request);
+    passed.push(found.conversation);
+  }
+}
+
+/** Waits for another transaction: somebody waits for this conversation. */
+async function claimNamed(tx: Tx, request: ClaimRequest): Promise<Claim | null> {
+  const found = await claimable(tx.sql, request, tx.monotonic);
+  if (found === null) return null;
+  const ledger = await Ledger.byNo(tx, found.conv);
+  return (await claimable(tx.sql, request, tx.monotonic)) === null ? null : take(ledger, request);
+}
+
+async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
+  const { row, tx } = ledger;
+  const before = row.worker;
+  row.epoch += 1;
+  row.worker = await registerWorker(tx, request.worker);
+  row.ready_at = tx.monotonic + request.leaseMs;
+  const oldest = await tx.sql.one<TurnRow>(OLDEST_OPEN, row.conv);
+  const sent = oldest !== undefined && oldest.state !== 'queued' && oldest.sent !== null;
+  if (oldest !== undefined && oldest.state !== 'queued') {
+    await withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
+  }
+  await endLiving(ledger);
+  const next = oldest === undefined || sent ? null : await requeue(ledger, oldest);
+  const begun = next === null || request.settle ? null : await beginTurn(ledger, next);
+  await ledger.save();
+  if (before !== null && before !== row.worker) await dropIdleWorker(tx.sql, before);
+  return {
+    fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
+    conversation: conversationOf(await conversationRow(tx.sql, row.owner, row.id)),
+    turn: begun,
+    unfinished: sent ? { ...(await readTurn(tx.sql, oldest)), state: 'running' } : null,
+  };
+}
+
+/** Its worker ended before anything was sent: the turn is queued again. */
+async function requeue(ledger: Ledger, turn: TurnRow): Promise<TurnRow> {
+  if (turn.state === 'queued') return turn;
+  await ledger.tx.sql.run(REQUEUE, turn.no);
+  ledger.restate();
+  ledger.append('turn.requeued', turn, { n: turn.n, attempt: turn.attempt });
+  return turn;
+}
+
+async function beginTurn(ledger: Ledger, turn: TurnRow): Promise<Turn> {
+  const { sql, now } = ledger.tx;
+  const attempt = turn.attempt + 1;
+  await sql.run(BEGIN, attempt, now, turn.no);
+  ledger.restate();
+  ledger.append('turn.started', turn, { n: turn.n, attempt });
+  return { ...(await readTurn(sql, turn)), state: 'running', attempt, startedAt: now };
+}
+
+interface NextRow extends Pick<LeaseRow, 'owner' | 'epoch' | 'worker'> {
+  /** Of the oldest open turn; null: none is open. */
+  readonly agent: string | null;
+}
+
+/** Whether `begin` would find a turn, read only. Throws `lease_lost`. */
+export async function beginnable(sql: Sql, fence: Fence, agents: readonly string[]): Promise<boolean> {
+  const { agent } = underFence(await sql.one<NextRow>(NEXT_UNDER, fence.conversation), fence);
+  return agent !== null && agents.includes(agent);
+}
+
+export async function begin(tx: Tx, fence: Fence, agents: readonly string[]): Promise<Turn | null> {
+  const ledger = await Ledger.under(tx, fence);
+  const oldest = await tx.sql.one<TurnRow>(OLDEST_OPEN, ledger.row.conv);
+  if (oldest === undefined || !agents.includes(oldest.agent)) return null;
+  if (oldest.sent !== null && oldest.state !== 'queued') {
+    throw new ThroughlineError('conflict', `Turn ${oldest.n} has not ended.`);
+  }
+  // Begun under this lease and not sent: the reply to an earlier call was lost, so it is given again.
+  if (oldest.state !== 'queued') return readTurn(tx.sql, oldest);
+  const turn = await beginTurn(ledger, oldest);
+  await ledger.save();
+  return turn;
+}

@@ -1,0 +1,114 @@
+import type { EventPayloads } from '../../../core/event.ts';
+import type { Fence } from '../../../ports/store/leases.ts';
+import type { Write } from '../../../ports/store/writes.ts';
+import type { Stamp } from '../../shared/ledger.ts';
+import { TURN, type TurnRow } from '../../shared/rows.ts';
+import { begunTurn as begun, checkNotSent, checkReceipt, checkWatermarks, noTurn } from '../../shared/turns.ts';
+import { Ledger, type NumberedTurn } from '../conversations/ledger.ts';
+import type { Tx } from '../server/access.ts';
+import { endTurn } from './end.ts';
+import { ask, deny, withdrawOpen } from './permissions.ts';
+import { writeReceipt } from './receipts.ts';
+import { changeSession, openSession, useSession } from './sessions.ts';
+import { writeTold, writeToldAhead } from './told.ts';
+
+const LAST_OF = `
+  SELECT seq FROM events WHERE conv = $1 AND epoch = $2 AND counter >= $3 AND counter < $4
+  ORDER BY counter DESC, part DESC LIMIT 1`;
+const TURN_NAME = 'SELECT no, id, n FROM turns WHERE id = $1 AND conv = $2';
+const TURN_ROW = `${TURN} WHERE t.id = $1 AND t.conv = $2`;
+const BEGUN = 'SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = $1 AND conv = $2';
+const SEND = 'UPDATE turns SET sent = $1, was_sent = 1, session_id = coalesce($2, session_id) WHERE no = $3';
+const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = $1";
+
+/**
+ * All writes, in order, or none. Every write has its own counter within the epoch, and its events carry it. If any of these
+ * counters was used before, this is a repetition of that commit.
+ */
+export async function commit(
+  tx: Tx,
+  fence: Fence,
+  counter: number,
+  writes: readonly Write[],
+): Promise<{ seq: number }> {
+  const ledger = await Ledger.under(tx, fence);
+  const { row } = ledger;
+  if (writes.length === 0) return { seq: row.next_seq - 1 };
+  // It was made before, and only its reply was lost (R5).
+  const repeated = await tx.sql.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter, counter + writes.length);
+  if (repeated !== undefined) return repeated;
+  for (const [index, write] of writes.entries()) {
+    await apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 });
+  }
+  checkWatermarks(row, writes);
+  await ledger.save();
+  return { seq: row.next_seq - 1 };
+}
+
+async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> {
+  switch (write.write) {
+    case 'event': {
+      const { kind, turn, payload } = write.event;
+      ledger.append(kind, await turnName(ledger, turn), payload as EventPayloads[typeof kind], stamp);
+      break;
+    }
+    case 'open-session':
+      await openSession(ledger, write.session, await turnName(ledger, write.turn), stamp);
+      break;
+    case 'change-session':
+      await changeSession(ledger, write.ref, write.change, write.reason, stamp);
+      break;
+    case 'receipt': {
+      const turn = await turnName(ledger, write.turn);
+      checkReceipt(turn, write.receipt.turn);
+      await writeReceipt(ledger, write.receipt, turn, write.session, stamp);
+      break;
+    }
+    case 'send':
+      await send(ledger, write, stamp);
+      break;
+    case 'told':
+      await writeToldAhead(ledger, write.session, write.told);
+      break;
+    case 'retry': {
+      const turn = await begunTurn(ledger, write.turn);
+      await withdrawOpen(ledger, turn, 'The attempt ended.', stamp);
+      await ledger.tx.sql.run(RETRY, turn.no);
+      ledger.append('turn.retrying', turn, { n: turn.n, attempt: turn.attempt, failure: write.failure }, stamp);
+      break;
+    }
+    case 'ask':
+      await ask(ledger, await begunTurn(ledger, write.turn), write.permission, stamp);
+      break;
+    case 'deny':
+      await deny(ledger, write.permission, write.reason, stamp);
+      break;
+    case 'end':
+      await endTurn(ledger, await begunTurn<TurnRow>(ledger, write.turn, TURN_ROW), write.end, stamp);
+      break;
+  }
+}
+
+async function send(ledger: Ledger, write: Extract<Write, { write: 'send' }>, stamp: Stamp): Promise<void> {
+  const { sent, told } = write;
+  const turn = await begunTurn(ledger, write.turn);
+  checkNotSent(turn);
+  const session = sent.session === null ? null : await useSession(ledger, sent.session, turn.agent);
+  await ledger.tx.sql.run(SEND, JSON.stringify(sent), session, turn.no);
+  await writeTold(ledger, turn, sent, told);
+  ledger.append('turn.sent', turn, { n: turn.n, sent }, stamp);
+}
+
+async function turnName({ tx, row, names }: Ledger, id: string | null): Promise<NumberedTurn | null> {
+  if (id === null) return null;
+  const turn = names.get(id) ?? (await tx.sql.one<NumberedTurn>(TURN_NAME, id, row.conv));
+  if (turn === undefined) throw noTurn();
+  names.set(id, turn);
+  return turn;
+}
+
+type BegunTurn = Pick<TurnRow, 'no' | 'id' | 'n' | 'state' | 'agent' | 'attempt' | 'sent'>;
+
+async function begunTurn<R extends BegunTurn = BegunTurn>({ tx, row }: Ledger, id: string, text = BEGUN): Promise<R> {
+  return begun(await tx.sql.one<R>(text, id, row.conv));
+}

@@ -1,0 +1,168 @@
+import { NO_USAGE } from '../../../core/turn/usage.ts';
+import type { AdoptedSession, AskedAgent, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
+import { TURN, type TurnRow } from '../../shared/rows.ts';
+import {
+  type AddedTurn,
+  adoptedRecords,
+  checkAdoption,
+  checkDriver,
+  checkRepeated,
+  chosenAgent,
+  endedTurn,
+  noTurnToRetry,
+  optionsJson,
+  queuedPayload,
+  requestHash,
+  sessionIdUsed,
+  sessionInUse,
+  turnIdTaken,
+} from '../../shared/turns.ts';
+import { linkContents, readTurn, storeValue } from '../conversations/content.ts';
+import { conversationRow, ensureConversation, titleFromPrompt } from '../conversations/conversations.ts';
+import { addImported } from '../conversations/copy.ts';
+import { Ledger } from '../conversations/ledger.ts';
+import { sessionIsElsewhere } from '../reading/reads.ts';
+import type { Tx } from '../server/access.ts';
+import type { Sql } from '../server/connect.ts';
+import { Collision, violated } from '../server/faults.ts';
+import { openSession } from './sessions.ts';
+import { countTurns } from './totals.ts';
+
+const BY_REQUEST = `${TURN} WHERE t.owner = $1 AND t.request_id = $2 AND c.owner = t.owner`;
+const BY_NO = `${TURN} WHERE t.no = $1`;
+const RETRIED = 'SELECT 1 FROM turns WHERE id = $1 AND conv = $2';
+const SESSION_HOMES = `
+  SELECT conv FROM sessions WHERE id = $1 AND agent = $2 AND state IN ('live', 'dormant', 'unsettled')`;
+/** Two that choose the same id at the same moment wait for each other. */
+const LOCK_ID = "SELECT pg_advisory_xact_lock(hashtextextended('session:' || $1, 0))";
+const ID_USED = `
+  SELECT 1 FROM sessions WHERE id = $1 UNION ALL
+  SELECT 1 FROM turns WHERE ended_at IS NULL AND new_session IS NOT NULL AND new_session = $1 LIMIT 1`;
+const INSERT = `
+  INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options, new_session,
+    attempt, retry_of, was_sent, cancel_requested, usage, created_at, delivered, replaces)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $9, $10, $11, $12, 0, $13, 0, 0, $14, $15, $16, $17) RETURNING no`;
+const OWN_SESSION = `
+  SELECT 1 FROM sessions WHERE conv = $1 AND id = $2 AND agent = $3 AND state IN ('live', 'dormant', 'unsettled')`;
+const NEWEST = 'SELECT ref FROM sessions WHERE conv = $1 ORDER BY used_seq DESC, no DESC LIMIT 1';
+
+export async function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewTurn): Promise<Enqueued> {
+  if (creates === undefined) return accept(tx, owner, asked);
+  const { conversation } = await ensureConversation(tx, owner, creates);
+  checkDriver(conversation.driver, creates.driver, creates.key);
+  return accept(tx, owner, { ...asked, conversation: conversation.id });
+}
+
+async function accept(tx: Tx, owner: string, request: NewTurn): Promise<Enqueued> {
+  const asked = requestHash(request);
+  const known = await findRequest(tx.sql, owner, request.requestId, asked);
+  if (known !== null) return known;
+  const ledger = await Ledger.of(tx, owner, request.conversation);
+  // The agent of the last turn, else the conversation's own.
+  const agent = chosenAgent(request, ledger.row.last_agent, null);
+  await checkSession(tx.sql, ledger, agent, request);
+  await checkNewSession(tx.sql, request);
+  await checkRetried(tx.sql, ledger, request);
+
+  await titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
+  if (request.adopts) await adopt(ledger, agent, request.adopts);
+  const { no, seq } = await addTurn(ledger, request, agent, asked);
+  ledger.touch();
+  await ledger.save();
+  return { turn: await readTurn(tx.sql, (await tx.sql.one<TurnRow>(BY_NO, no)) as TurnRow), seq, duplicate: false };
+}
+
+/** Puts a turn at the end of the queue. Nothing is checked here. */
+export async function addTurn(ledger: Ledger, added: AddedTurn, agent: string, asked: Uint8Array | null) {
+  const { tx, row } = ledger;
+  const n = row.next_n;
+  const no = await insertTurn(ledger, added, agent, asked);
+  row.next_n += 1;
+  const seq = ledger.append('turn.queued', { no, id: added.id }, queuedPayload(added, n, agent));
+  ledger.accepted();
+  row.ready_at ??= tx.monotonic;
+  row.last_agent = agent;
+  return { no, seq };
+}
+
+/** The same request again gives the same turn (R3). */
+async function findRequest(sql: Sql, owner: string, requestId: string | null, asked: Uint8Array | null) {
+  if (requestId === null || asked === null) return null;
+  const row = await sql.one<TurnRow>(BY_REQUEST, owner, requestId);
+  if (row === undefined) return null;
+  checkRepeated(requestId, row.request_hash, asked);
+  return { turn: await readTurn(sql, row), seq: row.queued_seq, duplicate: true };
+}
+
+export async function agentOf(sql: Sql, owner: string, request: AskedAgent): Promise<string> {
+  const { lastAgent } = await conversationRow(sql, owner, request.conversation);
+  return chosenAgent(request, lastAgent, null);
+}
+
+/** Whether a session is in use under another agent's name is only found out when the turn is restored. */
+async function checkSession(sql: Sql, ledger: Ledger, agent: string, { options }: NewTurn): Promise<void> {
+  if (options.session === undefined) return;
+  const homes = await sql.all<{ conv: number }>(SESSION_HOMES, options.session, agent);
+  // The agent may have sessions of this id in several directories; then the conversation's own one is meant.
+  if (homes.length === 0 || homes.some(({ conv }) => conv === ledger.row.conv)) return;
+  throw sessionInUse(options.session);
+}
+
+async function checkNewSession(sql: Sql, { options: { newSession: id } }: NewTurn): Promise<void> {
+  if (id === undefined) return;
+  await sql.run(LOCK_ID, id);
+  if ((await sql.one(ID_USED, id)) !== undefined) throw sessionIdUsed(id);
+}
+
+async function checkRetried(sql: Sql, ledger: Ledger, { retryOf }: NewTurn): Promise<void> {
+  if (retryOf !== null && (await sql.one(RETRIED, retryOf, ledger.row.conv)) === undefined) throw noTurnToRetry();
+}
+
+async function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, asked: Uint8Array | null) {
+  const { sql, now } = tx;
+  const prompt = await storeValue(sql, row.owner, request.prompt);
+  const { newSession, deliverTo } = request.options;
+  const place = [row.owner, row.conv, row.next_n, request.id, request.requestId, asked, row.next_seq];
+  const options = [optionsJson(request, agent, row.choices), newSession ?? null];
+  const rest = [
+    request.retryOf,
+    JSON.stringify(NO_USAGE),
+    now,
+    deliverTo === undefined ? null : 0,
+    request.replaces ?? null,
+  ];
+  try {
+    const added = await sql.one<{ no: number }>(INSERT, ...place, agent, prompt.json, prompt.refs, ...options, ...rest);
+    const no = added?.no as number;
+    await linkContents(sql, row.owner, no, prompt.hashes);
+    return no;
+  } catch (error) {
+    // The same request, at the same moment, in another conversation.
+    if (violated(error) === 'turns_request') throw new Collision();
+    throw violated(error) === null ? error : turnIdTaken(error);
+  }
+}
+
+/**
+ * Takes a native session into the conversation: its own turns go to the end of the history, and it has all of them. What the
+ * conversation had before, it lacks; it is told that with its first prompt.
+ */
+async function adopt(ledger: Ledger, agent: string, adopted: AdoptedSession): Promise<void> {
+  const { tx, row } = ledger;
+  const { ref, id, storage, history } = adopted;
+  // Another request has adopted it meanwhile.
+  if ((await tx.sql.one(OWN_SESSION, row.conv, id, adopted.agent)) !== undefined) return;
+  checkAdoption(row, agent, adopted, await sessionIsElsewhere(tx.sql, row.owner, row.id, { storage, id }));
+  const lacks = row.history;
+  const records = adoptedRecords(history, row.next_n, agent, id);
+  for (const record of records) await addImported(ledger, record);
+  row.next_n += records.length;
+  const ended = records.map((record) => endedTurn(record, ref));
+  await countTurns(ledger, ended);
+  const parent = (await tx.sql.one<{ ref: string }>(NEWEST, row.conv))?.ref ?? null;
+  const condensedTo = ended[history.condensed - 1]?.n ?? 0;
+  const place = { watermark: row.head, dropped: lacks, condensedTo, position: history.position } as const;
+  const session = { ref, id, agent, storage, origin: 'adopted', parent, state: 'dormant', process: null } as const;
+  await openSession(ledger, { ...session, ...place }, null);
+  if (ended.length > 0) ledger.append('conversation.imported', null, { turns: ended.length });
+}

@@ -1,0 +1,167 @@
+import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
+import type { Standing } from '../../../core/turn/standing.ts';
+import type { Sent } from '../../../core/turn/turn.ts';
+import type { Fence, Holding, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
+import { parsed } from '../../shared/rows.ts';
+import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
+import { Ledger } from '../conversations/ledger.ts';
+import type { Tx } from '../server/access.ts';
+import type { Sql } from '../server/connect.ts';
+import { endLiving } from './sessions.ts';
+
+/** All at once, in one order, so that two renewals do not wait for each other in a circle. */
+const RENEW = `
+  WITH wanted AS (
+    SELECT l.conv, f.place FROM unnest($2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS f (id, owner, epoch, place)
+      JOIN conversations c ON c.id = f.id AND c.owner = f.owner
+      JOIN leases l ON l.conv = c.no AND l.epoch = f.epoch AND l.worker IS NOT NULL
+    ORDER BY l.conv FOR NO KEY UPDATE OF l
+  ) UPDATE leases l SET ready_at = $1 FROM wanted w WHERE l.conv = w.conv RETURNING w.place::int AS place`;
+const HELD = `
+  SELECT l.conv, l.worker FROM leases l JOIN conversations c ON c.no = l.conv
+  WHERE c.id = $1 AND c.owner = $2 AND l.epoch = $3 AND l.worker IS NOT NULL FOR NO KEY UPDATE OF l`;
+const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN $1::float8 END WHERE conv = $2';
+const WORKERS =
+  'SELECT id, process FROM workers WHERE no IN (SELECT worker FROM leases WHERE worker IS NOT NULL) ORDER BY no';
+const HOLDINGS = `
+  SELECT c.id AS conversation, c.key, c.title, w.process, l.ready_at, l.pending AS open,
+    (SELECT coalesce(json_agg(json_build_object(
+       'id', s.id, 'agent', s.agent, 'openedAt', s.opened_at, 'usedAt', s.used_at) ORDER BY s.no), '[]')::text
+     FROM sessions s WHERE s.conv = l.conv AND (s.state = 'live' OR s.process IS NOT NULL)) AS sessions
+  FROM leases l JOIN workers w ON w.no = l.worker JOIN conversations c ON c.no = l.conv
+  WHERE l.worker IS NOT NULL AND l.owner = $1 ORDER BY l.worker, l.conv LIMIT $2`;
+const COUNT_HOLDINGS = 'SELECT count(*) AS count FROM leases WHERE worker IS NOT NULL AND owner = $1';
+const PROCESSES = `
+  WITH held AS (SELECT l.conv FROM leases l JOIN workers w ON w.no = l.worker WHERE w.id = $1)
+  SELECT s.process, NULL AS sent FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
+  UNION ALL
+  SELECT NULL, t.sent FROM held JOIN turns t ON t.conv = held.conv WHERE t.ended_at IS NULL AND t.sent IS NOT NULL`;
+const WORKER = 'SELECT no FROM workers WHERE id = $1';
+const HELD_BY = 'SELECT l.conv FROM leases l WHERE l.worker = $1 ORDER BY l.conv';
+const REGISTER = `
+  INSERT INTO workers (owner, id, process) VALUES ('', $1, $2)
+  ON CONFLICT (id) DO UPDATE SET process = excluded.process RETURNING no`;
+// Locked first, so that the next statement sees the leases of a claim that has just been committed.
+const LOCK_WORKER = 'SELECT 1 FROM workers WHERE no = $1 FOR UPDATE';
+const DROP_IDLE = `
+  DELETE FROM workers WHERE no = $1 AND takes IS NULL AND NOT EXISTS (SELECT 1 FROM leases WHERE worker = $1)`;
+const DELETE_WORKER = 'DELETE FROM workers WHERE no = $1';
+const ENLIST = `
+  INSERT INTO workers (owner, id, process, takes) VALUES ('', $1, $2, $3)
+  ON CONFLICT (id) DO UPDATE SET process = excluded.process, takes = excluded.takes`;
+const TAKERS = 'SELECT id, process, takes FROM workers WHERE takes IS NOT NULL ORDER BY no';
+/** The name of a place is a fact called by this and its id. */
+const PLACE = 'place:';
+const NAME = "SELECT value FROM facts WHERE owner = '' AND name = $1";
+const SET_NAME = `
+  INSERT INTO facts (owner, name, value) VALUES ('', $1, $2) ON CONFLICT (owner, name) DO UPDATE SET value = excluded.value`;
+const STANDING = `
+  SELECT c.owner, c.id AS conversation, c.key, l.driver, l.place, f.value AS home, t.id AS turn, t.n, t.state, t.agent,
+    w.id AS holder, w.process, l.ready_at
+  FROM leases l JOIN conversations c ON c.no = l.conv
+    JOIN LATERAL (SELECT * FROM turns o WHERE o.conv = l.conv AND o.ended_at IS NULL ORDER BY o.n LIMIT 1) t ON true
+    LEFT JOIN workers w ON w.no = l.worker LEFT JOIN facts f ON f.owner = '' AND f.name = '${PLACE}' || l.place`;
+const STANDINGS = `${STANDING} WHERE c.id = ANY($1::text[]) AND c.owner = $2 AND l.pending > 0 ORDER BY l.conv`;
+const ALL_STANDINGS = `${STANDING} WHERE l.pending > 0 AND l.driver = 'worker' ORDER BY l.conv`;
+
+export async function registerWorker(tx: Tx, worker: WorkerInfo): Promise<number> {
+  return (await tx.sql.one<{ no: number }>(REGISTER, worker.id, JSON.stringify(worker.process)))?.no as number;
+}
+
+/** An expired lease that nobody has taken can be renewed. */
+export async function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): Promise<Fence[]> {
+  if (fences.length === 0) return [];
+  const [ids, owners, epochs] = [
+    fences.map(({ conversation }) => conversation),
+    fences.map(({ owner }) => owner),
+    fences.map(({ epoch }) => epoch),
+  ];
+  const renewed = await tx.sql.all<{ place: number }>(RENEW, tx.monotonic + leaseMs, ids, owners, epochs);
+  const places = new Set(renewed.map(({ place }) => place - 1));
+  return fences.filter((_, index) => !places.has(index));
+}
+
+/** Decided by the row's own count of open turns: a query of the turns could miss one that is being added. */
+export async function release(tx: Tx, { conversation, owner, epoch }: Fence): Promise<void> {
+  const held = await tx.sql.one<{ conv: number; worker: number }>(HELD, conversation, owner, epoch);
+  if (held === undefined) return;
+  await tx.sql.run(RELEASE, tx.monotonic, held.conv);
+  await dropIdleWorker(tx.sql, held.worker);
+  tx.moved(conversation);
+}
+
+export async function workers(sql: Sql): Promise<WorkerInfo[]> {
+  const rows = await sql.all<{ id: string; process: string }>(WORKERS);
+  return rows.map(({ id, process }) => ({ id, process: JSON.parse(process) }));
+}
+
+export async function processesOf(sql: Sql, worker: string): Promise<SandboxProcess[]> {
+  const rows = await sql.all<{ process: string | null; sent: string | null }>(PROCESSES, worker);
+  const found = rows.flatMap(
+    ({ process, sent }) => storedProcess(parsed(process) ?? parsed<Sent>(sent)?.process ?? null) ?? [],
+  );
+  // A session and the turn that runs in it mostly have the same.
+  return [...new Map(found.map((one) => [JSON.stringify(one), one])).values()];
+}
+
+export async function forgetWorker(tx: Tx, worker: string): Promise<void> {
+  const row = await tx.sql.one<{ no: number }>(WORKER, worker);
+  if (row === undefined) return;
+  for (const { conv } of await tx.sql.all<{ conv: number }>(HELD_BY, row.no)) {
+    const ledger = await Ledger.byNo(tx, conv);
+    if (ledger.row.worker !== row.no) continue;
+    await endLiving(ledger);
+    await ledger.save();
+    await tx.sql.run(RELEASE, tx.monotonic, conv);
+    tx.moved(ledger.row.id);
+  }
+  await tx.sql.run(DELETE_WORKER, row.no);
+}
+
+/** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
+export async function dropIdleWorker(sql: Sql, worker: number): Promise<void> {
+  await sql.run(LOCK_WORKER, worker);
+  await sql.run(DROP_IDLE, worker);
+}
+
+export async function enlist(tx: Tx, { id, process, place, agents }: Taker): Promise<void> {
+  await tx.sql.run(ENLIST, id, JSON.stringify(process), JSON.stringify({ place, agents, at: tx.monotonic }));
+}
+
+export async function takers(sql: Sql, monotonic: number): Promise<(Taker & { quietMs: number })[]> {
+  const rows = await sql.all<{ id: string; process: string; takes: string }>(TAKERS);
+  return rows.map(({ id, process, takes }) => {
+    const { place, agents, at } = JSON.parse(takes);
+    return { id, process: JSON.parse(process), place, agents, quietMs: monotonic - at };
+  });
+}
+
+export async function holdings(sql: Sql, owner: string, limit: number, monotonic: number): Promise<Holding[]> {
+  return (await sql.all<HoldingRow>(HOLDINGS, owner, limit)).map((row) => holdingOf(row, monotonic));
+}
+
+export async function countHoldings(sql: Sql, owner: string): Promise<number> {
+  return (await sql.one<{ count: number }>(COUNT_HOLDINGS, owner))?.count ?? 0;
+}
+
+export async function placeName(sql: Sql, place: string): Promise<string | null> {
+  return (await sql.one<{ value: string }>(NAME, `${PLACE}${place}`))?.value ?? null;
+}
+
+export async function namePlace(tx: Tx, place: string, name: string): Promise<void> {
+  await tx.sql.run(SET_NAME, `${PLACE}${place}`, name);
+}
+
+export async function standings(
+  sql: Sql,
+  owner: string,
+  ids: readonly string[],
+  monotonic: number,
+): Promise<Standing[]> {
+  return (await sql.all<StandingRow>(STANDINGS, ids, owner)).map((row) => standingOf(row, monotonic));
+}
+
+/** Of all owners. */
+export async function allStandings(sql: Sql, monotonic: number): Promise<Standing[]> {
+  return (await sql.all<StandingRow>(ALL_STANDINGS)).map((row) => standingOf(row, monotonic));
+}

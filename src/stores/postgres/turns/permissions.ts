@@ -1,0 +1,81 @@
+import { noSuchPermission } from '../../../core/errors.ts';
+import type { Permission } from '../../../core/turn/permission.ts';
+import type { NewPermission } from '../../../ports/store/permissions.ts';
+import type { Stamp, TurnName } from '../../shared/ledger.ts';
+import { PERMISSION, type PermissionRow, permissionOf } from '../../shared/rows.ts';
+import { checkAnswer, nobodyWaits, permissionTaken } from '../../shared/sessions.ts';
+import { Ledger } from '../conversations/ledger.ts';
+import type { Tx } from '../server/access.ts';
+import { violated } from '../server/faults.ts';
+
+const BY_ID = `${PERMISSION} WHERE p.id = $1 AND c.owner = $2`;
+const OPEN_OF_TURN = `SELECT no, id FROM permissions WHERE turn = $1 AND state = 'open' ORDER BY no`;
+const INSERT = `
+  INSERT INTO permissions (owner, conv, turn, id, attempt, title, tool_call, options, state, asked_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9)`;
+const ANSWER =
+  "UPDATE permissions SET state = 'answered', option_id = $1, answered_by = $2, ended_at = $3 WHERE no = $4";
+const CLOSE = 'UPDATE permissions SET state = $1, reason = $2, ended_at = $3 WHERE no = $4';
+const WAIT = "UPDATE turns SET state = 'waiting' WHERE no = $1";
+const GO_ON = `
+  UPDATE turns SET state = 'running'
+  WHERE no = $1 AND state = 'waiting' AND NOT EXISTS (SELECT 1 FROM permissions WHERE turn = $1 AND state = 'open')`;
+
+export async function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp: Stamp): Promise<void> {
+  const { tx, row } = ledger;
+  const { id, attempt, title, toolCall, options } = asked;
+  const call = JSON.stringify(toolCall ?? null);
+  try {
+    const place = [row.owner, row.conv, turn.no, id, attempt];
+    await tx.sql.run(INSERT, ...place, title, call, JSON.stringify(options), tx.now);
+  } catch (error) {
+    throw violated(error) === null ? error : permissionTaken();
+  }
+  await tx.sql.run(WAIT, turn.no);
+  ledger.restate();
+  ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
+}
+
+/** The first answer wins: it is looked at again when the conversation is locked. */
+export async function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Promise<Permission> {
+  const read = () => tx.sql.one<PermissionRow>(BY_ID, id, owner);
+  const seen = await read();
+  if (seen === undefined) throw noSuchPermission(id);
+  const ledger = await Ledger.byNo(tx, seen.conv);
+  const row = (await read()) ?? seen;
+  checkAnswer(row, optionId);
+  if (ledger.row.worker === null) throw nobodyWaits();
+  await tx.sql.run(ANSWER, optionId, by, tx.now, row.no);
+  await goOn(ledger, row.turn_no);
+  ledger.append('permission.answered', { no: row.turn_no, id: row.turn }, { id, optionId, by });
+  await ledger.save();
+  return permissionOf((await read()) as PermissionRow);
+}
+
+/** Denies one question. Does nothing if it was answered first. */
+export async function deny(ledger: Ledger, id: string, reason: string, stamp: Stamp): Promise<void> {
+  const { tx, row } = ledger;
+  const asked = await tx.sql.one<PermissionRow>(BY_ID, id, row.owner);
+  if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission(id);
+  if (asked.state !== 'open') return;
+  await tx.sql.run(CLOSE, 'denied', reason, tx.now, asked.no);
+  await goOn(ledger, asked.turn_no);
+  ledger.append('permission.denied', { no: asked.turn_no, id: asked.turn }, { id, reason }, stamp);
+}
+
+/** Withdraws every open question of a turn whose attempt ends. */
+export async function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, stamp?: Stamp): Promise<void> {
+  const { tx } = ledger;
+  const open = await tx.sql.all<{ no: number; id: string }>(OPEN_OF_TURN, turn.no);
+  for (const { no, id } of open) {
+    await tx.sql.run(CLOSE, 'withdrawn', reason, tx.now, no);
+    ledger.append('permission.withdrawn', turn, { id, reason }, stamp);
+  }
+  if (open.length > 0) await goOn(ledger, turn.no);
+}
+
+/** Unless it waits for another answer. */
+async function goOn(ledger: Ledger, turn: number): Promise<void> {
+  await ledger.tx.sql.run(GO_ON, turn);
+  ledger.restate();
+}

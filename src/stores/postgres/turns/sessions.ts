@@ -1,0 +1,165 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
+import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts';
+import type { Stamp, TurnName } from '../../shared/ledger.ts';
+import { SESSION, type SessionRow } from '../../shared/rows.ts';
+import {
+  addedUsage,
+  changedSession,
+  checkAgent,
+  type SessionName,
+  sessionOpened,
+  sessionTaken,
+} from '../../shared/sessions.ts';
+import { conversationNo } from '../conversations/conversations.ts';
+import type { Ledger } from '../conversations/ledger.ts';
+import type { Sql } from '../server/connect.ts';
+import { violated } from '../server/faults.ts';
+import { countSession } from './totals.ts';
+
+const BY_REF = `${SESSION} WHERE s.ref = $1 AND s.conv = $2`;
+const NAME = 'SELECT no, id, agent, usage FROM sessions WHERE ref = $1 AND conv = $2';
+const INSERT = `
+  INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, condensed_to, state, position, process,
+    storage, omitted, unread, turns, usage, opened_at, used_at, used_seq)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 0, $17, $18, $18, $19)`;
+const CHANGE = `
+  UPDATE sessions SET watermark = $1, dropped = $2, omitted = $3, condensed_to = $4, position = $5, process = $6, memo = $7,
+    mirrored = $8, state = $9 WHERE no = $10`;
+const CHANGE_STATE = 'UPDATE sessions SET state = $1 WHERE no = $2';
+// Not that of a turn which was sent and has not ended: whoever ends the turn says what its session is then.
+const LIVING = `
+  SELECT s.no, s.id, s.watermark FROM sessions s WHERE s.conv = $1 AND s.state = 'live' AND NOT EXISTS (
+    SELECT 1 FROM turns t WHERE t.conv = s.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = s.id)
+  ORDER BY s.no`;
+const USE = 'UPDATE sessions SET used_at = $1, used_seq = $2 WHERE no = $3';
+const END_USE = 'UPDATE sessions SET used_at = $1, used_seq = $2, turns = turns + $3, usage = $4 WHERE no = $5';
+const COUNT = 'UPDATE sessions SET usage = $1 WHERE no = $2';
+const GIVE = 'UPDATE turns SET session_id = $1 WHERE no = $2';
+
+const ADD_TO_MIRROR = 'INSERT INTO mirrors (session, start, owner, bytes) VALUES ($1, $2, $3, $4)';
+const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = $1';
+const MIRROR_PIECES = `
+  SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session WHERE s.ref = $1 AND s.conv = $2 ORDER BY m.start`;
+
+/** A session of this conversation, as the statement reads it. Throws `not_found`. */
+async function found<R>({ tx, row }: Ledger, text: string, ref: string): Promise<R> {
+  const session = await tx.sql.one<R>(text, ref, row.conv);
+  if (session === undefined) throw new ThroughlineError('not_found', 'There is no such session in this conversation.');
+  return session;
+}
+
+export async function openSession(
+  ledger: Ledger,
+  session: NewSession,
+  turn: TurnName | null,
+  stamp?: Stamp,
+): Promise<void> {
+  const { tx, row } = ledger;
+  const { ref, id, agent, origin, watermark, dropped, condensedTo = 0, state, position } = session;
+  const parent = session.parent === null ? null : (await found<SessionName>(ledger, NAME, session.parent)).id;
+  const process = session.process === null ? null : JSON.stringify(session.process);
+  const omitted = session.omitted === undefined ? null : JSON.stringify(session.omitted);
+  const knows = [watermark, dropped, condensedTo, state, position, process];
+  const rest = [session.storage ?? agent, omitted, session.unread ? 1 : 0, JSON.stringify(NO_USAGE)];
+  await orConflict(id, () =>
+    tx.sql.run(
+      INSERT,
+      ...[row.owner, row.conv, ref, id, agent, origin, session.parent, ...knows, ...rest, tx.now, row.next_seq],
+    ),
+  );
+  if (turn !== null) await tx.sql.run(GIVE, id, turn.no);
+  await countSession(ledger);
+  ledger.append('session.opened', turn, { id, agent, origin, parent }, stamp);
+}
+
+export async function changeSession(
+  ledger: Ledger,
+  ref: string,
+  change: SessionChange,
+  reason: string | null,
+  stamp: Stamp,
+): Promise<void> {
+  const { sql } = ledger.tx;
+  const session = await found<SessionRow>(ledger, BY_REF, ref);
+  const after = changedSession(session, change);
+  const { state, watermark, dropped, omitted, condensedTo, position, process, memo, mirrored } = after;
+  if (change.mirror !== undefined) await addToMirror(ledger, session, change.mirror);
+  const lacks = [watermark, dropped, omitted, condensedTo];
+  await orConflict(session.id, () => sql.run(CHANGE, ...lacks, position, process, memo, mirrored, state, session.no));
+  ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
+}
+
+/**
+ * The holder of the conversation is gone, and with it the processes of its sessions. Otherwise a session that is not used again would
+ * stay recorded as living for ever. Trackers hold their sessions themselves.
+ */
+export async function endLiving(ledger: Ledger): Promise<void> {
+  const { tx, row } = ledger;
+  if (row.driver !== 'worker') return;
+  const living = await tx.sql.all<Pick<SessionRow, 'no' | 'id' | 'watermark'>>(LIVING, row.conv);
+  for (const { no, id, watermark } of living) {
+    await tx.sql.run(CHANGE_STATE, 'dormant', no);
+    const reason = 'the program that held it has ended';
+    ledger.append('session.changed', null, { id, state: 'dormant', watermark, reason });
+  }
+}
+
+/** Makes the session the most recently used one. Returns the agent's id of it, for its turn. Throws `conflict` when it is another agent's. */
+export async function useSession(ledger: Ledger, ref: string, agent: string): Promise<string> {
+  const { tx, row } = ledger;
+  const session = await sessionFor(ledger, ref, agent);
+  await tx.sql.run(USE, tx.now, row.next_seq, session.no);
+  return session.id;
+}
+
+/** The same at the end of a turn, which is counted. `turns`: 0 for a turn that is not part of the history. */
+export async function endUse(ledger: Ledger, ref: string, agent: string, turns: number, usage: Usage): Promise<string> {
+  const { tx, row } = ledger;
+  const session = await sessionFor(ledger, ref, agent);
+  await tx.sql.run(END_USE, tx.now, row.next_seq, turns, addedUsage(session, usage), session.no);
+  return session.id;
+}
+
+async function sessionFor(ledger: Ledger, ref: string, agent: string): Promise<SessionName> {
+  const session = await found<SessionName>(ledger, NAME, ref);
+  checkAgent(session, agent);
+  return session;
+}
+
+/** Whether it was adopted without its history, and no turn of it is recorded yet: before that turn, something is not known. */
+export async function isFirstOfUnread(ledger: Ledger, ref: string): Promise<boolean> {
+  const { unread, turns } = await found<SessionRow>(ledger, BY_REF, ref);
+  return unread === 1 && turns === 0;
+}
+
+/** Adds what was spent outside its turns. */
+export async function addSessionUsage(ledger: Ledger, ref: string, usage: Usage): Promise<void> {
+  const session = await found<SessionName>(ledger, NAME, ref);
+  await ledger.tx.sql.run(COUNT, addedUsage(session, usage), session.no);
+}
+
+async function orConflict(id: string, write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (violated(error) === 'sessions_ref') throw sessionOpened();
+    throw violated(error) === null ? error : sessionTaken(id, error);
+  }
+}
+
+/** Costs the same at any size. */
+async function addToMirror(
+  { tx, row }: Ledger,
+  session: SessionRow,
+  { from, bytes }: NonNullable<SessionChange['mirror']>,
+): Promise<void> {
+  if (from === 0 && session.mirrored > 0) await tx.sql.run(FORGET_MIRROR, session.no);
+  if (bytes.byteLength > 0) await tx.sql.run(ADD_TO_MIRROR, session.no, from, row.owner, bytes);
+}
+
+export async function transcript(sql: Sql, owner: string, conversation: string, ref: string) {
+  const no = await conversationNo(sql, owner, conversation);
+  const pieces = await sql.all<{ bytes: Uint8Array }>(MIRROR_PIECES, ref, no);
+  return pieces.length === 0 ? null : Buffer.concat(pieces.map((piece) => piece.bytes));
+}

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, test, vi } from 'vitest';
+import type { ThroughlineError } from '../../src/core/errors.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { openPostgresStore } from '../../src/stores/postgres/store.ts';
+import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
+import { ANN, begun, claim, claimRequest, codeOf, enqueue, newConversation, update, worker } from './store/world.ts';
+
+const server = postgresServer();
+
+/** The error of an attempt to open, with all that a log would show of it. */
+async function refusal(url: string): Promise<{ error: ThroughlineError; shown: string }> {
+  const error = await openPostgresStore({ url, connections: 2 }).then(
+    async (store) => {
+      await store.close();
+      throw new Error('It was opened.');
+    },
+    (fault: ThroughlineError) => fault,
+  );
+  const { cause } = error;
+  return { error, shown: [error.message, error.hint, String(cause), (cause as Error | undefined)?.stack].join('\n') };
+}
+
+if (NO_POSTGRES === null) describe('a PostgreSQL store', faults);
+else test('the faults of a PostgreSQL store', (context) => context.skip(NO_POSTGRES ?? ''));
+
+function faults(): void {
+  test('says what keeps it from being opened, and never the password', async () => {
+    const secret = randomUUID();
+    const role = `r_${secret.slice(0, 8)}`;
+    await server().query(`CREATE ROLE ${role} LOGIN PASSWORD '${secret}'`);
+    const gone = await refusal(`postgres://${role}:${secret}@127.0.0.1:1/postgres`);
+    expect(gone.error).toMatchObject({ code: 'unreachable', message: expect.stringContaining('does not answer') });
+    const missing = await refusal(server().url('no_such_database', role, secret));
+    expect(missing.error).toMatchObject({ code: 'unreachable', message: expect.stringContaining('no such database') });
+    const poor = await refusal(server().url(await server().database(), role, secret));
+    expect(poor.error).toMatchObject({ code: 'storage_readonly', message: expect.stringContaining('may not create') });
+    const stranger = await refusal(server().url('postgres', `${role}_2`, secret));
+    expect(stranger.error).toMatchObject({
+      code: 'unreachable',
+      message: expect.stringContaining('refused the login'),
+    });
+    for (const { shown } of [gone, missing, poor, stranger]) expect(shown).not.toContain(secret);
+  });
+
+  test('refuses another encoding, and a schema of a newer version', async () => {
+    const latin = await server().database('ENCODING LATIN1 TEMPLATE template0');
+    expect((await refusal(server().url(latin))).error).toMatchObject({
+      code: 'refused',
+      message: expect.stringContaining('LATIN1'),
+    });
+    const newer = await server().database();
+    await (await openPostgresStore({ url: server().url(newer) })).close();
+    await server().query('UPDATE schema_version SET version = version + 1', [], newer);
+    expect((await refusal(server().url(newer))).error.code).toBe('storage_newer');
+  });
+
+  test('a database that only allows reading is said so, and can still be read', async () => {
+    const name = await server().database();
+    const store = await openPostgresStore({ url: server().url(name), connections: 2 });
+    const id = await newConversation(store);
+    const readOnly = await server().database();
+    await server().query(`ALTER DATABASE ${readOnly} SET default_transaction_read_only = on`);
+    expect((await refusal(server().url(readOnly))).error.code).toBe('storage_readonly');
+    await server().query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const other = await openPostgresStore({ url: server().url(name), connections: 2 }).catch((error) => error.code);
+    expect(other).not.toBe('storage_readonly');
+    expect(await codeOf(enqueue(other as Store, id))).toBe('storage_readonly');
+    expect(await (other as Store).findConversation(ANN, id)).not.toBeNull();
+    await (other as Store).close();
+    await store.close();
+  });
+
+  test('many open an empty database at the same moment', async () => {
+    const url = server().url(await server().database());
+    const stores = await Promise.all(Array.from({ length: 5 }, () => openPostgresStore({ url, connections: 2 })));
+    const id = await newConversation(stores[0] as Store);
+    expect((await stores[4]?.findConversation(ANN, id))?.id).toBe(id);
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  test('leases are measured by the clock of the database, whatever the clocks of the servers say', async () => {
+    const url = server().url(await server().database());
+    const [a, b] = [await openPostgresStore({ url }), await openPostgresStore({ url })];
+    const { conversation, turn, holder, fence } = await begun(a);
+    expect(await a.renew([fence], 60_000)).toEqual([]);
+    vi.useFakeTimers({ now: Date.now() + 86_400_000, toFake: ['Date'] });
+    try {
+      expect(await b.claim(claimRequest({ worker: worker('w2', 2), conversation }))).toBeNull();
+      await holder.write(update(turn.id, 'still here'));
+    } finally {
+      vi.useRealTimers();
+    }
+    const last = (await a.findConversation(ANN, conversation))?.updatedAt ?? 0;
+    expect(Math.abs(last - Date.now())).toBeLessThan(3_600_000);
+    // The lease is over: the next one has it, and the late writer is refused.
+    await server().query('UPDATE leases SET ready_at = 0', [], new URL(url).pathname.slice(1));
+    expect((await claim(b, { worker: worker('w2', 2), conversation })).fence.epoch).toBe(2);
+    expect(await codeOf(holder.write(update(turn.id, 'too late')))).toBe('lease_lost');
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  test('what a process wrote that told nobody is found by the slow look', async () => {
+    const url = server().url(await server().database());
+    const store = await openPostgresStore({ url, connections: 2, pollMs: 20 });
+    const heard = new Promise<void>((resolve) => {
+      store.listen((moved) => {
+        if (moved === null) resolve();
+      });
+    });
+    await server().query("INSERT INTO facts VALUES ('', 'x', 'y')", [], new URL(url).pathname.slice(1));
+    await heard;
+    await store.close();
+  });
+
+  test('after the server was restarted it goes on, and says that it does not answer meanwhile', async () => {
+    const url = server().url(await server().database());
+    const store = await openPostgresStore({ url, connections: 2 });
+    const id = await newConversation(store);
+    await server().stop();
+    expect(await codeOf(enqueue(store, id))).toBe('storage_busy');
+    expect(await codeOf(store.findConversation(ANN, id))).toBe('storage_busy');
+    await server().start();
+    expect((await enqueue(store, id)).n).toBe(1);
+    await store.close();
+    expect(await codeOf(store.findConversation(ANN, id))).toBe('closed');
+  });
+}

@@ -1,0 +1,84 @@
+import { describe, test } from 'vitest';
+import type { Store } from '../../src/ports/store.ts';
+import { openPostgresStore } from '../../src/stores/postgres/store.ts';
+import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
+import { type Damage, type StoreSite, storeContract } from './store.contract.ts';
+
+const server = postgresServer();
+
+if (NO_POSTGRES === null) storeContract({ name: 'PostgreSQL', site });
+else describe('a PostgreSQL store', () => test('keeps to the contract', (context) => context.skip(NO_POSTGRES ?? '')));
+
+let database: Promise<string> | null = null;
+
+/** One database for all, emptied for each: making a new one takes longer than most tests. */
+async function site(): Promise<StoreSite> {
+  database ??= newDatabase();
+  const name = await database;
+  await empty(name);
+  const opened: Store[] = [];
+  let [now, monotonic] = [Date.UTC(2026, 0, 15, 12), 5_000];
+  return {
+    // Boots and their clocks are nothing to it: the time of leases is the database's, for all.
+    async open() {
+      const clock = { now: () => now, monotonic: () => monotonic };
+      const store = await openPostgresStore({ url: server().url(name), clock, connections: 4, pollMs: 3_600_000 });
+      opened.push(store);
+      return store;
+    },
+    pass(ms) {
+      now += ms;
+      monotonic += ms;
+    },
+    jump(ms) {
+      now += ms;
+    },
+    contents: () => dump(name),
+    damage: (what) => damage(name, what),
+    async destroy() {
+      await Promise.all(opened.map((store) => store.close()));
+    },
+  };
+}
+
+async function newDatabase(): Promise<string> {
+  const name = await server().database();
+  await (await openPostgresStore({ url: server().url(name), connections: 1 })).close();
+  return name;
+}
+
+async function tables(name: string): Promise<string[]> {
+  const rows = await server().query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1", [], name);
+  return rows.map(({ tablename }) => String(tablename)).filter((table) => table !== 'schema_version');
+}
+
+let known: Promise<string[]> | null = null;
+
+/** Row by row, and in any order: TRUNCATE makes new files for every table and index. */
+async function empty(name: string): Promise<void> {
+  known ??= tables(name);
+  const own = (await known).filter((table) => table !== 'facts').map((table) => `DELETE FROM ${table}`);
+  const statements = ['SET session_replication_role = replica', ...own, "DELETE FROM facts WHERE name <> 'log'"];
+  await server().query(statements.join('; '), undefined, name);
+}
+
+/** Every row of every table, in one statement. */
+async function dump(name: string): Promise<string> {
+  known ??= tables(name);
+  const all = (await known).map(
+    (table) => `SELECT '${table}' AS of, json_agg(t ORDER BY t::text)::text AS rows FROM ${table} t`,
+  );
+  return JSON.stringify(await server().query(`${all.join(' UNION ALL ')} ORDER BY 1`, [], name));
+}
+
+const DAMAGES: Record<Damage['kind'], string> = {
+  payload: `UPDATE events SET payload = replace(payload, '{', '{"extra":1,') WHERE`,
+  time: 'UPDATE events SET at = at + 1 WHERE',
+  missing: 'DELETE FROM events WHERE',
+  tail: 'DELETE FROM events WHERE',
+};
+
+async function damage(name: string, { kind, conversation, seq }: Damage): Promise<void> {
+  const which = `seq ${kind === 'tail' ? '>=' : '='} $1 AND conv = (SELECT no FROM conversations WHERE id = $2)`;
+  await server().query(`${DAMAGES[kind]} ${which}`, [seq, conversation], name);
+}
