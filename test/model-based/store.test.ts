@@ -1,13 +1,10 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
-import { checkSequences } from './sequences.ts';
-import { anyCommand, showCommand } from './store/commands.ts';
-import { World } from './store/world.ts';
+import { storeSequences } from './store/sequences.ts';
 
 // Memory, where there is some: it is the rules that are tried here, not the disk.
 const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'throughline-model-'));
@@ -26,22 +23,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the store does what the rules say, whatever happens in whatever order', { timeout: 3_600_000 }, async () => {
-  let count = 0;
-  await checkSequences({
-    name: 'store',
-    runs: 2_500,
-    setup: fc.constant(undefined),
-    command: anyCommand,
-    longest: 12,
-    show: showCommand,
-    run: async (commands, note) => {
-      count += 1;
-      // Every fourth one sees two connections; the rest is spared the time that they cost each other.
-      const world = new World(count % 4 === 0 ? stores : stores.slice(0, 1), clock, `s${count}`, note);
-      await world.start();
-      for (const command of commands) await world.run(command);
-      await world.finish();
-    },
-  });
-});
+test('the store does what the rules say, whatever happens in whatever order', { timeout: 3_600_000 }, () =>
+  storeSequences({ name: 'store', runs: 2_500, clock, stores: () => stores }),
+);
