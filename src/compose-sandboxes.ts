@@ -50,20 +50,22 @@ function sandboxesElsewhere({ settings, base, home }: Setup): Sandboxes | null {
   if (isVendor(kind)) return rented(vendorSettings(kind, machine, process.env), placeOf(home), home);
   if (ssh === null) return null;
   const { place } = ssh;
-  return loadedLater({ place, home: place }, async () => {
+  const there = once(async () => {
     const { sshSandboxes } = await import('./sandboxes/ssh/ssh-sandboxes.ts');
     const knownHosts = ssh.knownHosts ?? join(homedir(), '.ssh', 'known_hosts');
     return sshSandboxes({ ...ssh, knownHosts, processes: processesAt(place, home) });
   });
+  return loadedLater({ place, home: place }, there);
 }
 
 function rented(settings: VendorSettings, place: string, home: string): Sandboxes {
   const { kind, image, port, awakeMs } = settings;
   const vendor = (prefix: string) => vendorOf(settings, { prefix, image, port, awakeMs });
-  return loadedLater({ place, home }, async () => {
+  const there = once(async () => {
     const { vendorSandboxes } = await import('./sandboxes/vendors/vendor-sandboxes.ts');
     return vendorSandboxes({ kind, place, home, image: image ?? '', port, awakeMs, vendor, program: bridgeProgram });
   });
+  return { ...loadedLater({ place, home }, there), rest: async (id) => (await there()).rest?.(id) };
 }
 
 async function vendorOf({ kind, account }: VendorSettings, options: VendorOptions): Promise<Vendor> {
@@ -83,10 +85,13 @@ async function bridgeProgram() {
   return programFiles(new URL('.', import.meta.url), `bridge${extname(import.meta.url)}`);
 }
 
-/** Whoever does not use them does not load them. */
-function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, load: () => Promise<Sandboxes>): Sandboxes {
-  let loaded: Promise<Sandboxes> | null = null;
-  const there = () => (loaded ??= load());
+function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | null = null;
+  return () => (loaded ??= load());
+}
+
+/** Whoever does not use them does not load them. Without `rest`: not all of them can be put to rest. */
+function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, there: () => Promise<Sandboxes>): Sandboxes {
   return {
     ...at,
     open: async (id, options) => (await there()).open(id, options),
@@ -98,7 +103,6 @@ function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, load: () => Promise<
     find: async (id) => (await there()).find(id),
     changes: async (id, options) => (await there()).changes(id, options),
     files: async (id, options) => (await there()).files(id, options),
-    rest: async (id) => (await there()).rest?.(id),
     remove: async (id) => (await there()).remove(id),
     checkDirectory: async (path) => (await there()).checkDirectory(path),
   };

@@ -4,14 +4,13 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import ssh from 'ssh2';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { processesAt } from '../../../src/host/processes.ts';
 import type { Child, Sandboxes } from '../../../src/ports/sandbox.ts';
 import { type SshSandboxSettings, sshSandboxes } from '../../../src/sandboxes/ssh/ssh-sandboxes.ts';
 import { until } from '../agent-sandbox.ts';
 import { textOf } from './around.ts';
-import { type Sshd, startSshd, whyNoSshd } from './sshd.ts';
+import { keyPair, type Sshd, startSshd, whyNoSshd } from './sshd.ts';
 
 const STARTER = fileURLToPath(new URL('ssh-starter.ts', import.meta.url));
 const missing = whyNoSshd();
@@ -53,8 +52,6 @@ const shown = (name: string, run: () => Promise<void>) =>
   });
 
 describe('the key of the machine', () => {
-  const other = ssh.utils.generateKeyPairSync('ed25519').public.trim();
-
   shown('one that is not known is refused, with the key and what to do', async () => {
     const { message, hint } = await refusal({ hostKey: null });
     expect(message).toMatch(/^The key of .+ is not known: ssh-ed25519 SHA256:/);
@@ -62,6 +59,7 @@ describe('the key of the machine', () => {
   });
 
   shown('one that has changed is refused', async () => {
+    const other = keyPair('ed25519').public;
     expect((await refusal({ hostKey: other })).message).toMatch(/has changed: it is ssh-ed25519 SHA256:/);
     const knownHosts = file('changed', `[127.0.0.1]:${sshd.settings.port} ${other}\n`);
     const { message, hint } = await refusal({ hostKey: null, knownHosts });
@@ -70,8 +68,8 @@ describe('the key of the machine', () => {
   });
 
   shown('one that is known as another kind of key is refused', async () => {
-    const ecdsa = ssh.utils.generateKeyPairSync('ecdsa', { bits: 256 }).public.trim();
-    expect((await refusal({ hostKey: ecdsa })).message).toMatch(/does not have the kind of key by which it is known/);
+    const hostKey = keyPair('ecdsa').public;
+    expect((await refusal({ hostKey })).message).toMatch(/does not have the kind of key by which it is known/);
   });
 
   shown('one that a file knows is accepted', async () => {
@@ -84,13 +82,10 @@ describe('the key of the machine', () => {
 
 describe('our key', () => {
   shown('one that the machine does not accept, cannot be used or can be read by others is refused', async () => {
-    const identityFile = file('another', ssh.utils.generateKeyPairSync('ed25519').private);
+    const identityFile = file('another', keyPair('ed25519').private);
     expect((await refusal({ identityFile })).message).toContain(`does not accept the key ${identityFile}`);
     const { hint } = await refusal({
-      identityFile: file(
-        'encrypted',
-        ssh.utils.generateKeyPairSync('ed25519', { passphrase: 'x', cipher: 'aes256-ctr', rounds: 4 }).private,
-      ),
+      identityFile: file('encrypted', keyPair('ed25519', 'a passphrase').private),
     });
     expect(hint).toContain('ssh-add');
     expect((await refusal({ identityFile: file('open', 'x', 0o644) })).hint).toContain('chmod 600');
