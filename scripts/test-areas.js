@@ -5,7 +5,14 @@
 export const AREAS = {
   core: ['src/core/'],
   engine: ['src/engine/', 'src/leases/', 'test/e2e/engine/', 'test/e2e/stories/', 'test/model-based/engine'],
-  store: ['src/stores/', 'test/contracts/sqlite', 'test/contracts/postgres', 'test/model-based/store', 'test/e2e/upgrades', 'test/e2e/backup'],
+  store: [
+    'src/stores/',
+    'test/contracts/sqlite',
+    'test/contracts/postgres',
+    'test/model-based/store',
+    'test/e2e/upgrades',
+    'test/e2e/backup',
+  ],
   agents: ['src/agents/', 'test/agents/', 'test/acp-agents/', 'test/contracts/scripted'],
   scripted: ['src/agents/scripted/', 'test/contracts/scripted'],
   claude: [

@@ -172,6 +172,7 @@ export type { ConversationHandle, SendOptions, TurnName } from './library/conver
 export type { SandboxHandle } from './library/sandbox.ts';
 export type { PublicFinding as Finding } from './ports/doctor.ts';
 export type { Live, LiveState } from './ports/engine/live.ts';
+export type { SandboxesDiskUse } from './ports/engine/sandboxes.ts';
 export type {
   AgentInfo,
   ConversationSpec,

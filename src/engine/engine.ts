@@ -68,6 +68,7 @@ import {
   toldOf,
   turnsWithReplies,
 } from './reading/views.ts';
+import { IdleSandboxes } from './sandboxes/idle.ts';
 import { sandboxesOf } from './sandboxes/sandboxes.ts';
 import { kill } from './worker/kill.ts';
 import { warm } from './worker/warm.ts';
@@ -77,12 +78,15 @@ import { Worker } from './worker/worker.ts';
 export function createEngine(parts: EngineParts, owner: string): Engine {
   const changes = new Changes(parts.store, parts.settings.pollMs);
   const worker = new Worker(parts, changes);
+  const idle = new IdleSandboxes(parts, worker);
   let closing: Promise<void> | null = null;
   const close = (graceMs: number) => {
-    closing ??= worker.close(graceMs).finally(async () => {
-      changes.close();
-      await parts.store.close();
-    });
+    closing ??= Promise.all([worker.close(graceMs), idle.close()])
+      .then(() => {})
+      .finally(async () => {
+        changes.close();
+        await parts.store.close();
+      });
     return closing;
   };
   const attendance = new Attendance(parts, worker);

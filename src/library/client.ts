@@ -8,7 +8,7 @@ import type { PublicSandbox } from '../core/public/sandbox.ts';
 import type { PublicPermission } from '../core/public/turn.ts';
 import { hasEnded } from '../core/turn/turn.ts';
 import type { Live, LiveStreams } from '../ports/engine/live.ts';
-import type { SandboxPage } from '../ports/engine/sandboxes.ts';
+import type { SandboxesDiskUse, SandboxPage } from '../ports/engine/sandboxes.ts';
 import type {
   AgentInfo,
   AnswerOptions,
@@ -160,6 +160,11 @@ export class ThroughlineClient {
   async sandboxes(page: SandboxPage = {}): Promise<PublicSandbox[]> {
     checkOptions(page, { limit: true, before: true }, 'sandboxes()');
     return this.engine.sandboxes.list(page);
+  }
+
+  /** How many sandboxes this owner has, and how many bytes those have together that were measured. */
+  async sandboxesDiskUse(): Promise<SandboxesDiskUse> {
+    return this.engine.sandboxes.diskUse();
   }
 
   /** A sandbox by its name or id. */

@@ -387,6 +387,9 @@ function httpSandboxes(caller: Caller): EngineSandboxes {
       const query = { limit: checkLimit(limit, 100), ...given({ before }) };
       return (await caller.ask('listSandboxes', { query })).sandboxes;
     },
+    async diskUse() {
+      return (await caller.ask('listSandboxes', { query: { limit: 1 } })).diskUse;
+    },
     async show(idOrName, { measure } = {}) {
       return caller.ask('showSandbox', { params: at(idOrName), query: { measure }, within: 'longMs' });
     },

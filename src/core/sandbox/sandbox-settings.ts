@@ -139,6 +139,14 @@ export const SANDBOX = object({
     'How many MiB a sandbox may have: its working directory and the files of its agents. A turn in a larger one is refused. Default: no limit.',
     whole({ least: 1 }),
   ),
+  restAfterSeconds: about(
+    'A server puts a sandbox to rest that nobody has used for so long: its sessions end, and a rented machine stops. Default: never.',
+    whole({ least: 1 }),
+  ),
+  removeAfterSeconds: about(
+    'A server removes a sandbox that nobody has used for so long, unless unsaved work is in it. Default: never.',
+    whole({ least: 1 }),
+  ),
 });
 
 type SandboxSettings = Output<typeof SANDBOX>;
@@ -156,9 +164,12 @@ export interface PlaceSettings {
   readonly setup: readonly SetupStep[];
   /** Null: no limit. */
   readonly diskMb: number | null;
+  /** How long nobody may have used one before it is put to rest, and before it is removed. Null: neither happens by itself. */
+  readonly restAfterMs: number | null;
+  readonly removeAfterMs: number | null;
 }
 
-export const NO_PLACE_SETTINGS: PlaceSettings = { setup: [], diskMb: null };
+export const NO_PLACE_SETTINGS: PlaceSettings = { setup: [], diskMb: null, restAfterMs: null, removeAfterMs: null };
 
 /** A link of ours is replaced; anything else under its name stays, and the step fails. */
 const MAKE_LINK = `
@@ -167,7 +178,8 @@ if [ -e "$2" ]; then echo "$2 exists and is no link."; exit 1; fi
 ln -s -- "$1" "$2"`;
 
 export function placeSettings(settings: SandboxSettings, absolute: (path: string) => string): PlaceSettings {
-  const { setup = [], links = [], diskMb = null } = settings;
+  const { setup = [], links = [], diskMb = null, restAfterSeconds, removeAfterSeconds } = settings;
+  const ms = (seconds: number | undefined) => (seconds === undefined ? null : seconds * 1_000);
   const link = ({ name, path }: Output<typeof LINK>): SetupStep => ({
     ...{ name: `link ${name}`, timeoutMs: 60_000 },
     command: ['/bin/sh', '-c', MAKE_LINK, 'link', absolute(path), name],
@@ -175,7 +187,10 @@ export function placeSettings(settings: SandboxSettings, absolute: (path: string
   const step = ({ name, command, timeoutSeconds = 600 }: Output<typeof STEP>): SetupStep => ({
     ...{ name, command, timeoutMs: timeoutSeconds * 1_000 },
   });
-  return { setup: [...links.map(link), ...setup.map(step)], diskMb };
+  return {
+    ...{ setup: [...links.map(link), ...setup.map(step)], diskMb },
+    ...{ restAfterMs: ms(restAfterSeconds), removeAfterMs: ms(removeAfterSeconds) },
+  };
 }
 
 /** Complete, with absolute paths. */

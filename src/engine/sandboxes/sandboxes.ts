@@ -44,6 +44,7 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
       const page = { limit: checkLimit(limit, 100), ...given({ before }) };
       return (await store.listSandboxes(owner, page)).map(toPublicSandbox);
     },
+    diskUse: () => store.diskUse(owner),
     async show(idOrName, { measure: measuring = false } = {}) {
       const known = await found(idOrName);
       if (measuring && known.openedAt !== null) await measure(entranceOf(checkHere(known, sandboxes.place)));

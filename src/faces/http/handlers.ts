@@ -145,7 +145,8 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
 
   // ── sandboxes ──
   async listSandboxes({ engine, query }) {
-    return { sandboxes: await engine.sandboxes.list(query) };
+    const { sandboxes } = engine;
+    return { sandboxes: await sandboxes.list(query), diskUse: await sandboxes.diskUse() };
   },
   async showSandbox({ engine, principal, params, query }) {
     if (query.measure) checkScope(principal, 'prompt', 'Measuring a sandbox');

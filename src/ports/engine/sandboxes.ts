@@ -5,6 +5,8 @@ import type { ExecResult, SandboxUse } from '../../core/sandbox/sandbox.ts';
 export interface EngineSandboxes {
   /** Newest first, a page of 100 or of `limit`; `before` is the id of the last one of the previous page. */
   list(page?: SandboxPage): Promise<PublicSandbox[]>;
+  /** All of them together: how many there are, and how many bytes those have that were measured. */
+  diskUse(): Promise<SandboxesDiskUse>;
   /** By its id or its name. `measure`: it is measured now; else its size is that of the last time. */
   show(idOrName: string, options?: { measure?: boolean }): Promise<SandboxView>;
   /** Where a conversation works, and which session it used last. */
@@ -23,6 +25,18 @@ export interface EngineSandboxes {
    * in it, and `refused` when unsaved work is in it, unless `force`: files in no git repository, uncommitted changes, unpushed commits.
    */
   remove(idOrName: string, options?: { force?: boolean }): Promise<{ readonly removed: string }>;
+}
+
+/**
+ * What the sandboxes of an owner take together. Those that were never measured count as nothing.
+ *
+ * @example
+ * const { sandboxes, bytes } = await tl.sandboxesDiskUse();
+ * console.log(`${sandboxes} sandboxes, ${bytes} bytes`);
+ */
+export interface SandboxesDiskUse {
+  readonly sandboxes: number;
+  readonly bytes: number;
 }
 
 export interface SandboxPage {

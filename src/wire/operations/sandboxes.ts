@@ -3,16 +3,17 @@ import { Flag, Limit } from '../parameters.ts';
 import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Id } from '../values/common.ts';
-import { Sandbox, SandboxUse, SandboxView } from '../values/sandbox.ts';
+import { Sandbox, SandboxesDiskUse, SandboxUse, SandboxView } from '../values/sandbox.ts';
 import type { Operation } from './operation.ts';
 
 export const sandboxes = {
   listSandboxes: {
     summary:
-      'Lists the sandboxes of the caller, newest first. `before`: the id of the last one of the previous page. Continue until a page is empty.',
+      'Lists the sandboxes of the caller, newest first. `before`: the id of the last one of the previous page. Continue until a page is empty. ' +
+      '`diskUse`: how many there are in all, and how many bytes those have that were measured.',
     scope: 'read',
     query: z.strictObject({ limit: z.exactOptional(Limit), before: z.exactOptional(Id) }),
-    answer: namedObject('Sandboxes', { sandboxes: z.array(Sandbox) }),
+    answer: namedObject('Sandboxes', { sandboxes: z.array(Sandbox), diskUse: SandboxesDiskUse }),
   },
   showSandbox: {
     summary:

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { PublicSandbox, SandboxView as ViewValue } from '../../core/public/sandbox.ts';
 import type { SandboxUse as UseValue } from '../../core/sandbox/sandbox.ts';
+import type { SandboxesDiskUse as DiskUseValue } from '../../ports/engine/sandboxes.ts';
 import { namedObject } from '../registry.ts';
 import { Count, Time } from './common.ts';
 
@@ -16,6 +17,11 @@ export const Sandbox = namedObject('Sandbox', {
   conversations: Count,
   disk: Disk.nullable(),
 }) satisfies z.ZodType<PublicSandbox>;
+
+export const SandboxesDiskUse = namedObject('SandboxesDiskUse', {
+  sandboxes: Count,
+  bytes: Count,
+}) satisfies z.ZodType<DiskUseValue>;
 
 /** Who works where: the ids of owner, sandbox, conversation and session; `session` is null before the first one. */
 export const SandboxUse = namedObject('SandboxUse', {

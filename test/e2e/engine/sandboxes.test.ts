@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { allEvents, event, refusedWith, WHICH } from '../support/conversations.ts';
+import { allEvents, event, refusedWith, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 test('several conversations of a user share a sandbox by its name, and the chain to their sessions can be read', async () => {
@@ -109,6 +109,10 @@ test('a failed step fails the turn and is tried again at the next; changed steps
   writeFileSync(join(work, 'go'), '');
   expect((await chat.ask('Hello.')).turn.state).toBe('completed');
   expect(readFileSync(join(work, 'ran'), 'utf8')).toBe('one\n');
+  expect((await tl.sandbox(id).show()).setup.map(({ name, code }) => [name, code])).toEqual([
+    ['first', 0],
+    ['check', 0],
+  ]);
   await tl.close();
   const changed = [setup[0], step('middle', 'echo middle >> ran'), setup[1]];
   const next = await home.open({}, home.with({ sandbox: { setup: changed } }));
@@ -155,6 +159,10 @@ test('a turn in a sandbox that is too large is refused', async () => {
   await chat.ask('Hello.');
   await tl.sandbox('website').exec(['/bin/sh', '-c', 'head -c 3000000 /dev/zero > big']);
   await refusedWith('refused', chat.ask('Hello.'), /has 3 MiB, and may have 1/);
+  const { disk } = (await tl.sandbox('website').show()).sandbox;
+  const bytes = (disk?.work ?? 0) + (disk?.state ?? 0) + (disk?.copies ?? 0);
+  expect(bytes).toBeGreaterThan(3_000_000);
+  expect(await tl.sandboxesDiskUse()).toEqual({ sandboxes: 1, bytes });
 });
 
 test('a sandbox rests when nothing runs in it any more, and the next turn reopens it', async () => {
@@ -213,6 +221,25 @@ test('it is removed when nothing unsaved is in it, or when it is forced; the con
     .map(({ kind }) => kind)
     .filter((kind) => kind.startsWith('sandbox.'));
   expect(kinds).toEqual(['sandbox.created', 'sandbox.destroyed', 'sandbox.created', 'sandbox.destroyed']);
+});
+
+test('a server puts a sandbox to rest that nobody uses, and removes it later, unless unsaved work is in it', async () => {
+  await using home = new Home();
+  const sandbox = { restAfterSeconds: 1 };
+  const tl = await home.open({ claims: 'all' }, home.with({ sandbox }));
+  for (const name of ['full', 'empty']) await tl.conversation(name, { sandbox: name }).ask('The codeword is heron.');
+  await tl.sandbox('full').exec(['/bin/sh', '-c', 'echo x > note.txt']);
+  const stateOf = async (name: string) => (await tl.sandbox(name).show()).sandbox.state;
+  await until('both rest', async () => (await stateOf('empty')) === 'resting' && (await stateOf('full')) === 'resting');
+  await tl.close();
+
+  const next = await home.open({ claims: 'all' }, home.with({ sandbox: { removeAfterSeconds: 1 } }));
+  // The older one is looked at first: it was kept when the other is removed.
+  const removed = await event(next.engine, 'empty', 'sandbox.destroyed');
+  expect(removed.payload).toMatchObject({ reason: 'nobody has used it for 1 seconds' });
+  const { id } = (await next.sandbox('full').show()).sandbox;
+  expect(readFileSync(join(home.sandboxes, id, 'work', 'note.txt'), 'utf8')).toBe('x\n');
+  expect((await next.conversation('empty').ask(WHICH)).reply).toContain('heron');
 });
 
 test('the sandbox of a worktree can be used and removed as well, and not with uncommitted changes', async () => {

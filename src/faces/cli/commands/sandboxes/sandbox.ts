@@ -103,6 +103,8 @@ async function list({ output, lookAt }: Cli): Promise<void> {
   await lookAt(async ({ sandboxes }) => {
     const all = inPages<PublicSandbox>((last) => sandboxes.list(given({ before: last?.id })));
     await output.each(all, (sandbox) => output.line(...line(sandbox)), 'There are no sandboxes yet.');
+    const { sandboxes: count, bytes } = await sandboxes.diskUse();
+    if (bytes > 0) output.note(`${count} sandboxes; those that were measured have ${Math.ceil(bytes / MEBIBYTE)} MiB.`);
     return undefined;
   });
 }

@@ -1,0 +1,97 @@
+import { isTransientFault, ThroughlineError } from '../../core/errors.ts';
+import type { Sandbox } from '../../core/sandbox/sandbox.ts';
+import type { EngineParts } from '../parts.ts';
+import type { Worker } from '../worker/worker.ts';
+import { removeSandbox, restSandbox } from './leave.ts';
+
+/** Which sandboxes are looked at, and what is done with them. */
+interface Policy {
+  readonly afterMs: number;
+  /** Only those that do not rest. */
+  readonly awake: boolean;
+  readonly leave: (sandbox: Sandbox, reason: string) => Promise<void>;
+}
+
+const PAGE = 100;
+const SHORTEST_MS = 1_000;
+const LONGEST_MS = 600_000;
+/** A look into a sandbox opens it, which wakes up a rented one: so one with unsaved work is looked into again after a day. */
+const KEPT_MS = 86_400_000;
+
+/**
+ * Puts sandboxes to rest, and removes them, that nobody has used for as long as the settings say. Only processes that also take up what
+ * others left do so; several may, because each has a sandbox alone before it changes anything. What is used, or has unsaved work, stays.
+ */
+export class IdleSandboxes {
+  readonly #parts: EngineParts;
+  readonly #policies: readonly Policy[];
+  readonly #timer: NodeJS.Timeout | undefined;
+  /** By id: until when a sandbox with unsaved work is not looked into again. */
+  readonly #kept = new Map<string, number>();
+  #looking: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(parts: EngineParts, worker: Worker) {
+    this.#parts = parts;
+    const { restAfterMs, removeAfterMs } = parts.settings.sandbox;
+    const leaving = (sandbox: Sandbox, reason: string) => ({ parts, worker, sandbox, by: 'policy', reason });
+    const remove: Policy['leave'] = (...one) => removeSandbox(leaving(...one), false);
+    const rest: Policy['leave'] = (...one) => restSandbox(leaving(...one));
+    this.#policies = [
+      ...(removeAfterMs === null ? [] : [{ afterMs: removeAfterMs, awake: false, leave: remove }]),
+      ...(restAfterMs === null ? [] : [{ afterMs: restAfterMs, awake: true, leave: rest }]),
+    ];
+    if (this.#policies.length === 0 || !worker.takesUp) return;
+    const everyMs = Math.min(...this.#policies.map(({ afterMs }) => afterMs / 4), LONGEST_MS);
+    this.#timer = setInterval(() => this.#look(), Math.max(SHORTEST_MS, everyMs)).unref();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    await this.#looking;
+  }
+
+  #look(): void {
+    this.#looking ??= this.#apply()
+      .catch((error) => {
+        if (isTransientFault(error)) this.#parts.onTrouble(error);
+        else this.#parts.onBug(error, 'looking for sandboxes that nobody uses');
+      })
+      .finally(() => {
+        this.#looking = null;
+      });
+  }
+
+  async #apply(): Promise<void> {
+    for (const policy of this.#policies) {
+      let after: number | null = 0;
+      while (after !== null && !this.#closed) after = await this.#applyToPage(policy, after);
+    }
+  }
+
+  /** Gives the number after which the next page begins; null: there is none. */
+  async #applyToPage({ afterMs, awake, leave }: Policy, after: number): Promise<number | null> {
+    const { store, clock, sandboxes } = this.#parts;
+    const request = { place: sandboxes.place, before: clock.now() - afterMs, awake, limit: PAGE, after };
+    const { sandboxes: idle, next } = await store.idleSandboxes(request);
+    for (const sandbox of idle) {
+      if (this.#closed) return null;
+      if (!awake && clock.monotonic() < (this.#kept.get(sandbox.id) ?? 0)) continue;
+      try {
+        await leave(sandbox, `nobody has used it for ${Math.round(afterMs / 1_000)} seconds`);
+      } catch (error) {
+        this.#keep(sandbox, error);
+      }
+    }
+    return next;
+  }
+
+  #keep({ id }: Sandbox, error: unknown): void {
+    if (!(error instanceof ThroughlineError)) throw error;
+    // `conflict`: somebody uses it again. `not_found`: another process has removed it.
+    if (error.code === 'conflict' || error.code === 'not_found' || error.code === 'closed') return;
+    this.#kept.set(id, this.#parts.clock.monotonic() + KEPT_MS);
+    if (error.code !== 'refused') throw error;
+  }
+}
