@@ -33,7 +33,7 @@ export class Worker {
   readonly #held = new Map<string, Held>();
   readonly #serving: Serving;
   readonly #keeper: LeaseKeeper<Fence>;
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #leaving = new Map<Held, Promise<void>>();
   /** By conversation: the end of a turn that an earlier holder left is being recorded. Never rejects. */
   readonly #recovering = new Map<string, Promise<void>>();
   readonly #shutdown = new AbortController();
@@ -140,7 +140,7 @@ export class Worker {
 
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it, or no slot is free. */
   async withHeld<T>(conversation: string, work: Work<T>): Promise<T | null> {
-    await Promise.all(this.#leaving);
+    await Promise.all(this.#leaving.values());
     if (this.#closing) throw new ThroughlineError('closed', 'Throughline is closed.');
     const known = this.#held.get(conversation);
     const claim = known === undefined ? await this.#serving.claim({ conversation, settle: true }) : null;
@@ -183,9 +183,9 @@ export class Worker {
     await Promise.all([this.#firstLook, this.#serving.close(), this.#settling?.catch(() => {})]);
     await Promise.all([...this.#held.values()].map(({ busy }) => busy));
     clearTimeout(timer);
-    for (const { lease } of this.#held.values()) lease.hurry();
+    for (const { lease } of [...this.#held.values(), ...this.#leaving.keys()]) lease.hurry();
     await Promise.all([...this.#held.values()].map((held) => this.#leave(held)));
-    await Promise.all(this.#leaving);
+    await Promise.all(this.#leaving.values());
     this.#keeper.stop();
     await this.#listing.end();
   }
@@ -391,9 +391,9 @@ export class Worker {
   async #leave(held: Held): Promise<void> {
     this.#forget(held);
     const leaving = this.#release(held).catch((error) => this.#drop(held, 'leaving a conversation', error));
-    this.#leaving.add(leaving);
+    this.#leaving.set(held, leaving);
     await leaving;
-    this.#leaving.delete(leaving);
+    this.#leaving.delete(held);
     this.#serving.wake();
   }
 
