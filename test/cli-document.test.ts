@@ -40,7 +40,11 @@ function unknownIn(example: string): string[] {
   return example.split(/[|;(]|<\(/).flatMap((part) => {
     const [, rest] = /\bthroughline\s+(.*)$/.exec(part) ?? [];
     if (rest === undefined) return [];
-    const words = rest.replaceAll(/"[^"]*"|'[^']*'/g, 'TEXT').split(/\s+/);
+    // What stands behind "--" is another program's.
+    const words = rest
+      .replaceAll(/"[^"]*"|'[^']*'/g, 'TEXT')
+      .replace(/ -- .*/, '')
+      .split(/\s+/);
     let [command] = commands as [Command];
     const options = [...command.options];
     for (const word of words) {

@@ -93,7 +93,7 @@ PermitRootLogin yes
   const connections = () => [...children].flatMap(({ pid }) => (pid === undefined ? [] : withSshdBelow(pid)));
   const signal: Sshd['signal'] = (name) => {
     const pids = connections();
-    for (const pid of pids) process.kill(pid, name);
+    for (const pid of pids) kill(pid, name);
     return pids.length;
   };
   const settings = {
@@ -116,6 +116,15 @@ PermitRootLogin yes
       rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     },
   };
+}
+
+/** One that has just ended needs no signal any more. */
+function kill(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** A process of sshd, and those of sshd that it has started. */

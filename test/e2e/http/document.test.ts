@@ -8,6 +8,7 @@ const HEADERS = { authorization: `Bearer ${TOKEN}` };
 test('of what may stand in an address, the document calls required what the server does not answer without', async () => {
   await using home = await ServedHome.start();
   await home.caller.ok('POST', '/conversations', { key: 'chat' });
+  await home.caller.ok('POST', '/sandboxes', { name: 'chat' });
   await home.caller.ok('POST', '/tasks', { plan: { name: 'chat', goal: 'hello' } });
   const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt: 'hello' });
   await home.caller.finished(turn);

@@ -60,7 +60,10 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
     for (let round = 0; round < ROUNDS; round += 1) {
       const turns = await Promise.all(keys.map((key) => submit(server, key)));
       accepted.push(...turns);
-      await until('every turn streams', () => turns.every((turn) => streaming.has(turn)));
+      await until('every turn streams', async () => {
+        for (const turn of turns) if (ended.has(turn)) await expectRunning(server, turn);
+        return turns.every((turn) => streaming.has(turn));
+      });
       server.running.kill('SIGKILL');
       await server.running.ended;
       const [next, startMs] = await timed(start);
@@ -124,6 +127,11 @@ async function end({ running }: ServedProcess): Promise<void> {
 async function timed<T>(work: () => Promise<T>): Promise<[T, number]> {
   const start = performance.now();
   return [await work(), performance.now() - start];
+}
+
+/** One that has ended does not stream any more: its failure says why. */
+async function expectRunning({ caller }: ServedProcess, turn: string): Promise<void> {
+  expect(await caller.ok('GET', `/turns/${turn}`)).toMatchObject({ state: 'running', failure: null });
 }
 
 async function submit({ caller }: ServedProcess, key: string): Promise<string> {

@@ -45,6 +45,7 @@ const JSON_OF_OTHERS = {
   task_events: ['payload'],
   task_usage: ['usage'],
   keys: ['scopes'],
+  sandboxes: ['setup', 'disk', 'holder'],
 };
 
 /** NULL is neither valid nor not, and so does not count. */
