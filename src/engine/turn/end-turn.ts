@@ -229,6 +229,8 @@ async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptR
     closeReason,
   };
   if (closeReason !== null) await closeSession(held, agent, result);
+  // It failed before the agent named its session: nobody would find its process again.
+  else if (ref === null) await session.close();
   return { ...facts, session: ref === null ? null : { ref, effect } };
 }
 

@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { MARK, marked } from '../../faults/harness/marked.ts';
+import { until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 const PROGRAM = fileURLToPath(new URL('../support/reader-program.ts', import.meta.url));
@@ -41,4 +44,16 @@ test('whoever waits for the next event keeps the process until it has come', asy
   await engine.rename(id, 'Another title');
   expect((await said.next()).value).toBe('took 2');
   expect(await ended).toBe(0);
+});
+
+test('an agent that fails before it has named its session is ended with its turn: nobody would find its process again', async () => {
+  const mark = randomUUID();
+  await using home = new Home();
+  const late = { adapter: 'scripted', options: { nameLate: true }, env: { [MARK]: mark } };
+  const tl = await home.open({}, { settings: { agents: { late } } });
+  const chat = tl.conversation('chat', { agent: 'late' });
+  await expect(chat.ask('/fail agent_failed')).rejects.toMatchObject({ code: 'agent_failed' });
+  expect((await chat.sessions()).length).toBe(0);
+  await until('its process to end', () => marked(mark).length === 0);
+  expect((await chat.ask('The codeword is amber.')).turn.state).toBe('completed');
 });
