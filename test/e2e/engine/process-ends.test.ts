@@ -49,7 +49,7 @@ test('whoever waits for the next event keeps the process until it has come', asy
 test('an agent that fails before it has named its session is ended with its turn: nobody would find its process again', async () => {
   const mark = randomUUID();
   await using home = new Home();
-  const late = { adapter: 'scripted', options: { nameLate: true }, env: { [MARK]: mark } };
+  const late = { adapter: 'scripted', options: { nameLate: true }, env: { [MARK]: mark } } as const;
   const tl = await home.open({}, { settings: { agents: { late } } });
   const chat = tl.conversation('chat', { agent: 'late' });
   await expect(chat.ask('/fail agent_failed')).rejects.toMatchObject({ code: 'agent_failed' });
