@@ -46,12 +46,13 @@ test('ten thousand generated requests: no fault of the server, no hang, every an
   const network = (address: string, init: RequestInit) =>
     fetch(`${home.url}${address}`, { ...init, redirect: 'manual' });
   await fc.assert(property(network), { numRuns: BY_NETWORK / TOGETHER, timeout: 60_000, endOnFailure: true });
-  // A generator that is never understood, or always, would try nothing.
-  const share = (status: number) => (statuses.get(status) ?? 0) / (IN_PROCESS + BY_NETWORK);
-  expect(share(200)).toBeGreaterThan(0.1);
-  expect(share(202)).toBeGreaterThan(0.005);
-  expect(share(400)).toBeGreaterThan(0.1);
-  expect(share(404)).toBeGreaterThan(0.05);
+  // A generator that is never understood, or always, would try nothing. The bounds are far below what comes: how often an
+  // operation is tried falls with each one that the document gains.
+  const answered = (status: number) => statuses.get(status) ?? 0;
+  expect(answered(200)).toBeGreaterThan(100);
+  expect(answered(202)).toBeGreaterThan(0);
+  expect(answered(400)).toBeGreaterThan(100);
+  expect(answered(404)).toBeGreaterThan(100);
 });
 
 /** Names under which there is something, by the parameter that takes them. */
