@@ -11,6 +11,7 @@ exports.start = start;
 
 /** @param {string} main */
 function start(main) {
+  withoutWarning('vm.USE_MAIN_CONTEXT_DEFAULT_LOADER');
   const caches = cachesFor(process.argv[2] ?? '');
   /** @type {Map<string, { exports: unknown }>} */
   const loaded = new Map();
@@ -48,6 +49,17 @@ function start(main) {
   // All is done and written. Otherwise Node would take everything apart first, which the system does faster. Not at `exit`: whoever
   // listens for that after us would not be called, and agents would go on.
   process.once('beforeExit', () => process.exit());
+}
+
+/**
+ * Node warns once about the way in which we let our files import packages. The person at the terminal can do nothing about it.
+ * @param {string} start how the warning begins
+ */
+function withoutWarning(start) {
+  const warn = process.emitWarning;
+  process.emitWarning = (/** @type {string | Error} */ warning, /** @type {any[]} */ ...rest) => {
+    if (!String(warning).startsWith(start)) warn.call(process, warning, ...rest);
+  };
 }
 
 /**

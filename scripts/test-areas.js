@@ -9,6 +9,7 @@ export const AREAS = {
     'src/stores/',
     'test/contracts/sqlite',
     'test/contracts/postgres',
+    'test/e2e/postgres/',
     'test/model-based/store',
     'test/e2e/upgrades',
     'test/e2e/backup',

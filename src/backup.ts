@@ -23,13 +23,13 @@ import { ThroughlineError } from './core/errors.ts';
 import { createHome, makeRestoreFolder, restoreFolders } from './host/data-home.ts';
 import { lockFile } from './host/file-lock.ts';
 import { makeServerDirectory, serverFiles } from './host/server-files.ts';
-import { readSetup, storeFile } from './host/settings-file.ts';
+import { readSetup, type StoreAddress, storeFile } from './host/settings-file.ts';
 import type { BackupContents, BackupMade, BackupRequest, Restored, RestoreRequest } from './ports/store/backup.ts';
 import { kindOf, pack, unpack } from './sandboxes/directory/archive.ts';
 
 /** Backups of a data home, and restoring one. A backup is one file: a copy of the database, or with sandboxes an archive of both. */
 
-type Home = Pick<ComposeOptions, 'home' | 'config'>;
+type Home = Pick<ComposeOptions, 'home' | 'config' | 'store'>;
 
 /** The first entry of an archive. The other one is the directory of the sandboxes, whatever it is called. */
 const DATABASE = 'throughline.db';
@@ -44,7 +44,7 @@ export async function backupHome(request: Home & BackupRequest): Promise<BackupM
   const setup = readSetup(request);
   const source = storeFile(setup);
   checkTarget(file, request.force);
-  checkNotTheData(file, source);
+  checkNotTheData(file, setup.store);
   if (sandboxes && !areHere(setup)) {
     throw new ThroughlineError('refused', 'The sandboxes are on another machine, and cannot be put into a backup.', {
       hint: 'Leave out --sandboxes, and save them there.',
@@ -128,7 +128,9 @@ function checkTarget(file: string, force: boolean): void {
 }
 
 /** Replacing it would take the data away from a server that runs, and leave its log beside a file that it does not belong to. */
-function checkNotTheData(file: string, source: string): void {
+function checkNotTheData(file: string, store: StoreAddress): void {
+  if (store.kind !== 'sqlite') return;
+  const source = store.file;
   const taken = ['', '-wal', '-shm', '.highwater'].map((end) => `${source}${end}`);
   if (!existsSync(file) || !taken.some((path) => existsSync(path) && realpathSync(path) === realpathSync(file))) return;
   throw new ThroughlineError('conflict', `${file} belongs to the data of ${dirname(source)}.`, {
@@ -148,7 +150,7 @@ export function receiveBackup(
     });
   }
   checkTarget(file, force);
-  checkNotTheData(file, storeFile(readSetup(request)));
+  checkNotTheData(file, readSetup(request).store);
   return whole(file, async (draft) => {
     await pipeline(read, createWriteStream(draft, { flags: 'wx', mode: 0o600 }));
     const { checkCopy } = await import('./stores/sqlite/backup/copy.ts');

@@ -22,7 +22,7 @@ import { placeOf } from './host/place.ts';
 import { bootId, memoryLimit, processesAt, systemProcesses } from './host/processes.ts';
 import { reportBug, reportLoss, reportTrouble, seldom } from './host/report.ts';
 import { readAddress, serverFiles } from './host/server-files.ts';
-import { readSetup, type Setup, type SetupOptions, storeFile } from './host/settings-file.ts';
+import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
 import { conversationLeases, freeDead } from './leases/lease-keeper.ts';
 import type { Agent } from './ports/agent.ts';
 import type { Doctor } from './ports/doctor.ts';
@@ -135,8 +135,12 @@ function permissionWait({ permissions: { waitSeconds } }: Settings): Partial<Eng
 }
 
 async function openStore(setup: Setup, options: Pick<ComposeOptions, 'health' | 'looks'> = {}): Promise<Store> {
+  if (setup.store.kind === 'postgres') {
+    const { openPostgresStore } = await import('./stores/postgres/store.ts');
+    return openPostgresStore({ url: setup.store.url, ...given({ health: options.health }) });
+  }
   const { openSqliteStore } = await import('./stores/sqlite/store.ts');
-  const file = storeFile(setup);
+  const { file } = setup.store;
   try {
     return await openSqliteStore({ file, clock: systemClock, boot: bootId(), ...options });
   } catch (error) {
@@ -172,7 +176,7 @@ async function composeTasks(engine: Engine, parts: EngineParts, { tasks }: Setti
   });
 }
 
-type HomeOptions = Pick<ComposeOptions, 'home' | 'config'>;
+type HomeOptions = Pick<ComposeOptions, 'home' | 'config' | 'store'>;
 
 /** The doctor has no engine: opening an engine clears up after dead workers, and looking must change nothing. */
 export async function composeDoctor(
@@ -184,6 +188,7 @@ export async function composeDoctor(
   const [store, { examine }] = await Promise.all([openStore(setup, given({ looks })), import('./doctor/doctor.ts')]);
   const processes = processesAt(placeOf(home), home);
   const sandboxes = composeSandboxes(setup);
+  const restored = [...(setup.store.kind === 'sqlite' ? [setup.store.file] : []), sandboxRoot(setup)];
   let composed: ReturnType<typeof composeAgents> | null = null;
   const known = () => (composed ??= composeAgents(setup));
   const parts = {
@@ -198,7 +203,7 @@ export async function composeDoctor(
     },
     serverHealth,
     restoreFolders: {
-      list: () => leftRestoreFolders(home, [storeFile(setup), sandboxRoot(setup)]),
+      list: () => leftRestoreFolders(home, restored),
       remove: (folder: string) => removeRestoreFolder(home, folder),
     },
     reap: () => freeDead(conversationLeases(store), { processes, sandboxes }),

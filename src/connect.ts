@@ -101,11 +101,12 @@ interface ChoiceOptions extends Pick<ServerOptions, 'home' | 'owner' | 'onAway'>
   /** Use no server. */
   readonly embedded?: boolean | undefined;
   readonly config?: string | undefined;
+  readonly store?: string | undefined;
 }
 
 /** The server that does the work of a command; null: this process does. */
 export async function connectIfServed(options: ChoiceOptions): Promise<HttpEngine | null> {
-  const { server, embedded, home, config, owner, onAway } = options;
+  const { server, embedded, home, config, store, owner, onAway } = options;
   if (embedded) {
     if (server === undefined) return null;
     throw new ThroughlineError('invalid', '--server and --embedded cannot be used together.');
@@ -114,10 +115,11 @@ export async function connectIfServed(options: ChoiceOptions): Promise<HttpEngin
   const engine = await (named === undefined
     ? connectHome({ home, owner, onAway })
     : connectTo({ server: named, home, owner, onAway }));
-  if (engine === null || config === undefined) return engine;
+  const unused = config !== undefined ? '--config' : store !== undefined ? '--store' : null;
+  if (engine === null || unused === null) return engine;
   await engine.close();
-  throw new ThroughlineError('refused', 'A server does the work, with its own settings, so --config cannot be used.', {
-    hint: 'Leave out --config, give it to "throughline serve", or use --embedded.',
+  throw new ThroughlineError('refused', `A server does the work, with its own settings, so ${unused} cannot be used.`, {
+    hint: `Leave out ${unused}, give it to "throughline serve", or use --embedded.`,
   });
 }
 

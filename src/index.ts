@@ -70,6 +70,7 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
   home: true,
   config: true,
   settings: true,
+  store: true,
   owner: true,
   engine: true,
   onBug: true,

@@ -83,10 +83,10 @@ const parts: Parts = {
     const { engine, tasks } = await composed(options, { onTrouble: options.onTrouble });
     return { engine, tasks: await tasks(), served: false, readFile };
   },
-  async doctor({ home, config, looks }) {
+  async doctor({ home, config, store, looks }) {
     const { composeDoctor } = await import('./compose.ts');
     const { healthOfServer } = await import('./connect.ts');
-    return composeDoctor(given({ home, config, looks }), () => healthOfServer(home));
+    return composeDoctor(given({ home, config, store, looks }), () => healthOfServer(home));
   },
   async nativeSessions({ home, config }, agent, cwd) {
     const { sessionsOfAgent } = await import('./compose-agents.ts');
@@ -109,17 +109,21 @@ const parts: Parts = {
     return restoreHome(request);
   },
   async names(options, kind) {
-    const { home, config, server = env.THROUGHLINE_SERVER || undefined, as: owner = 'local' } = options;
+    const { home, config, store, server = env.THROUGHLINE_SERVER || undefined, as: owner = 'local' } = options;
     if (server !== undefined && kind !== 'installable') return namesOfServer({ ...options, server }, kind);
     if (kind === 'agent' || kind === 'installable') {
       const { agentNames } = await import('./compose-agents.ts');
       return agentNames(given({ home, config }), kind);
     }
-    const [{ readSetup, storeFile }, { readNames }] = await Promise.all([
+    const [{ readSetup }, { readNames }] = await Promise.all([
       import('./host/settings-file.ts'),
       import('./stores/sqlite/reading/names.ts'),
     ]);
-    return readNames(storeFile(readSetup(given({ home, config }))), owner, kind);
+    const address = readSetup(given({ home, config, store })).store;
+    // A file is read in milliseconds; a database server is asked by the server that is connected to it.
+    return address.kind === 'sqlite'
+      ? readNames(address.file, owner, kind)
+      : namesOfServer({ ...given({ home }), as: owner }, kind);
   },
   async demo(request) {
     const { demo } = await import('./demo.ts');
@@ -151,9 +155,9 @@ async function serverOf({ as: owner, onTrouble: onAway, looks: _, ...options }: 
   return connectIfServed({ ...options, owner, onAway });
 }
 
-async function composed({ home, config, as: owner, looks }: LookOptions, more: ComposeOptions = {}) {
+async function composed({ home, config, store, as: owner, looks }: LookOptions, more: ComposeOptions = {}) {
   const { compose } = await import('./compose.ts');
-  return compose({ ...given({ home, config, owner, looks }), ...more });
+  return compose({ ...given({ home, config, store, owner, looks }), ...more });
 }
 
 // A bug in a callback, which no command catches: one line, and no stack unless it is asked for.

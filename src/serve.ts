@@ -47,7 +47,7 @@ const COMPILED_MS = 1_000;
  * ending it again would interrupt them.
  */
 export async function serveHome(request: ServeRequest, version: string): Promise<Serving> {
-  const { config, host, port, publicUrl, trustProxy, allowOrigins } = request;
+  const { config, store, host, port, publicUrl, trustProxy, allowOrigins } = request;
   const home = resolve(request.home ?? dataHome());
   const at = files.serverFiles(home);
   files.readToken(at);
@@ -69,7 +69,7 @@ export async function serveHome(request: ServeRequest, version: string): Promise
   const metrics = new Metrics();
   const telemetry = tracing === null ? metrics : tracing.with(metrics);
   const health = new ProcessHealth((reason, gone) => logReason(log, reason, gone));
-  const options = { home, telemetry, health, ...given({ config, owner: request.as, agents: demo?.agents }) };
+  const options = { home, telemetry, health, ...given({ config, store, owner: request.as, agents: demo?.agents }) };
   const { engine, parts, tasks } = await startEngine(options, log, starting);
   const ending = new AbortController();
   starting.defer(() => ending.abort());
@@ -78,8 +78,8 @@ export async function serveHome(request: ServeRequest, version: string): Promise
     tasks,
     trackers: storeTrackers(parts),
     keys: parts.store,
-    backup: backupsOf({ home, config }),
-    insight: insightOf(parts, version, doctorProcess(PROGRAM, { home, ...given({ config }) }, ending.signal)),
+    backup: backupsOf({ home, ...given({ config, store }) }),
+    insight: insightOf(parts, version, doctorProcess(PROGRAM, { home, ...given({ config, store }) }, ending.signal)),
     page: new BuiltPage(PAGE, { rereads: IS_CHECKOUT }),
   };
   const reached = { host, socket: at.socket, trustProxy, allowOrigins, accepts: ACCEPTS, ...given({ publicUrl }) };
@@ -107,8 +107,8 @@ function logReason(log: Log, { code, message, hint, unready }: Reason, gone: boo
 }
 
 /** Copies for callers, one at a time: each takes as much space as the database. */
-function backupsOf({ home, config }: { home: string; config: string | undefined }): MakeBackup {
-  const folder = join(home, 'backup');
+function backupsOf(of: Pick<ComposeOptions, 'config' | 'store'> & { home: string }): MakeBackup {
+  const folder = join(of.home, 'backup');
   let isBusy = false;
   const remove = () =>
     rm(folder, { recursive: true, force: true }).finally(() => {
@@ -124,7 +124,7 @@ function backupsOf({ home, config }: { home: string; config: string | undefined 
       await mkdir(folder, { mode: 0o700 });
       const { backupHome } = await import('./backup.ts');
       const file = join(folder, 'throughline.db');
-      const { bytes } = await backupHome({ home, ...given({ config }), file, force: false, sandboxes: false, signal });
+      const { bytes } = await backupHome({ ...of, file, force: false, sandboxes: false, signal });
       return { path: file, bytes, remove };
     } catch (error) {
       await remove();

@@ -67,7 +67,7 @@ function unlessBroken<T>(reading: Promise<T>): Promise<T | null> {
 /** Runs the doctor as a process of its own: it reads the whole file, and would hold this one for as long. `program`: the executable. */
 export function doctorProcess(
   program: string,
-  { home, config }: { home: string; config?: string },
+  { home, config, store }: { home: string; config?: string; store?: string },
   signal: AbortSignal,
 ) {
   const args = [
@@ -78,9 +78,11 @@ export function doctorProcess(
     home,
     ...(config === undefined ? [] : ['--config', config]),
   ];
+  // Everybody on the machine can see the arguments of a process, and an address may have a password.
+  const env = store === undefined ? process.env : { ...process.env, THROUGHLINE_STORE: store };
   return () =>
     new Promise<PublicFinding[]>((resolve, reject) => {
-      const how = { timeout: EXAMINE_MS, maxBuffer: MOST_FOUND, signal, killSignal: 'SIGKILL' as const };
+      const how = { timeout: EXAMINE_MS, maxBuffer: MOST_FOUND, signal, killSignal: 'SIGKILL' as const, env };
       execFile(process.execPath, [program, ...args], how, (error, stdout, stderr) => {
         // 1: it found something.
         if (error !== null && error.code !== 1) {

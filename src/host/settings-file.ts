@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
-import { parseSettings, type Settings } from '../core/input/settings.ts';
+import { parseSettings, parseStoreAddress, type Settings } from '../core/input/settings.ts';
 import { dataHome } from './data-home.ts';
 
 const NAME = 'throughline.config.json';
@@ -13,7 +13,13 @@ export interface Setup {
   readonly base: string;
   /** The file that they were read from; null: none. */
   readonly file: string | null;
+  readonly store: StoreAddress;
 }
+
+/** Where conversations are kept. `url` may have a password: it is in no message and no log. */
+export type StoreAddress =
+  | { readonly kind: 'sqlite'; readonly file: string }
+  | { readonly kind: 'postgres'; readonly url: string };
 
 export interface SetupOptions {
   /** Where the data is kept; left out: $THROUGHLINE_HOME, else the XDG data directory. */
@@ -22,26 +28,44 @@ export interface SetupOptions {
   readonly config?: string;
   /** Settings as a value, instead of any file. */
   readonly settings?: unknown;
+  /**
+   * Where conversations are kept: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`. Left out: $THROUGHLINE_STORE unless `settings` is
+   * given, else as the settings say.
+   */
+  readonly store?: string;
 }
 
-export function readSetup({ home: given, config, settings }: SetupOptions): Setup {
+export function readSetup({ home: given, config, settings, store }: SetupOptions): Setup {
   const home = resolve(given ?? dataHome());
-  if (settings !== undefined) return { home, settings: parseSettings(settings), base: process.cwd(), file: null };
-  return { home, ...readSettings(home, config) };
+  const read =
+    settings === undefined
+      ? readSettings(home, config)
+      : { settings: parseSettings(settings), base: process.cwd(), file: null };
+  const named = store ?? (settings === undefined ? process.env.THROUGHLINE_STORE || undefined : undefined);
+  return { home, ...read, store: storeAt(home, read, named, store === undefined ? 'THROUGHLINE_STORE' : 'store') };
 }
 
-/** Where the database is. */
-export function storeFile({ settings, base, home }: Setup): string {
-  const address = settings.store ?? `sqlite:${join(home, 'throughline.db')}`;
-  const [, kind, path] = /^([a-z]+):(.+)$/.exec(address) ?? [];
-  if (kind !== 'sqlite' || path === undefined) {
-    throw new ThroughlineError('invalid', `Unknown store "${address}".`, { hint: 'Write "sqlite:PATH".' });
-  }
-  return resolve(base, path);
+type Read = Omit<Setup, 'home' | 'store'>;
+
+/** `named`: an address that is in no settings, with where it was given. */
+function storeAt(home: string, { settings, base }: Read, named: string | undefined, name: string): StoreAddress {
+  const address = named === undefined ? settings.store : parseStoreAddress(named, name);
+  if (address === undefined) return { kind: 'sqlite', file: join(home, 'throughline.db') };
+  const [, path] = /^sqlite:(.+)$/s.exec(address) ?? [];
+  if (path === undefined) return { kind: 'postgres', url: address };
+  return { kind: 'sqlite', file: resolve(named === undefined ? base : process.cwd(), path) };
+}
+
+/** The file of the database, for what needs one. Throws `refused` when the conversations are in PostgreSQL. */
+export function storeFile({ store }: Setup): string {
+  if (store.kind === 'sqlite') return store.file;
+  throw new ThroughlineError('refused', 'Throughline makes and restores no backups of a PostgreSQL database.', {
+    hint: 'Use the tools of PostgreSQL: pg_dump and pg_restore, or pg_basebackup. See docs/deploy.md.',
+  });
 }
 
 /** The settings of a data home, and the directory that paths in them are relative to. Without a file: all defaults. */
-function readSettings(home: string, named?: string): Omit<Setup, 'home'> {
+function readSettings(home: string, named?: string): Read {
   const required = named ?? process.env.THROUGHLINE_CONFIG;
   for (const candidate of required ? [required] : [NAME, join(home, NAME)]) {
     const file = resolve(candidate);

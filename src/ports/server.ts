@@ -17,6 +17,8 @@ export interface ServeRequest {
   readonly home?: string;
   /** Left out: the usual settings file. */
   readonly config?: string;
+  /** Where conversations are kept; left out: as the environment and the settings say. */
+  readonly store?: string;
   /** The owner that a signed-in browser acts for, unless its link says otherwise; left out: `local`. */
   readonly as?: string;
   readonly host: string;

@@ -55,7 +55,7 @@ test('an agent that is a program may be told which, and with which model', () =>
 test.each([
   [7, 'Settings: the settings must be an object.'],
   [{ agnets: {} }, /^Settings: "agnets" is not known; known are \$schema, store/],
-  [{ store: '' }, 'Settings: "store" must be "sqlite:PATH", not "".'],
+  [{ store: '' }, 'Settings: "store" must be "sqlite:PATH" or "postgres://USER@HOST/DATABASE".'],
   [{ agents: [] }, 'Settings: "agents" must be an object, not [].'],
   [{ agents: { a: {} } }, /^Settings: "agents\.a\.adapter" must be one of scripted, .*not nothing\.$/],
   [{ agents: { a: { adapter: 1n } } }, /"agents\.a\.adapter" must be one of .* not a bigint/],

@@ -101,13 +101,21 @@ const AGENT_TIMES = about(
   object(TIMES),
 );
 
+const STORE_ADDRESS = /^(sqlite:.+|postgres(ql)?:\/\/.+)/;
 const STORE = about(
   "Where conversations live. Relative paths start at this file's directory. Left out: throughline.db in the data home.",
-  value<string>((store) => typeof store === 'string' && /^sqlite:.+/.test(store), '"sqlite:PATH"', {
-    type: 'string',
-    pattern: '^sqlite:.+',
-  }),
+  value<string>(
+    (store) => typeof store === 'string' && STORE_ADDRESS.test(store),
+    '"sqlite:PATH" or "postgres://USER@HOST/DATABASE"',
+    { type: 'string', pattern: STORE_ADDRESS.source },
+    { hidden: true }, // it may have a password
+  ),
 );
+
+/** The address of a store that is in no settings file. `name`: where it was given. Throws `invalid`, without the address. */
+export function parseStoreAddress(address: unknown, name: string): string {
+  return STORE.read(address, [name], invalidValue());
+}
 const DEFAULT_AGENT = about(
   'The agent for a first turn that names none. Left out: the only one, if there is only one.',
   text,

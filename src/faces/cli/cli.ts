@@ -43,6 +43,7 @@ export interface CommandModule {
 export interface GlobalOptions {
   readonly home?: string;
   readonly config?: string;
+  readonly store?: string;
   /** Left out: `local`, or the owner of the key to the server. */
   readonly as?: string;
   readonly server?: string;

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { ThroughlineError } from '../../core/errors.ts';
 import { addHelp, type Cli, type GlobalOptions, type Help, helpWidth, notThroughServer } from './cli.ts';
 import { COMMANDS } from './commands.ts';
 
@@ -24,6 +25,10 @@ export function createProgram({ version, writeOut, writeErr, begin, acting }: Pr
       '--config <file>',
       'the settings file (default: $THROUGHLINE_CONFIG, else throughline.config.json here or in the home)',
     )
+    .option(
+      '--store <address>',
+      'where conversations are kept: sqlite:FILE, or postgres://USER@HOST/DATABASE with the password elsewhere (default: $THROUGHLINE_STORE, else as the settings say)',
+    )
     .option('--as <owner>', 'act for this owner (default: "local", or the owner of the key to the server)')
     .option(
       '--server <url>',
@@ -43,9 +48,21 @@ export function createProgram({ version, writeOut, writeErr, begin, acting }: Pr
   program.hook('preSubcommand', async (_, command) => {
     const { isLocal = false } = COMMANDS[command.name()] ?? {};
     if (isLocal && program.opts().server !== undefined) throw notThroughServer(command.name());
+    if (hasPassword(program.opts().store)) throw visiblePassword();
     await loadCommand(command, begin(command, program.opts()));
   });
   return program;
+}
+
+/** As in `postgres://ann:secret@host/database`, and as in `?password=secret`. */
+function hasPassword(store: string | undefined): boolean {
+  return /^[a-z]+:\/\/[^/@]*:[^?]*@|[?&]password=/i.test(store ?? '');
+}
+
+function visiblePassword(): ThroughlineError {
+  return new ThroughlineError('refused', 'Every user of this machine could see the password in --store.', {
+    hint: 'Leave it out and set PGPASSWORD, or write it into ~/.pgpass; or set THROUGHLINE_STORE to the whole address.',
+  });
 }
 
 /** Gives a command of the program its description, arguments, options and action. */

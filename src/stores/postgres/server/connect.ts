@@ -60,6 +60,7 @@ export class Server {
     const limits = { connectionTimeoutMillis: CONNECT_MS, keepAlive: true };
     const config: ClientConfig = { connectionString: url, types: types as CustomTypesConfig, ...limits, ...NAME };
     try {
+      new pg.Client(config); // reads the address, and connects to nothing
       return new Server(
         new pg.Pool({ ...config, max: connections, idleTimeoutMillis: 60_000, allowExitOnIdle: true }),
         () => new pg.Client(config),

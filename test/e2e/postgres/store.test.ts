@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { open } from '../../../src/index.ts';
+import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
+import { AGENTS } from '../cli-agents.ts';
+import { CliHome, type Ended } from '../cli-process.ts';
+import { serveProcess } from '../http/support/served-process.ts';
+
+// PostgreSQL as the store of the real executable, and of the library.
+
+const postgres = postgresServer();
+let home: CliHome;
+beforeEach(() => {
+  home = new CliHome();
+});
+afterEach(() => home.remove());
+
+if (NO_POSTGRES === null) describe('the store postgres://…', store);
+else test('the store postgres://…', (context) => context.skip(NO_POSTGRES ?? ''));
+
+const database = async () => postgres().url(await postgres().database());
+
+/** A command with this store in its environment. */
+const withStore = (url: string, ...args: string[]) => home.start(args, { env: { THROUGHLINE_STORE: url } }).ended;
+
+function store(): void {
+  test('a server keeps everything there; what only a file has is refused with the reason', async () => {
+    const url = await database();
+    const { caller, running, token } = await serveProcess(home, '--store', url);
+    const { turn } = await caller.ok('POST', '/conversations/notes/turns', { prompt: 'The codeword is osprey' });
+    expect((await caller.finished(turn)).reply).toContain('osprey');
+    expect((await caller.ok('GET', '/search?q=osprey')).hits).toHaveLength(1);
+    expect(await caller.ok('GET', '/conversations/notes/verify')).toMatchObject({ broken: null });
+    expect(await caller.ok('GET', '/doctor')).toMatchObject({ findings: [] });
+    const backup = await caller.get('//backup');
+    expect(backup).toMatchObject({ status: 422, body: { detail: expect.stringContaining('PostgreSQL') } });
+    expect(existsSync(join(home.path, 'home', 'throughline.db'))).toBe(false);
+
+    // Commands of other data homes use the same conversations: directly, or through the server with a key from the database.
+    const [{ key }] = await home.lines('keys', 'create', 'phone', '--store', url);
+    expect((await caller.with({ authorization: `Bearer ${key}` }).get('/conversations')).status).toBe(200);
+    expect(token).not.toBe(key);
+    const used = await home.run('list', '--store', url);
+    expect(used.stderr).toContain('so --store cannot be used');
+    running.kill('SIGTERM');
+    expect(await running.ended).toMatchObject({ code: 0 });
+    const [listed] = await home.lines('list', '--store', url);
+    expect(listed).toMatchObject({ key: 'notes', head: 1 });
+    const saved = await home.run('backup', join(home.path, 'saved.db'), '--store', url);
+    expect(saved.stderr).toMatch(/no backups of a PostgreSQL database[\s\S]*pg_dump/);
+    expect(await home.run('doctor', '--store', url)).toMatchObject({ code: 0 });
+  });
+
+  test('the settings, the environment and open() name it, the nearest one first', async () => {
+    const [first, second] = [await database(), await database()];
+    home.configure({ store: first, defaultAgent: 'scripted', agents: AGENTS });
+    await home.ok('send', 'notes', 'The codeword is osprey');
+    expect(await withStore(second, 'list', '--json')).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).toContain('osprey');
+    const settings = { defaultAgent: 'scripted', agents: { scripted: { adapter: 'scripted' } } } as const;
+    await using tl = await open({ home: join(home.path, 'home'), settings, store: first });
+    expect((await tl.conversation('notes').ask('Which codewords have you seen?')).reply).toContain('osprey');
+  });
+
+  test('what keeps it from being opened is said, and the password nowhere', async () => {
+    const secret = randomUUID();
+    const role = `r_${secret.slice(0, 8)}`;
+    await postgres().query(`CREATE ROLE ${role} LOGIN PASSWORD '${secret}'`);
+    const rules = join(postgres().folder, 'data/pg_hba.conf');
+    writeFileSync(rules, `local all ${role} scram-sha-256\n${readFileSync(rules, 'utf8')}`);
+    await postgres().query('SELECT pg_reload_conf()');
+    const empty = await postgres().database();
+    const at = (password: string, name = empty) => postgres().url(name, role, password);
+    const latin = await postgres().database(`OWNER ${role} ENCODING LATIN1 TEMPLATE template0`);
+    const wrong: readonly (readonly [string, RegExp])[] = [
+      [at(`${secret}x`), /wrong user or password/],
+      [at(secret), /may not create or write the tables/],
+      [at(secret, 'no_such'), /no such database/],
+      [at(secret, latin), /encoding LATIN1, and needs UTF8/],
+      [`postgres://${role}:${secret}@127.0.0.1:1/x`, /does not answer/],
+      [`postgres://${role}:${secret}@[/x`, /cannot be opened/],
+      [`pg://${role}:${secret}@localhost/x`, /"THROUGHLINE_STORE" must be "sqlite:PATH" or "postgres:/],
+    ];
+    const ended = await Promise.all(
+      wrong.map(([url, why]) => withStore(url, 'list').then((end): [Ended, RegExp] => [end, why])),
+    );
+    for (const [{ code, stdout, stderr }, why] of ended) {
+      expect({ code, stderr }).toMatchObject({
+        code: expect.toSatisfy((one) => one > 0),
+        stderr: expect.stringMatching(why),
+      });
+      expect(stdout + stderr).not.toContain(secret);
+    }
+    const served = await withStore(at(`${secret}x`), 'serve', '--port', '0', '--log-level', 'debug');
+    expect(served).toMatchObject({ stderr: expect.stringMatching(/wrong user or password/) });
+    expect(served.stderr).not.toContain(secret);
+    const argument = await home.run('list', '--store', at(secret));
+    expect(argument.stderr).toMatch(/could see the password in --store[\s\S]*PGPASSWORD/);
+    expect(argument.stderr).not.toContain(secret);
+    const fromEnvironment = home.start(['list', '--store', postgres().url(latin, role)], {
+      env: { PGPASSWORD: secret },
+    });
+    expect((await fromEnvironment.ended).stderr).toMatch(/LATIN1/);
+  });
+}
