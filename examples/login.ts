@@ -1,5 +1,9 @@
-// A web app with its own login, in as many processes as you like, on a Throughline server. One key acts for all of its users.
+// A web app with its own login, in as many processes as you like. All chats of a user share one sandbox, which any process finds again.
+// The settings say what kind of sandbox it is, and how it is set up: the app is the same for all of them.
 //
+// The processes of the app run the agents, on one data home:
+//   THROUGHLINE_HOME=… THROUGHLINE_CONFIG=… COOKIE_SECRET=… node examples/login.ts
+// Or a server runs them, and one key acts for all users of the app:
 //   throughline serve
 //   throughline keys create 'the shop' --as shop --scopes act-as,read,prompt --owners 'shop:*'
 //   THROUGHLINE_SERVER=http://127.0.0.1:7717 THROUGHLINE_TOKEN=tl_… COOKIE_SECRET=… node examples/login.ts
@@ -7,11 +11,11 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { serve } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
-import { connect, statusOf, type ThroughlineClient, ThroughlineError } from 'throughline/client';
+import { open, statusOf, type Throughline, ThroughlineError } from 'throughline';
 
-const { THROUGHLINE_SERVER: url = '', THROUGHLINE_TOKEN: token = '', COOKIE_SECRET: secret = '' } = process.env;
+const { THROUGHLINE_SERVER: server, THROUGHLINE_TOKEN: token = '', COOKIE_SECRET: secret = '' } = process.env;
 if (secret === '') throw new Error('Set COOKIE_SECRET to a long random text, the same for all processes of the app.');
-const tl = await connect({ url, token }); // one connection for all users
+const tl = await open(server === undefined ? {} : { server, token }); // one for all users
 
 // Your own users stand here, with hashed passwords.
 const passwords = new Map([
@@ -19,7 +23,7 @@ const passwords = new Map([
   ['bob', 'a wren at noon'],
 ]);
 
-const app = new Hono<{ Variables: { mine: ThroughlineClient } }>();
+const app = new Hono<{ Variables: { mine: Throughline } }>();
 app.get('/', (c) => c.html(PAGE));
 app.post('/login', async (c) => {
   const { name, password } = await c.req.parseBody();
@@ -42,6 +46,7 @@ app.post('/chats/:key', async (c) => {
   const { turn, seq } = await chat(c).send(await c.req.text(), { requestId }).accepted; // stored: now it runs, whatever dies
   return c.json({ turn: turn.id, seq }, 202);
 });
+app.get('/chats/:key/sandbox', async (c) => c.json(await chat(c).sandbox())); // { owner, sandbox, conversation, session }
 app.get('/chats/:key/events', async (c) => {
   await chat(c).ensure();
   const after = Number(c.req.header('last-event-id') ?? 0);
@@ -71,8 +76,8 @@ function userOf(cookies: string): string | null {
   return given.length === own.length && timingSafeEqual(given, own) ? name : null;
 }
 
-function chat(c: Context<{ Variables: { mine: ThroughlineClient } }>) {
-  return c.get('mine').conversation(c.req.param('key') ?? '');
+function chat(c: Context<{ Variables: { mine: Throughline } }>) {
+  return c.get('mine').conversation(c.req.param('key') ?? '', { sandbox: 'main' });
 }
 
 const PAGE = `<!doctype html><title>Shop</title>
@@ -93,11 +98,11 @@ const PAGE = `<!doctype html><title>Shop</title>
 </script>`;
 
 const port = Number(process.env.PORT ?? 0);
-const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port }, (at) => {
+const listening = serve({ fetch: app.fetch, hostname: '127.0.0.1', port }, (at) => {
   console.log(`http://127.0.0.1:${at.port}`);
 });
 process.once('SIGTERM', async () => {
-  if ('closeAllConnections' in server) server.closeAllConnections();
-  server.close();
+  if ('closeAllConnections' in listening) listening.closeAllConnections();
+  listening.close();
   await tl.close();
 });

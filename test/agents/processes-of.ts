@@ -1,5 +1,5 @@
 // Processes of this machine, wherever they run on it.
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 const all = () =>
   readdirSync('/proc')
@@ -20,15 +20,4 @@ export function processesWith(file: 'environ' | 'cmdline', word: string): number
 export function parentOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-}
-
-/** Those that work in this folder, also in a sandbox that has it at the same path. */
-export function processesIn(folder: string): number[] {
-  return all().filter((pid) => {
-    try {
-      return readlinkSync(`/proc/${pid}/cwd`) === folder;
-    } catch {
-      return false; // it has ended, or is not ours
-    }
-  });
 }

@@ -1,75 +1,27 @@
-import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../faults/harness/until.ts';
 import { CliHome } from './cli-process.ts';
+import { EXAMPLES, endPrograms, Program, startLoginApp } from './example-programs.ts';
 import { serveProcess } from './http/support/served-process.ts';
 
 // The three programs of docs/library.md, run as their users would: real processes, real requests, real kills.
 
-/** test/package/packed.test.ts runs these tests with the examples of the packed package. */
-const EXAMPLES = process.env.THROUGHLINE_EXAMPLES ?? fileURLToPath(new URL('../../examples/', import.meta.url));
-
 let scratch: string;
-const running = new Set<Program>();
 beforeEach(() => {
   scratch = mkdtempSync(join(tmpdir(), 'throughline-programs-'));
 });
 afterEach(async () => {
-  await Promise.all([...running].map((program) => program.kill()));
+  await endPrograms();
   rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
 });
-
-class Program {
-  readonly #child: ChildProcessByStdio<null, Readable, Readable>;
-  readonly ended: Promise<number | null>;
-  output = '';
-
-  constructor(name: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.#child = spawn(process.execPath, [join(EXAMPLES, name), ...args], {
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream.on('data', (bytes) => {
-        this.output += bytes;
-      });
-    }
-    this.ended = new Promise((resolve) => this.#child.once('close', resolve));
-    running.add(this);
-    void this.ended.then(() => running.delete(this));
-  }
-
-  get lines(): string[] {
-    return this.output.trim().split('\n');
-  }
-
-  async says(pattern: RegExp): Promise<string> {
-    const found = await until(`${pattern}`, () => {
-      if (this.#child.exitCode !== null && !pattern.test(this.output)) throw new Error(`ended early: ${this.output}`);
-      return pattern.exec(this.output);
-    });
-    return found[0];
-  }
-
-  async kill(): Promise<void> {
-    this.#child.kill('SIGKILL');
-    await this.ended;
-  }
-
-  async stop(): Promise<void> {
-    this.#child.kill('SIGTERM');
-    expect(await this.ended, this.output).toBe(0);
-  }
-}
 
 describe('the orchestrator', () => {
   const start = () => {
@@ -201,28 +153,6 @@ describe('the app with a login', () => {
   });
   afterEach(() => home.remove());
 
-  /** A process of the app, and its users there. */
-  async function start(env: Readonly<Record<string, string>>) {
-    const program = new Program('login.ts', [], env);
-    const url = await program.says(/http:\/\/127\.0\.0\.1:\d+/);
-    const login = async (name: string, password: string) => {
-      const body = new URLSearchParams({ name, password });
-      const { status, headers } = await fetch(`${url}/login`, { method: 'POST', body, redirect: 'manual' });
-      return { status, cookie: headers.get('set-cookie')?.split(';')[0] ?? '' };
-    };
-    const say = (cookie: string, text: string, id: string) =>
-      fetch(`${url}/chats/support`, { method: 'POST', body: text, headers: { cookie, 'idempotency-key': id } });
-    const replies = async (cookie: string) => {
-      const answer = await fetch(`${url}/chats/support`, { headers: { cookie } });
-      return ((await answer.json()) as { state: string; reply: string }[]).map((turn) =>
-        turn.state === 'completed' ? turn.reply : null,
-      );
-    };
-    const answered = (cookie: string, n: number) =>
-      until(`the answer to prompt ${n}`, async () => (await replies(cookie))[n - 1] ?? null);
-    return { program, url, login, say, replies, answered };
-  }
-
   test('has a key for its users; the next request of a user goes on at another process, and nobody sees the other', async () => {
     const { url } = await serveProcess(home);
     const create = [
@@ -237,8 +167,8 @@ describe('the app with a login', () => {
       'shop:*',
     ];
     const key = (await home.ok(...create)).trim();
-    const env = { THROUGHLINE_SERVER: url, THROUGHLINE_TOKEN: key, COOKIE_SECRET: 'the same for all processes' };
-    const [one, two] = await Promise.all([start(env), start(env)]);
+    const env = { ...process.env, THROUGHLINE_SERVER: url, THROUGHLINE_TOKEN: key };
+    const [one, two] = await Promise.all([startLoginApp(env), startLoginApp(env)]);
     expect(await one.login('ann', 'a guess')).toMatchObject({ status: 401, cookie: '' });
     const { cookie: ann } = await one.login('ann', 'a heron at dawn');
     const { cookie: bob } = await two.login('bob', 'a wren at noon');

@@ -1,0 +1,93 @@
+// The examples as programs: real processes, real requests, real kills.
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { until } from '../faults/harness/until.ts';
+
+/** test/package/packed.test.ts runs tests with the examples of the packed package. */
+export const EXAMPLES = process.env.THROUGHLINE_EXAMPLES ?? fileURLToPath(new URL('../../examples/', import.meta.url));
+
+const running = new Set<Program>();
+
+/** Kills those that still run. */
+export async function endPrograms(): Promise<void> {
+  await Promise.all([...running].map((program) => program.kill()));
+}
+
+export class Program {
+  readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+  readonly ended: Promise<number | null>;
+  output = '';
+
+  constructor(name: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+    this.#child = spawn(process.execPath, [join(EXAMPLES, name), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream.on('data', (bytes) => {
+        this.output += bytes;
+      });
+    }
+    this.ended = new Promise((resolve) => this.#child.once('close', resolve));
+    running.add(this);
+    void this.ended.then(() => running.delete(this));
+  }
+
+  get lines(): string[] {
+    return this.output.trim().split('\n');
+  }
+
+  async says(pattern: RegExp): Promise<string> {
+    const found = await until(`${pattern}`, () => {
+      if (this.#child.exitCode !== null && !pattern.test(this.output)) throw new Error(`ended early: ${this.output}`);
+      return pattern.exec(this.output);
+    });
+    return found[0];
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.ended;
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM');
+    expect(await this.ended, this.output).toBe(0);
+  }
+}
+
+const CHAT = '/chats/support';
+
+/** A process of examples/login.ts, and its users there. */
+export async function startLoginApp(env: NodeJS.ProcessEnv) {
+  const program = new Program('login.ts', [], { ...env, COOKIE_SECRET: 'the same for all processes' });
+  const url = await program.says(/http:\/\/127\.0\.0\.1:\d+/);
+  const login = async (name: string, password: string) => {
+    const body = new URLSearchParams({ name, password });
+    const { status, headers } = await fetch(`${url}/login`, { method: 'POST', body, redirect: 'manual' });
+    return { status, cookie: headers.get('set-cookie')?.split(';')[0] ?? '' };
+  };
+  const say = (cookie: string, text: string, id: string) =>
+    fetch(`${url}${CHAT}`, { method: 'POST', body: text, headers: { cookie, 'idempotency-key': id } });
+  const read = async (cookie: string, path = '') =>
+    (await fetch(`${url}${CHAT}${path}`, { headers: { cookie } })).json() as Promise<unknown>;
+  const replies = async (cookie: string) =>
+    ((await read(cookie)) as { state: string; reply: string }[]).map((turn) =>
+      turn.state === 'completed' ? turn.reply : null,
+    );
+  const answered = (cookie: string, n: number) =>
+    until(`the answer to prompt ${n}`, async () => (await replies(cookie))[n - 1] ?? null);
+  /** What the browser is sent from the beginning, word for word, until a turn has ended this often. */
+  const events = async (cookie: string, ends: number) => {
+    const leave = new AbortController();
+    const { body } = await fetch(`${url}${CHAT}/events`, { headers: { cookie }, signal: leave.signal });
+    let text = '';
+    for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += piece;
+      if (text.slice(0, text.lastIndexOf('\n\n')).split('"kind":"turn.ended"').length > ends) break;
+    }
+    leave.abort();
+    return text;
+  };
+  return { program, url, login, say, read, replies, answered, events };
+}
