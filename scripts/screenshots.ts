@@ -125,7 +125,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   told: {
     path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`,
     shows: seam,
-    act: press(/^Show every word/, (page) => page.getByText(/hash/i)),
+    act: press(/^Show every word/, (page) => page.getByText(/^sha256/)),
   },
   raw: {
     path: ({ release }) => `/c/${release}`,

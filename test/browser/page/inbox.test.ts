@@ -140,7 +140,15 @@ server.test('search marks the words, leaves out late answers, and leads to the t
   expect(await results.textContent()).toContain('<b>zinc-heron</b>'); // as it was said, not as markup
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  await page.waitForURL(/\/c\/[\w-]+\/turn\/2\?find=zinc-heron$/);
+  const there = /\/c\/[\w-]+\/turn\/2\?find=zinc-heron$/;
+  await page.waitForURL(there);
+  // Enter leads to the first one, also when it comes before the answer.
+  await page.goto(server.url);
+  await row(page, /Codewords/).waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('zinc-heron');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(there);
 });
 
 server.test('search finds conversations by their titles, also by a new one', async ({ open }) => {

@@ -242,6 +242,29 @@ server.test(
   { slowdown: 4 },
 );
 
+server.test(
+  'whoever sends from above sees the answer, and a question that takes room leaves it in sight',
+  async ({ open }) => {
+    const id = await imported('sending', 30, (n) => `Answer ${n}.\n\n${'Some words. '.repeat(40)}`);
+    const page = await open(`/c/${id}/turn/5`);
+    await turn(page, 5).waitFor();
+    const left = () => log(page).evaluate((box) => box.scrollHeight - box.clientHeight - box.scrollTop);
+    await expect.poll(left).toBeGreaterThan(1_000);
+    await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('/say Here it is.');
+    await page.keyboard.press('Enter');
+    await turn(page, 31).getByText('Here it is.', { exact: true }).waitFor();
+    await expect.poll(left).toBeLessThan(50);
+    const height = () => log(page).evaluate((box) => box.clientHeight);
+    const before = await height();
+    const asking = (await server.tl()).conversation('sending');
+    await asking.send('/ask May I?', { permissions: 'ask' }).accepted;
+    await page.getByRole('region', { name: /^Permission: / }).waitFor();
+    await expect.poll(height).toBeLessThan(before - 50);
+    await expect.poll(left).toBeLessThan(50);
+    await asking.cancel();
+  },
+);
+
 server.test('a turn and a seam have addresses: opening one goes there', async ({ open }) => {
   const id = await imported('addresses', 400);
   const page = await open(`/c/${id}/turn/123`);

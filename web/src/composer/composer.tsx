@@ -222,7 +222,10 @@ function useSending(agent: string | null) {
   const trying = (work: Promise<void>) => work.catch((error) => say(toldOf(error).message, 'bad'));
   const send = async (now: boolean) => {
     const accepted = await sendDraft(tl, store.id, agent);
-    if (accepted === null || !now || running === null) return;
+    if (accepted === null) return;
+    // One that waits is shown above the composer.
+    if (now || running === null) store.hasSent();
+    if (!now || running === null) return;
     // First in the queue, and then in place of what runs.
     const ids = [...queued.map(({ id }) => id), accepted.turn.id];
     if (ids.length > 1) await trying(requeue(queueOf(moved(ids, ids.length - 1, 0))));

@@ -4,10 +4,11 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { promptText } from '../../../src/core/turn/content.ts';
 import { replyText } from '../../../src/core/turn/record.ts';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
-import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
+import { useConversation } from '../data/conversation/use-conversation.ts';
+import { useVerbs } from '../data/conversation/verbs.ts';
 import { toldOf } from '../data/errors.ts';
 import { usePreference } from '../data/preferences.ts';
-import { useClient, useMay } from '../data/session.ts';
+import { useMay } from '../data/session.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { say } from '../ui/say.ts';
@@ -50,8 +51,7 @@ export function FirstRun() {
 }
 
 function ThreeSteps() {
-  const tl = useClient();
-  const { id } = useConversationStore();
+  const verbs = useVerbs();
   const [word, steps, isBusy] = useSteps();
   const [doing, setDoing] = useState(false);
   const act = async (work: () => Promise<unknown>) => {
@@ -59,11 +59,10 @@ function ThreeSteps() {
     await work().catch((error: unknown) => say(toldOf(error).message, 'bad'));
     setDoing(false);
   };
-  const send = (text: string) =>
-    act(() => tl.engine.submit(id, text, { create: false, requestId: crypto.randomUUID() }));
+  const send = (text: string) => act(() => verbs.submit(text));
   const kill = () =>
     act(async () => {
-      await tl.engine.kill(id);
+      await verbs.kill();
       say('Session gone. Nothing lost.', 'good');
     });
   const cannot = doing || isBusy;

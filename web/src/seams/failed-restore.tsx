@@ -3,26 +3,23 @@ import { ChevronDown } from 'lucide-react';
 import { useState } from 'react';
 import type { Engine, Turn } from 'throughline/client';
 import { useAgents } from '../data/agents.ts';
-import { useConversationStore } from '../data/conversation/use-conversation.ts';
-import { useClient } from '../data/session.ts';
+import { useVerbs } from '../data/conversation/verbs.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
 
 /** The context of a turn could not be restored: the ways to go on. */
 export function WhatToDo({ turn }: { turn: Turn }) {
-  const { engine } = useClient();
-  const { id } = useConversationStore();
+  const { submit, retry } = useVerbs();
   const [error, setError] = useState<unknown>(null);
   const attempt = (work: () => Promise<unknown>) => () => {
     setError(null);
     work().catch(setError);
   };
-  const send = (options: Parameters<Engine['submit']>[2]) =>
-    attempt(() => engine.submit(id, turn.prompt, { create: false, requestId: crypto.randomUUID(), ...options }));
+  const send = (options: Parameters<Engine['submit']>[2]) => attempt(() => submit(turn.prompt, options));
   return (
     <section aria-label="What to do" className="space-y-2">
       <div className="flex flex-wrap gap-2">
-        <Button small onClick={attempt(() => engine.retry(turn.id, { requestId: crypto.randomUUID() }))}>
+        <Button small onClick={attempt(() => retry(turn.id))}>
           Send again
         </Button>
         <OtherAgent current={turn.agent} onChosen={(agent) => send({ agent })()} />

@@ -1,16 +1,23 @@
 import { Search as SearchIcon, X } from 'lucide-react';
-import { useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useActions } from '../shell/actions.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Keys } from '../ui/keys.tsx';
 import type { Search } from './search.ts';
 
-/** Words to look for in titles and in everything that was said. `/` goes there, Escape leaves. */
+/** Words to look for in titles and in everything that was said. `/` goes there, Enter opens the first hit, Escape leaves. */
 export function SearchField({ search, offersKey }: { search: Search; offersKey: boolean }) {
   const field = useRef<HTMLInputElement>(null);
-  const { words, setWords } = search;
+  const { words, setWords, isBusy } = search;
+  const [isWanted, setWanted] = useState(false);
   const focus = () => field.current?.select();
   const go = { id: 'search', title: 'Search all conversations', group: 'Conversations', keys: '/', run: focus };
+  // Typed fast, Enter comes before the answer.
+  useEffect(() => {
+    if (!isWanted || isBusy) return;
+    setWanted(false);
+    firstHit(field.current)?.click();
+  }, [isWanted, isBusy]);
   useActions(offersKey ? [{ ...go, cli: 'throughline search WORDS' }] : []);
   return (
     <search className="relative block min-w-0 flex-1">
@@ -26,32 +33,48 @@ export function SearchField({ search, offersKey }: { search: Search; offersKey: 
         aria-label="Search all conversations"
         placeholder="Search everything"
         value={words}
-        onChange={(event) => setWords(event.target.value)}
+        onChange={(event) => {
+          setWanted(false);
+          setWords(event.target.value);
+        }}
         onKeyDown={(event) => {
           if (event.key === 'Escape') {
             event.stopPropagation();
             setWords('');
             field.current?.blur();
           }
-          if (event.key !== 'ArrowDown' || event.nativeEvent.isComposing) return;
+          if (event.nativeEvent.isComposing) return;
+          if (event.key === 'Enter') setWanted(true);
+          if (event.key !== 'ArrowDown') return;
           event.preventDefault();
-          event.currentTarget.closest('aside, [role=dialog]')?.querySelector<HTMLElement>('[data-hit]')?.focus();
+          firstHit(field.current)?.focus();
         }}
         className="h-8 w-full rounded-md border border-line bg-surface pr-8 pl-7 text-sm placeholder:text-faint pointer-coarse:h-11"
       />
-      <span className="absolute top-1/2 right-1 -translate-y-1/2">
-        {words !== '' ? (
-          <IconButton label="End the search" small onClick={() => setWords('')}>
-            <X size={14} />
-          </IconButton>
-        ) : (
-          offersKey && (
-            <span className="mr-1 pointer-coarse:hidden">
-              <Keys keys="/" />
-            </span>
-          )
-        )}
-      </span>
+      <FieldEnd words={words} offersKey={offersKey} onEnd={() => setWords('')} />
     </search>
   );
+}
+
+/** The way out of a search, or the key that leads into it. */
+function FieldEnd({ words, offersKey, onEnd }: { words: string; offersKey: boolean; onEnd(): void }) {
+  return (
+    <span className="absolute top-1/2 right-1 -translate-y-1/2">
+      {words !== '' ? (
+        <IconButton label="End the search" small onClick={onEnd}>
+          <X size={14} />
+        </IconButton>
+      ) : (
+        offersKey && (
+          <span className="mr-1 pointer-coarse:hidden">
+            <Keys keys="/" />
+          </span>
+        )
+      )}
+    </span>
+  );
+}
+
+function firstHit(field: HTMLElement | null): HTMLElement | null | undefined {
+  return field?.closest('aside, [role=dialog]')?.querySelector<HTMLElement>('[data-hit]');
 }

@@ -186,14 +186,14 @@ function BottomBar({ onConversations }: { onConversations(): void }) {
 
 const TONES: Readonly<Record<Said['tone'], string>> = { good: 'text-good', bad: 'text-bad', plain: 'text-ink' };
 
-/** What the page has to say, read out by screen readers as well. */
+/** What the page has to say, read out by screen readers as well. Below the header: further down it would cover the composer. */
 function Corner() {
   const said = useSaid();
   return (
     <div
       role="status"
       aria-live="polite"
-      className="pointer-events-none fixed inset-x-3 bottom-16 z-50 flex flex-col items-end gap-2 sm:bottom-4"
+      className="pointer-events-none fixed inset-x-3 top-[calc(env(safe-area-inset-top)+3.5rem)] z-50 flex flex-col items-end gap-2"
     >
       {said.map(({ id, text, tone, action }) => (
         <div

@@ -75,11 +75,16 @@ function Turns({ last }: { last: number }) {
   useEffect(() => {
     if (target !== null) setHeld(true);
   }, [target]);
+  const toEnd = () => virtualizer.scrollToEnd();
   useActions([
     { ...FIND, run: () => setFinding(true) },
-    { ...TO_END, run: () => virtualizer.scrollToEnd() },
+    { ...TO_END, run: toEnd },
   ]);
-  const isAway = useScrolling(scroller, () => setHeld(false));
+  const isAway = useScrolling(scroller, {
+    onEnd: () => setHeld(false),
+    onResized: (wasAtEnd) => wasAtEnd && !isHeld && toEnd(),
+  });
+  useOwnPrompts(virtualizer, () => setHeld(false));
   usePlace(virtualizer, scroller, target, last);
   useReadAhead(virtualizer, last);
   return (
@@ -101,7 +106,7 @@ function Turns({ last }: { last: number }) {
         </div>
       </div>
       {isFinding && <FindBar scroller={scroller} onClose={() => setFinding(false)} />}
-      {isAway && <ToEnd onClick={() => virtualizer.scrollToEnd()} />}
+      {isAway && <ToEnd onClick={toEnd} />}
     </div>
   );
 }
@@ -230,23 +235,57 @@ function useReadAhead(virtualizer: List, last: number): void {
   }, [store, startIndex, endIndex, last]);
 }
 
-/** Whether the end is out of sight. `onEnd`: somebody came to it. */
-function useScrolling(scroller: { readonly current: HTMLDivElement | null }, onEnd: () => void): boolean {
+interface Scrolling {
+  /** Somebody came to the end. */
+  onEnd(): void;
+  /** There is less or more room: a question, the queue or the first steps are shown around it. */
+  onResized(wasAtEnd: boolean): void;
+}
+
+/** Whether the end is out of sight. */
+function useScrolling(scroller: { readonly current: HTMLDivElement | null }, scrolling: Scrolling): boolean {
   const [isAway, setAway] = useState(false);
-  const latest = useRef(onEnd);
-  latest.current = onEnd;
+  const latest = useRef(scrolling);
+  latest.current = scrolling;
   useEffect(() => {
     const element = scroller.current;
+    if (element === null) return;
+    const leftBelow = () => element.scrollHeight - element.clientHeight - element.scrollTop;
+    let isAtEnd = leftBelow() <= AT_END;
+    let height = element.clientHeight;
     const look = () => {
-      if (element === null) return;
-      const left = element.scrollHeight - element.clientHeight - element.scrollTop;
+      const left = leftBelow();
+      isAtEnd = left <= AT_END;
       setAway(left > AT_END * 4);
-      if (left <= AT_END) latest.current();
+      if (isAtEnd) latest.current.onEnd();
     };
-    element?.addEventListener('scroll', look, { passive: true });
-    return () => element?.removeEventListener('scroll', look);
+    const sizes = new ResizeObserver(() => {
+      if (element.clientHeight === height) return;
+      height = element.clientHeight;
+      latest.current.onResized(isAtEnd);
+    });
+    element.addEventListener('scroll', look, { passive: true });
+    sizes.observe(element);
+    return () => {
+      element.removeEventListener('scroll', look);
+      sizes.disconnect();
+    };
   }, [scroller]);
   return isAway;
+}
+
+/** Whoever sends a prompt here sees its answer, wherever they were. */
+function useOwnPrompts(list: List, onSent: () => void): void {
+  const sends = useConversation((state) => state.sends);
+  const seen = useRef(sends);
+  const latest = useRef(onSent);
+  latest.current = onSent;
+  useEffect(() => {
+    if (seen.current === sends) return;
+    seen.current = sends;
+    latest.current();
+    list.scrollToEnd();
+  }, [list, sends]);
 }
 
 /** Following has stopped: back to the end with one click. */

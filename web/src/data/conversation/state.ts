@@ -23,6 +23,8 @@ export interface ConversationState extends Shared {
   readonly permissions: readonly Permission[];
   /** Somebody has ended its session on this page, and no turn has begun since. */
   readonly isKilled: boolean;
+  /** How often a prompt was sent from this page: each time its answer is brought into view. */
+  readonly sends: number;
 }
 
 export const NOTHING: ConversationState = {
@@ -35,6 +37,7 @@ export const NOTHING: ConversationState = {
   permissions: [],
   ...NOTHING_SHARED,
   isKilled: false,
+  sends: 0,
 };
 
 /** What is to be read again. */

@@ -122,6 +122,11 @@ export class ConversationStore {
     return ended.length;
   }
 
+  /** A prompt was sent from this page: whoever did that looks for its answer. */
+  hasSent(): void {
+    this.state.setState(({ sends }) => ({ sends: sends + 1 }));
+  }
+
   /** Every turn that waits, and those that do not any more. */
   async readQueue(): Promise<void> {
     const queued = await this.#engine.queue(this.id, { limit: 200 });

@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import type { Conversation, Erased, QueueTurn, Receipt, ThroughlineClient, Turn } from 'throughline/client';
+import type { Conversation, Engine, Erased, QueueTurn, Receipt, ThroughlineClient, Turn } from 'throughline/client';
 import type { ChainCheck } from '../../../../src/core/event.ts';
 import { forgetDraft, NEW, putDraft } from '../drafts/draft.ts';
 import { useClient } from '../session.ts';
@@ -11,6 +11,8 @@ export interface Verbs {
   /** Ends the processes of its live sessions; how many there were. */
   kill(): Promise<number>;
   cancel(turn: string): Promise<void>;
+  /** Sends a prompt that is not a draft. */
+  submit(prompt: Parameters<Engine['submit']>[1], options?: Parameters<Engine['submit']>[2]): Promise<void>;
   retry(turn: string): Promise<void>;
   /** `turn`: the last one to take along; left out: all. */
   fork(turn?: number): Promise<Conversation>;
@@ -41,8 +43,13 @@ function verbsOf({ engine }: ThroughlineClient, store: ReturnType<typeof useConv
     async cancel(turn) {
       await engine.cancel(turn);
     },
+    async submit(prompt, options) {
+      await engine.submit(id, prompt, { create: false, requestId: crypto.randomUUID(), ...options });
+      store.hasSent();
+    },
     async retry(turn) {
       await engine.retry(turn, { requestId: crypto.randomUUID() });
+      store.hasSent();
     },
     fork: (turn) => engine.fork(id, turn === undefined ? {} : { turn }),
     async goBack({ n, prompt }) {
