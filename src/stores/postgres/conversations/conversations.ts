@@ -106,7 +106,7 @@ export async function ensureConversation(tx: Tx, owner: string, spec: NewConvers
   return { conversation: conversationOf(await conversationRow(tx.sql, owner, spec.id)), created: true };
 }
 
-/** A new conversation without events. Throws `conflict` when its id or key is taken. */
+/** A new conversation without events. Throws `conflict` when its id is taken; when its key is, the transaction begins again and finds it. */
 export async function insertConversation(
   tx: Tx,
   owner: string,
@@ -115,7 +115,6 @@ export async function insertConversation(
 ): Promise<Ledger> {
   const { sql, now } = tx;
   const { id, key, agent, driver, sandbox, cwd, place } = spec;
-  if (key !== null && (await findByKey(sql, owner, key)) !== null) throw keyTaken(key);
   const title = [named?.title ?? '', named?.source ?? 'none', wordsOf(named?.title ?? '')];
   const settings = [
     JSON.stringify(spec.restore),
@@ -138,8 +137,10 @@ export async function insertConversation(
   }
 }
 
-function keyTaken(key: string): ThroughlineError {
-  return new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Use another key.' });
+/** Throws `conflict`. */
+export async function checkKeyIsFree(sql: Sql, owner: string, key: string | null): Promise<void> {
+  if (key === null || (await findByKey(sql, owner, key)) === null) return;
+  throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Use another key.' });
 }
 
 export async function setTitle(

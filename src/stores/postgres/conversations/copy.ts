@@ -12,7 +12,7 @@ import { endedTurn } from '../../shared/turns.ts';
 import type { Tx } from '../server/access.ts';
 import { countSession, countTurns } from '../turns/totals.ts';
 import { linkContents, readRecord, storeValue } from './content.ts';
-import { conversationRow, insertConversation } from './conversations.ts';
+import { checkKeyIsFree, conversationRow, insertConversation } from './conversations.ts';
 import type { Ledger } from './ledger.ts';
 
 // In one transaction, however long: here nobody else waits for it.
@@ -50,6 +50,7 @@ export async function fork(
     title: spec.title ?? parent.title,
     source: spec.title === null ? parent.titleSource : 'caller',
   } as const;
+  await checkKeyIsFree(tx.sql, owner, spec.key);
   const ledger = await insertConversation(tx, owner, spec, named);
   const hash = createHash('sha256');
   for (let after = 0, rows: RecordRow[] = []; after === 0 || rows.length === PAGE; after = rows.at(-1)?.n ?? n) {
@@ -91,6 +92,7 @@ export async function importConversation(
   if (misplaced !== undefined)
     throw new ThroughlineError('invalid', `Turn ${misplaced.n} is out of order: turn numbers must increase.`);
   const named = spec.title === null ? null : ({ title: spec.title, source: 'caller' } as const);
+  await checkKeyIsFree(tx.sql, owner, spec.key);
   const ledger = await insertConversation(tx, owner, spec, named);
   for (const record of records) await addImported(ledger, record);
   await countTurns(
