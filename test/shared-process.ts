@@ -1,6 +1,11 @@
 // Runs with every test file that shares a process with others (vitest.config.ts). Such a file must put back what it changes: a later
 // file would fail for a reason that is not its own.
+import fc from 'fast-check';
 import { afterAll, expect } from 'vitest';
+import { seedOfRun } from './faults/harness/random.ts';
+
+// Generated values, too, are the same in every run of a commit.
+fc.configureGlobal({ seed: seedOfRun() });
 
 const state = () => ({
   directory: process.cwd(),

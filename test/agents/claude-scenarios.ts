@@ -22,19 +22,19 @@ type Scenarios = (adapter: ClaudeAdapter, claude: InstalledClaude) => void;
 /** What depends on how Claude is run: its process, its arguments, its messages, its questions. */
 const WITH_EACH: readonly (readonly [name: string, scenarios: Scenarios])[] = [
   ['while it is warm', whileWarm],
-  ['after a crash, and in a replay', crashes],
-  ['without a prompt', byItself],
-  ['and an id that the caller chose', chosenIds],
   ['in a turn', inATurn],
-  ['and a prompt that it does not take', untaken],
   ['and MCP servers', mcpServers],
 ];
 
 /**
- * What Claude's files say, and what is restored from them: both adapters use the same code for it (`src/agents/claude/session`,
- * `transcript`). `npm test` tries each with the adapter that is named here, `npm run test:long` with both.
+ * What Claude's files say, what is restored from them, and how its process ends: both adapters use the same code for it
+ * (`src/agents/claude/session`, `transcript`). `npm test` tries each with the adapter that is named here, `npm run test:long` with both.
  */
 const WITH_ONE: readonly (readonly [name: string, scenarios: Scenarios, adapter: ClaudeAdapter])[] = [
+  ['after a crash, and in a replay', crashes, 'claude-sdk'],
+  ['without a prompt', byItself, 'claude-cli'],
+  ['and an id that the caller chose', chosenIds, 'claude-cli'],
+  ['and a prompt that it does not take', untaken, 'claude-sdk'],
   ['keeps its context', contextKept, 'claude-cli'],
   ['and a long history', longHistory, 'claude-cli'],
   ['and its own summary', condensed, 'claude-sdk'],

@@ -11,7 +11,9 @@ const ours = onThisMachine();
 // For the processes of ours that are started here.
 process.env.NODE_OPTIONS = NODE_OPTIONS;
 
-for (const kind of missing === null ? (['vercel', 'e2b'] as const) : []) {
+// Both are reached over the same bridge.
+const KINDS = process.env.THROUGHLINE_LONG === '1' ? (['vercel', 'e2b'] as const) : (['e2b'] as const);
+for (const kind of missing === null ? KINDS : []) {
   const doubles = new DoubleHome(kind);
   afterAll(() => doubles.service.dispose());
   killSeries({

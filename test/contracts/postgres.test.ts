@@ -1,4 +1,5 @@
-import { describe, test } from 'vitest';
+import type { Client } from 'pg';
+import { afterAll, describe, test } from 'vitest';
 import type { Store } from '../../src/ports/store.ts';
 import { openPostgresStore } from '../../src/stores/postgres/store.ts';
 import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
@@ -9,13 +10,14 @@ const server = postgresServer();
 if (NO_POSTGRES === null) storeContract({ name: 'PostgreSQL', site });
 else describe('a PostgreSQL store', () => test('keeps to the contract', (context) => context.skip(NO_POSTGRES ?? '')));
 
-let database: Promise<string> | null = null;
+let database: Promise<{ name: string; client: Client }> | null = null;
+afterAll(async () => void (await (await database)?.client.end()));
 
 /** One database for all, emptied for each: making a new one takes longer than most tests. */
 async function site(): Promise<StoreSite> {
   database ??= newDatabase();
-  const name = await database;
-  await empty(name);
+  const { name, client } = await database;
+  await empty(client);
   const opened: Store[] = [];
   let [now, monotonic] = [Date.UTC(2026, 0, 15, 12), 5_000];
   return {
@@ -33,42 +35,42 @@ async function site(): Promise<StoreSite> {
     jump(ms) {
       now += ms;
     },
-    contents: () => dump(name),
-    damage: (what) => damage(name, what),
+    contents: () => dump(client),
+    damage: (what) => damage(client, what),
     async destroy() {
       await Promise.all(opened.map((store) => store.close()));
     },
   };
 }
 
-async function newDatabase(): Promise<string> {
+async function newDatabase(): Promise<{ name: string; client: Client }> {
   const name = await server().database();
   await (await openPostgresStore({ url: server().url(name), connections: 1 })).close();
-  return name;
+  return { name, client: await server().connect(name) };
 }
 
-async function tables(name: string): Promise<string[]> {
-  const rows = await server().query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1", [], name);
+async function tables(client: Client): Promise<string[]> {
+  const { rows } = await client.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1");
   return rows.map(({ tablename }) => String(tablename)).filter((table) => table !== 'schema_version');
 }
 
 let known: Promise<string[]> | null = null;
 
 /** Row by row, and in any order: TRUNCATE makes new files for every table and index. */
-async function empty(name: string): Promise<void> {
-  known ??= tables(name);
+async function empty(client: Client): Promise<void> {
+  known ??= tables(client);
   const own = (await known).filter((table) => table !== 'facts').map((table) => `DELETE FROM ${table}`);
   const statements = ['SET session_replication_role = replica', ...own, "DELETE FROM facts WHERE name <> 'log'"];
-  await server().query(statements.join('; '), undefined, name);
+  await client.query(statements.join('; '));
 }
 
 /** Every row of every table, in one statement. */
-async function dump(name: string): Promise<string> {
-  known ??= tables(name);
+async function dump(client: Client): Promise<string> {
+  known ??= tables(client);
   const all = (await known).map(
     (table) => `SELECT '${table}' AS of, json_agg(t ORDER BY t::text)::text AS rows FROM ${table} t`,
   );
-  return JSON.stringify(await server().query(`${all.join(' UNION ALL ')} ORDER BY 1`, [], name));
+  return JSON.stringify((await client.query(`${all.join(' UNION ALL ')} ORDER BY 1`)).rows);
 }
 
 const DAMAGES: Record<Damage['kind'], string> = {
@@ -78,7 +80,7 @@ const DAMAGES: Record<Damage['kind'], string> = {
   tail: 'DELETE FROM events WHERE',
 };
 
-async function damage(name: string, { kind, conversation, seq }: Damage): Promise<void> {
+async function damage(client: Client, { kind, conversation, seq }: Damage): Promise<void> {
   const which = `seq ${kind === 'tail' ? '>=' : '='} $1 AND conv = (SELECT no FROM conversations WHERE id = $2)`;
-  await server().query(`${DAMAGES[kind]} ${which}`, [seq, conversation], name);
+  await client.query(`${DAMAGES[kind]} ${which}`, [seq, conversation]);
 }

@@ -1,12 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
+import { seedOfRun } from '../faults/harness/random.ts';
 
 /**
  * Runs random sequences of commands and, when one breaks a rule, shrinks it to the shortest that still does and prints it
  * line by line. THROUGHLINE_SEED repeats a run, THROUGHLINE_LONG makes it twenty times as long, THROUGHLINE_QUICK a fifth.
- *
- * The seed comes from the committed tree: every change is tried on sequences of its own, and the same commit always on the
- * same ones, so that a second run is no second chance. In the long mode, and outside a checkout, it is a new one every time.
  */
 export interface Sequences<Setup, Command> {
   readonly name: string;
@@ -22,7 +19,7 @@ export interface Sequences<Setup, Command> {
 
 export async function checkSequences<Setup, Command>(sequences: Sequences<Setup, Command>): Promise<void> {
   const { name, command, longest, run, show } = sequences;
-  const seed = seedOf(process.env.THROUGHLINE_SEED);
+  const seed = seedOfRun();
   const times = process.env.THROUGHLINE_LONG ? 20 : process.env.THROUGHLINE_QUICK ? 0.2 : 1;
   const numRuns = Math.round(sequences.runs * times);
   console.log(`${name}: ${numRuns} sequences, THROUGHLINE_SEED=${seed}`);
@@ -54,24 +51,4 @@ export async function checkSequences<Setup, Command>(sequences: Sequences<Setup,
       fault instanceof Error ? (fault.stack ?? fault.message) : String(fault),
     ].join('\n'),
   );
-}
-
-/** Null: this is no checkout. */
-function seedOfTree(): number | null {
-  try {
-    const hash = execFileSync('git', ['rev-parse', 'HEAD^{tree}'], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    return Number.parseInt(hash.slice(0, 7), 16);
-  } catch {
-    return null;
-  }
-}
-
-function seedOf(given: string | undefined): number {
-  if (!given) return (process.env.THROUGHLINE_LONG ? null : seedOfTree()) ?? Date.now() % 0x7fffffff;
-  const seed = Number(given);
-  if (!Number.isSafeInteger(seed)) throw new Error(`THROUGHLINE_SEED must be a whole number, not ${given}`);
-  return seed;
 }

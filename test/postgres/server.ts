@@ -104,10 +104,16 @@ export class PostgresServer {
     return `postgres://${who}@localhost/${database}?host=${encodeURIComponent(this.#socket)}`;
   }
 
-  /** Runs statements, outside of every store. */
-  async query(text: string, values: unknown[] = [], database = 'postgres'): Promise<Record<string, unknown>[]> {
+  /** A connection outside of every store. */
+  async connect(database = 'postgres'): Promise<pg.Client> {
     const client = new pg.Client({ connectionString: this.url(database) });
     await client.connect();
+    return client;
+  }
+
+  /** Runs statements, outside of every store. */
+  async query(text: string, values: unknown[] = [], database = 'postgres'): Promise<Record<string, unknown>[]> {
+    const client = await this.connect(database);
     try {
       return (await client.query(text, values)).rows ?? [];
     } finally {

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+
 /** Chance that can be repeated: the same seed, the same choices. */
 export class Random {
   #state: number;
@@ -30,8 +32,34 @@ export class Random {
   }
 }
 
-/** The seed of this run: `THROUGHLINE_SEED` repeats an earlier one. What ran when is the machine's; what was asked for is not. */
+/**
+ * The seed of this run: `THROUGHLINE_SEED` repeats an earlier one. What ran when is the machine's; what was asked for is not.
+ *
+ * It comes from the committed tree: every change is tried on choices of its own, and the same commit always on the same ones, so that a
+ * second run is no second chance. In the long mode, and outside a checkout, it is a new one every time.
+ */
 export function seedOfRun(): number {
   const given = process.env.THROUGHLINE_SEED;
-  return given === undefined ? Math.floor(Math.random() * 2 ** 32) : Number(given) >>> 0;
+  if (!given) return (process.env.THROUGHLINE_LONG ? null : seedOfTree()) ?? Math.floor(Math.random() * 2 ** 31);
+  const seed = Number(given);
+  if (!Number.isSafeInteger(seed)) throw new Error(`THROUGHLINE_SEED must be a whole number, not ${given}`);
+  return seed;
+}
+
+let ofTree: number | null | undefined;
+
+/** Null: this is no checkout. */
+function seedOfTree(): number | null {
+  if (ofTree !== undefined) return ofTree;
+  try {
+    const tree = execFileSync('git', ['rev-parse', 'HEAD^{tree}'], {
+      cwd: import.meta.dirname,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    ofTree = Number.parseInt(tree.slice(0, 7), 16);
+  } catch {
+    ofTree = null;
+  }
+  return ofTree;
 }
