@@ -1,8 +1,11 @@
 import { join, resolve } from 'node:path';
+import { withCredentials } from './agents/shared/credentials.ts';
+import { absoluteSources, credentialsOf, environmentFor } from './compose-credentials.ts';
 import { composeSandboxes } from './compose-sandboxes.ts';
 import { noSuchAgent, SCRIPTED, ThroughlineError } from './core/errors.ts';
 import type { Name } from './core/input/names.ts';
 import type { AdapterName, AgentSettings } from './core/input/settings.ts';
+import type { CredentialsFor } from './core/sandbox/credentials.ts';
 import type { ConfiguredAgent } from './engine/parts.ts';
 import { systemClock } from './host/clock.ts';
 import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
@@ -10,25 +13,33 @@ import type { Agent, NativeSession } from './ports/agent.ts';
 
 /** Settings in, agents out: those that a person has set, or those that are found on this machine. */
 
+interface MoreAgents {
+  readonly agents?: Readonly<Record<string, AgentSettings>> | undefined;
+  /** What owners log in with, beside what the settings name. */
+  readonly credentials?: CredentialsFor | undefined;
+}
+
 /** The agents of the settings, or those that are found on this machine, and then `more`. */
-export async function composeAgents(
-  setup: Setup,
-  more: Readonly<Record<string, AgentSettings>> = {},
-): Promise<KnownAgents> {
+export async function composeAgents(setup: Setup, more: MoreAgents = {}): Promise<KnownAgents> {
   const { settings, home } = setup;
   const isSet = Object.keys(settings.agents).length > 0;
+  const make = async (name: string, value: AgentSettings) => {
+    const credentials = credentialsOf(name, value.credentials, { base: setup.base, given: more.credentials });
+    const agent = await MAKE_AGENT[value.adapter](name, value, { ...setup, ours: environmentFor(credentials) });
+    return credentials === null ? agent : withCredentials(agent, credentials);
+  };
   const whenNeeded = (name: string, value: AgentSettings) =>
     configured(
       value,
-      whenUsed(name, () => MAKE_AGENT[value.adapter](name, value, setup)),
+      whenUsed(name, () => make(name, value)),
     );
   const agents = isSet ? new Map<string, ConfiguredAgent>() : new FoundAgents(await findsAgents(home), whenNeeded);
   // What a person has set is checked at once; what nobody has set cannot be wrong.
   for (const [name, value] of Object.entries(settings.agents)) {
-    agents.set(name, configured(value, await MAKE_AGENT[value.adapter](name, value, setup)));
+    agents.set(name, configured(value, await make(name, value)));
   }
   const [onlyAgent = null] = isSet && agents.size === 1 ? agents.keys() : [];
-  for (const [name, value] of Object.entries(more)) {
+  for (const [name, value] of Object.entries(more.agents ?? {})) {
     if (!agents.has(name)) agents.set(name, whenNeeded(name, value));
   }
   return {
@@ -133,8 +144,11 @@ function configured({ adapter, limits }: AgentSettings, agent: Agent): Configure
   return limits === undefined ? { agent, adapter } : { agent, adapter, times: limits };
 }
 
+/** `ours`: what agents may have of our environment. */
+type AgentSetup = Setup & { readonly ours: NodeJS.ProcessEnv };
+
 /** Every adapter there is, loaded when an agent uses it. */
-const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, setup: Setup) => Promise<Agent>> = {
+const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, setup: AgentSetup) => Promise<Agent>> = {
   scripted: async (name, { options, env }) => {
     const { scriptedAgent } = await import('./agents/scripted/adapter.ts');
     return scriptedAgent({ name, options, env });
@@ -149,13 +163,14 @@ const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, se
   },
   acp: async (name, settings, setup) => {
     const { acpAgent } = await import('./agents/acp/adapter.ts');
-    return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(setup.home) });
+    return acpAgent({ name, ...programSettings(settings, setup), ...acpFolders(setup.home), ours: setup.ours });
   },
 };
 
 /** Paths are relative to the settings' file; a program's plain name is looked for on PATH. */
 function programSettings(given: AgentSettings, { base }: Setup) {
-  const { adapter: _, limits, package: folder, command: [program = '', ...args] = [], ...settings } = given;
+  const { adapter: _, limits, credentials: __, package: folder, command, ...settings } = given;
+  const [program = '', ...args] = command ?? [];
   return {
     ...settings,
     ...(folder === undefined ? {} : { package: resolve(base, folder) }),
@@ -163,8 +178,8 @@ function programSettings(given: AgentSettings, { base }: Setup) {
   };
 }
 
-function claudeParts({ home }: Setup) {
-  return { installed: installedClaude(home) };
+function claudeParts({ home, ours }: AgentSetup) {
+  return { installed: installedClaude(home), ours };
 }
 
 /** What `throughline agents install NAME` installs, and where. Throws `not_found` for an agent that it cannot install. */
@@ -265,6 +280,9 @@ export async function sessionsOfAgent(options: SetupOptions, name: string, cwd: 
 /** The agents that a person has set, by name, with absolute paths. Empty: no agent is set. */
 export function agentsInSettings(options: SetupOptions): Record<string, AgentSettings> {
   const setup = readSetup(options);
-  const absolute = (given: AgentSettings) => ({ adapter: given.adapter, ...programSettings(given, setup) });
+  const absolute = ({ credentials, ...given }: AgentSettings) => ({
+    ...{ adapter: given.adapter, ...programSettings(given, setup) },
+    ...(credentials && { credentials: absoluteSources(credentials, setup.base) }),
+  });
   return Object.fromEntries(Object.entries(setup.settings.agents).map(([name, given]) => [name, absolute(given)]));
 }

@@ -9,6 +9,7 @@ import { NO_BUDGET } from './core/limits/budget.ts';
 import { slotLimits } from './core/limits/slots.ts';
 import { DEFAULT_TIME_LIMITS } from './core/limits/time-limits.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
+import type { CredentialsFor } from './core/sandbox/credentials.ts';
 import { placeSettings } from './core/sandbox/sandbox-settings.ts';
 import { hasEnded, isPermissionMode, type PermissionMode } from './core/turn/turn.ts';
 import { createEngine } from './engine/engine.ts';
@@ -41,6 +42,11 @@ export interface ComposeOptions extends SetupOptions {
   readonly engine?: Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
   /** More agents. Those of the settings win where both have a name. None of these is the default agent. */
   readonly agents?: Readonly<Record<string, AgentSettings>>;
+  /**
+   * What an owner logs in with at an agent, beside what the settings name: asked whenever a session is opened. See docs/sandboxes.md. Left
+   * out: what the settings say, else what this process has itself.
+   */
+  readonly credentials?: CredentialsFor;
   /** Gets bugs of Throughline; they are never thrown at a caller. Left out: a message on stderr. */
   readonly onBug?: (error: unknown, where: string) => void;
   /** Called while the storage cannot be written and accepted turns wait for it; left out: a message on stderr. */
@@ -68,9 +74,10 @@ export interface Composed {
 /** `usual`: what happens to permission questions when neither options nor settings say it. */
 export async function compose(options: ComposeOptions = {}, usual: PermissionMode = 'deny'): Promise<Composed> {
   checkPermissions(options);
+  checkCredentials(options);
   const setup = createSetup(options);
   const { settings, home } = setup;
-  const known = await composeAgents(setup, options.agents);
+  const known = await composeAgents(setup, options);
   const health = options.health ?? new ProcessHealth(reportLoss);
   const store = await openStore(setup, { health, ...given({ looks: options.looks }) });
   const processes = processesAt(placeOf(home), home);
@@ -115,6 +122,11 @@ function createSetup(options: SetupOptions): Setup {
 function checkPermissions({ permissions }: ComposeOptions): void {
   if (permissions === undefined || isPermissionMode(permissions)) return;
   throw new ThroughlineError('invalid', `permissions must be "ask" or "deny", not ${shown(permissions)}.`);
+}
+
+function checkCredentials({ credentials }: ComposeOptions): void {
+  if (credentials === undefined || typeof credentials === 'function') return;
+  throw new ThroughlineError('invalid', 'credentials must be a function of an owner and an agent.');
 }
 
 function limitsOf({ limits }: Settings): Pick<EngineSettings, 'times' | 'spending'> {

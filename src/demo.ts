@@ -107,8 +107,11 @@ async function claudeOf(where: { home: string | undefined; config: string | unde
   const agents = agentsInSettings(given(where));
   const set = [agents.claude, ...Object.values(agents)].find((agent) => agent?.adapter.startsWith('claude-'));
   if (set !== undefined) {
-    const { adapter, package: folder, command, env, model } = set;
-    return { program: { adapter, ...given({ package: folder, command }) }, own: { env, ...given({ model }) } };
+    const { adapter, package: folder, command, env, model, credentials } = set;
+    return {
+      program: { adapter, ...given({ package: folder, command }) },
+      own: { env, ...given({ model, credentials }) },
+    };
   }
   const { availableClaude, packageIn } = await import('./agents/claude/find/package.ts');
   const installed = installedClaude(resolve(where.home ?? dataHome()));

@@ -73,6 +73,7 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
   store: true,
   owner: true,
   engine: true,
+  credentials: true,
   onBug: true,
   onTrouble: true,
   telemetry: true,
@@ -156,6 +157,7 @@ export type {
 export type { Proof, Tried } from './core/restore/receipt.ts';
 export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore/restore-settings.ts';
 export type { ToldPart } from './core/restore/told.ts';
+export type { Credentials, CredentialsFor, CredentialsRequest } from './core/sandbox/credentials.ts';
 export type { ExecResult, SandboxUse } from './core/sandbox/sandbox.ts';
 export type { Decision, TaskState } from './core/tasks/task.ts';
 export type { TaskInput, TaskPlan } from './core/tasks/task-plan.ts';

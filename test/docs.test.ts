@@ -112,7 +112,7 @@ describe('docs/library.md', () => {
     const options: OptionNames<OpenOptions> = {
       ...{ home: true, config: true, settings: true, owner: true, engine: true, agents: true, onBug: true },
       ...{ onTrouble: true, telemetry: true, permissions: true, onPermission: true, server: true, token: true },
-      ...{ takeUp: true, store: true },
+      ...{ takeUp: true, store: true, credentials: true },
     };
     const shown = tableAfter('<!-- every option of OpenOptions; a test checks it -->').flatMap(([, cell]) =>
       namesIn(cell),

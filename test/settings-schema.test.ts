@@ -44,6 +44,8 @@ const SAYS: Record<string, (value: never, said: never) => boolean> = {
   maximum: (value: unknown, said: number) => typeof value !== 'number' || value <= said,
   minItems: (value: unknown, said: number) => !Array.isArray(value) || value.length >= said,
   items: (value: unknown, said: Schema) => !Array.isArray(value) || value.every((one) => takes(said, one)),
+  propertyNames: (value: object, said: Schema) =>
+    !isOf('object', value) || Object.keys(value).every((name) => takes(said, name)),
   required: (value: object, said: string[]) =>
     !isOf('object', value) || said.every((name) => Object.hasOwn(value, name)),
   properties: (value: object, said: Record<string, Schema>) =>

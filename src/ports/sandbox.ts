@@ -91,6 +91,8 @@ export interface Worktrees {
  */
 export interface OpenSandbox {
   readonly id: string;
+  /** Whose conversation it was opened for. Left out: nobody's, as when somebody looks at an agent. */
+  readonly owner?: string;
   /** Sandboxes with the same `host` have the same programs: what was found out about one in a sandbox holds in the others. */
   readonly host: string;
   /** The working directory, its links resolved. */
@@ -99,6 +101,8 @@ export interface OpenSandbox {
   readonly state: string;
   /** The home directory of programs in it: the person's, or one of its own. */
   readonly home: string;
+  /** Whether `home` is its own. Left out: it is the person's. */
+  readonly ownHome?: true;
   /** What every program in it has in its environment, before what `spawn` adds. */
   readonly env: Readonly<Record<string, string>>;
   /**

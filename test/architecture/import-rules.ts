@@ -25,6 +25,7 @@ const HOLDERS = ['engine', 'tasks', 'library'];
 const ENTRIES = [
   'compose.ts',
   'compose-agents.ts',
+  'compose-credentials.ts',
   'compose-sandboxes.ts',
   'connect.ts',
   'client.ts',

@@ -36,6 +36,7 @@ declare global {
   const token: string;
   const url: string;
   const show: (text: string) => void;
+  const vault: { keyOf(owner: string, agent: string): Promise<string> };
   const askThePerson: (question: Permission, context: { signal: AbortSignal }) => Promise<string>;
 }
 `;

@@ -13,6 +13,8 @@ export interface AcpSettings extends Pick<FindSettings, 'command' | 'package' | 
   readonly name: string;
   readonly model?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** What agents may have of our environment, as far as they need it. Left out: all. */
+  readonly ours?: NodeJS.ProcessEnv;
   /** A part of `AcpOptions`, as the settings have it; checked here. */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
   /** A folder of our own for what was learnt of agents. */
@@ -35,7 +37,7 @@ export function acpAgent(settings: AcpSettings): Agent {
   return new AcpAgent(settings, {
     name: settings.name,
     options,
-    env: { ...known?.defaults, ...variablesFor(known, process.env), ...settings.env },
+    env: { ...known?.defaults, ...variablesFor(known, settings.ours ?? process.env), ...settings.env },
     ownCommand: settings.command !== undefined,
     login: known?.login ?? 'see its own documentation',
     knownAs,
@@ -139,7 +141,9 @@ class AcpAgent implements Agent {
 
   async #find(sandbox: OpenSandbox) {
     const { env, knownAs } = this.#setup;
-    const found = await findAgent({ known: knownAs, path: env.PATH, ...this.#settings }, sandbox);
+    const { command, package: folder, installed } = this.#settings;
+    const places = { command, package: folder, installed };
+    const found = await findAgent({ known: knownAs, path: env.PATH, ...places }, sandbox);
     if ('command' in found) return found;
     throw new ThroughlineError('agent_unavailable', `${this.name}: ${found.problem}.`, { hint: found.hint });
   }

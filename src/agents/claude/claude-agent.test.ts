@@ -37,7 +37,7 @@ const env = () => ({ HOME: sandboxes.root });
 function agent(more: Partial<ClaudeAgentParts> = {}) {
   const find = async () => ({ version: '2.1.300', where: 'here', command: ['claude'] });
   const options = { home: 'user', trustProject: false, mcpServers: [] } as const;
-  return claudeAgent({ name: 'claude', connect, find, env: env(), options, model: null, ...more });
+  return claudeAgent({ name: 'claude', connect, find, env: env(), ours: {}, options, model: null, ...more });
 }
 const request = (how: OpenHow, more: Partial<OpenRequest> = {}): OpenRequest => ({
   how,

@@ -35,6 +35,8 @@ export interface ClaudeAgentParts {
   find(sandbox: OpenSandbox): Promise<InstalledClaude>;
   /** From the settings; added to what Claude gets of our environment. */
   readonly env: Readonly<Record<string, string>>;
+  /** What Claude may have of our environment, as far as it needs it. */
+  readonly ours: NodeJS.ProcessEnv;
   readonly options: ClaudeOptions;
   /** Null: Claude chooses one. */
   readonly model: string | null;
@@ -69,7 +71,7 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     where: async (sandbox) => (await parts.find(sandbox)).where,
     login: async (sandbox, signal) => {
       const { command } = await parts.find(sandbox);
-      return loginOf({ sandbox, command, env: environmentOutside(process.env, parts.env), signal });
+      return loginOf({ sandbox, command, env: environmentOutside(parts.ours, parts.env), signal });
     },
     async list(sandbox) {
       // With a config directory in the sandbox, each conversation sees only its own session.
@@ -121,8 +123,8 @@ interface Inside {
   readonly storage: SessionStorage;
 }
 
-async function inside(sandbox: OpenSandbox, { env: settings, options }: ClaudeAgentParts): Promise<Inside> {
-  const env = environmentIn(sandbox, process.env, settings, options.home);
+async function inside(sandbox: OpenSandbox, { env: settings, ours, options }: ClaudeAgentParts): Promise<Inside> {
+  const env = environmentIn(sandbox, ours, settings, options.home);
   return { env, storage: await storageIn(sandbox, env) };
 }
 

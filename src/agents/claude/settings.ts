@@ -29,6 +29,8 @@ export interface ClaudeSettings {
   readonly package?: string | undefined;
   readonly model?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
+  /** What Claude may have of our environment, as far as it needs it. Left out: all. */
+  readonly ours?: NodeJS.ProcessEnv;
   readonly options: Readonly<Record<string, unknown>>;
   /** The folder filled by `throughline agents install claude`. */
   readonly installed: string;
@@ -40,7 +42,7 @@ export interface ClaudeSettings {
  * `invalid` for unknown options.
  */
 export function readClaudeSettings<T>(
-  { name, model, env, options: given, ...places }: ClaudeSettings,
+  { name, model, env, ours = process.env, options: given, ...places }: ClaudeSettings,
   check: (found: FoundClaude) => T,
 ) {
   const options = parseClaudeOptions(name, given);
@@ -56,7 +58,7 @@ export function readClaudeSettings<T>(
     found.catch(() => remembered.delete(key));
     return found;
   };
-  return { parts: { name, env, options, model: model ?? null }, find };
+  return { parts: { name, env, ours, options, model: model ?? null }, find };
 }
 
 export const MODES = ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypassPermissions'] as const;

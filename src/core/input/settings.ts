@@ -2,6 +2,7 @@ import type { ThroughlineError } from '../errors.ts';
 import { BUDGET } from '../limits/budget.ts';
 import { TIMES } from '../limits/time-limits.ts';
 import { RESTORE } from '../restore/restore-settings.ts';
+import { CREDENTIALS } from '../sandbox/credentials.ts';
 import { SANDBOX } from '../sandbox/sandbox-settings.ts';
 import { PERMISSION_MODES } from '../turn/turn.ts';
 import { shown } from './arguments.ts';
@@ -126,7 +127,7 @@ const named = <const Name extends AdapterName>(name: Name) => required(oneOf([na
 /** The settings, when the options of each adapter are these. */
 export function settingsWith<O extends OptionsByAdapter>(options: O) {
   const optionsOf = <A extends AdapterName>(adapter: A): O[A] => options[adapter];
-  const common = { env: ENV, limits: AGENT_TIMES };
+  const common = { env: ENV, credentials: CREDENTIALS, limits: AGENT_TIMES };
   const program = { command: COMMAND, package: FOLDER, model: MODEL, ...common };
   return object({
     $schema: value<string>(() => true, 'a text', { type: 'string' }),

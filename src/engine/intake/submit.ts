@@ -168,7 +168,7 @@ async function readAdopted(
   const known = all.filter((session) => session.agent === name);
   // Ours already; or, for a new conversation, in use elsewhere: then the turn is refused when it is stored.
   if (known.some((session) => session.conversation === ours || (isNew && isUsable(session)))) return null;
-  const sandbox = await sandboxes.open(place, { cwd });
+  const sandbox = { ...(await sandboxes.open(place, { cwd })), owner };
   const storage = await storageOf(agent, sandbox);
   for (const session of all.filter(({ conversation }) => conversation === ours)) {
     const other = parts.agents.get(session.agent)?.agent;

@@ -128,8 +128,8 @@ export class Held {
   }
 
   openSandbox(): Promise<OpenSandbox> {
-    const { sandbox, cwd } = this.conversation;
-    this.#sandbox ??= this.parts.sandboxes.open(sandbox, { cwd });
+    const { owner, sandbox, cwd } = this.conversation;
+    this.#sandbox ??= this.parts.sandboxes.open(sandbox, { cwd }).then((open) => ({ ...open, owner }));
     this.#sandbox.catch(() => {
       this.#sandbox = null;
     });

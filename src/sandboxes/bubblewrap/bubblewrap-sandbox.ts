@@ -87,6 +87,7 @@ class Isolated {
       work,
       state,
       home: this.#home,
+      ownHome: true,
       env: this.#environment(),
       folder: (root) => this.#folder(root),
       spawn: (command, options) => this.#spawn(command, options),

@@ -100,6 +100,7 @@ class Contained {
       work,
       state,
       home: this.#opened.home,
+      ownHome: true,
       env: this.#environment(),
       folder: (path) => seenFolder(path, this.#outside.folder, { ...this.#visible(), read: this.#opened.binds.read }),
       find: (program) => this.#find(program),

@@ -33,6 +33,7 @@ export function bridgedSandbox({ kind, bridge, ...known }: BridgedSettings): Ope
   };
   return {
     ...known,
+    ownHome: true,
     folder: async (root) => new BridgedFolder(bridge, (await bridge.call('folder', { root })).head),
     realPath: async (path) => (await bridge.call('realPath', { path })).head,
     find: async (program) => (await bridge.call('find', { program })).head,

@@ -34,7 +34,7 @@ async function contained(): Promise<GivenSandboxes> {
 const why = await whyNoPodman();
 // Its files are those of the directory, read and written by the same code.
 if (why === null) {
-  sandboxContract('container', contained, ['processes']);
+  sandboxContract('container', contained, ['processes', 'credentials']);
   describe('a container whose starter was killed', killedStarter);
 } else test('the contract of sandboxes in containers', (context) => context.skip(why));
 

@@ -2,12 +2,16 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import type { Child } from '../../../src/ports/sandbox.ts';
 import { type Around, aroundOf, type GivenSandboxes } from './around.ts';
+import { credentialsContract } from './credentials.ts';
 import { filesContract } from './files.ts';
 import { linksContract, racesContract } from './links.ts';
 import { processesContract } from './processes.ts';
 
 /** Those whose files somebody else looks after can leave that part out. */
-const PARTS = { files: filesContract, links: linksContract, races: racesContract, processes: processesContract };
+const PARTS = {
+  ...{ files: filesContract, links: linksContract, races: racesContract, processes: processesContract },
+  credentials: credentialsContract,
+};
 
 export function sandboxContract(
   name: string,

@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto';
+import { ThroughlineError } from '../../core/errors.ts';
+import { type Credentials, hides, placeOf } from '../../core/sandbox/credentials.ts';
+import type { Agent, AgentSession, Opened } from '../../ports/agent.ts';
+import type { Folder, OpenSandbox } from '../../ports/sandbox.ts';
+
+/*
+ * An agent that is handed what it logs in with. Only programs that act for an owner get it: those that open a session or read one. A look
+ * at the agent is remembered for all owners, so it has only what all owners share. Commands that an agent chooses (`partOf`) get nothing.
+ */
+
+export interface AgentCredentials {
+  /** Whether owners have different ones. */
+  readonly perOwner: boolean;
+  /** Those of an owner; null: those that all owners share. Throws `agent_unavailable` when an owner has none. */
+  of(owner: string | null): Promise<Credentials>;
+}
+
+export function withCredentials(agent: Agent, credentials: AgentCredentials): Agent {
+  const look = async (sandbox: OpenSandbox) => handed(sandbox, await credentials.of(null));
+  const act = async (sandbox: OpenSandbox) => {
+    const taken = await credentials.of(sandbox.owner ?? null);
+    return { hide: hides(taken), sandbox: await handed(sandbox, taken) };
+  };
+  return {
+    name: agent.name,
+    traits: async (sandbox) => agent.traits(await look(sandbox)),
+    position: (id, sandbox) => agent.position(id, sandbox),
+    tail: (id, sent, sandbox) => agent.tail(id, sent, sandbox),
+    async open(request) {
+      const { hide, sandbox } = await act(request.sandbox);
+      return discreetly(hide, async () => quiet(await agent.open({ ...request, sandbox }), hide));
+    },
+    ...(agent.history && {
+      history: async (id, given, signal) => {
+        const { hide, sandbox } = await act(given);
+        return discreetly(hide, async () => hide((await agent.history?.(id, sandbox, signal)) ?? null));
+      },
+    }),
+    ...(agent.login && {
+      login: async (sandbox, signal) =>
+        credentials.perOwner ? EACH_OWNER : ((await agent.login?.(await look(sandbox), signal)) ?? null),
+    }),
+    ...(agent.storage && { storage: async (sandbox) => (await agent.storage?.(await look(sandbox))) ?? agent.name }),
+    ...(agent.list && { list: async (sandbox, signal) => (await agent.list?.(await look(sandbox), signal)) ?? null }),
+    ...(agent.where && { where: async (sandbox) => (await agent.where?.(await look(sandbox))) ?? null }),
+    ...(agent.doubt && { doubt: async (sandbox) => (await agent.doubt?.(await look(sandbox))) ?? null }),
+    ...(agent.howToAllow && { howToAllow: async () => (await agent.howToAllow?.()) ?? null }),
+  };
+}
+
+const EACH_OWNER = { loggedIn: null, hint: 'each owner has credentials of its own' };
+
+/** The sandbox, whose programs get these: as variables, or as files in its home. */
+async function handed(sandbox: OpenSandbox, credentials: Credentials): Promise<OpenSandbox> {
+  const places = Object.entries(credentials).map(([name, value]) => ({ name, value, place: placeOf(name) }));
+  const env: Record<string, string> = {};
+  for (const { value, place } of places) if (place && 'variable' in place) env[place.variable] = value;
+  const files = places.flatMap(({ name, value, place }) =>
+    place && 'file' in place ? [{ name, value, ...place }] : [],
+  );
+  if (files.length > 0) await putFiles(sandbox, files);
+  return {
+    ...sandbox,
+    spawn: (command, options) =>
+      sandbox.spawn(command, options.partOf ? options : { ...options, env: { ...options.env, ...env } }),
+  };
+}
+
+interface HomeFile {
+  readonly name: string;
+  readonly file: string;
+  readonly value: string;
+}
+
+/** In the state of the sandbox: what we have written into its home. */
+const WRITTEN = 'throughline-credentials.json';
+const MOST_WRITTEN = 65_536;
+
+/**
+ * A file is written when its value is new. An agent may have changed it since, as one that renews its own login does: what it has written
+ * stays, until we have another value.
+ */
+async function putFiles(sandbox: OpenSandbox, files: readonly HomeFile[]): Promise<void> {
+  if (!sandbox.ownHome) {
+    throw new ThroughlineError(
+      'agent_unavailable',
+      `${files[0]?.name} of the agent's credentials would be written into the home of a person: agents have no home of their own in these sandboxes.`,
+      {
+        hint: 'Hand it over as a variable, or set "sandbox.kind" to one with homes of their own. See docs/sandboxes.md.',
+      },
+    );
+  }
+  const [home, state] = await Promise.all([sandbox.folder(sandbox.home), sandbox.folder(sandbox.state)]);
+  const before = await writtenIn(state);
+  const now = Object.fromEntries(files.map(({ name, value }) => [name, digestOf(value)]));
+  const changed = files.filter(({ name }) => before[name] !== now[name]);
+  const missing = await Promise.all(files.map(async (one) => ((await home.stat(one.file)) === null ? [one] : [])));
+  const due = new Set([...changed, ...missing.flat()]);
+  if (due.size === 0) return;
+  for (const { file, value } of due) await home.replace(file, value, { mode: 0o600 });
+  await state.replace(WRITTEN, JSON.stringify({ ...before, ...now }), { mode: 0o600 });
+}
+
+/** The agent can change it: then it gets a file again, or keeps the one that it has. */
+async function writtenIn(state: Folder): Promise<Readonly<Record<string, unknown>>> {
+  const read = await state.read(WRITTEN, { most: MOST_WRITTEN });
+  try {
+    const parsed: unknown = read === null ? {} : JSON.parse(Buffer.from(read.bytes).toString('utf8'));
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+const digestOf = (value: string) => createHash('sha256').update(value).digest('hex');
+
+type Hide = ReturnType<typeof hides>;
+
+/** What is thrown says nothing of them either. */
+async function discreetly<T>(hide: Hide, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ThroughlineError)) throw error;
+    const { code, message, hint } = error;
+    const said = { message: hide(message), hint: hide(hint) };
+    if (said.message === message && said.hint === hint) throw error;
+    throw new ThroughlineError(code, said.message, said.hint === undefined ? {} : { hint: said.hint });
+  }
+}
+
+function quiet(opened: Opened, hide: Hide): Opened {
+  return opened.ok ? { ...opened, session: quietSession(opened.session, hide) } : hide(opened);
+}
+
+/** The session; what its agent says has none of them in it, as far as one event shows it. */
+function quietSession(session: AgentSession, hide: Hide): AgentSession {
+  return {
+    get id() {
+      return session.id;
+    },
+    get process() {
+      return session.process;
+    },
+    get alive() {
+      return session.alive;
+    },
+    get memo() {
+      return session.memo ?? null;
+    },
+    async *prompt(request) {
+      for await (const event of session.prompt(request)) yield hide(event);
+    },
+    ...(session.transcript && { transcript: async (from) => (await session.transcript?.(from)) ?? null }),
+    ...(session.wording && { wording: (content) => session.wording?.(content) ?? content }),
+    ...(session.choose && { choose: async (choices) => hide((await session.choose?.(choices)) ?? 'set') }),
+    position: () => session.position(),
+    allowTools: () => session.allowTools(),
+    answer: (permission, option) => session.answer(permission, option),
+    close: () => session.close(),
+    kill: () => session.kill(),
+  };
+}

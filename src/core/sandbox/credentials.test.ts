@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { parseSettings } from '../input/settings.ts';
+import { fileOfOwner, hides, isPerOwner, placeOf } from './credentials.ts';
+
+test('a name is a variable, or a file in the home and nowhere else', () => {
+  expect(placeOf('API_KEY')).toEqual({ variable: 'API_KEY' });
+  expect(placeOf('~/.agent/auth.json')).toEqual({ file: '.agent/auth.json' });
+  for (const name of ['', '1KEY', 'A-B', '~', '~/', '~/../x', '~/a//b', '~/./a', '~/a\0', '/etc/passwd', '.agent']) {
+    expect(placeOf(name)).toBeNull();
+  }
+});
+
+test('the settings take a variable or a file for each, one of them', () => {
+  const agents = (credentials: unknown) => parseSettings({ agents: { a: { adapter: 'scripted', credentials } } });
+  const good = { KEY: { env: 'OUR_KEY' }, '~/.a/b': { file: 'keys/{owner}' } };
+  expect(agents(good).agents.a?.credentials).toEqual(good);
+  for (const wrong of [{ KEY: {} }, { KEY: { env: 'A', file: 'b' } }]) {
+    expect(() => agents(wrong)).toThrow('"agents.a.credentials.KEY" must be { "env": NAME } or { "file": PATH }');
+  }
+  expect(() => agents({ 'A-B': { env: 'A' } })).toThrow('"A-B", which is neither the name of a variable nor "~/PATH"');
+  expect(() => agents({ KEY: 'sk-1' })).toThrow('must be an object');
+});
+
+test('the file of an owner is one part of the path, whatever the owner is called', () => {
+  expect(isPerOwner({ file: 'keys/{owner}/k' })).toBe(true);
+  expect(isPerOwner({ env: 'KEY' })).toBe(false);
+  expect(fileOfOwner('keys/{owner}/{owner}', 'ann')).toBe('keys/ann/ann');
+  expect(fileOfOwner('keys/{owner}', 'a/../b$&')).toBe('keys/a%2F..%2Fb%24%26');
+  for (const [owner, part] of [
+    ['..', '%2E%2E'],
+    ['.x', '%2Ex'],
+    ['{owner}', '%7Bowner%7D'],
+  ] as const) {
+    expect(fileOfOwner('keys/{owner}', owner)).toBe(`keys/${part}`);
+  }
+});
+
+test('values are replaced in every text, and what has none of them stays the same value', () => {
+  const hide = hides({ KEY: 'secret-1$&', LONG: 'secret-1$&-more', SHORT: 'abc', '~/f': 'a whole file' });
+  expect(hide('secret-1$&-more, secret-1$&, abc')).toBe('[LONG], [KEY], abc');
+  const clean = { list: [1, null, 'abc', { text: 'a whole file' }], bytes: new Uint8Array(1) };
+  expect(hide(clean)).toBe(clean);
+  expect(hide({ ...clean, deep: [{ text: 'is secret-1$&!' }] })).toEqual({ ...clean, deep: [{ text: 'is [KEY]!' }] });
+});

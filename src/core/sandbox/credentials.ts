@@ -1,0 +1,133 @@
+import { about, byName, checked, object, text, value } from '../input/schema.ts';
+
+/*
+ * What an agent logs in with: handed to its program when a session is opened, and stored nowhere by us. A name says how the agent gets it:
+ * "NAME" is a variable of its environment, "~/PATH" a file in its home.
+ */
+
+/**
+ * Values by their names: a variable, or a file in the home of the agent.
+ *
+ * @example
+ * import type { Credentials } from 'throughline';
+ *
+ * const anns: Credentials = { ANTHROPIC_API_KEY: 'sk-…', '~/.codex/auth.json': '{…}' };
+ */
+export type Credentials = Readonly<Record<string, string>>;
+
+/**
+ * Who needs them: an owner, and an agent by its name in the settings.
+ *
+ * @example
+ * import type { CredentialsRequest } from 'throughline';
+ *
+ * const nameIn = ({ owner, agent }: CredentialsRequest) => `${agent} of ${owner}`;
+ */
+export interface CredentialsRequest {
+  readonly owner: string;
+  readonly agent: string;
+}
+
+/**
+ * Asked whenever a session is opened. Null: this owner has none, and nothing is started. An empty object: none are needed.
+ *
+ * @example
+ * import { type CredentialsFor, open } from 'throughline';
+ *
+ * const credentials: CredentialsFor = ({ owner }) => (owner === 'ann' ? { ANTHROPIC_API_KEY: 'sk-…' } : null);
+ * await using tl = await open({ credentials });
+ */
+export type CredentialsFor = (request: CredentialsRequest) => Credentials | null | Promise<Credentials | null>;
+
+/** Where the settings say that a value is. */
+export type CredentialSource = { readonly env?: string; readonly file?: string };
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const HOME = '~/';
+const OWNER = '{owner}';
+
+const isVariable = (one: unknown) => typeof one === 'string' && VARIABLE.test(one);
+
+const SOURCE = checked(
+  object({
+    env: about(
+      'The variable of our own environment that has the value.',
+      value<string>(isVariable, 'the name of an environment variable', { type: 'string', pattern: VARIABLE.source }),
+    ),
+    file: about(
+      "The file that has the value. {owner} in it is the name of the owner. Relative paths start at this file's directory.",
+      text,
+    ),
+  }),
+  ({ env, file }) =>
+    (env === undefined) === (file === undefined) ? { must: '{ "env": NAME } or { "file": PATH }' } : null,
+);
+
+const BY_NAME = byName(SOURCE);
+
+export const CREDENTIALS = about(
+  'What the agent logs in with, by the variable that it has it in, or by "~/PATH": a file in its home, for sandboxes with a home of their own.',
+  checked({ ...BY_NAME, json: { ...BY_NAME.json, propertyNames: { pattern: `${VARIABLE.source}|^~/.` } } }, (all) => {
+    const wrong = Object.keys(all).find((name) => placeOf(name) === null);
+    return wrong === undefined ? null : { says: `"credentials" has ${JSON.stringify(wrong)}, which is ${NO_PLACE}` };
+  }),
+);
+
+/** In words, after "it is". */
+export const NO_PLACE = 'neither the name of a variable nor "~/PATH"';
+
+/** How the agent gets a value. Null: the name says neither. */
+export function placeOf(name: string): { readonly variable: string } | { readonly file: string } | null {
+  if (isVariable(name)) return { variable: name };
+  if (!name.startsWith(HOME)) return null;
+  const file = name.slice(HOME.length);
+  const isPath = file.split('/').every((part) => part !== '' && part !== '.' && part !== '..' && !part.includes('\0'));
+  return isPath ? { file } : null;
+}
+
+/** Whether every owner has another file. */
+export function isPerOwner({ file = '' }: CredentialSource): boolean {
+  return file.includes(OWNER);
+}
+
+/** The file of an owner. The name is encoded as in a URL, so it is always one part of the path. */
+export function fileOfOwner(path: string, owner: string): string {
+  const part = encodeURIComponent(owner.toWellFormed()).replace(/^\.+/, (dots) => '%2E'.repeat(dots.length));
+  return path.replaceAll(OWNER, () => part);
+}
+
+/** A shorter one may be a word that is said anyway. */
+const SHORTEST_SECRET = 8;
+
+/** Replaces the values of variables wherever they occur in the texts of a value; the same value, if they do not. */
+export function hides(credentials: Credentials): <T>(value: T) => T {
+  const secrets = Object.entries(credentials)
+    .filter(([name, secret]) => isVariable(name) && secret.length >= SHORTEST_SECRET)
+    .toSorted(([, one], [, other]) => other.length - one.length);
+  const inText = (said: string) =>
+    secrets.reduce(
+      (all, [name, secret]) => (all.includes(secret) ? all.replaceAll(secret, () => `[${name}]`) : all),
+      said,
+    );
+  const hide = (one: unknown): unknown => {
+    if (typeof one === 'string') return inText(one);
+    if (Array.isArray(one)) return sameUnlessChanged(one, one.map(hide));
+    if (one === null || typeof one !== 'object' || ArrayBuffer.isView(one)) return one;
+    const entries = Object.entries(one);
+    const hidden = sameUnlessChanged(
+      entries,
+      entries.map(([name, each]) => [name, hide(each)] as const),
+      1,
+    );
+    return hidden === entries ? one : Object.fromEntries(hidden);
+  };
+  return <T>(one: T) => (secrets.length === 0 ? one : (hide(one) as T));
+}
+
+function sameUnlessChanged<T>(before: readonly T[], after: readonly T[], at?: keyof T): readonly T[] {
+  const isSame = (one: T, index: number) => {
+    const other = after[index] as T;
+    return at === undefined ? one === other : one[at] === other[at];
+  };
+  return before.every(isSame) ? before : after;
+}

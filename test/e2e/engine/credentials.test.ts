@@ -1,0 +1,108 @@
+// What owners log in with: each has its own, and it is nowhere but in the environment of their agents.
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Credentials, OpenOptions } from '../../../src/index.ts';
+import { identityOf } from '../../contracts/liveness.ts';
+import { allEvents, refusedWith } from '../support/conversations.ts';
+import { Home } from '../support/home.ts';
+
+const newKey = () => `sk-${randomUUID()}`;
+
+function keysIn(home: Home, keys: Readonly<Record<string, string>>): OpenOptions {
+  mkdirSync(join(home.path, 'keys'), { recursive: true });
+  for (const [owner, key] of Object.entries(keys)) writeFileSync(join(home.path, 'keys', owner), `${key}\n`);
+  const credentials = { AGENT_KEY: { file: join(home.path, 'keys', '{owner}') } };
+  return home.with({ agents: { scripted: { adapter: 'scripted', credentials } } });
+}
+
+/** The environments of the agents' processes that live. */
+function environments(home: Home): string[] {
+  const rows = home.query<{ process: string }>('SELECT process FROM sessions WHERE process IS NOT NULL');
+  return rows.map(({ process }) => readFileSync(`/proc/${identityOf(JSON.parse(process)).pid}/environ`, 'utf8'));
+}
+
+test('owners with the same conversation key have agents of their own, each with its own key, and no key is kept', async () => {
+  await using home = new Home();
+  const keys = { ann: newKey(), 'app:b/../ob': newKey() };
+  const tl = await home.open({}, keysIn(home, { ann: keys.ann, 'app%3Ab%2F..%2Fob': keys['app:b/../ob'] }));
+  for (const owner of Object.keys(keys)) await tl.as(owner).conversation('chat', { sandbox: 'shared' }).ask('Hello.');
+  const seen = environments(home);
+  expect(seen).toHaveLength(2);
+  for (const key of Object.values(keys)) expect(seen.filter((env) => env.includes(`AGENT_KEY=${key}`))).toHaveLength(1);
+
+  const shown = await Promise.all(
+    Object.keys(keys).map(async (owner) => [
+      await tl.as(owner).sandbox('shared').show(),
+      await allEvents(tl.as(owner).engine, 'chat'),
+      await tl.as(owner).engine.agents(),
+    ]),
+  );
+  const files = readdirSync(home.path, { recursive: true, withFileTypes: true }).filter(
+    (entry) => entry.isFile() && entry.parentPath !== join(home.path, 'keys'),
+  );
+  const all = [
+    JSON.stringify(shown),
+    ...files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1')),
+  ];
+  expect(files.length).toBeGreaterThan(2);
+  for (const key of Object.values(keys)) expect(all.filter((text) => text.includes(key))).toEqual([]);
+});
+
+test('an owner without a key is refused with the reason, nothing is started for it, and a key that comes later is used', async () => {
+  await using home = new Home();
+  const [anns, eves] = [newKey(), newKey()];
+  const tl = await home.open({}, keysIn(home, { ann: anns }));
+  await tl.as('ann').conversation('chat').ask('Hello.');
+  const eve = tl.as('eve').conversation('chat');
+  await refusedWith(
+    'agent_unavailable',
+    eve.ask('Hello.'),
+    /no credentials for the owner "eve": .*keys\/eve does not exist/,
+  );
+  expect(environments(home)).toHaveLength(1);
+  keysIn(home, { eve: eves });
+  expect((await eve.ask('Hello again.')).turn.state).toBe('completed');
+  expect(environments(home).filter((env) => env.includes(eves))).toHaveLength(1);
+});
+
+test('a program asks its own vault: for each session that is opened, by owner and agent, and what it throws is the reason', async () => {
+  await using home = new Home();
+  const asked: unknown[] = [];
+  const [first, second] = [newKey(), newKey()];
+  let answer: () => Credentials | null = () => ({ AGENT_KEY: first });
+  const tl = await home.open(
+    {},
+    {
+      credentials: async (request) => {
+        asked.push(request);
+        return answer();
+      },
+    },
+  );
+  const chat = tl.as('ann').conversation('chat');
+  /** In a process of its own: a session that is warm keeps what it has. */
+  const anew = async (prompt: string) => {
+    await chat.kill();
+    return chat.ask(prompt);
+  };
+  expect((await chat.ask(`/say my key is ${first}`)).reply).toBe('my key is [AGENT_KEY]');
+  answer = () => ({ AGENT_KEY: second });
+  expect((await chat.ask(`/say ${first}`)).reply).toBe('[AGENT_KEY]');
+  expect((await anew(`/say ${first} and ${second}`)).reply).toBe(`${first} and [AGENT_KEY]`);
+  expect(asked).toEqual([
+    { owner: 'ann', agent: 'scripted' },
+    { owner: 'ann', agent: 'scripted' },
+  ]);
+  for (const [wrong, why] of [
+    [() => null, /credentials\(\) returned null/],
+    [() => expect.unreachable('the vault is sealed'), /credentials\(\) failed: .*the vault is sealed/],
+    [() => ({ AGENT_KEY: 7 }) as never, /no text for AGENT_KEY/],
+    [() => ({ '../x': 'y' }), /"..\/x", which is neither/],
+    [() => ({ '~/.agent/key': first }), /would be written into the home of a person/],
+  ] as const) {
+    answer = wrong;
+    await refusedWith('agent_unavailable', anew('Hello.'), why);
+  }
+});
