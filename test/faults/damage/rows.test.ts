@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
@@ -16,16 +17,20 @@ const COLUMNS = Object.entries(JSON_OF_CONVERSATIONS).flatMap(([table, names]) =
 
 test('rows that are not JSON keep nobody from listing and using the others, and each of them can be erased', async () => {
   await using home = new Home();
-  const tl = await home.open({ permissions: 'deny' }, { takeUp: false });
+  const open = () => home.open({ permissions: 'deny' }, { takeUp: false });
+  const before = await open();
   const prompt = 'The codeword is amber.\n/ask May I write?\n/tool edit notes.txt';
-  for (const key of ['good', ...COLUMNS.map((one) => one.key), 'other']) await run(tl.engine, key, prompt);
-  const ids = new Map((await tl.engine.list()).map(({ id, key }) => [key, id]));
+  for (const key of ['good', ...COLUMNS.map((one) => one.key), 'other']) await run(before.engine, key, prompt);
+  const ids = new Map((await before.engine.list()).map(({ id, key }) => [key, id]));
+  await before.close();
   // An open turn that nobody runs: a process accepted it, and ended.
   const store = await openAt(home.file);
-  const open = new Map<string, string>();
-  for (const { key } of COLUMNS) open.set(key, (await enqueue(store, ids.get(key) ?? '', {}, 'local')).id);
+  const turns = new Map<string, string>();
+  for (const { key } of COLUMNS) turns.set(key, (await enqueue(store, ids.get(key) ?? '', {}, 'local')).id);
+  const change = { turn: turns.get('requeues.result') ?? '', id: randomUUID() };
+  const conversation = ids.get('requeues.result') ?? '';
+  await store.requeue('local', { conversation, changes: [change], requestId: 'kept', by: 'local' });
   await store.close();
-  await tl.engine.requeue('requeues.result', [{ turn: open.get('requeues.result') ?? '' }], { requestId: 'kept' });
   const db = new DatabaseSync(home.file);
   for (const { table, column, key } of COLUMNS) {
     const where = table === 'conversations' ? 'id = ?' : 'conv = (SELECT no FROM conversations WHERE id = ?)';
@@ -33,6 +38,7 @@ test('rows that are not JSON keep nobody from listing and using the others, and 
     expect(damage.run(ids.get(key) ?? '').changes, key).toBeGreaterThan(0);
   }
   db.close();
+  const tl = await open();
   const listed = async () => (await tl.engine.list({ limit: 100 })).map(({ key }) => key);
   const readable = COLUMNS.filter(({ table }) => table !== 'conversations').map(({ key }) => key);
   expect((await listed()).sort()).toEqual(['good', 'other', ...readable].sort());
@@ -53,7 +59,7 @@ test('rows that are not JSON keep nobody from listing and using the others, and 
     const { erased } = await erase().catch(async (error: ThroughlineError) => {
       // What it needs to end is readable: then it is to be cancelled first.
       expect(error.code, key).toBe('conflict');
-      await tl.engine.cancel(open.get(key) ?? '');
+      await tl.engine.cancel(turns.get(key) ?? '');
       return erase();
     });
     expect(erased, key).toBe(ids.get(key));
