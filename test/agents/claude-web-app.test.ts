@@ -1,6 +1,6 @@
 // The web app with its own login (examples/login.ts) and the real Claude, in every kind of sandbox. Two users with the same keys, request ids and
 // prompts: what differs between them is a secret that the set-up makes in each sandbox.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
@@ -92,7 +92,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
-const KEY = 'sk-the-real-key';
+const keyOf = (owner: string) => `sk-the-real-key-of-${owner}`;
 const SET_UP = [
   'echo run >> set-up',
   'echo "The codeword is $(od -An -N12 -tx1 /dev/urandom | tr -d " \\n")." > note', // another one if it ran again
@@ -118,9 +118,16 @@ for (const [name, kind] of Object.entries(KINDS)) {
 
 async function twoUsers(given: Given, home: CliHome, model: Model): Promise<void> {
   const mark = `web-app-${process.pid}-${Date.now()}`;
-  const { HOME: _, PATH: __, ...claude } = claudeEnvironment(model, '');
-  const env = { ...claude, ANTHROPIC_API_KEY: KEY, THROUGHLINE_FAULTS_MARK: mark, ...given.agent };
-  const agent = { adapter: 'claude-cli', package: packageFolder, env, options: { allowedTools: ['Bash'] } };
+  const { HOME: _, PATH: __, ANTHROPIC_API_KEY: ___, ...claude } = claudeEnvironment(model, '');
+  const env = { ...claude, THROUGHLINE_FAULTS_MARK: mark, ...given.agent };
+  const credentials = { ANTHROPIC_API_KEY: { file: join(home.path, 'key-of-{owner}') } };
+  const agent = {
+    adapter: 'claude-cli',
+    package: packageFolder,
+    env,
+    credentials,
+    options: { allowedTools: ['Bash'] },
+  };
   const setup = [{ name: 'note', command: ['/bin/sh', '-c', SET_UP] }];
   home.configure({ agents: { claude: agent }, sandbox: { ...given.sandbox, setup } });
   const variables = { ...home.environment(), ...given.app };
@@ -130,6 +137,8 @@ async function twoUsers(given: Given, home: CliHome, model: Model): Promise<void
     one.login('ann', 'a heron at dawn').then(({ cookie }) => ({ owner: 'shop:ann', cookie })),
     one.login('bob', 'a wren at noon').then(({ cookie }) => ({ owner: 'shop:bob', cookie })),
   ]);
+  for (const { owner } of users)
+    writeFileSync(join(home.path, `key-of-${encodeURIComponent(owner)}`), `${keyOf(owner)}\n`);
   const both = <T>(run: (user: { owner: string; cookie: string }) => Promise<T>) => Promise.all(users.map(run));
   await both(async ({ cookie }) => {
     expect((await one.say(cookie, bash(LOOK), 'r-1')).status).toBe(202);
@@ -169,6 +178,7 @@ async function twoUsers(given: Given, home: CliHome, model: Model): Promise<void
 
   places.forEach(({ sandbox, file }, n) => {
     const [own = '', other = ''] = n === 0 ? secrets : secrets.toReversed();
+    const [key = '', othersKey = ''] = (n === 0 ? users : users.toReversed()).map(({ owner }) => keyOf(owner));
     const { reply, events, all } = shown[n] ?? expect.unreachable();
     expect(reply).toBe(`I have seen these codewords: ${own}.`);
     expect(file('begun')).toBe('begun\n');
@@ -179,10 +189,13 @@ async function twoUsers(given: Given, home: CliHome, model: Model): Promise<void
     expect(told).toEqual(['sandbox.created', 'sandbox.set-up', 'sandbox.reopened']);
 
     const written = contentsBelow(given.files(sandbox));
-    for (const bytes of [all, ...written]) expect(bytes).not.toContain(other);
+    for (const bytes of [all, ...written]) {
+      expect(bytes).not.toContain(other);
+      expect(bytes).not.toContain(othersKey);
+    }
     expect(all).toContain(own);
-    if (given.hasNoKey) for (const bytes of written) expect(bytes).not.toContain(KEY);
-    expect(file('seen')).toContain(`ANTHROPIC_API_KEY=${given.hasNoKey ? 'kept-outside' : KEY}`);
+    for (const bytes of [all, ...(given.hasNoKey ? written : [])]) expect(bytes).not.toContain(key);
+    expect(file('seen')).toContain(given.hasNoKey ? 'ANTHROPIC_API_KEY=kept-outside' : `ANTHROPIC_API_KEY=${key}\n`);
     // What is of the app has not reached the agent's environment.
     expect(file('seen')).not.toMatch(/COOKIE_SECRET|THROUGHLINE_CONFIG|NODE_OPTIONS/);
   });
