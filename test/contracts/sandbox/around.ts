@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Child, OpenSandbox, Sandboxes } from '../../../src/ports/sandbox.ts';
 
 export interface GivenSandboxes {
@@ -7,6 +8,8 @@ export interface GivenSandboxes {
   starter(words: readonly string[]): readonly [string, ...string[]];
   /** Each has a home of its own. */
   readonly ownHomes?: boolean;
+  /** A start takes long: the commands of a test run in one shell that waits for them. */
+  readonly slowStarts?: boolean;
   /** How often a race is tried, where every step takes long. Left out: 300 times. */
   readonly rounds?: number;
   /** Removes all of it. */
@@ -32,18 +35,43 @@ export async function aroundOf(given: GivenSandboxes, started: Child[]): Promise
     started.push(child);
     return child;
   };
-  return {
-    given,
-    sandboxes,
-    sandbox,
-    start,
-    async run(script) {
-      const child = await start(script);
-      child.stdin.end();
-      const [exit, out, error] = await Promise.all([child.exited, textOf(child.stdout), textOf(child.stderr)]);
-      if (exit.code !== 0) throw new Error(`${script} failed: ${error}`);
-      return out;
-    },
+  const run: Around['run'] = async (script) => {
+    const child = await start(script);
+    child.stdin.end();
+    const [exit, out, error] = await Promise.all([child.exited, textOf(child.stdout), textOf(child.stderr)]);
+    if (exit.code !== 0) throw new Error(`${script} failed: ${error}`);
+    return out;
+  };
+  return { given, sandboxes, sandbox, start, run: given.slowStarts ? inOneShell(start) : run };
+}
+
+/** The same as `run`, one command after the other. */
+function inOneShell(start: Around['start']): Around['run'] {
+  let shell: Promise<(script: string) => Promise<string>> | null = null;
+  let last: Promise<unknown> = Promise.resolve();
+  return (script) => {
+    shell ??= start('exec /bin/sh').then(scripted);
+    const waiting = shell;
+    const result = last.then(async () => (await waiting)(script));
+    last = result.catch(() => {});
+    return result;
+  };
+}
+
+function scripted(shell: Child): (script: string) => Promise<string> {
+  const end = `end of ${randomUUID()}`;
+  const output = shell.stdout[Symbol.asyncIterator]();
+  return async (script) => {
+    shell.stdin.write(`(${script}\n) </dev/null 2>&1; printf '\\n${end} %s\\n' $?\n`);
+    let said = '';
+    for (;;) {
+      const [, out = '', code] = new RegExp(`^([^]*)\n${end} (\\d+)\n$`).exec(said) ?? [];
+      if (code === '0') return out;
+      if (code !== undefined) throw new Error(`${script} failed: ${out}`);
+      const { value, done } = await output.next();
+      if (done) throw new Error(`${script} ended its shell: ${said}`);
+      said += Buffer.from(value).toString();
+    }
   };
 }
 
