@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import { basename, dirname, extname } from 'node:path';
+import { dirname, extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
@@ -51,18 +51,19 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
   };
 }
 
-/** Every turn asks for the traits; the program is looked for until it was found. By `host` of sandboxes. */
+/** Every turn asks for the traits; Node is looked for until it was found. By `host` of sandboxes. */
 const installed = new Set<string>();
 
 async function traitsOf(sandbox: OpenSandbox, options: ScriptedOptions): Promise<AgentTraits> {
   if (!installed.has(sandbox.host)) {
-    const folder = await sandbox.folder(dirname(PROGRAM));
-    if ((await folder.stat(basename(PROGRAM)))?.kind === 'file') installed.add(sandbox.host);
-  }
-  if (!installed.has(sandbox.host)) {
-    throw new ThroughlineError('agent_unavailable', `The scripted agent's program ${PROGRAM} is missing.`, {
-      hint: 'Install Throughline again.',
-    });
+    if ((await sandbox.find(process.execPath)) === null) {
+      throw new ThroughlineError(
+        'agent_unavailable',
+        `The scripted agent needs the Node that runs Throughline, ${process.execPath}, and the sandbox does not have it.`,
+        { hint: `In a container, bind it and ${dirname(PROGRAM)} ("sandbox.binds").` },
+      );
+    }
+    installed.add(sandbox.host);
   }
   const onDisk = options.memory === 'disk';
   return {
