@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { extname, join, resolve } from 'node:path';
 import { type Isolation, isolationSettings, sshSettings } from './core/sandbox/sandbox-settings.ts';
 import { isVendor, type VendorSettings, vendorSettings } from './core/sandbox/vendor-settings.ts';
-import { placeOf } from './host/place.ts';
+import { placeOf, sharedPlace } from './host/place.ts';
 import { processesAt } from './host/processes.ts';
 import type { Setup } from './host/settings-file.ts';
 import type { Sandboxes } from './ports/sandbox.ts';
@@ -16,7 +16,7 @@ export function composeSandboxes(setup: Setup): Sandboxes {
   const { settings, base, home } = setup;
   const elsewhere = sandboxesElsewhere(setup);
   if (elsewhere !== null) return elsewhere;
-  const place = placeOf(home);
+  const place = placeAt(setup);
   const processes = processesAt(place, home);
   const isolation = isolationSettings(settings.sandbox, (path) => resolve(base, path));
   // Also where containers are not used any more: something of before may run in one.
@@ -106,6 +106,12 @@ function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, there: () => Promise
     remove: async (id) => (await there()).remove(id),
     checkDirectory: async (path) => (await there()).checkDirectory(path),
   };
+}
+
+/** The place of the sandboxes of this machine: that of the data home, or one that several data homes share by its name. */
+export function placeAt({ settings, home }: Setup): string {
+  const { place } = settings.sandbox;
+  return place === undefined ? placeOf(home) : sharedPlace(place);
 }
 
 /** Whether the sandboxes are on this machine. */

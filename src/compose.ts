@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { composeAgents } from './compose-agents.ts';
-import { areHere, composeSandboxes, sandboxRoot } from './compose-sandboxes.ts';
+import { areHere, composeSandboxes, placeAt, sandboxRoot } from './compose-sandboxes.ts';
 import { ThroughlineError, whileWaiting } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
 import { given, shown } from './core/input/arguments.ts';
@@ -19,7 +19,6 @@ import { canReopen } from './engine/worker/held.ts';
 import { systemClock } from './host/clock.ts';
 import { createHome, dataHome, leftRestoreFolders, removeRestoreFolder } from './host/data-home.ts';
 import { ProcessHealth } from './host/health.ts';
-import { placeOf } from './host/place.ts';
 import { bootId, memoryLimit, processesAt, systemProcesses } from './host/processes.ts';
 import { reportBug, reportLoss, reportTrouble, seldom } from './host/report.ts';
 import { readAddress, serverFiles } from './host/server-files.ts';
@@ -80,7 +79,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const known = await composeAgents(setup, options);
   const health = options.health ?? new ProcessHealth(reportLoss);
   const store = await openStore(setup, { health, ...given({ looks: options.looks }) });
-  const processes = processesAt(placeOf(home), home);
+  const processes = processesAt(placeAt(setup), home);
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
     agents: known.agents,
@@ -198,7 +197,7 @@ export async function composeDoctor(
   const setup = createSetup(options);
   const { settings, home } = setup;
   const [store, { examine }] = await Promise.all([openStore(setup, given({ looks })), import('./doctor/doctor.ts')]);
-  const processes = processesAt(placeOf(home), home);
+  const processes = processesAt(placeAt(setup), home);
   const sandboxes = composeSandboxes(setup);
   const restored = [...(setup.store.kind === 'sqlite' ? [setup.store.file] : []), sandboxRoot(setup)];
   let composed: ReturnType<typeof composeAgents> | null = null;

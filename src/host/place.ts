@@ -23,6 +23,11 @@ export function placeOf(home: string): string {
   }
 }
 
+/** The id of the place that all data homes with this name in their settings share. */
+export function sharedPlace(name: string): string {
+  return createHash('sha256').update(`place ${name}`).digest('hex').slice(0, 32);
+}
+
 function make(file: string): string {
   makeOnce(file, `${randomBytes(16).toString('hex')}\n`);
   const made = read(file);

@@ -69,6 +69,8 @@ test.each([
     { kind: 'ssh', host: 'a.example', user: 'ann', limits: {} },
     /"sandbox\.limits" needs "sandbox\.kind": "bubblewrap"/,
   ],
+  [{ place: 'team' }, /"sandbox\.place" needs "sandbox\.root"/],
+  [{ kind: 'ssh', host: 'a', user: 'b', place: 'team' }, /"sandbox\.place" names directories of servers/],
   [{ host: 'a.example' }, /"sandbox\.host" needs "sandbox\.kind": "ssh"/],
   [{ machine: {} }, /"sandbox\.machine" needs "sandbox\.kind": "vercel" or "e2b"/],
   [{ kind: 'e2b', root: 'x' }, /"sandbox\.root" does not go with rented machines/],

@@ -101,6 +101,14 @@ export const SANDBOX = object({
     'Where sandboxes are made. Left out: sandboxes in the data home; for ssh, .throughline/sandboxes in the home of the user there.',
     text,
   ),
+  place: about(
+    'A name for directories that several servers of one store reach, all at the same paths. Servers with the same name run each other’s conversations. Needs root. Left out: only this data home runs those that it began.',
+    value<string>(
+      (one) => typeof one === 'string' && /^[A-Za-z0-9._-]{1,100}$/.test(one),
+      'a name of letters, digits, ".", "_" and "-"',
+      { type: 'string', pattern: '^[A-Za-z0-9._-]{1,100}$' },
+    ),
+  ),
   worktree: about(
     'Whether a conversation whose directory is in a git repository works in a worktree of it, on a branch of its own, unless it says otherwise. Default: no.',
     flag,
@@ -243,6 +251,10 @@ function contradiction(settings: SandboxSettings): string | null {
     return `"sandbox.${ofContainer}" needs "sandbox.kind": "container"`;
   if (kind !== 'bubblewrap' && kind !== 'container' && isolated !== undefined)
     return `"sandbox.${isolated}" needs "sandbox.kind": "bubblewrap" or "container"`;
+  if (settings.place !== undefined && (kind === 'ssh' || isVendor(kind)))
+    return `"sandbox.place" names directories of servers, and "${kind}" has its own machines`;
+  if (settings.place !== undefined && settings.root === undefined)
+    return '"sandbox.place" needs "sandbox.root": a directory that all servers of that place reach';
   if (kind === 'ssh' && settings.worktree) return '"sandbox.worktree" needs files on this machine, and "ssh" has none';
   if (kind === 'ssh')
     return settings.host && settings.user ? null : 'the kind "ssh" of "sandbox" needs "host" and "user"';

@@ -1,0 +1,166 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../../faults/harness/until.ts';
+import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
+import { AGENTS } from '../cli-agents.ts';
+import { CliHome, type StartOptions } from '../cli-process.ts';
+import { type Caller, read } from '../http/support/caller.ts';
+import { type ServedProcess, serveProcess } from '../http/support/served-process.ts';
+
+// Two servers, each with a data home of its own, on one PostgreSQL database and in one place: both reach the same directories.
+
+const postgres = postgresServer();
+let shared: string;
+let database: string;
+let homes: CliHome[];
+
+beforeEach(async () => {
+  if (NO_POSTGRES !== null) return;
+  shared = mkdtempSync(join(tmpdir(), 'throughline-place-'));
+  database = await postgres().database();
+  homes = [];
+});
+afterEach(async () => {
+  if (NO_POSTGRES !== null) return;
+  await Promise.all(homes.map((home) => home.remove()));
+  rmSync(shared, { recursive: true, force: true });
+});
+
+/** A data home with the store; of the place that both have, unless it is `alone`. */
+function newHome({ alone = false } = {}): CliHome {
+  const home = new CliHome();
+  homes.push(home);
+  const place = alone ? {} : { sandbox: { place: 'team', root: shared } };
+  home.configure({ store: postgres().url(database), defaultAgent: 'scripted', agents: AGENTS, ...place });
+  return home;
+}
+
+/** With the same token, as whoever runs several servers behind one address sets them up. */
+function serve(home: CliHome, options: StartOptions = {}): Promise<ServedProcess> {
+  const folder = join(home.path, 'home', 'server');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(join(folder, 'token'), `${'t'.repeat(43)}\n`, { mode: 0o600 });
+  return serveProcess(home, '--log-level', 'warn', options);
+}
+
+const rows = (sql: string) => postgres().query(sql, [], database);
+const prompt = async (caller: Caller, text: string, more: object = {}) =>
+  (await caller.ok('POST', '/conversations/notes/turns', { prompt: text, ...more })).turn;
+
+/** The events of the conversation after a number, until one is of this kind. */
+async function eventsUntil(caller: Caller, kind: string, after = 0) {
+  const seen = [];
+  for await (const { data } of caller.events(`/conversations/notes/events?after=${after}`)) {
+    seen.push(data);
+    if (data.kind === kind) break;
+  }
+  return seen;
+}
+
+const rungOf = async (caller: Caller) =>
+  (await caller.ok('GET', '/conversations/notes/sessions')).receipts.at(-1)?.rung;
+
+if (NO_POSTGRES === null) describe('two servers on one PostgreSQL', servers);
+else test('two servers on one PostgreSQL', (context) => context.skip(NO_POSTGRES ?? ''));
+
+function servers(): void {
+  test('each answers for the other; a stopped one hands over at once, and streams go on at the other', async () => {
+    const a = await serve(newHome());
+    await a.caller.finished(await prompt(a.caller, 'The codeword is osprey')); // the only one so far holds it from now on
+    const b = await serve(newHome());
+    expect((await b.caller.finished(await prompt(b.caller, 'Which codewords have you seen?'))).reply).toContain(
+      'osprey',
+    );
+    expect(await rungOf(b.caller), 'it ran where the session is live').toBe('live');
+
+    await prompt(b.caller, '/ask May I?', { permissions: 'ask' });
+    const asked = (await eventsUntil(b.caller, 'permission.asked')).at(-1);
+    await b.caller.ok('POST', `/permissions/${asked.payload.permissionId}`, { optionId: 'allow' });
+    const answered = await eventsUntil(a.caller, 'turn.ended', asked.seq);
+    expect(answered.at(-1).payload.outcome).toBe('completed');
+
+    const hanging = await prompt(a.caller, '/say Here.\n/hang');
+    const last = (await eventsUntil(a.caller, 'turn.update', answered.at(-1).seq)).at(-1).seq;
+    await b.caller.ok('POST', `/turns/${hanging.id}/cancel`);
+    const [first, ...others] = await eventsUntil(b.caller, 'turn.ended', last);
+    expect(first.seq, 'the stream goes on after the last number of the other').toBe(last + 1);
+    expect((others.at(-1) ?? first).payload.outcome).toBe('cancelled');
+
+    const entered = await fetch(a.link, { redirect: 'manual' });
+    const [cookie = ''] = (entered.headers.get('set-cookie') ?? '').split(';');
+    // Behind one public address it has the same name at both; here the name has the port.
+    const renamed = cookie.replace(new URL(a.url).port, new URL(b.url).port);
+    const page = await fetch(`${b.url}/v1/conversations`, {
+      headers: { cookie: renamed, 'sec-fetch-site': 'same-origin' },
+    });
+    expect((await read('GET', '/v1/conversations', page)).status, 'a cookie of the other').toBe(200);
+
+    a.running.kill('SIGTERM');
+    expect(await a.running.ended).toMatchObject({ code: 0 });
+    expect(await rows('SELECT 1 FROM leases WHERE worker IS NOT NULL'), 'nothing is left for the lease to end').toEqual(
+      [],
+    );
+    expect((await b.caller.finished(await prompt(b.caller, 'Which codewords have you seen?'))).reply).toContain(
+      'osprey',
+    );
+    expect(await rungOf(b.caller)).toBe('resume');
+  });
+
+  test('a killed one is taken over: its turn ends once, and the next one knows', async () => {
+    const a = await serve(newHome());
+    await a.caller.finished(await prompt(a.caller, 'The codeword is osprey')); // the only one so far holds it from now on
+    const b = await serve(newHome());
+    const told = (await eventsUntil(a.caller, 'turn.ended')).at(-1).seq;
+    const running = await prompt(a.caller, '/say Here.\n/hang');
+    const last = (await eventsUntil(a.caller, 'turn.update', told)).at(-1).seq;
+    a.running.kill('SIGKILL');
+    const rest = await eventsUntil(b.caller, 'turn.ended', last);
+    expect(rest.map(({ seq }) => seq)).toEqual(rest.map((_, index) => last + 1 + index));
+    expect(rest.at(-1)).toMatchObject({ turnId: running.id, payload: { outcome: 'interrupted' } });
+    expect((await b.caller.finished(await prompt(b.caller, 'Which codewords have you seen?'))).reply).toContain(
+      'osprey',
+    );
+  });
+
+  test('one of another machine is not taken for dead: its lease has to end', async (context) => {
+    const inside = spawnSync('unshare', ['--pid', '--fork', '--mount-proc', 'true']);
+    if (inside.status !== 0) return context.skip('this machine lets us make no process namespace (unshare --pid)');
+    const home = newHome();
+    const node = join(home.path, 'node-of-another-machine');
+    writeFileSync(node, `#!/bin/sh\nexec unshare --pid --fork --mount-proc --kill-child '${process.execPath}' "$@"\n`);
+    chmodSync(node, 0o755);
+    const a = await serve(home, { node });
+    const running = await prompt(a.caller, '/say Here.\n/hang');
+    await eventsUntil(a.caller, 'turn.update');
+    const b = await serve(newHome());
+    a.running.kill('SIGKILL');
+    await rows('UPDATE leases SET ready_at = ready_at + 3600000 WHERE worker IS NOT NULL'); // longer than this test may take
+    await a.running.ended;
+    // The other one has looked for dead holders, and has taken up something else, more than once.
+    for (const key of ['one', 'two']) {
+      const { turn } = await b.caller.ok('POST', `/conversations/${key}/turns`, { prompt: 'hello' });
+      await b.caller.finished(turn);
+    }
+    expect(await b.caller.ok('GET', `/turns/${running.id}`)).toMatchObject({ state: 'running' });
+    await rows('UPDATE leases SET ready_at = 0 WHERE worker IS NOT NULL AND pending > 0');
+    await until(
+      'it is taken over',
+      async () => (await b.caller.ok('GET', `/turns/${running.id}`)).state === 'interrupted',
+    );
+  });
+
+  test('one that does not reach the directories leaves the work to those that do, and says so when there are none', async () => {
+    const a = await serve(newHome());
+    await a.caller.finished(await prompt(a.caller, 'The codeword is osprey'));
+    const other = newHome({ alone: true });
+    expect(await other.ok('send', 'notes', 'Which codewords have you seen?')).toContain('osprey');
+    a.running.kill('SIGTERM');
+    await a.running.ended;
+    const refused = await other.run('send', 'notes', 'And now?');
+    expect(refused.stderr).toMatch(/"notes" runs only at the data home .*fork the conversation/s);
+    expect(refused.code).not.toBe(0);
+  });
+}
