@@ -57,9 +57,9 @@ server.test(
     await nothingRan(page, 'search');
     await page.keyboard.press('Escape');
     await page.keyboard.press('Control+K');
-    await page.keyboard.type('osprey');
-    await page
-      .getByRole('dialog', { name: 'Palette' })
+    const palette = page.getByRole('dialog', { name: 'Palette' });
+    await palette.getByRole('combobox').fill('osprey');
+    await palette
       .getByRole('option', { name: /osprey/ })
       .first()
       .waitFor();

@@ -126,15 +126,17 @@ server.test('search marks the words, leaves out late answers, and leads to the t
     if (new URL(route.request().url()).searchParams.get('q') === 'nothing') await held;
     await route.continue();
   });
+  const asked = page.waitForRequest('**/v1/search?q=nothing*');
+  const answered = page.waitForResponse('**/v1/search?q=nothing*');
   await page.keyboard.press('/');
   await page.keyboard.type('nothing');
-  await page.waitForRequest('**/v1/search?*');
+  await asked;
   await page.keyboard.press('Control+A');
   await page.keyboard.type('zinc-heron');
   const results = page.getByRole('list', { name: 'Search results' });
   await results.getByRole('link', { name: /Codewords.*turn 2/ }).waitFor();
   release();
-  await page.waitForResponse('**/v1/search?q=nothing*');
+  await answered;
   expect(await results.getByRole('listitem').count()).toBe(1);
   expect(await results.locator('mark').allTextContents()).toContain('zinc-heron');
   expect(await results.textContent()).toContain('<b>zinc-heron</b>'); // as it was said, not as markup

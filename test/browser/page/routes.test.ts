@@ -26,17 +26,18 @@ server.test('no route has serious findings, in either scheme', async ({ open, co
     await page.getByRole('tabpanel').locator('svg, li, table, p').first().waitFor();
   };
 
+  const keys = async () => {
+    await page.keyboard.press('Escape');
+    // Until it is gone, the palette has the keys.
+    await page.getByRole('dialog', { name: 'Palette' }).waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await dialog('Keys and commands');
+  };
+
   const places: [path: string, ready: () => Promise<unknown>][] = [
     ['/', () => page.getByRole('region', { name: 'Needs you' }).waitFor()],
     ['', () => page.keyboard.press('Control+K').then(() => dialog('Palette'))],
-    [
-      '',
-      () =>
-        page.keyboard
-          .press('Escape')
-          .then(() => page.keyboard.press('?'))
-          .then(() => dialog('Keys and commands')),
-    ],
+    ['', keys],
     [`/c/${id}`, () => page.getByRole('region', { name: /^Permission: / }).waitFor()],
     [`/c/${id}/seam/2`, () => page.getByRole('region', { name: 'Seam before turn 2' }).waitFor()],
     [`/c/${id}/seam/3`, () => page.getByRole('region', { name: 'Seam before turn 3' }).waitFor()],
