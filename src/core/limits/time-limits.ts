@@ -71,10 +71,15 @@ export function judgeTime(limits: TimeLimits, passed: Passed, tool: string | nul
 
 const RAISE = 'with the turn (limits), in agents.NAME.limits or in limits of the settings';
 
+/** "1 second", "90 seconds". */
+export function inSeconds(count: number | null): string {
+  return `${count} ${count === 1 ? 'second' : 'seconds'}`;
+}
+
 function timedOut(seconds: number | null): Failure {
   return {
     code: 'timed_out',
-    message: `The turn took longer than its limit of ${seconds} seconds and was ended.`,
+    message: `The turn took longer than its limit of ${inSeconds(seconds)} and was ended.`,
     hint: `What it did is kept. "throughline retry" sends the prompt again. Raise turnSeconds ${RAISE}.`,
   };
 }
@@ -83,7 +88,7 @@ function stalled(seconds: number | null, tool: string | null): Failure {
   const during = tool === null ? '' : ` while it ran ${tool}`;
   return {
     code: 'stalled',
-    message: `The agent gave no sign of life for ${seconds} seconds${during}, and the turn was ended.`,
+    message: `The agent gave no sign of life for ${inSeconds(seconds)}${during}, and the turn was ended.`,
     hint: `What it did is kept. "throughline retry" sends the prompt again. For tools that are silent for longer, raise stallSeconds ${RAISE}.`,
   };
 }

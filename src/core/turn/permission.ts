@@ -1,5 +1,6 @@
 import { shown } from '../input/arguments.ts';
 import { asTitle } from '../input/names.ts';
+import { inSeconds } from '../limits/time-limits.ts';
 import { isObject } from './content.ts';
 import { byteLength, leftOutMark, shorten } from './shorten.ts';
 
@@ -71,7 +72,7 @@ export function denialsIn(permissions: readonly Permission[]): Denial[] {
 export const NOBODY_THERE = 'nobody can answer here';
 
 export function nobodyAnswered(waitMs: number): string {
-  return `nobody answered within ${waitMs / 1000} seconds`;
+  return `nobody answered within ${inSeconds(waitMs / 1000)}`;
 }
 
 /** What to do so that the same question is not denied again. */

@@ -1,4 +1,5 @@
 import { isTransientFault, ThroughlineError } from '../../core/errors.ts';
+import { inSeconds } from '../../core/limits/time-limits.ts';
 import type { Sandbox } from '../../core/sandbox/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
@@ -79,7 +80,7 @@ export class IdleSandboxes {
       if (this.#closed) return null;
       if (!awake && clock.monotonic() < (this.#kept.get(sandbox.id) ?? 0)) continue;
       try {
-        await leave(sandbox, `nobody has used it for ${Math.round(afterMs / 1_000)} seconds`);
+        await leave(sandbox, `nobody has used it for ${inSeconds(Math.round(afterMs / 1_000))}`);
       } catch (error) {
         this.#keep(sandbox, error);
       }

@@ -35,13 +35,16 @@ export async function restSandbox(leaving: Leaving): Promise<void> {
 
 /**
  * Deletes it with everything in it. Throws `conflict` while it is used, and `refused` when unsaved work is in it, unless `force`: files that
- * are in no git repository, changes that are not committed, and commits that were not pushed.
+ * are in no git repository, changes that are not committed, and commits that were not pushed. The same where a conversation without this sandbox has a
+ * directory of it; what another owner has there, or what runs there, is not forced.
  */
 export async function removeSandbox(leaving: Leaving, force: boolean): Promise<void> {
   const { parts, sandbox, reason } = leaving;
   const { sandboxes, store } = parts;
   await whileUnused(leaving, async () => {
-    const isThere = (await sandboxes.find(sandbox.id)) !== null;
+    const path = await sandboxes.find(sandbox.id);
+    const isThere = path !== null;
+    if (isThere) await checkDirectories(leaving, path, force);
     // Of a worktree, `remove` knows it.
     const unsaved = force || !isThere || isWorktree(sandbox.id) ? null : await unsavedIn(leaving);
     if (unsaved !== null) {
@@ -85,6 +88,23 @@ async function whileUnused(leaving: Leaving, work: () => Promise<void>): Promise
   } finally {
     await store.releaseSandbox(owner, id, holder.id);
   }
+}
+
+/** Directories that callers named may lie in it as well. Their conversations could not go on: a named directory is not made again. */
+async function checkDirectories({ parts, sandbox }: Leaving, path: string, force: boolean): Promise<void> {
+  const use = await parts.store.worksBelow(sandbox.owner, { place: sandbox.place, path });
+  if (use === null) return;
+  const who =
+    use.owner === sandbox.owner ? `the conversation ${use.key ?? use.conversation}` : 'a conversation of another owner';
+  if (use.busy) {
+    throw new ThroughlineError('conflict', `The sandbox is in use: ${who} works in a directory of it.`, {
+      hint: 'Try again when its turns have ended and its sessions are closed ("kill" ends a session).',
+    });
+  }
+  if (force && use.owner === sandbox.owner) return;
+  throw new ThroughlineError('refused', `The directory of ${who} is in the sandbox, and would be gone.`, {
+    hint: 'Erase that conversation first, or fork it into another directory. "--force" removes the sandbox if the conversation is your own.',
+  });
 }
 
 function inUse(): ThroughlineError {

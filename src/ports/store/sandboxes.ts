@@ -17,6 +17,11 @@ export interface SandboxStore {
   /** The conversations that work in it, most recently changed first. Empty: none, or there is no such sandbox of this owner. */
   sandboxUses(owner: string, id: string, limit: number): Promise<SandboxUse[]>;
   /**
+   * A conversation of any owner in this place whose directory is `path` or lies below it, whichever sandbox it has: one that is held or has
+   * an open turn, else one of another owner, else any. Null: there is none. For rare use: looks at every conversation.
+   */
+  worksBelow(owner: string, below: { readonly place: string; readonly path: string }): Promise<DirectoryUse | null>;
+  /**
    * A worker, which holds the lease of a conversation in it, opens it: it is made where it is missing, and does not rest any more. The
    * same worker may do so again. `alone`: another one has it alone, and nothing was changed.
    */
@@ -45,6 +50,14 @@ export interface SandboxStore {
 export interface NewSandbox {
   readonly id: string;
   readonly place: string;
+}
+
+export interface DirectoryUse {
+  readonly owner: string;
+  readonly conversation: string;
+  readonly key: string | null;
+  /** It is held, or has an open turn. */
+  readonly busy: boolean;
 }
 
 export interface OpenedSandbox {

@@ -107,6 +107,24 @@ export function sandboxes(world: World): void {
     expect(await hold()).toBeNull();
   });
 
+  test('a conversation whose directory is in a folder is found: one that is busy first, then one of another owner', async () => {
+    const { store } = world;
+    const below = (path = '/srv/box', place = PLACE) => store.worksBelow(ANN, { place, path });
+    await newConversation(store, { cwd: '/srv/box-2/x' });
+    await newConversation(store, { cwd: '/srv' });
+    expect(await below()).toBeNull();
+    const own = await newConversation(store, { cwd: '/srv/box/a', key: 'own' });
+    expect(await below()).toEqual({ owner: ANN, conversation: own, key: 'own', busy: false });
+    expect(await below('/srv/box/a')).toMatchObject({ conversation: own });
+    expect(await below('/srv/box', 'another-place')).toBeNull();
+    const bobs = await newConversation(store, { cwd: '/srv/box' }, BOB);
+    expect(await below()).toEqual({ owner: BOB, conversation: bobs, key: null, busy: false });
+    const open = await enqueue(store, own);
+    expect(await below()).toMatchObject({ conversation: own, busy: true });
+    await store.requestCancel(ANN, open.id, 'ann');
+    expect(await below()).toMatchObject({ conversation: bobs });
+  });
+
   test('the chain from owner to session is read with a sandbox', async () => {
     const { store } = world;
     const id = await opened(store);

@@ -190,6 +190,31 @@ test('neither rest nor removal while a turn runs in it', async () => {
   await tl.engine.cancel(turn.id);
 });
 
+test('it is not removed under a conversation that has its directory in it, whichever sandbox that one has', async () => {
+  await using home = new Home();
+  const tl = await home.open({ maxWarm: 0 });
+  await tl.conversation('chat', { sandbox: 'website' }).ask('Hello.');
+  const website = tl.sandbox('website');
+  const { id } = (await website.show()).sandbox;
+  const cwd = join(home.sandboxes, id, 'work', 'site');
+  mkdirSync(cwd);
+  const guest = tl.conversation('guest', { cwd });
+  const isHeld =
+    "SELECT 1 FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.key = 'guest' AND l.worker IS NOT NULL";
+  const givenBack = () => until('nobody holds it', () => home.query(isHeld).length === 0);
+  await guest.ask('Hello.');
+  await givenBack();
+  await refusedWith('refused', website.remove(), /directory of the conversation guest is in the sandbox/);
+  const { turn } = await tl.engine.submit((await guest.get()).id, '/hang');
+  await event(tl.engine, 'guest', 'turn.sent', { turn: turn.id });
+  await refusedWith('conflict', website.remove({ force: true }), /the conversation guest works in a directory of it/);
+  await tl.engine.cancel(turn.id);
+  await tl.as('bob').conversation('guest', { cwd }).ask('Hello.');
+  await givenBack();
+  await refusedWith('refused', website.remove({ force: true }), /directory of a conversation of another owner/);
+  expect(existsSync(cwd)).toBe(true);
+});
+
 test('it is removed when nothing unsaved is in it, or when it is forced; the conversation goes on in a new one', async () => {
   await using home = new Home();
   const tl = await home.open();
@@ -236,7 +261,7 @@ test('a server puts a sandbox to rest that nobody uses, and removes it later, un
   const next = await home.open({ claims: 'all' }, home.with({ sandbox: { removeAfterSeconds: 1 } }));
   // The older one is looked at first: it was kept when the other is removed.
   const removed = await event(next.engine, 'empty', 'sandbox.destroyed');
-  expect(removed.payload).toMatchObject({ reason: 'nobody has used it for 1 seconds' });
+  expect(removed.payload).toMatchObject({ reason: 'nobody has used it for 1 second' });
   const { id } = (await next.sandbox('full').show()).sandbox;
   expect(readFileSync(join(home.sandboxes, id, 'work', 'note.txt'), 'utf8')).toBe('x\n');
   expect((await next.conversation('empty').ask(WHICH)).reply).toContain('heron');

@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import { inSeconds } from '../../../core/limits/time-limits.ts';
 import { INTERFACE, INTERFACE_HEADER } from '../../../wire/operations/operation.ts';
 import { errorCodeOf, PROBLEM_CODES, type ProblemCode } from '../../../wire/problem-codes.ts';
 import type { Incoming, Transport } from './transport.ts';
@@ -100,7 +101,7 @@ export function hiddenFrom(where: string, { page, answers }: { page: string; ans
 
 /** The server does not answer now, and may be back soon. `giveUpMs`: infinite if it is tried again until somebody stops. */
 export function away(where: string, why: Error, giveUpMs: number): ThroughlineError {
-  const tried = Number.isFinite(giveUpMs) ? `for ${Math.round(giveUpMs / 1000)} seconds` : 'until it answers';
+  const tried = Number.isFinite(giveUpMs) ? `for ${inSeconds(Math.round(giveUpMs / 1000))}` : 'until it answers';
   return new ThroughlineError('unreachable', `The connection to ${where} was lost (${causeOf(why)}).`, {
     hint: `The server is tried again ${tried}; prompts that it has accepted are stored.`,
     cause: why,

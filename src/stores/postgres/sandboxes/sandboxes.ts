@@ -4,6 +4,7 @@ import type { TaskProgress } from '../../../core/tasks/task.ts';
 import type { WorkerInfo } from '../../../ports/store/leases.ts';
 import type {
   AloneInSandbox,
+  DirectoryUse,
   IdleRequest,
   NewSandbox,
   OpenedSandbox,
@@ -35,6 +36,11 @@ const USES = `
   SELECT c.owner, c.sandbox, c.id AS conversation,
     (SELECT id FROM sessions WHERE conv = c.no ORDER BY used_seq DESC LIMIT 1) AS session
   FROM conversations c WHERE c.sandbox = $1 AND c.owner = $2 ORDER BY c.updated_at DESC, c.id DESC LIMIT $3`;
+const BELOW = `
+  SELECT c.owner, c.id AS conversation, c.key, coalesce(l.pending > 0 OR (l.worker IS NOT NULL AND l.ready_at > $1), false) AS busy
+  FROM conversations c LEFT JOIN leases l ON l.conv = c.no
+  WHERE c.place = $2 AND c.owner <> '' AND (c.cwd = $3 OR starts_with(c.cwd, $3 || '/'))
+  ORDER BY busy DESC, c.owner <> $4 DESC, c.no LIMIT 1`;
 // Another owner's is left alone, and not found afterwards.
 const INSERT = `
   INSERT INTO sandboxes (owner, id, name, place, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (id) DO NOTHING`;
@@ -79,6 +85,11 @@ export function sandboxStore(access: Access): SandboxStore {
     listSandboxes: access.reading(listSandboxes),
     idleSandboxes: access.reading(idleSandboxes),
     sandboxUses: (owner, id, limit) => access.read((sql) => sql.all<SandboxUse>(USES, id, owner, Math.max(0, limit))),
+    worksBelow: (owner, { place, path }) =>
+      access.read(async (sql) => {
+        const { monotonic } = await access.times(sql);
+        return (await sql.one<DirectoryUse>(BELOW, monotonic, place, path, owner)) ?? null;
+      }),
     async openSandbox(owner, sandbox, worker) {
       // A process opens the same one again and again: nothing is written then.
       const known = await access.read(async (sql) =>

@@ -3,6 +3,7 @@ import type { Sandbox, SandboxUse } from '../../../core/sandbox/sandbox.ts';
 import type { WorkerInfo } from '../../../ports/store/leases.ts';
 import type {
   AloneInSandbox,
+  DirectoryUse,
   IdleRequest,
   NewSandbox,
   OpenedSandbox,
@@ -33,6 +34,11 @@ const USES = `
   SELECT c.owner, c.sandbox, c.id AS conversation,
     (SELECT id FROM sessions WHERE conv = c.no ORDER BY used_seq DESC LIMIT 1) AS session
   FROM conversations c WHERE c.sandbox = ? AND c.owner = ? ORDER BY c.updated_at DESC, c.id DESC LIMIT ?`;
+const BELOW = `
+  SELECT c.owner, c.id AS conversation, c.key, coalesce(l.pending > 0 OR (l.worker IS NOT NULL AND l.ready_at > ?1), 0) AS busy
+  FROM conversations c LEFT JOIN leases l ON l.conv = c.no
+  WHERE c.place = ?2 AND c.owner <> '' AND (c.cwd = ?3 OR substr(c.cwd, 1, length(?3) + 1) = ?3 || '/')
+  ORDER BY busy DESC, c.owner <> ?4 DESC, c.no LIMIT 1`;
 // Another owner's is left alone, and not found afterwards.
 const INSERT =
   'INSERT OR IGNORE INTO sandboxes (owner, id, name, place, created_at, used_at) VALUES (?, ?, ?, ?, ?, ?)';
@@ -80,6 +86,16 @@ export function sandboxStore(access: Access): SandboxStore {
     sandboxUses: access.reading((db, owner: string, id: string, limit: number) =>
       db.all<SandboxUse>(USES, id, owner, limit),
     ),
+    worksBelow: access.reading((db, owner: string, { place, path }: { place: string; path: string }) => {
+      const use = db.one<Omit<DirectoryUse, 'busy'> & { busy: number }>(
+        BELOW,
+        access.clock.monotonic(),
+        place,
+        path,
+        owner,
+      );
+      return use === undefined ? null : { ...use, busy: use.busy === 1 };
+    }),
     async openSandbox(owner, sandbox, worker) {
       // A process opens the same one again and again: nothing is written then.
       const known = await access.read((db) => opened(db, owner, sandbox.id, worker, access.clock.monotonic()));

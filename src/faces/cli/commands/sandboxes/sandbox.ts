@@ -64,12 +64,12 @@ function defineChanges(command: Command, cli: Cli): void {
     .summary('delete a sandbox with everything in it')
     .description('Delete a sandbox with everything in it. The next turn of a conversation in it makes it again, empty.')
     .argument('<sandbox>', 'its name or id')
-    .option('--force', 'also when unsaved work is in it')
+    .option('--force', 'also when unsaved work is in it, or the directory of another conversation')
     .action((sandbox: string, flags: { force?: boolean }) => remove(sandbox, flags, cli));
   addHelp(removing, {
     about:
       'Refused while a turn or a task works in it, and when unsaved work is in it: files in no git repository, changes that are not committed, ' +
-      'commits that were not pushed.',
+      'commits that were not pushed. Also when the directory of another conversation is in it.',
     examples: ['throughline sandbox rm website', 'throughline sandbox rm website --force'],
   });
 }
