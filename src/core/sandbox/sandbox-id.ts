@@ -19,7 +19,12 @@ export function isOwnSandbox(sandbox: string, conversation: string): boolean {
   return sandbox === conversation || sandbox === worktreeSandbox(conversation);
 }
 
+/** The conversation that it belongs to, unless several share it. */
+export function soleConversation(sandbox: string): string {
+  return isWorktree(sandbox) ? sandbox.slice(TREE.length) : sandbox;
+}
+
 /** The branch of its worktree. */
 export function branchOf(sandbox: string): string {
-  return `throughline/${sandbox.slice(TREE.length)}`;
+  return `throughline/${soleConversation(sandbox)}`;
 }

@@ -28,21 +28,38 @@ server.test('agents say what they can do and what is wrong with them; the store 
 });
 
 server.test(
-  'sandboxes are listed with who works in them, and a conversation says which one it has',
-  async ({ open }) => {
+  'sandboxes are listed with who works in them, put to rest and removed, and a conversation says which one it has',
+  async ({ open, context, allow }) => {
+    allow(/422/); // unsaved work is in it
     const tl = await server.tl();
     const chats = ['painter', 'printer'].map((key) => tl.conversation(key, { title: key, sandbox: 'atelier' }));
-    for (const chat of chats) await chat.ask('/say Here.');
+    for (const chat of chats) await chat.ask('/tool write made.txt');
     const page = await open('/health');
     const list = page.getByRole('region', { name: 'Sandboxes' });
     await list.getByText('atelier').click();
     await list.getByText(/2 conversations · used/).waitFor();
     await list.getByRole('link', { name: 'printer' }).waitFor();
     await axe(page);
+    await list.getByRole('button', { name: 'Put to rest…' }).click();
+    await page.getByText('throughline sandbox rest atelier').waitFor();
+    await page.getByRole('button', { name: 'Put to rest', exact: true }).click();
+    await list.getByText(/^at rest · .*2 conversations/).waitFor();
+    await list.getByRole('button', { name: 'Remove…' }).click();
+    const question = page.getByRole('dialog', { name: 'Remove the sandbox' });
+    await question.getByRole('button', { name: 'Remove' }).click();
+    await question.getByRole('alert').getByText('Unsaved work is in the sandbox').waitFor();
+    await question.getByLabel('Also delete unsaved work').check();
+    await axe(page);
+    await question.getByText('throughline sandbox rm atelier --force').waitFor();
+    await question.getByRole('button', { name: 'Remove' }).click();
+    await list.getByText(/^not opened yet · .*2 conversations/).waitFor();
+    // Of many, only the newest are listed.
+    const none = { sandboxes: [], diskUse: { sandboxes: 0, bytes: 0 } };
+    await context.route('**/v1/sandboxes?*', (route) => route.fulfill({ json: none }));
     await list.getByRole('link', { name: 'painter' }).click();
     await page.getByRole('button', { name: 'Show the panel' }).click();
     await page.getByRole('tab', { name: 'Lineage' }).click();
-    await page.getByText(/^Works in the sandbox atelier · ready · .*shared by 2 conversations$/).waitFor();
+    await page.getByText(/^Works in the sandbox atelier · not opened yet · .*shared by 2 conversations$/).waitFor();
   },
 );
 

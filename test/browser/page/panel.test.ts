@@ -66,15 +66,22 @@ server.test('usage has figures of every session, and what nobody reported is not
   await axe(page);
 });
 
-server.test('what the agent changed in its repository is shown by file', async ({ open }) => {
-  const folder = join(server.home.path, 'repository');
+/** With one commit. */
+async function repository(name: string) {
+  const folder = join(server.home.path, name);
   await mkdir(folder);
-  const git = (...args: string[]) =>
-    execFileSync('git', ['-C', folder, '-c', 'user.name=a', '-c', 'user.email=a@b', ...args]);
+  const git = (...args: string[]) => execFileSync('git', ['-C', folder, ...args], { encoding: 'utf8' });
   git('init', '-q');
+  git('config', 'user.name', 'a');
+  git('config', 'user.email', 'a@b');
   await writeFile(join(folder, 'notes.txt'), 'one\ntwo\n');
   git('add', '.');
   git('commit', '-q', '-m', 'first');
+  return { folder, git };
+}
+
+server.test('what the agent changed in its repository is shown by file', async ({ open }) => {
+  const { folder } = await repository('repository');
   const chat = (await server.tl()).conversation('changed', { agent: 'scripted', cwd: folder });
   await chat.ask('/say One.');
   await writeFile(join(folder, 'notes.txt'), 'one\nthree\n');
@@ -86,6 +93,32 @@ server.test('what the agent changed in its repository is shown by file', async (
   const patch = page.getByRole('region', { name: 'Changes of notes.txt' });
   expect((await patch.innerText()).replaceAll(/\s+/g, ' ')).toContain('2 − two 2 + three');
   await axe(page);
+});
+
+server.test('what the agent changed in its worktree is committed and merged, or discarded', async ({ open }) => {
+  const { folder, git } = await repository('trees');
+  const chat = (await server.tl()).conversation('tree', { agent: 'scripted', cwd: folder, worktree: true });
+  await chat.ask('/tool write made.txt');
+  const page = await open(`/c/${(await chat.get()).id}`);
+  await withPanel(page, 'Changes');
+  await page.getByText('In a worktree of its own, on the branch').waitFor();
+  await page.getByRole('button', { name: 'Keep…' }).click();
+  const keeping = page.getByRole('dialog', { name: 'Keep what the agent changed' });
+  expect(await keeping.getByRole('button', { name: 'Commit and merge' }).isDisabled()).toBe(true);
+  await keeping.getByLabel('Message of the commit').fill('Make it');
+  await keeping.getByText("throughline changes tree --commit 'Make it' --merge").waitFor();
+  await axe(page);
+  await keeping.getByRole('button', { name: 'Commit and merge' }).click();
+  await page.getByText('Nothing has changed').waitFor();
+  expect(git('log', '--format=%s', '-1', '--', 'made.txt')).toBe('Make it\n');
+  await chat.ask('/tool write other.txt');
+  await page.getByText('1 file has changed').waitFor();
+  await page.getByRole('button', { name: 'Discard…' }).click();
+  const discarding = page.getByRole('dialog', { name: 'Discard what the agent changed' });
+  await discarding.getByText('throughline changes tree --discard --yes').waitFor();
+  await discarding.getByRole('button', { name: 'Discard' }).click();
+  await page.getByText('Nothing has changed').waitFor();
+  expect((await chat.changes()).files).toEqual([]);
 });
 
 server.test('raw shows every event as it is stored, and newer ones as they come', async ({ open }) => {

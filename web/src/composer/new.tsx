@@ -7,6 +7,7 @@ import { type Beginning, createConversation } from '../data/conversation/create.
 import { editDraft, NEW, sendDraft, useDraft } from '../data/drafts/draft.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
+import { Choice } from '../ui/dialog.tsx';
 import { CliLine, Empty, ErrorNote } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { AttachButton, Attachments, attach, useDropping } from './attachments.tsx';
@@ -27,7 +28,7 @@ export function NewConversation() {
   );
 }
 
-const NOTHING: Beginning = { title: '', key: '', cwd: '' };
+const NOTHING: Beginning = { title: '', key: '', cwd: '', worktree: false };
 
 function BeginningForm() {
   const tl = useClient();
@@ -101,14 +102,14 @@ function DropBox({ children }: { children: ReactNode }) {
 }
 
 function Details({
-  from: { title, key, cwd },
+  from: { title, key, cwd, worktree },
   onChange,
 }: {
   from: Beginning;
   onChange(field: Partial<Beginning>): void;
 }) {
   const mayName = useMay('admin');
-  const field = (name: keyof Beginning, label: string, value: string, about: string) => (
+  const field = (name: 'title' | 'key' | 'cwd', label: string, value: string, about: string) => (
     <div className="grid gap-x-3 gap-y-0.5 text-[13px] sm:grid-cols-[6rem_1fr]">
       <label htmlFor={`new-${name}`} className="text-muted sm:pt-1.5">
         {label}
@@ -139,15 +140,25 @@ function Details({
           cwd,
           'Where the agent works, on the machine of the server. Left out: one of its own.',
         )}
+      {mayName && cwd.trim() !== '' && (
+        <div className="text-[13px] sm:ml-27">
+          <Choice
+            label="In a git worktree of its own"
+            value={worktree}
+            onChange={(changed) => onChange({ worktree: changed })}
+          />
+        </div>
+      )}
     </div>
   );
 }
 
 /** The same on the command line. */
-function cliLine({ title, key, cwd }: Beginning, agent: string | null, text: string): string {
+function cliLine({ title, key, cwd, worktree }: Beginning, agent: string | null, text: string): string {
   const words = [shellWord(key || 'KEY'), shellWord(text.trim() === '' ? 'PROMPT' : text.trim())];
   if (agent !== null) words.push('--agent', shellWord(agent));
   if (title.trim() !== '') words.push('--title', shellWord(title.trim()));
   if (cwd.trim() !== '') words.push('--cwd', shellWord(cwd.trim()));
+  if (cwd.trim() !== '' && worktree) words.push('--worktree');
   return `throughline send ${words.join(' ')}`;
 }

@@ -5,8 +5,7 @@ import type { ChainCheck } from '../../../src/core/event.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
 import { useVerbs } from '../data/conversation/verbs.ts';
 import { toldOf } from '../data/errors.ts';
-import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
+import { Choice, Confirm, Dialog } from '../ui/dialog.tsx';
 import { CliLine, CopyButton, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { say } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
@@ -95,41 +94,29 @@ export function EraseDialog({ open, onClose }: DialogState) {
   const { erase } = useVerbs();
   const conversation = useConversation((state) => state.conversation);
   const [sandbox, setSandbox] = useState(false);
-  const [error, setError] = useState<unknown>(null);
   const [, go] = useLocation();
   const name = conversation?.title || conversation?.key || 'this conversation';
-  const cli = `throughline erase ${shellWord(conversation?.key ?? conversation?.id ?? '')}${sandbox ? ' --sandbox' : ''} --yes`;
-  const confirmed = async () => {
-    try {
-      const { remains } = await erase(sandbox);
-      onClose();
-      go('~/');
-      const left = remains.map(({ where }) => where).join(', ');
-      say(left === '' ? 'Erased.' : `Erased. Still there: ${left}`, 'good');
-    } catch (failure) {
-      setError(failure);
-    }
+  const run = async () => {
+    const { remains } = await erase(sandbox);
+    go('~/');
+    const left = remains.map(({ where }) => where).join(', ');
+    say(left === '' ? 'Erased.' : `Erased. Still there: ${left}`, 'good');
   };
   return (
-    <Dialog open={open} onClose={onClose} title="Erase the conversation">
-      <div className="space-y-3 p-4 text-sm">
-        <p>
-          Everything that was said in <strong className="break-words">{name}</strong> is deleted for good: prompts,
-          answers, receipts, copies of sessions. Erasing cannot be undone.
-        </p>
-        <label className="flex items-center gap-2 pointer-coarse:min-h-11">
-          <input type="checkbox" checked={sandbox} onChange={({ target }) => setSandbox(target.checked)} />
-          Also delete its own sandbox, with the work in it
-        </label>
-        {error !== null && <ErrorNote error={error} />}
-        <CliLine line={cli} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Keep it</Button>
-          <Button look="danger" onClick={() => void confirmed()}>
-            Erase
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <Confirm
+      open={open}
+      onClose={onClose}
+      title="Erase the conversation"
+      cli={`throughline erase ${shellWord(conversation?.key ?? conversation?.id ?? '')}${sandbox ? ' --sandbox' : ''} --yes`}
+      label="Erase"
+      otherwise="Keep it"
+      run={run}
+    >
+      <p>
+        Everything that was said in <strong className="break-words">{name}</strong> is deleted for good: prompts,
+        answers, receipts, copies of sessions. Erasing cannot be undone.
+      </p>
+      <Choice label="Also delete its own sandbox, with the work in it" value={sandbox} onChange={setSandbox} />
+    </Confirm>
   );
 }

@@ -1,12 +1,14 @@
 import { useCallback, useEffect, useState } from 'react';
-import type { Sandbox, SandboxView } from 'throughline/client';
+import { type Sandbox, type SandboxView, ThroughlineError } from 'throughline/client';
 import { Link } from 'wouter';
+import { soleConversation } from '../../../src/core/sandbox/sandbox-id.ts';
 import { useList } from '../data/list.ts';
 import { useClient } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { nameOf } from '../ui/state.tsx';
 import { Ago, duration } from '../ui/time.tsx';
+import { SandboxDeeds } from './sandbox-deeds.tsx';
 import { SANDBOX_STATES, sizeOf } from './sandbox-words.ts';
 import { Section } from './section.tsx';
 
@@ -14,7 +16,7 @@ const PAGE = 20;
 
 /** Where agents work, newest first. */
 export function Sandboxes() {
-  const { all, hasMore, error, readMore } = useSandboxes();
+  const { all, hasMore, error, readMore, look } = useSandboxes();
   return (
     <Section title="Sandboxes">
       <p className="text-[13px] text-muted">
@@ -26,7 +28,7 @@ export function Sandboxes() {
       <ul className="divide-y divide-line border-y border-line empty:hidden">
         {(all ?? []).map((sandbox) => (
           <li key={sandbox.id}>
-            <SandboxRow sandbox={sandbox} />
+            <SandboxRow sandbox={sandbox} onChanged={() => look(sandbox.id)} />
           </li>
         ))}
       </ul>
@@ -58,17 +60,33 @@ function useSandboxes() {
     [tl],
   );
   useEffect(() => read([]), [read]);
-  return { ...state, readMore: () => read(state.all ?? []) };
+  /** How it is now. One that is gone is not listed any more. */
+  const look = async (id: string) => {
+    const now = await tl
+      .sandbox(id)
+      .show()
+      .catch((error: unknown) => {
+        if (error instanceof ThroughlineError && error.code === 'not_found') return null;
+        throw error;
+      });
+    setState(({ all, ...rest }) => ({
+      ...rest,
+      all: (all ?? []).flatMap((one) => (one.id !== id ? [one] : now === null ? [] : [now.sandbox])),
+    }));
+  };
+  return { ...state, look, readMore: () => read(state.all ?? []) };
 }
 
-function SandboxRow({ sandbox }: { sandbox: Sandbox }) {
+function SandboxRow({ sandbox, onChanged }: { sandbox: Sandbox; onChanged(): Promise<void> }) {
   const [isOpened, setOpened] = useState(false);
   const { id, owner, name, state, usedAt, conversations } = sandbox;
+  const own = useList((list) => list.known.get(soleConversation(id)));
+  const called = name ?? (own === undefined ? null : nameOf(own));
   return (
     <details className="group text-[13px]" onToggle={({ currentTarget }) => setOpened(currentTarget.open)}>
       <summary className="flex cursor-pointer flex-wrap items-center gap-x-4 gap-y-1 py-2 pointer-coarse:min-h-11">
         <span className="min-w-0 flex-1 basis-48 truncate">
-          {name ?? <span className="font-mono text-xs text-muted">{id}</span>}
+          {called ?? <span className="font-mono text-xs text-muted">{id}</span>}
         </span>
         <span className="text-muted">{owner}</span>
         <span className="text-xs text-faint tabular-nums">
@@ -77,7 +95,12 @@ function SandboxRow({ sandbox }: { sandbox: Sandbox }) {
           <Ago at={usedAt} />
         </span>
       </summary>
-      {isOpened && <Opened id={id} />}
+      {isOpened && (
+        <div className="space-y-3 pb-3 pl-4">
+          <Opened id={id} />
+          <SandboxDeeds sandbox={sandbox} called={called ?? id} onChanged={onChanged} />
+        </div>
+      )}
     </details>
   );
 }
@@ -100,7 +123,7 @@ function Opened({ id }: { id: string }) {
   if (error !== null) return <ErrorNote error={error} cli={`throughline sandbox show ${id}`} />;
   if (view === null) return <Skeleton lines={2} />;
   return (
-    <div className="space-y-2 pb-3 pl-4">
+    <div className="space-y-2">
       {view.setup.map(({ name, code, ms, output }) => (
         <div key={name}>
           <p className={code === 0 ? 'text-muted' : 'text-bad'}>

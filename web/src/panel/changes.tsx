@@ -6,6 +6,7 @@ import { Button } from '../ui/button.tsx';
 import { CliLine, Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { linesOf } from './patch.ts';
+import { Worktree } from './worktree.tsx';
 
 type AllChanges = Awaited<ReturnType<Engine['changes']>>;
 type ChangedFile = AllChanges['files'][number];
@@ -37,6 +38,9 @@ export function Changes() {
           Look again
         </Button>
       </div>
+      {changes.worktree !== undefined && (
+        <Worktree changes={{ ...changes, worktree: changes.worktree }} onChanged={look} />
+      )}
       {error !== null && <ErrorNote error={error} />}
       <ul className="divide-y divide-line border-y border-line empty:hidden">
         {changes.files.map((file) => (

@@ -49,11 +49,10 @@ function Where({ id }: { id: string }) {
     let isCurrent = true;
     const read = async () => {
       const { sandbox: of } = await engine.sandboxes.of(id);
-      // One that nobody has opened yet is not listed.
-      const listed = (await engine.sandboxes.list({ limit: 200 })).find((one) => one.id === of);
-      if (isCurrent) setSandbox(listed ?? null);
+      const { sandbox: shown } = await engine.sandboxes.show(of);
+      if (isCurrent) setSandbox(shown);
     };
-    // Without it the lineage is still whole; the health says what is wrong with sandboxes.
+    // One that nobody has opened yet is not found. Without it the lineage is still whole; the health says what is wrong with sandboxes.
     read().catch(() => isCurrent && setSandbox(null));
     return () => {
       isCurrent = false;

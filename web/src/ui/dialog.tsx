@@ -1,8 +1,9 @@
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { clsx } from 'clsx';
 import { X } from 'lucide-react';
-import { type ReactNode, useRef } from 'react';
-import { IconButton } from './button.tsx';
+import { type ReactNode, useRef, useState } from 'react';
+import { Button, IconButton } from './button.tsx';
+import { CliLine, ErrorNote } from './notes.tsx';
 
 export interface DialogProps {
   readonly open: boolean;
@@ -48,5 +49,78 @@ export function Dialog({ open, onClose, title, children, shape = 'middle', class
         </Base.Popup>
       </Base.Portal>
     </Base.Root>
+  );
+}
+
+export interface ConfirmProps {
+  readonly open: boolean;
+  onClose(): void;
+  readonly title: string;
+  /** What will happen, and what can be chosen. */
+  readonly children: ReactNode;
+  /** The same on the command line. */
+  readonly cli: string;
+  /** What the button says that does it. */
+  readonly label: string;
+  /** What the other one says. */
+  readonly otherwise?: string;
+  readonly look?: 'danger' | 'primary';
+  readonly disabled?: boolean;
+  /** Does it, and the dialog closes. What it throws is shown, and the dialog stays. */
+  run(): Promise<void>;
+}
+
+/** Asks before something is done that somebody might regret. */
+export function Confirm(props: ConfirmProps) {
+  const { open, onClose, title } = props;
+  return (
+    <Dialog open={open} onClose={onClose} title={title}>
+      {open && <Question {...props} />}
+    </Dialog>
+  );
+}
+
+function Question({ onClose, children, cli, label, otherwise, look, disabled, run }: ConfirmProps) {
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const confirmed = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await run();
+      onClose();
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <form
+      className="space-y-3 p-4 text-sm"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isBusy && disabled !== true) void confirmed();
+      }}
+    >
+      {children}
+      {error !== null && <ErrorNote error={error} />}
+      <CliLine line={cli} />
+      <div className="flex justify-end gap-2">
+        <Button onClick={onClose}>{otherwise ?? 'Cancel'}</Button>
+        <Button look={look ?? 'danger'} type="submit" disabled={isBusy || disabled === true}>
+          {label}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** A choice in such a question. */
+export function Choice({ label, value, onChange }: { label: string; value: boolean; onChange(value: boolean): void }) {
+  return (
+    <label className="flex items-center gap-2 pointer-coarse:min-h-11">
+      <input type="checkbox" checked={value} onChange={({ target }) => onChange(target.checked)} />
+      {label}
+    </label>
   );
 }

@@ -1,0 +1,134 @@
+import { useState } from 'react';
+import type { Engine } from 'throughline/client';
+import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
+import { useClient, useMay } from '../data/session.ts';
+import { type Action, useActions } from '../shell/actions.ts';
+import { Button } from '../ui/button.tsx';
+import { Choice, Confirm } from '../ui/dialog.tsx';
+import { say } from '../ui/say.ts';
+import { shellWord } from '../ui/shell-word.ts';
+
+type AllChanges = Awaited<ReturnType<Engine['changes']>>;
+
+interface WorktreeProps {
+  readonly changes: AllChanges & { readonly worktree: NonNullable<AllChanges['worktree']> };
+  onChanged(): void;
+}
+
+/** Of a conversation that works in a worktree of its own: what is to become of the changes there. */
+export function Worktree(props: WorktreeProps) {
+  const { branch, unmerged } = props.changes.worktree;
+  const may = useMay('approve');
+  const isOpen = useConversation(({ conversation }) => (conversation?.open ?? 0) > 0);
+  const [asked, ask] = useState<'keep' | 'discard' | null>(null);
+  const hasChanges = props.changes.files.length + props.changes.more > 0;
+  const [canKeep, canDiscard] = [may && !isOpen && (hasChanges || unmerged > 0), may && !isOpen && hasChanges];
+  const action = (id: 'keep' | 'discard', title: string): Action => {
+    return { id: `worktree.${id}`, title, group: 'Conversation', run: () => ask(id) };
+  };
+  useActions([
+    ...(canKeep ? [action('keep', 'Keep what the agent changed…')] : []),
+    ...(canDiscard ? [action('discard', 'Discard what the agent changed…')] : []),
+  ]);
+  return (
+    <div className="space-y-2">
+      <p className="text-muted">
+        In a worktree of its own, on the branch <code className="font-mono text-xs wrap-anywhere">{branch}</code>
+        {unmerged > 0 && ` · ${unmerged} ${unmerged === 1 ? 'commit' : 'commits'} not merged`}
+      </p>
+      {may && isOpen && <p className="text-muted">They can be kept or discarded when no turn is open.</p>}
+      <div className="flex flex-wrap gap-2 empty:hidden">
+        {canKeep && (
+          <Button small look="primary" onClick={() => ask('keep')}>
+            Keep…
+          </Button>
+        )}
+        {canDiscard && (
+          <Button small look="danger" onClick={() => ask('discard')}>
+            Discard…
+          </Button>
+        )}
+      </div>
+      <KeepDialog {...props} hasChanges={hasChanges} open={asked === 'keep'} onClose={() => ask(null)} />
+      <DiscardDialog {...props} open={asked === 'discard'} onClose={() => ask(null)} />
+    </div>
+  );
+}
+
+type DialogProps = WorktreeProps & { readonly open: boolean; onClose(): void };
+
+function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { readonly hasChanges: boolean }) {
+  const { engine } = useClient();
+  const { id } = useConversationStore();
+  const conversation = useConversation((state) => state.conversation);
+  const [message, setMessage] = useState('');
+  const [wantsMerge, setMerge] = useState(true);
+  const commit = message.trim();
+  const merge = wantsMerge || !hasChanges;
+  const words = [hasChanges && `--commit ${shellWord(commit || 'MESSAGE')}`, merge && '--merge'].filter(Boolean);
+  const run = async () => {
+    const kept = await engine.keepChanges(id, { ...(hasChanges && { commit }), ...(merge && { merge }) });
+    onChanged();
+    const done = [kept.commit !== null && 'Committed', kept.merged !== null && 'Merged'].filter(Boolean);
+    say(`${done.join(', ')}: ${kept.branch}`, 'good');
+  };
+  return (
+    <Confirm
+      open={open}
+      onClose={onClose}
+      title="Keep what the agent changed"
+      cli={`throughline changes ${shellWord(conversation?.key ?? id)} ${words.join(' ')}`}
+      label={hasChanges ? (merge ? 'Commit and merge' : 'Commit') : 'Merge'}
+      look="primary"
+      disabled={hasChanges && commit === ''}
+      run={run}
+    >
+      {hasChanges && (
+        <label className="block">
+          Message of the commit
+          <input
+            value={message}
+            onChange={({ target }) => setMessage(target.value)}
+            className="mt-1 block h-8 w-full rounded-md border border-line bg-surface px-2 pointer-coarse:h-11"
+          />
+        </label>
+      )}
+      {hasChanges && (
+        <Choice label="Also merge it into the directory of the conversation" value={wantsMerge} onChange={setMerge} />
+      )}
+      <p className="text-muted">
+        {merge
+          ? 'Its commits are merged into the branch that is checked out there. Where git cannot do that alone, nothing is merged.'
+          : 'The commit stays on the branch of the worktree.'}
+      </p>
+    </Confirm>
+  );
+}
+
+function DiscardDialog({ changes, onChanged, open, onClose }: DialogProps) {
+  const { engine } = useClient();
+  const { id } = useConversationStore();
+  const conversation = useConversation((state) => state.conversation);
+  const count = changes.files.length + changes.more;
+  const run = async () => {
+    await engine.discardChanges(id);
+    onChanged();
+    say('Discarded.', 'good');
+  };
+  return (
+    <Confirm
+      open={open}
+      onClose={onClose}
+      title="Discard what the agent changed"
+      cli={`throughline changes ${shellWord(conversation?.key ?? id)} --discard --yes`}
+      label="Discard"
+      otherwise="Keep it"
+      run={run}
+    >
+      <p>
+        {count === 1 ? 'The change of 1 file' : `The changes of ${count} files`} in the worktree{' '}
+        {count === 1 ? 'is' : 'are'} thrown away. That cannot be undone. What is committed stays.
+      </p>
+    </Confirm>
+  );
+}
