@@ -86,6 +86,14 @@ const press = (name: string | RegExp, shows: (page: Page) => Locator) => async (
   await page.getByRole('button', { name }).first().click();
   await shows(page).first().waitFor();
 };
+/** What a session was told, with the end of the turn before it. */
+const told = async (page: Page) => {
+  await press(/^Show every word/, () => page.getByText(/^sha256/))(page);
+  await seam(page).evaluate((bar) => {
+    bar.scrollIntoView({ block: 'start' });
+    bar.closest('[role=log]')?.scrollBy(0, -110);
+  });
+};
 /** The three steps, and what comes after them. */
 const firstSteps = async (page: Page) => {
   for (const name of [/^Tell it/, 'Kill the live session', /^Ask which/]) {
@@ -125,7 +133,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   told: {
     path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`,
     shows: seam,
-    act: press(/^Show every word/, (page) => page.getByText(/^sha256/)),
+    act: told,
   },
   raw: {
     path: ({ release }) => `/c/${release}`,

@@ -69,7 +69,7 @@ export function OptionsPicker({ next, agent, announced, onNext, onOpen }: Choice
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Positioner side="top" align="start" sideOffset={8} className="z-40">
-          <Popover.Popup className="max-h-[70dvh] w-[min(22rem,calc(100vw-1.5rem))] space-y-3 overflow-y-auto rounded-xl border border-line bg-raised p-4 text-[13px] shadow-xl outline-none">
+          <Popover.Popup className="max-h-[70dvh] w-[min(25rem,calc(100vw-1.5rem))] space-y-3 overflow-y-auto rounded-xl border border-line bg-raised p-4 text-[13px] shadow-xl outline-none">
             <Popover.Title className="text-sm font-semibold">The next prompt</Popover.Title>
             <AgentOptions next={next} agent={agent} announced={announced} onNext={onNext} />
             <RestoreOptions next={next} onNext={onNext} />
@@ -125,7 +125,7 @@ function RestoreOptions({ next, onNext }: Pick<ChoicesProps, 'next' | 'onNext'>)
           value={restore.policy ?? ''}
           onChange={({ target }) => setRestore({ policy: target.value === '' ? undefined : target.value })}
         >
-          <option value="">as the conversation has it</option>
+          <option value="">unchanged</option>
           {POLICIES.map((policy) => (
             <option key={policy} value={policy}>
               {POLICY_WORDS[policy]}
@@ -164,7 +164,7 @@ const INPUT = 'h-8 w-full min-w-0 rounded-md border border-line bg-surface px-2 
 function Row({ label, children }: { label: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the control is what is put into it
-    <label className="grid grid-cols-[8.5rem_1fr] items-center gap-2">
+    <label className="grid grid-cols-[9rem_1fr] items-center gap-2">
       <span className="text-muted">{label}</span>
       {children}
     </label>

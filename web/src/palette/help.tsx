@@ -35,9 +35,9 @@ function KeyTable() {
 function Line({ action: { title, keys, cli } }: { action: Action }) {
   return (
     <li className="flex min-h-8 flex-wrap items-center gap-x-3 py-0.5 text-sm">
-      <span className="min-w-40 flex-1">{title}</span>
+      <span className="min-w-0 flex-1">{title}</span>
       {cli !== undefined && (
-        <span className="flex min-w-0 items-center gap-1">
+        <span className="flex min-w-0 items-center gap-1 max-sm:order-last max-sm:w-full">
           <code className="truncate font-mono text-xs text-muted">{cli}</code>
           <CopyButton text={cli} label="Copy the command" />
         </span>
