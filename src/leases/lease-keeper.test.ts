@@ -25,6 +25,7 @@ function world() {
   };
   const kind: LeaseKind<string> = {
     of: 'tests',
+    isElsewhere: false,
     async renew(fences, leaseMs) {
       did.push(`renew ${fences} for ${leaseMs}`);
       if (store.fault) throw store.fault;
@@ -141,4 +142,30 @@ test('whoever waits to claim is woken after every look; for a holder that never 
   keepers[1].start();
   await until('it wakes', () => did.filter((what) => what === 'wake').length > 1);
   expect(did.indexOf('look')).toBeLessThan(did.indexOf('wake'));
+});
+
+test('whoever is cut off from a store that others reach loses what it holds before the lease ends', async () => {
+  const { did, store, kind, parts, holder, pass } = world();
+  const keepers = [kind, { ...kind, isElsewhere: true }].map((one) => new LeaseKeeper(one, holder, parts));
+  onTestFinished(() => {
+    for (const keeper of keepers) keeper.stop();
+  });
+  const [alone, shared] = keepers as [LeaseKeeper<string>, LeaseKeeper<string>];
+  shared.start();
+  pass(20);
+  await until('it renews', () => did.includes('renew a,b for 30'));
+  store.fault = new Error('cut off');
+  await until('it cannot renew any more', () => did.includes('heartbeat of tests: cut off'));
+  pass(26);
+  await until('a while has passed', () => did.filter((one) => one.endsWith('cut off')).length > 3);
+  expect(did, 'most of the time is not over').not.toContain('lost a');
+  pass(1);
+  await until('it gives up', () => did.includes('lost a') && did.includes('lost b'));
+  shared.stop();
+
+  did.length = 0;
+  alone.start();
+  pass(1_000);
+  await until('it cannot renew', () => did.filter((one) => one.endsWith('cut off')).length > 3);
+  expect(did, 'nobody else reaches a file of this machine').not.toContain('lost a');
 });

@@ -12,6 +12,8 @@ import type { Store } from '../ports/store.ts';
  *
  *   every leaseMs / 3         heartbeat: renews what is held, and tells the holder what it has lost
  *   every second, or sooner   look: frees what provably dead holders left (R2), then wakes whoever waits to claim
+ *   cut off                   when nothing could be renewed for nine tenths of leaseMs, and others may reach the store all the same:
+ *                             everything that is held is lost, so that its work stops before somebody else takes over
  *
  * The first look, and the one after a dead holder was found, also end the programs that nobody recorded. A program that was just being
  * started when its holder was killed may not have its mark yet when we look for the first time.
@@ -24,6 +26,8 @@ export class LeaseKeeper<F> {
   readonly #parts: KeeperParts;
   #timers: NodeJS.Timeout[] = [];
   #lookedAt = Number.NEGATIVE_INFINITY;
+  /** When the last heartbeat began that did its work. */
+  #renewedAt = 0;
   #looking: Promise<boolean> | null = null;
   #orphansDue = true;
 
@@ -37,8 +41,11 @@ export class LeaseKeeper<F> {
   start(): void {
     if (this.#timers.length > 0) return;
     const every = (ms: number, work: () => Promise<void>) => setInterval(() => void work(), ms).unref();
-    const beatMs = this.#parts.settings.leaseMs / 3;
+    const { leaseMs } = this.#parts.settings;
+    const beatMs = leaseMs / 3;
+    this.#renewedAt = this.#parts.clock.monotonic();
     this.#timers = [every(beatMs, () => this.#beat())];
+    if (this.#kind.isElsewhere) this.#timers.push(every(leaseMs / 30, () => this.#giveUp()));
     if (this.#holder.wake) this.#timers.push(every(Math.min(beatMs, LOOK_MS), () => this.look()));
   }
 
@@ -76,9 +83,20 @@ export class LeaseKeeper<F> {
 
   #beat(): Promise<void> {
     return this.#reporting(`heartbeat of ${this.#kind.of}`, async () => {
+      const begun = this.#parts.clock.monotonic();
       const held = this.#holder.held();
       const lost = held.length > 0 ? await this.#kind.renew(held, this.#parts.settings.leaseMs) : [];
+      this.#renewedAt = begun;
       for (const fence of lost) await this.#holder.lost(fence);
+    });
+  }
+
+  /** A heartbeat may hang in a connection that is cut, so this does not wait for one. */
+  #giveUp(): Promise<void> {
+    return this.#reporting(`cut off with ${this.#kind.of}`, async () => {
+      const { clock, settings } = this.#parts;
+      if (clock.monotonic() - this.#renewedAt < settings.leaseMs * 0.9) return;
+      await Promise.all(this.#holder.held().map((fence) => this.#holder.lost(fence)));
     });
   }
 
@@ -116,6 +134,8 @@ async function endOrphans(sandboxes: LookingParts['sandboxes']): Promise<void> {
 export interface LeaseKind<F> {
   /** What is leased, in words for the log. */
   readonly of: string;
+  /** Whether others may take over what nobody could renew here (`Store.isElsewhere`). */
+  readonly isElsewhere: boolean;
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly F[], leaseMs: number): Promise<F[]>;
   /** Who holds leases now. */
@@ -129,6 +149,7 @@ export interface LeaseKind<F> {
 export function conversationLeases(store: Store): LeaseKind<Fence> {
   return {
     of: 'conversations',
+    isElsewhere: store.isElsewhere,
     renew: (fences, leaseMs) => store.renew(fences, leaseMs),
     // Those that hold nothing and only take up turns, too: nobody may wait for a dead one.
     holders: async () => [
@@ -142,6 +163,7 @@ export function conversationLeases(store: Store): LeaseKind<Fence> {
 export function taskLeases({ tasks }: Store): LeaseKind<TaskFence> {
   return {
     of: 'tasks',
+    isElsewhere: false, // the turns of a task have leases of their own
     renew: (fences, leaseMs) => tasks.renew(fences, leaseMs),
     holders: () => tasks.holders(),
     // Its turns run under leases of their own; whoever claims the task next ends its gate.

@@ -33,6 +33,11 @@ export interface Store
   /** The tasks that turns work on. */
   readonly tasks: TaskStore;
   /**
+   * Whether a process that cannot reach it is cut off alone: others may then reach it all the same, and take over when its leases end.
+   * False: it is a file of this machine.
+   */
+  readonly isElsewhere: boolean;
+  /**
    * The id of the log: all events that are stored. It changes when events were lost or a backup was restored, because a number
    * may then stand for another event than before.
    */

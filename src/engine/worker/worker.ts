@@ -232,7 +232,9 @@ export class Worker {
   /** Found by the heartbeat. It may be ours again by now, under another epoch. */
   #lost({ conversation, epoch }: Fence): void {
     const lease = this.#held.get(conversation)?.lease;
-    if (lease?.fence.epoch === epoch) lease.lose(new ThroughlineError('lease_lost', 'Another worker took over.'));
+    if (lease?.fence.epoch === epoch) {
+      lease.lose(new ThroughlineError('lease_lost', 'Another worker took over, or may have meanwhile.'));
+    }
   }
 
   // ── driving ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -113,6 +113,7 @@ function storeOn(access: Access): Store {
     // Its pages are checked by the server (data checksums, amcheck), and chains by `verify`.
     inspect: async () => ({ faults: [], damaged: [] }),
     tasks: taskStore(access),
+    isElsewhere: true,
     listen(listener) {
       access.checkOpen();
       return access.bell.listen(listener);

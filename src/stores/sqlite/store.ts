@@ -119,6 +119,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     measure: () => access.read((db) => measure(db, options.file, access.queue)),
     inspect: access.reading(inspect),
     tasks: taskStore(access),
+    isElsewhere: false,
     listen(listener) {
       access.checkOpen();
       return access.bell.listen(listener);

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../faults/harness/until.ts';
+import { Network } from '../../postgres/network.ts';
 import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
 import { AGENTS } from '../cli-agents.ts';
 import { CliHome, type StartOptions } from '../cli-process.ts';
@@ -152,6 +153,9 @@ function servers(): void {
     );
   });
 
+  test('one that is cut off ends its agent before the other takes over', (context) =>
+    process.env.THROUGHLINE_LONG === '1' ? cutOff() : context.skip('takes as long as a lease: npm run test:long'));
+
   test('one that does not reach the directories leaves the work to those that do, and says so when there are none', async () => {
     const a = await serve(newHome());
     await a.caller.finished(await prompt(a.caller, 'The codeword is osprey'));
@@ -163,4 +167,29 @@ function servers(): void {
     expect(refused.stderr).toMatch(/"notes" runs only at the data home .*fork the conversation/s);
     expect(refused.code).not.toBe(0);
   });
+}
+
+/** Takes as long as a lease. The connections of the first server are not closed: nothing comes through them any more. */
+async function cutOff(): Promise<void> {
+  await using network = await Network.to(join(postgres().folder, 'socket/.s.PGSQL.5432'));
+  const a = await serve(newHome(), { env: { THROUGHLINE_STORE: network.url(postgres().url(database)) } });
+  // It is in the middle of writing what the agent says.
+  const running = await prompt(a.caller, `/say ${'word '.repeat(4_000)}`, { agent: 'slow' });
+  await eventsUntil(a.caller, 'turn.update');
+  const b = await serve(newHome());
+  const [{ sent }] = (await rows('SELECT sent FROM turns')) as [{ sent: string }];
+  const { pid } = JSON.parse(JSON.parse(sent).process.id);
+  const isGone = () => !existsSync(`/proc/${pid}`);
+  expect(isGone()).toBe(false);
+  network.cut();
+  await until('its agent is ended', isGone);
+  expect(await rows('SELECT epoch::int FROM leases'), 'nobody else has it yet').toEqual([{ epoch: 1 }]);
+  await until(
+    'it is taken over',
+    async () => (await b.caller.ok('GET', `/turns/${running.id}`)).state === 'interrupted',
+  );
+  network.heal();
+  const answer = await a.caller.finished(await prompt(a.caller, 'hello', { agent: 'scripted' }));
+  expect(answer.turn.state).toBe('completed');
+  expect(await rows('SELECT count(*)::int FROM turns')).toEqual([{ count: 2 }]);
 }

@@ -5,6 +5,8 @@ import { openFault } from './faults.ts';
 
 /** How long to wait for a connection: for one of the pool, or for the server to answer. */
 const CONNECT_MS = 10_000;
+/** How long to wait for the answer to a statement: a connection that was cut gives none. */
+const ANSWER_MS = 60_000;
 
 /** An id, a number or bytes; arrays for `= ANY(…)` and `unnest`. */
 export type Value = string | number | boolean | Uint8Array | null | readonly (string | number | Uint8Array | null)[];
@@ -57,7 +59,7 @@ export class Server {
     const types = {
       getTypeParser: (oid: number, format?: 'text') => parser(oid) ?? pg.types.getTypeParser(oid, format),
     };
-    const limits = { connectionTimeoutMillis: CONNECT_MS, keepAlive: true };
+    const limits = { connectionTimeoutMillis: CONNECT_MS, query_timeout: ANSWER_MS, keepAlive: true };
     const config: ClientConfig = { connectionString: url, types: types as CustomTypesConfig, ...limits, ...NAME };
     try {
       new pg.Client(config); // reads the address, and connects to nothing

@@ -68,7 +68,8 @@ const CODES: Readonly<Record<string, Fault>> = {
 };
 
 /** Errors of the driver itself, which have no code. */
-const LOST = /^(Connection terminated|timeout exceeded|Client has encountered|Client was closed|timeout expired)/;
+const LOST =
+  /^(Connection terminated|Query read timeout|timeout exceeded|Client has encountered|Client was closed|timeout expired)/;
 
 /** The error for the caller; null: not a fault of the storage, usually a bug. */
 export function storageFault(error: unknown): ThroughlineError | null {
