@@ -209,6 +209,7 @@ export async function composeDoctor(
     sandboxes: {
       root: sandboxRoot(setup),
       isOurs: settings.sandbox.root === undefined || !areHere(setup),
+      areHere: areHere(setup),
       aside: join(home, 'aside'),
       ...sandboxes,
     },

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, readdir, rename } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failureOf, isDamage, RESTORE_HINT, ThroughlineError } from '../core/errors.ts';
 import type { HealthReport } from '../core/health.ts';
 import { LOSS_CAUSE, lossInWords, lostInWords } from '../core/loss.ts';
 import type { SandboxProcess } from '../core/process.ts';
 import type { SessionState } from '../core/restore/session.ts';
-import { isOwnSandbox } from '../core/sandbox/sandbox-id.ts';
+import { isOwnSandbox, PROBE } from '../core/sandbox/sandbox-id.ts';
 import { isHeld, isTakenBy, type Standing, whyStranded } from '../core/turn/standing.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
@@ -20,10 +20,12 @@ export interface DoctorParts {
   readonly store: Store;
   readonly processes: Processes;
   readonly place: string;
-  readonly sandboxes: Pick<Sandboxes, 'find' | 'remove' | 'status' | 'end' | 'orphans'> & {
+  readonly sandboxes: Pick<Sandboxes, 'list' | 'find' | 'remove' | 'status' | 'end' | 'orphans'> & {
     readonly root: string;
     /** The root is inside the data home; elsewhere, other data homes may have sandboxes there, too. */
     readonly isOurs: boolean;
+    /** Whether sandboxes are made on this machine now; some of before may be here in any case. */
+    readonly areHere: boolean;
     /** Where orphaned sandboxes are moved to. */
     readonly aside: string;
   };
@@ -56,6 +58,8 @@ const CHECKS: readonly Check[] = [
   checkProcesses,
   checkSessions,
   checkSandboxes,
+  checkElsewhere,
+  checkProbes,
   checkErased,
   checkRestores,
 ];
@@ -309,10 +313,7 @@ const OURS = /^(?:(?:tree-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 async function checkSandboxes({ sandboxes }: DoctorParts, census: Census): Promise<Finding[]> {
   const { root, isOurs, aside } = sandboxes;
   const known = new Set(census.sandboxes);
-  const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
+  const names = await namesIn(root);
   const orphaned = names.filter((name) => OURS.test(name) && !known.has(name));
   return orphaned.map((name) => ({
     check: 'sandboxes',
@@ -323,6 +324,53 @@ async function checkSandboxes({ sandboxes }: DoctorParts, census: Census): Promi
     remedy: isOurs ? `Move it to ${aside}.` : null,
     repair: () => moveAside(join(root, name), aside, name),
   }));
+}
+
+/** The same on other machines. Other data homes may have sandboxes there, and nothing can be moved: a person decides. */
+async function checkElsewhere({ sandboxes }: DoctorParts, census: Census): Promise<Finding[]> {
+  if (sandboxes.areHere) return [];
+  const found = { check: 'sandboxes', remedy: null, repair: async () => {} };
+  try {
+    const known = new Set(census.sandboxes);
+    const { root, ids } = await sandboxes.list();
+    return ids
+      .filter((id) => OURS.test(id) && !known.has(id))
+      .map((id) => ({
+        ...{ ...found, subject: `sandbox ${id} in ${root}`, isNote: true },
+        problem:
+          'It belongs to no conversation here; if it belongs to none of another data home either, delete it there.',
+      }));
+  } catch (error) {
+    if (!(error instanceof ThroughlineError)) throw error;
+    const problem = `Whether some are left over is unknown: ${error.message} ${error.hint ?? ''}`.trim();
+    return [{ ...found, subject: 'sandboxes on other machines', problem, isNote: true }];
+  }
+}
+
+/** No look at an agent takes so long. */
+const OLD_MS = 86_400_000;
+
+/** Folders of looks at agents that were killed. Nobody had anything in them. */
+async function checkProbes({ sandboxes }: DoctorParts): Promise<Finding[]> {
+  const { root, isOurs } = sandboxes;
+  if (!isOurs) return [];
+  const probes = (await namesIn(root)).filter((name) => name.startsWith(PROBE)).map((name) => join(root, name));
+  const ages = await Promise.all(probes.map(async (path) => ({ path, found: await lstat(path).catch(() => null) })));
+  const old = ages.filter(({ found }) => found !== null && Date.now() - found.mtimeMs > OLD_MS);
+  return old.map(({ path }) => ({
+    check: 'sandboxes',
+    subject: `directory ${path}`,
+    problem: 'It was made for a look at an agent, which was killed.',
+    remedy: 'Delete it.',
+    repair: () => rm(path, { recursive: true, force: true, maxRetries: 3 }),
+  }));
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
 }
 
 /**

@@ -12,12 +12,13 @@ function insight(held: number | null) {
   };
   const store = {
     measure: fails,
+    diskUse: async () => (held === null ? fails() : { sandboxes: 2, bytes: 7 }),
     holdings: async (_: string, limit: number) =>
       held === null ? fails() : new Array<Holding>(Math.min(held, limit)).fill({ ...one, holder }),
     countHoldings: async () => held ?? fails(),
   };
   const clock = { now: () => 0, monotonic: () => 0 } as Parameters<typeof insightOf>[0]['clock'];
-  return insightOf({ store, sandboxes: { count: fails }, clock }, '1', async () => []).look('ann');
+  return insightOf({ store, sandboxes: { list: fails }, clock }, '1', async () => []).look('ann');
 }
 
 test.each([
@@ -30,6 +31,6 @@ test.each([
 });
 
 test('what cannot be read is null, and the rest is there', async () => {
-  expect(await insight(null)).toEqual({ store: null, sandboxes: null, leases: null, moreLeases: null });
-  expect(await insight(1)).toMatchObject({ store: null, moreLeases: 0 });
+  expect(await insight(null)).toEqual({ store: null, sandboxes: null, diskUse: null, leases: null, moreLeases: null });
+  expect(await insight(1)).toMatchObject({ store: null, diskUse: { sandboxes: 2, bytes: 7 }, moreLeases: 0 });
 });

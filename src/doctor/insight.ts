@@ -13,8 +13,8 @@ const EXAMINE_MS = 5 * 60_000;
 const MOST_FOUND = 16 * 1_048_576;
 
 interface Parts {
-  readonly store: Pick<Store, 'holdings' | 'countHoldings' | 'measure'>;
-  readonly sandboxes: Pick<Sandboxes, 'count'>;
+  readonly store: Pick<Store, 'holdings' | 'countHoldings' | 'measure' | 'diskUse'>;
+  readonly sandboxes: Pick<Sandboxes, 'list'>;
   readonly clock: Clock;
 }
 
@@ -29,15 +29,16 @@ export function insightOf(
     version,
     async look(owner) {
       const held = store.holdings(owner, MOST_LEASES);
-      const [size, places, leases] = await Promise.all([
+      const [size, places, diskUse, leases] = await Promise.all([
         unlessBroken(store.measure()),
-        unlessBroken(sandboxes.count()),
+        unlessBroken(sandboxes.list().then(({ root, ids }) => ({ root, count: ids.length }))),
+        unlessBroken(store.diskUse(owner)),
         unlessBroken(held.then((all) => all.map((one) => toPublicLease(one, clock.now())))),
       ]);
       const isAll = leases === null || leases.length < MOST_LEASES;
       const count = isAll ? (leases?.length ?? null) : await unlessBroken(store.countHoldings(owner));
       const moreLeases = leases === null || count === null ? null : Math.max(0, count - leases.length);
-      return { store: size, sandboxes: places, leases, moreLeases };
+      return { store: size, sandboxes: places, diskUse, leases, moreLeases };
     },
     examine() {
       examining ??= examine().finally(() => {

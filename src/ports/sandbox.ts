@@ -34,8 +34,8 @@ export interface Sandboxes {
    * record. Only those that can be found. For rare use.
    */
   orphans(): Promise<readonly SandboxProcess[]>;
-  /** Where they are, and how many there are. Creates nothing. */
-  count(): Promise<{ readonly root: string; readonly count: number }>;
+  /** Where they are, and the ids of those that have files there. Creates nothing. */
+  list(): Promise<{ readonly root: string; readonly ids: readonly string[] }>;
   /** The real path of the sandbox `id`, links above it resolved; null: there is none. Creates nothing. */
   find(id: string): Promise<string | null>;
   /**

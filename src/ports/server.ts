@@ -2,6 +2,7 @@ import type { HealthReport } from '../core/health.ts';
 import type { PageScope, Scope } from '../core/key.ts';
 import type { Agent } from './agent.ts';
 import type { PublicFinding } from './doctor.ts';
+import type { SandboxesDiskUse } from './engine/sandboxes.ts';
 import type { Engine } from './engine.ts';
 import type { OpenSandbox } from './sandbox.ts';
 import type { StoreMeasure } from './store/census.ts';
@@ -119,6 +120,8 @@ export interface ServerHealth extends HealthReport {
 export interface HealthDetails {
   readonly store: StoreMeasure | null;
   readonly sandboxes: { readonly root: string; readonly count: number } | null;
+  /** Of the sandboxes of the owner who asks, as they were measured last. */
+  readonly diskUse: SandboxesDiskUse | null;
   /** Of the owner who asks, at most 500. */
   readonly leases: readonly PublicLease[] | null;
   /** So many more there are. */

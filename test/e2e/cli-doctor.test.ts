@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { identify } from '../../src/host/processes.ts';
 import { identityOf } from '../contracts/liveness.ts';
+import { startSshd, whyNoSshd } from '../contracts/sandbox/sshd.ts';
 import { CliHome, parseLines, until } from './cli-process.ts';
 
 let home: CliHome;
@@ -148,6 +149,36 @@ test('a sandbox of no conversation is put aside, with what is in it; what is not
   expect(await home.ok('doctor', '--fix')).toContain('It belongs to no conversation.');
   expect(readFileSync(at('aside', orphan, 'work', 'precious'), 'utf8')).toBe('kept');
   expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
+});
+
+test('what a killed look at an agent has left is deleted, when it is old', async () => {
+  const [old, young] = ['.probe-old', '.probe-young'].map((name) => at('sandboxes', name));
+  for (const path of [old, young]) mkdirSync(join(path ?? '', 'work'), { recursive: true });
+  const twoDaysAgo = Date.now() / 1_000 - 2 * 86_400;
+  utimesSync(old ?? '', twoDaysAgo, twoDaysAgo);
+  const { code, stdout } = await home.run('doctor');
+  expect([code, stdout]).toEqual([1, expect.stringContaining(`directory ${old}: It was made for a look at an agent`)]);
+  expect(await home.ok('doctor', '--fix')).toContain('repaired: Delete it.');
+  expect(readdirSync(at('sandboxes'))).toEqual(['.probe-young']);
+});
+
+test('on another machine, sandboxes of no conversation are listed and left; a machine out of reach is no fault', async (context) => {
+  const why = whyNoSshd();
+  if (why !== null) context.skip(why);
+  const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
+  const settings = JSON.parse(readFileSync(home.config, 'utf8'));
+  const machine = await startSshd();
+  const look = async () => foundIn(await home.ok('doctor', '--no-agents', '--json'));
+  try {
+    mkdirSync(join(machine.sandbox.root, orphan), { recursive: true });
+    mkdirSync(join(machine.sandbox.root, 'mine'));
+    writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: machine.sandbox }));
+    const subject = `sandbox ${orphan} in ${machine.sandbox.root}`;
+    expect(await look()).toMatchObject([{ check: 'sandboxes', subject, isNote: true, remedy: null }]);
+  } finally {
+    await machine[Symbol.asyncDispose]();
+  }
+  expect(await look()).toMatchObject([{ subject: 'sandboxes on other machines', isNote: true }]);
 });
 
 test('what an erased conversation left is listed, and is no fault', async () => {

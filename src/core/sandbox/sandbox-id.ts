@@ -5,6 +5,9 @@
 
 const TREE = 'tree-';
 
+/** How the folders for looks at agents begin. No id of a sandbox does. */
+export const PROBE = '.probe-';
+
 /** The sandbox of a conversation that works in a worktree. */
 export function worktreeSandbox(conversation: string): string {
   return `${TREE}${conversation}`;

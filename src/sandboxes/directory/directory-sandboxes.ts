@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Files } from '../../core/public/files.ts';
-import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
+import { isWorktree, PROBE } from '../../core/sandbox/sandbox-id.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import { filesIn } from '../shared/files.ts';
 import { localFolder } from '../shared/local-folder.ts';
@@ -57,12 +57,12 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       }
     },
     ...(settings.started ?? localProcesses(processes)),
-    async count() {
+    async list() {
       const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return [];
         throw error;
       });
-      return { root, count: names.filter((name) => !name.startsWith(PROBE)).length };
+      return { root, ids: names.filter((name) => !name.startsWith(PROBE)) };
     },
     async find(id) {
       const home = join(root, checkedId(id));
@@ -88,9 +88,6 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
     checkDirectory: (path) => named(resolve(path)),
   };
 }
-
-/** No id of a sandbox begins like this. */
-const PROBE = '.probe-';
 
 /** Agents obey files in the folder that they are started in and above it, so it is in a folder where only we write. */
 async function emptyFolder(root: string): Promise<string> {

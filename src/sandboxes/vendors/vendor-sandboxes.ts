@@ -85,11 +85,12 @@ function machinesOf(load: VendorSettings['vendor'], settings: Omit<MachineSettin
 function machinesAsSandboxes(
   kind: string,
   { prefix, vendor, nameOf, get, forget }: Machines,
-): Pick<Sandboxes, 'count' | 'find' | 'changes' | 'files' | 'rest' | 'remove'> {
+): Pick<Sandboxes, 'list' | 'find' | 'changes' | 'files' | 'rest' | 'remove'> {
   return {
-    async count() {
+    async list() {
       const names = (await (await vendor()).names()).filter((name) => name.startsWith(`${prefix}-s-`));
-      return { root: `${kind} (untried against the real service): ${prefix}-s-*`, count: names.length };
+      const ids = names.map((name) => name.slice(`${prefix}-s-`.length));
+      return { root: `${kind} (untried against the real service): ${prefix}-s-*`, ids };
     },
     async find(id) {
       return (await (await vendor()).find(nameOf(id))) === null ? null : `${kind}: ${nameOf(id)}`;

@@ -9,6 +9,7 @@ import type { UsageRow as UsageRowValue } from '../../ports/store/usage.ts';
 import { namedObject } from '../registry.ts';
 import { Count, Failure, Time, Usage } from './common.ts';
 import { Conversation } from './conversation.ts';
+import { SandboxesDiskUse } from './sandbox.ts';
 import { Receipt, Session } from './session.ts';
 import { TurnView } from './turn.ts';
 
@@ -79,6 +80,7 @@ const HealthDetails = namedObject('HealthDetails', {
   version: z.string(),
   store: Store.nullable(),
   sandboxes: z.strictObject({ root: z.string(), count: Count }).nullable(),
+  diskUse: SandboxesDiskUse.nullable(),
   leases: z.array(Lease).nullable(),
   moreLeases: Count.nullable(),
 });

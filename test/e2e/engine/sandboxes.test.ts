@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { allEvents, event, refusedWith, until, WHICH } from '../support/conversations.ts';
@@ -96,6 +96,19 @@ test('set-up steps run once in a sandbox, for all conversations and processes, a
   expect(events.flatMap(({ kind, payload }) => (kind === 'sandbox.set-up' ? [payload.steps] : []))).toMatchObject([
     [{ name: 'first' }, { name: 'second' }],
   ]);
+});
+
+test('a sandbox whose files somebody has deleted is set up again', async () => {
+  await using home = new Home();
+  const settings = { sandbox: { setup: [step('first', 'echo one >> ran')] } };
+  const tl = await home.open({}, home.with(settings));
+  await tl.conversation('chat').ask('Hello.');
+  const { id } = await tl.conversation('chat').get();
+  await tl.close();
+  rmSync(join(home.sandboxes, id), { recursive: true });
+  const next = await home.open({}, home.with(settings));
+  await next.conversation('chat').ask('Hello again.');
+  expect(readFileSync(join(home.sandboxes, id, 'work', 'ran'), 'utf8')).toBe('one\n');
 });
 
 test('a failed step fails the turn and is tried again at the next; changed steps run again, with all after them', async () => {

@@ -29,6 +29,12 @@ test('its details say who holds what, which agents run, how large the store is a
   expect(Math.abs(details.leases[0].until - Date.now())).toBeLessThan(10 * 60_000);
   expect((await look(ann)).leases).toMatchObject([{ key: 'hers', open: 1, sessions: [{ agent: 'scripted' }] }]);
 
+  // As it was measured last, and of nobody else.
+  expect(details.diskUse).toEqual({ sandboxes: 1, bytes: 0 });
+  await caller.ok('GET', `/sandboxes/${turn.conversationId}?measure=true`);
+  expect((await look()).diskUse).toEqual({ sandboxes: 1, bytes: expect.toSatisfy((bytes) => bytes > 0) });
+  expect((await look(ann)).diskUse).toEqual({ sandboxes: 1, bytes: 0 });
+
   await caller.ok('POST', '/conversations/warm/kill');
   expect((await look()).leases.flatMap((one: { sessions: unknown[] }) => one.sessions)).toEqual([]);
   // Without them it is what it was, and asks nobody.

@@ -265,7 +265,7 @@ export class World {
         ...machine.sandboxedFor(gate),
         changes: async () => ({ head: null, files: [], more: 0 }),
         files: async () => ({ paths: [], more: false }),
-        count: async () => ({ root: '', count: 0 }),
+        list: async () => ({ root: '', ids: [] }),
         find: async () => null,
         remove: async () => {},
         checkDirectory: async (path) => path,

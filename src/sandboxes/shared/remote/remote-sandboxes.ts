@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
+import { PROBE } from '../../../core/sandbox/sandbox-id.ts';
 import type { Folder, OpenSandbox, Sandboxes } from '../../../ports/sandbox.ts';
 import { filesIn } from '../files.ts';
 import { type RemoteMachine, word, words } from './machine.ts';
@@ -21,8 +22,6 @@ interface Machine {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** No id of a sandbox begins like this. */
-const PROBE = '.probe-';
 const ALLOWED = 'PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TERM TZ TMPDIR'.split(' ');
 
 /**
@@ -41,7 +40,7 @@ export function remoteSandboxes(settings: RemoteSettings): Sandboxes {
     status: (process) => programs.status(process),
     end: (process) => programs.end(process),
     orphans: () => programs.orphans(),
-    count: () => there.count(),
+    list: () => there.list(),
     find: (id) => there.find(id),
     changes: () => there.changes(),
     files: (id, options) => there.files(id, options),
@@ -77,10 +76,10 @@ class RemoteSandboxes {
     }
   }
 
-  async count(): Promise<{ root: string; count: number }> {
+  async list(): Promise<{ root: string; ids: string[] }> {
     const { root } = await this.#machine();
     const entries = (await this.#folder(root).list('')) ?? [];
-    return { root, count: entries.filter(({ name }) => !name.startsWith(PROBE)).length };
+    return { root, ids: entries.map(({ name }) => name).filter((name) => !name.startsWith(PROBE)) };
   }
 
   async find(id: string): Promise<string | null> {
