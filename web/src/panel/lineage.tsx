@@ -48,11 +48,13 @@ function Where({ id }: { id: string }) {
   useEffect(() => {
     let isCurrent = true;
     const read = async () => {
-      const { sandbox: of } = await engine.sandboxes.of(id);
+      const { sandbox: of, session } = await engine.sandboxes.of(id);
+      // Nobody has opened it yet.
+      if (session === null) return;
       const { sandbox: shown } = await engine.sandboxes.show(of);
       if (isCurrent) setSandbox(shown);
     };
-    // One that nobody has opened yet is not found. Without it the lineage is still whole; the health says what is wrong with sandboxes.
+    // Without it the lineage is still whole; the health says what is wrong with sandboxes.
     read().catch(() => isCurrent && setSandbox(null));
     return () => {
       isCurrent = false;
