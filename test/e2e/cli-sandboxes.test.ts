@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AGENTS } from './cli-agents.ts';
 import { CliHome, MANY_SLOTS, until } from './cli-process.ts';
@@ -58,3 +59,45 @@ test('of processes that open a sandbox at once, one sets it up; then it is liste
   await until(() => !existsSync(join(home.path, 'home', 'sandboxes', id)));
   expect((await home.run('sandbox', 'show', 'website')).code).toBe(4);
 });
+
+/** As where no package for sandboxes is installed. */
+const WITHOUT_PACKAGES = `
+import { registerHooks } from 'node:module';
+registerHooks({
+  resolve(name, context, next) {
+    if (!['ssh2', 'e2b', '@vercel/sandbox'].includes(name)) return next(name, context);
+    throw Object.assign(new Error('Cannot find package ' + name), { code: 'ERR_MODULE_NOT_FOUND' });
+  },
+});`;
+
+test.each([
+  ['bubblewrap', { network: 'none' }, 'bubblewrap is not installed', 'apt install bubblewrap'],
+  ['container', { network: 'none', image: 'localhost/none:1' }, 'podman is not installed', 'apt install podman'],
+  [
+    'container',
+    { network: 'none', image: 'localhost/none:1', engine: 'docker' },
+    'docker is not',
+    'apt install docker.io',
+  ],
+  [
+    'ssh',
+    { host: '127.0.0.1', user: 'nobody', hostKey: 'ssh-ed25519 AAAA' },
+    'need the package "ssh2"',
+    'npm install ssh2',
+  ],
+  ['vercel', {}, 'need the package @vercel/sandbox', 'npm install @vercel/sandbox'],
+  ['e2b', {}, 'need the package e2b', 'npm install e2b'],
+])(
+  'the kind %s that is asked for and missing is refused with the line that installs it, and nothing runs instead (%o)',
+  async (kind, more, why, install) => {
+    const hook = join(home.path, 'without-packages.mjs');
+    writeFileSync(hook, WITHOUT_PACKAGES);
+    home.configure({ defaultAgent: 'scripted', agents: AGENTS, turns: MANY_SLOTS, sandbox: { kind, ...more } });
+    const env = { PATH: '/nowhere', NODE_OPTIONS: `--import ${pathToFileURL(hook)}` };
+    const { code, stdout, stderr } = await home.start(['send', 'chat', '/tool write note'], { env }).ended;
+    expect([code === 0, stdout]).toEqual([false, '']);
+    expect(stderr).toContain(why);
+    expect(stderr).toContain(install);
+    expect((await home.show('chat')).sessions).toEqual([]);
+  },
+);
