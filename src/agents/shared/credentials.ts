@@ -17,14 +17,20 @@ export interface AgentCredentials {
 }
 
 export function withCredentials(agent: Agent, credentials: AgentCredentials): Agent {
-  const look = async (sandbox: OpenSandbox) => handed(sandbox, await credentials.of(null));
+  const shared = async (sandbox: OpenSandbox) => handed(sandbox, await credentials.of(null));
+  // Every turn asks for traits, and few looks start a program. Without credentials it still shows what it can do; `open` says what
+  // is missing.
+  const look = (sandbox: OpenSandbox): OpenSandbox => ({
+    ...sandbox,
+    spawn: async (command, options) => (await shared(sandbox).catch(() => sandbox)).spawn(command, options),
+  });
   const act = async (sandbox: OpenSandbox) => {
     const taken = await credentials.of(sandbox.owner ?? null);
     return { hide: hides(taken), sandbox: await handed(sandbox, taken) };
   };
   return {
     name: agent.name,
-    traits: async (sandbox) => agent.traits(await look(sandbox)),
+    traits: (sandbox) => agent.traits(look(sandbox)),
     position: (id, sandbox) => agent.position(id, sandbox),
     tail: (id, sent, sandbox) => agent.tail(id, sent, sandbox),
     async open(request) {
@@ -39,12 +45,12 @@ export function withCredentials(agent: Agent, credentials: AgentCredentials): Ag
     }),
     ...(agent.login && {
       login: async (sandbox, signal) =>
-        credentials.perOwner ? EACH_OWNER : ((await agent.login?.(await look(sandbox), signal)) ?? null),
+        credentials.perOwner ? EACH_OWNER : ((await agent.login?.(await shared(sandbox), signal)) ?? null),
     }),
-    ...(agent.storage && { storage: async (sandbox) => (await agent.storage?.(await look(sandbox))) ?? agent.name }),
-    ...(agent.list && { list: async (sandbox, signal) => (await agent.list?.(await look(sandbox), signal)) ?? null }),
-    ...(agent.where && { where: async (sandbox) => (await agent.where?.(await look(sandbox))) ?? null }),
-    ...(agent.doubt && { doubt: async (sandbox) => (await agent.doubt?.(await look(sandbox))) ?? null }),
+    ...(agent.storage && { storage: async (sandbox) => (await agent.storage?.(look(sandbox))) ?? agent.name }),
+    ...(agent.list && { list: async (sandbox, signal) => (await agent.list?.(await shared(sandbox), signal)) ?? null }),
+    ...(agent.where && { where: async (sandbox) => (await agent.where?.(look(sandbox))) ?? null }),
+    ...(agent.doubt && { doubt: async (sandbox) => (await agent.doubt?.(look(sandbox))) ?? null }),
     ...(agent.howToAllow && { howToAllow: async () => (await agent.howToAllow?.()) ?? null }),
   };
 }

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Agent } from '../../ports/agent.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
+import { type AgentCredentials, withCredentials } from './credentials.ts';
+
+/** An agent all of whose methods start its program. Gives the environments that it was started with. */
+function watched(credentials: AgentCredentials) {
+  const seen: Record<string, string>[] = [];
+  const sandbox = {
+    spawn: async (_: readonly string[], { env }: { env: Record<string, string> }) => void seen.push(env),
+  } as unknown as OpenSandbox;
+  const starts = async (given: OpenSandbox) => {
+    await given.spawn(['agent'], { env: { OWN: '1' } });
+    return null as never;
+  };
+  const agent: Agent = {
+    ...{ name: 'agent', traits: starts, where: starts, doubt: starts, storage: starts, login: starts, list: starts },
+    open: ({ sandbox: given }) => starts(given).then(() => ({ ok: false, reason: 'refused', message: 'a KEY-OF-ANN' })),
+    history: (_, given) => starts(given),
+    position: (_, given) => starts(given),
+    tail: (_, __, given) => starts(given),
+  };
+  return { agent: withCredentials(agent, credentials), sandbox, seen };
+}
+
+const signal = new AbortController().signal;
+const open = (agent: Agent, sandbox: OpenSandbox) =>
+  agent.open({ how: { kind: 'new', id: null }, noTools: false, signal, sandbox });
+
+test('only what acts for an owner has the owner’s; a look has what all share', async () => {
+  const of = async (owner: string | null) => (owner === null ? { ALL: 'a' } : { ALL: 'a', KEY: `KEY-OF-${owner}` });
+  const { agent, sandbox, seen } = watched({ perOwner: true, of });
+  const anns = { ...sandbox, owner: 'ANN' };
+  expect(await open(agent, anns)).toMatchObject({ message: 'a [KEY]' });
+  await agent.history?.('s', anns, signal);
+  expect(seen.splice(0)).toEqual(new Array(2).fill({ OWN: '1', ALL: 'a', KEY: 'KEY-OF-ANN' }));
+  await agent.traits(anns);
+  await agent.where?.(anns);
+  await agent.doubt?.(anns);
+  await agent.storage?.(anns);
+  await agent.list?.(anns, signal);
+  expect(seen.splice(0)).toEqual(new Array(5).fill({ OWN: '1', ALL: 'a' }));
+  // It starts nothing: each owner has another answer.
+  expect(await agent.login?.(sandbox, signal)).toMatchObject({
+    loggedIn: null,
+    hint: expect.stringContaining('each owner'),
+  });
+  expect(seen).toEqual([]);
+});
+
+test('what nobody can read fails the session, not the look at the agent', async () => {
+  const of = async () => {
+    throw new ThroughlineError('agent_unavailable', 'the variable is not set');
+  };
+  const { agent, sandbox, seen } = watched({ perOwner: false, of });
+  await agent.traits(sandbox);
+  expect(seen.splice(0)).toEqual([{ OWN: '1' }]);
+  await expect(open(agent, sandbox)).rejects.toThrow('the variable is not set');
+  await expect(agent.login?.(sandbox, signal)).rejects.toThrow('the variable is not set');
+  expect(seen).toEqual([]);
+});
