@@ -38,6 +38,7 @@ const MEASURES = [
   'held',
   'claude-warm',
   'claude-restore',
+  'claude-ssh',
   'claude-memory',
   'acp',
   'sandboxes',

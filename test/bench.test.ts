@@ -14,7 +14,7 @@ const LONG = ['http-accept', 'http-burst', 'http-client', 'http-overhead', 'page
 /** Those of Claude need its package, that of the timeline a browser; the others take longer, and tests of their own do the same. */
 const LEFT_OUT = [
   ...(process.env.THROUGHLINE_LONG === '1' ? [] : LONG),
-  ...['claude-memory', 'claude-restore', 'claude-warm', 'held', 'http-readers', 'task-queue', 'timeline'],
+  ...['claude-memory', 'claude-restore', 'claude-ssh', 'claude-warm', 'held', 'http-readers', 'task-queue', 'timeline'],
 ];
 
 test.each(

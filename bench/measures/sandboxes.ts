@@ -1,9 +1,16 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
+import { processesAt } from '../../src/host/processes.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import type { Sandboxes } from '../../src/ports/sandbox.ts';
+import { sshSandboxes } from '../../src/sandboxes/ssh/ssh-sandboxes.ts';
 import { isolatedSandboxes, whyNoBubblewrap } from '../../test/contracts/sandbox/bubblewrap-given.ts';
+import { containerSandboxes, whyNoPodman, writeRootfs } from '../../test/contracts/sandbox/container-given.ts';
+import { startSshd, whyNoSshd } from '../../test/contracts/sandbox/sshd.ts';
+import { sandboxesOf, VENDORS } from '../../test/contracts/sandbox/vendor-given.ts';
+import { Service, whyNoDoubles } from '../../test/vendors/double/service.ts';
 import type { Finding, Measure } from '../finding.ts';
 import { AGENT_COMMAND } from '../support/acp-client.ts';
 import { BenchHome } from '../support/bench-home.ts';
@@ -19,30 +26,90 @@ interface Kind {
   readonly sandboxes?: (root: string) => Sandboxes;
   /** How much it may add to a start; null: measured to be known. */
   readonly coldMs: number | null;
+  /** How often a start is measured, where it takes long. Left out: 20 times. */
+  readonly starts?: number;
 }
 
-function kinds(): Kind[] {
-  const directory: Kind = { name: 'directory', coldMs: null };
-  if (whyNoBubblewrap() !== null) return [directory];
-  const allow = ['api.example.org'];
+/** Those that can be had here; what is missing is said. */
+async function kinds(used: AsyncDisposableStack): Promise<Kind[]> {
+  const makers: [why: () => string | null | Promise<string | null>, make: () => Kind[] | Promise<Kind[]>][] = [
+    [whyNoBubblewrap, bubblewrap],
+    [whyNoPodman, () => containers(used)],
+    [whyNoSshd, () => ssh(used)],
+    [whyNoDoubles, () => rented(used)],
+  ];
+  const all: Kind[] = [{ name: 'directory', coldMs: null }];
+  for (const [why, make] of makers) {
+    const reason = await why();
+    if (reason === null) all.push(...(await make()));
+    else console.error(`not measured: ${reason}`);
+  }
+  return all;
+}
+
+const ALLOW = ['api.example.org'];
+
+function bubblewrap(): Kind[] {
   return [
-    directory,
     { name: 'bubblewrap', sandboxes: (root) => isolatedSandboxes(root, { network: 'none' }), coldMs: 30 },
     {
       name: 'bubblewrap with the network of the model',
-      sandboxes: (root) => isolatedSandboxes(root, { network: 'model', allow }),
+      sandboxes: (root) => isolatedSandboxes(root, { network: 'model', allow: ALLOW }),
       coldMs: null,
     },
   ];
+}
+
+function containers(used: AsyncDisposableStack): Kind[] {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-bench-')));
+  used.defer(() => rmSync(folder, { recursive: true, force: true }));
+  writeRootfs(join(folder, 'rootfs'));
+  const binds = [{ path: dirname(AGENT_COMMAND[1]) }];
+  return [
+    {
+      name: 'container',
+      sandboxes: (root) => containerSandboxes(folder, { network: 'none', binds }, [], root),
+      coldMs: 400,
+    },
+    {
+      name: 'container with the network of the model',
+      sandboxes: (root) => containerSandboxes(folder, { network: 'model', allow: ALLOW, binds }, [], root),
+      coldMs: null,
+    },
+  ];
+}
+
+async function ssh(used: AsyncDisposableStack): Promise<Kind[]> {
+  const { settings } = used.use(await startSshd());
+  return [
+    {
+      name: 'ssh, on an open connection',
+      sandboxes: () => sshSandboxes({ ...settings, processes: processesAt(settings.place) }),
+      coldMs: 150,
+    },
+  ];
+}
+
+/** Every conversation has a machine of its own, so a start has the making of one in it: that of the double, not of the vendor. */
+function rented(used: AsyncDisposableStack): Kind[] {
+  return VENDORS.map((vendor) => {
+    const service = new Service(realpathSync(mkdtempSync(join(tmpdir(), 'throughline-machines-'))));
+    used.defer(() => service.dispose());
+    const sandboxes = () => sandboxesOf(vendor, service.root);
+    return { name: `a double of ${vendor}`, sandboxes, coldMs: null, starts: 5 };
+  });
 }
 
 /** The same agent in every kind of sandbox. They alternate, each in a data home of its own. */
 const measure: Measure = async ({ quick }) => {
   await using homes = new AsyncDisposableStack();
   const all: InSandbox[] = [];
-  for (const kind of kinds()) all.push(homes.use(await InSandbox.open(kind)));
+  for (const kind of await kinds(homes)) all.push(homes.use(await InSandbox.open(kind)));
   for (const one of all) await one.warmUp();
-  for (let i = 0; i < (quick ? 2 : 20); i += 1) for (const one of all) await one.coldTurn();
+  const starts = quick ? 2 : 20;
+  for (let i = 0; i < starts; i += 1) {
+    for (const one of all) if (i < (one.kind.starts ?? starts)) await one.coldTurn();
+  }
   for (let i = 0; i < (quick ? 1 : 20); i += 1) for (const one of all) await one.warmTurn();
   const [directory, ...others] = all;
   if (directory === undefined) throw new Error('nothing was measured');
@@ -75,7 +142,9 @@ function beside({ kind, warm, cold }: InSandbox, directory: InSandbox): Finding[
       value: started - before,
       unit: 'ms',
       target: kind.coldMs === null ? null : { kind: 'aim', most: kind.coldMs },
-      note: `${started.toFixed(0)} ms to the first of the answer in a new conversation, ${before.toFixed(0)} in a directory`,
+      note:
+        `${started.toFixed(0)} ms to the first of the answer in a new conversation, ${before.toFixed(0)} in a directory; ` +
+        `the shortest of all ${Math.min(...cold).toFixed(0)} and ${Math.min(...directory.cold).toFixed(0)} ms`,
     },
   ];
 }

@@ -5,7 +5,7 @@ import { seccompFilter } from './seccomp.ts';
 
 const NOTHING: Mounts = { system: [], proc: [], write: [], read: [], links: [], hidden: [], fixed: [], held: [] };
 const words = (mounts: Partial<Mounts>, network: 'none' | 'model' | 'all' = 'none', env = {}) =>
-  isolationArguments({ network, env, cwd: '/w', mounts: { ...NOTHING, ...mounts } });
+  isolationArguments({ network, env, cwd: '/w', mounts: { ...NOTHING, ...mounts }, files: ['/etc/passwd'] });
 
 /** What is mounted after the system's own. */
 function bound(mounts: Partial<Mounts>): string[] {
@@ -36,6 +36,11 @@ test('only "all" has the network of this machine, and its name servers', () => {
   }
   expect(words({}, 'all')).not.toContain('--unshare-net');
   expect(words({}, 'all')).toContain('/etc/resolv.conf');
+});
+
+test('files of /etc that are open are copied, and the others bound', () => {
+  expect(words({}).join(' ')).toContain('--perms 0444 --file 9 /etc/passwd --ro-bind-try /etc/alternatives ');
+  expect(words({}).filter((word) => word === '/etc/passwd')).toHaveLength(1);
 });
 
 test('outer paths come first, and what is visible already is not bound again', () => {

@@ -11,6 +11,8 @@ export interface Isolation {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly mounts: Mounts;
+  /** Files of `etcPaths` that bubblewrap gets open, the first as the number `FIRST_FILE`, in this order. */
+  readonly files: readonly string[];
 }
 
 /** Absolute paths, links resolved; each has the same name inside and outside. */
@@ -35,6 +37,9 @@ export const PROC_HIDDEN = [
   ...['acpi', 'asound', 'kcore', 'keys', 'kmsg', 'latency_stats', 'sched_debug', 'scsi', 'timer_list', 'timer_stats'],
 ].map((name) => `/proc/${name}`);
 
+/** The number of the first open file: after the pipes of start.ts. */
+const FIRST_FILE = 9;
+
 /** What programs need of /etc. The rest may hold secrets: as root, we could read /etc/shadow. */
 const ETC = [
   ...['alternatives', 'bash.bashrc', 'ca-certificates', 'ca-certificates.conf', 'crypto-policies', 'debian_version'],
@@ -47,6 +52,10 @@ const ETC = [
   ...['pki/ca-trust', 'pki/tls/cert.pem', 'pki/tls/certs', 'pki/tls/openssl.cnf'],
 ];
 
+export function etcPaths(network: Isolation['network']): string[] {
+  return [...ETC, ...(network === 'all' ? ['resolv.conf'] : [])].map((name) => `/etc/${name}`);
+}
+
 const ISOLATED = [
   // Everything ends with bubblewrap, and bubblewrap with us. Without a session of its own, a program could type into our terminal.
   ...['--die-with-parent', '--new-session'],
@@ -55,7 +64,7 @@ const ISOLATED = [
   ...['--cap-drop', 'ALL', '--hostname', 'sandbox', '--clearenv'],
 ];
 
-export function isolationArguments({ network, env, cwd, mounts }: Isolation): string[] {
+export function isolationArguments({ network, env, cwd, mounts, files }: Isolation): string[] {
   return [
     ...ISOLATED,
     ...(network === 'all' ? [] : ['--unshare-net']),
@@ -63,9 +72,9 @@ export function isolationArguments({ network, env, cwd, mounts }: Isolation): st
     ...mounts.system.flatMap(({ path, link }) =>
       link === null ? ['--ro-bind', path, path] : ['--symlink', link, path],
     ),
-    ...[...ETC, ...(network === 'all' ? ['resolv.conf'] : [])].flatMap((name) => {
-      return ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`];
-    }),
+    // Copied where that can be: each mount takes about a third of a millisecond.
+    ...files.flatMap((path, n) => ['--perms', '0444', '--file', String(FIRST_FILE + n), path]),
+    ...etcPaths(network).flatMap((path) => (files.includes(path) ? [] : ['--ro-bind-try', path, path])),
     ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--tmpfs', '/run'],
     ...mounts.proc.flatMap(coveredInProc),
     ...boundPaths(mounts),

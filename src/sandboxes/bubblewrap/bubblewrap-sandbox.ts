@@ -20,6 +20,7 @@ import { allowed, keptKey, proxyVariables } from '../shared/isolated/way-out.ts'
 import { type LocalSandboxSettings, localSandbox } from '../shared/local-sandbox.ts';
 import { AllowlistProxy } from '../shared/proxy.ts';
 import {
+  etcPaths,
   isolationArguments,
   type Mounts,
   PROC_FIXED,
@@ -124,7 +125,8 @@ class Isolated {
     const mounts = this.#mounts(command, partOf !== undefined);
     const child = await startInBubblewrap({
       command,
-      words: (mark) => isolationArguments({ network, env: { [MARK]: mark }, cwd, mounts }),
+      words: (mark, files) => isolationArguments({ network, env: { [MARK]: mark }, cwd, mounts, files }),
+      files: etcPaths(network),
       env: seen,
       filter: filter(),
       proxy,

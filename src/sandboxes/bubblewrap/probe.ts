@@ -49,7 +49,7 @@ export async function checkBubblewrap({ platform, arch, run }: Machine = thisMac
     throw refuse(`bubblewrap ${major}.${minor} is too old`, `Install bubblewrap ${LEAST.join('.')} or newer.`);
   }
   const mounts = { system: [], proc: [], write: [], read: [], links: [], hidden: [], fixed: [], held: [] };
-  const words = isolationArguments({ network: 'none', env: {}, cwd: '/', mounts });
+  const words = isolationArguments({ network: 'none', env: {}, cwd: '/', mounts, files: [] });
   const at = words.indexOf('--ro-bind-try');
   // Only the namespaces: what is bound differs from sandbox to sandbox.
   const namespaces = [...words.slice(0, at), '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev'];

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import type { Server as Listener } from 'node:net';
 import { Readable, type Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
@@ -26,8 +26,10 @@ import type { ControlGroup } from './control-groups.ts';
 
 export interface Start {
   readonly command: readonly string[];
-  /** The words for bubblewrap, given the mark that the program gets. */
-  readonly words: (mark: string) => readonly string[];
+  /** The words for bubblewrap, given the mark that the program gets, and which of `files` are open. */
+  readonly words: (mark: string, files: readonly string[]) => readonly string[];
+  /** Given to bubblewrap as open files, after the pipes, if they are files and can be read. */
+  readonly files: readonly string[];
   /** The environment of the program, but for the mark. */
   readonly env: Readonly<Record<string, string>>;
   readonly filter: Buffer;
@@ -87,39 +89,57 @@ export async function startInBubblewrap(start: Start): Promise<Child> {
 }
 
 function launched(start: Start, mark: string): ChildProcess {
-  const { command, words, env, filter, proxy, group, openFiles, processes } = start;
-  const given = words(mark);
-  // They are separated by zero bytes: one that has any would be several.
-  if (given.some((word) => word.includes('\0'))) throw new Error('a path has a zero byte');
-  const variables = exported({ ...env, [MARK]: mark });
+  const { words, env, filter, proxy } = start;
+  const nothing = openSync('/dev/null', 'r');
+  const files = start.files.flatMap(opened);
+  try {
+    const paths = files.map(({ path }) => path);
+    const given = words(mark, paths);
+    // They are separated by zero bytes: one that has any would be several.
+    if (given.some((word) => word.includes('\0'))) throw new Error('a path has a zero byte');
+    const variables = exported({ ...env, [MARK]: mark });
+    const numbers = files.map(({ number }) => number);
+    const stdio = [...Array(3).fill('pipe'), proxy === null ? nothing : 'ipc', ...Array(5).fill('pipe'), ...numbers];
+    const child = spawn('/bin/sh', wordsOutside(start), {
+      cwd: '/',
+      env: { PATH: process.env.PATH ?? '', [MARK]: mark },
+      detached: true,
+      stdio: [...stdio, ...covered(nothing, stdio.length)],
+    });
+    // A program may end before anybody reads: without a listener, Node throws away what it said.
+    for (const output of [child.stdout, child.stderr]) output?.on('readable', () => {});
+    for (const pipe of child.stdio.slice(WORDS)) pipe?.on('error', () => {}); // it has ended: seen below
+    (child.stdio[WORDS] as Writable | undefined)?.end(given.map((word) => `${word}\0`).join(''));
+    (child.stdio[FILTER] as Writable | undefined)?.end(filter);
+    (child.stdio[ENVIRONMENT] as Writable | undefined)?.end(variables);
+    child.once('message', (_, listener) => {
+      proxy?.adopt(listener as Listener);
+      child.send('', () => child.disconnect());
+    });
+    return child;
+  } finally {
+    for (const number of [nothing, ...files.map((file) => file.number)]) closeSync(number);
+  }
+}
+
+function wordsOutside({ command, proxy, group, openFiles, processes }: Start): string[] {
   const listens = proxy === null ? ['', ''] : [process.execPath, LISTEN];
   const limits = [openFiles, processes].map((limit) => (limit === null ? '' : String(limit)));
   const inside = ['/bin/sh', '-c', INSIDE, 'sh', ...listens, ...limits, ...command];
   const pipes = ['--args', WORDS, '--seccomp', FILTER, '--info-fd', INFO].map(String);
-  const nothing = openSync('/dev/null', 'r');
-  const stdio = [...Array(3).fill('pipe'), proxy === null ? nothing : 'ipc', ...Array(5).fill('pipe')];
-  const child = spawn(
-    '/bin/sh',
-    ['-c', OUTSIDE, 'sh', ...(group?.procs ?? []), '--', 'bwrap', ...pipes, '--', ...inside],
-    {
-      cwd: '/',
-      env: { PATH: process.env.PATH ?? '', [MARK]: mark },
-      detached: true,
-      stdio: [...stdio, ...covered(nothing, ENVIRONMENT + 1)],
-    },
-  );
-  closeSync(nothing);
-  // A program may end before anybody reads: without a listener, Node throws away what it said.
-  for (const output of [child.stdout, child.stderr]) output?.on('readable', () => {});
-  for (const pipe of child.stdio.slice(WORDS)) pipe?.on('error', () => {}); // it has ended: seen below
-  (child.stdio[WORDS] as Writable | undefined)?.end(given.map((word) => `${word}\0`).join(''));
-  (child.stdio[FILTER] as Writable | undefined)?.end(filter);
-  (child.stdio[ENVIRONMENT] as Writable | undefined)?.end(variables);
-  child.once('message', (_, listener) => {
-    proxy?.adopt(listener as Listener);
-    child.send('', () => child.disconnect());
-  });
-  return child;
+  return ['-c', OUTSIDE, 'sh', ...(group?.procs ?? []), '--', 'bwrap', ...pipes, '--', ...inside];
+}
+
+/** Nothing: there is no such file, or we may not read it. */
+function opened(path: string): { readonly path: string; readonly number: number }[] {
+  try {
+    const number = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    if (fstatSync(number).isFile()) return [{ path, number }];
+    closeSync(number);
+  } catch {
+    // Bubblewrap tries to bind it.
+  }
+  return [];
 }
 
 /** Waits until the program itself runs. Returns the first process of the sandbox; null: it is not known. */
