@@ -27,6 +27,7 @@ const MEASURES = [
   'send',
   'throughput',
   'bell',
+  'postgres',
   'restore',
   'task-turn',
   'task-queue',

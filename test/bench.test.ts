@@ -10,7 +10,17 @@ import type { Finding } from '../bench/finding.ts';
 const bench = (path: string) => fileURLToPath(new URL(`../bench/${path}`, import.meta.url));
 
 /** These take longer than the others, because each starts servers, programs or sandboxes: `npm run test:long`. */
-const LONG = ['http-accept', 'http-burst', 'http-client', 'http-overhead', 'page-size', 'pages', 'sandboxes', 'send'];
+const LONG = [
+  'http-accept',
+  'http-burst',
+  'http-client',
+  'http-overhead',
+  'page-size',
+  'pages',
+  'postgres',
+  'sandboxes',
+  'send',
+];
 /** Those of Claude need its package, that of the timeline a browser; the others take longer, and tests of their own do the same. */
 const LEFT_OUT = [
   ...(process.env.THROUGHLINE_LONG === '1' ? [] : LONG),

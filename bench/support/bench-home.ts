@@ -13,6 +13,7 @@ import { bootId, systemProcesses } from '../../src/host/processes.ts';
 import type { Agent } from '../../src/ports/agent.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import type { Sandboxes } from '../../src/ports/sandbox.ts';
+import type { Store } from '../../src/ports/store.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
 import { openDatabase } from '../../src/stores/sqlite/file/open.ts';
 import type { WriteQueue } from '../../src/stores/sqlite/file/write-queue.ts';
@@ -51,6 +52,11 @@ export class BenchHome {
       busyMs: 10_000,
     });
     const { store, queue } = storeOn(db, { file: this.file, clock: systemClock, busyMs: 10_000, boot: bootId() });
+    return { ...this.openOn(store, options), queue };
+  }
+
+  /** With another store. */
+  openOn(store: Store, options: OpenOptions = {}): Omit<Opened, 'queue'> {
     const agent = options.agent ?? scriptedAgent({ name: 'scripted', options: options.scripted });
     const parts: EngineParts = {
       store,
@@ -72,7 +78,7 @@ export class BenchHome {
     };
     const engine = createEngine(parts, 'local');
     this.#opened.push(engine);
-    return { engine, parts, queue };
+    return { engine, parts };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

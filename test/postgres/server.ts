@@ -59,9 +59,10 @@ export class PostgresServer {
     return join(this.#programs, 'bin', name);
   }
 
-  async start(): Promise<void> {
-    const settings = [...SETTINGS, `unix_socket_directories=${this.#socket}`].flatMap((one) => ['-c', one]);
-    const command = [this.#program('postgres'), '-D', join(this.folder, 'data'), ...settings];
+  /** `settings`: those that differ from the ones that tests need. */
+  async start(settings: readonly string[] = []): Promise<void> {
+    const given = [...SETTINGS, ...settings, `unix_socket_directories=${this.#socket}`].flatMap((one) => ['-c', one]);
+    const command = [this.#program('postgres'), '-D', join(this.folder, 'data'), ...given];
     const stdio = ['pipe', 'ignore', 'ignore'] as const;
     this.#child = spawn('sh', ['-c', UNTIL_WE_END, 'sh', ...command], {
       ...NOBODY,

@@ -1,0 +1,159 @@
+import pg from 'pg';
+import type { Engine } from '../../src/ports/engine.ts';
+import { openPostgresStore } from '../../src/stores/postgres/store.ts';
+import { NO_POSTGRES, PostgresServer } from '../../test/postgres/server.ts';
+import type { Finding, Measure } from '../finding.ts';
+import { BenchHome } from '../support/bench-home.ts';
+import { history } from '../support/history.ts';
+import { sightings } from '../support/sightings.ts';
+import { median, quantile } from '../support/statistics.ts';
+import { TurnWatch } from '../support/turn-watch.ts';
+
+const PROMPT = '/say A word or two.';
+const EARLY = 10;
+/** What a person's server has: the tests' own loses its data with the machine. */
+const DURABLE = ['fsync=on', 'full_page_writes=on', 'synchronous_commit=on', 'autovacuum=on'];
+
+/**
+ * The same turns in a file and in a real PostgreSQL on this machine, in alternation; early and late in a conversation; and what each of
+ * them takes of the database. The scripted agent answers, so that little else is in the times.
+ */
+const measure: Measure = async ({ quick }) => {
+  if (NO_POSTGRES !== null) throw new Error(NO_POSTGRES);
+  const [late, window, seen] = quick ? [300, 10, 20] : [10_000, 200, 400];
+  const server = new PostgresServer();
+  try {
+    await server.start(DURABLE);
+    await using home = new BenchHome();
+    const url = server.url(await server.database());
+    const { engine } = home.openOn(await openPostgresStore({ url }));
+    const { engine: inFile } = await home.open();
+    const short = await Talk.begin(engine, 0);
+    const long = await Talk.begin(engine, late - window - EARLY + 1);
+    const beside = await Talk.begin(inFile, 0);
+    for (let n = 1; n < EARLY; n += 1) for (const talk of [short, long, beside]) await talk.turn();
+    const times = { short: [] as number[], long: [] as number[], beside: [] as number[] };
+    for (let i = 0; i < window; i += 1) {
+      times.short.push(await short.turn());
+      times.long.push(await long.turn());
+      times.beside.push(await beside.turn());
+    }
+    const costs = await costsOf(server, url, short, window);
+    for (const talk of [short, long, beside]) await talk.stop();
+    const latencies = await sightings({ engine, home: home.path, store: url }, seen);
+    return [...aboutTimes(times, late), aboutSight(latencies), ...costs];
+  } finally {
+    await server.stop();
+    server.remove();
+  }
+};
+
+class Talk {
+  readonly #engine: Engine;
+  readonly #id: string;
+  readonly #watch: TurnWatch;
+
+  private constructor(engine: Engine, id: string, after: number) {
+    this.#engine = engine;
+    this.#id = id;
+    this.#watch = new TurnWatch(engine, id, after);
+  }
+
+  static async begin(engine: Engine, turns: number): Promise<Talk> {
+    const made = turns === 0 ? engine.ensure({ key: 'short' }) : engine.import(history(turns, 'scripted'));
+    const { id, lastSeq } = await made;
+    return new Talk(engine, id, lastSeq);
+  }
+
+  /** In ms, from submit to its end as a follower sees it. */
+  async turn(): Promise<number> {
+    const start = performance.now();
+    const { turn } = await this.#engine.submit(this.#id, PROMPT);
+    return (await this.#watch.ended(turn.id)) - start;
+  }
+
+  stop(): Promise<void> {
+    return this.#watch.stop();
+  }
+}
+
+type Times = Readonly<Record<'short' | 'long' | 'beside', readonly number[]>>;
+
+function aboutTimes({ short, long, beside }: Times, late: number): Finding[] {
+  const [early, end, file] = [median(short), median(long), median(beside)];
+  return [
+    {
+      name: `PostgreSQL: time of turn ${late} ÷ turn ${EARLY}`,
+      value: end / early,
+      unit: '×',
+      target: { kind: 'must', most: 1.1 },
+      note: `medians: ${early.toFixed(2)} and ${end.toFixed(2)} ms from submit to end, agent included`,
+    },
+    {
+      name: 'a turn on PostgreSQL ÷ on SQLite',
+      value: early / file,
+      unit: '×',
+      target: null,
+      note: `medians: ${early.toFixed(2)} and ${file.toFixed(2)} ms from submit to end, agent included; the database is on this machine, and both wait for the disk`,
+    },
+  ];
+}
+
+function aboutSight(latencies: readonly number[]): Finding {
+  return {
+    name: 'PostgreSQL: an event seen by another process, p99',
+    value: quantile(latencies, 0.99),
+    unit: 'ms',
+    target: { kind: 'must', most: 50 },
+    note: `after its commit was acknowledged, read by \`follow\`; p50 ${quantile(latencies, 0.5).toFixed(2)} ms`,
+  };
+}
+
+const SIZE = `
+  SELECT sum(pg_total_relation_size(c.oid))::float8 AS bytes, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS log
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public' AND c.relkind = 'r'`;
+const ROWS = `SELECT sum(n_tup_ins)::float8 AS added, sum(n_tup_upd + n_tup_del)::float8 AS changed FROM pg_stat_user_tables`;
+
+/** What turns take of the database, on average. */
+async function costsOf(server: PostgresServer, url: string, talk: Talk, turns: number): Promise<Finding[]> {
+  const name = new URL(url).pathname.slice(1);
+  const look = async () => {
+    // What a connection has counted is reported when it is idle for a second, or when it ends.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    const [[size = {}], [rows = {}]] = [await server.query(SIZE, [], name), await server.query(ROWS, [], name)];
+    return { ...size, ...rows } as Record<'bytes' | 'log' | 'added' | 'changed', number>;
+  };
+  const before = await look();
+  const messages = counted();
+  for (let i = 0; i < turns; i += 1) await talk.turn();
+  const sent = messages.stop();
+  const after = await look();
+  const each = (what: keyof typeof before) => (after[what] - before[what]) / turns;
+  const stated = (what: string, value: number, unit: string, note: string): Finding => ({
+    ...{ name: `PostgreSQL: ${what} a turn`, value, unit, target: null, note: `mean of ${turns} turns; ${note}` },
+  });
+  return [
+    stated('messages to the database', sent / turns, '', 'each is a round trip, and may have several statements'),
+    stated('rows added', each('added'), '', `${each('changed').toFixed(1)} changed or removed`),
+    stated('bytes of tables and indexes', each('bytes'), 'B', `${Math.round(each('log'))} bytes of its log`),
+  ];
+}
+
+/** How many messages all connections of this process send, until it is stopped. */
+function counted() {
+  const { prototype } = pg.Client as unknown as { prototype: { query: (...args: unknown[]) => unknown } };
+  const query = prototype.query;
+  let count = 0;
+  prototype.query = function (...args) {
+    count += 1;
+    return query.apply(this, args);
+  };
+  return {
+    stop() {
+      prototype.query = query;
+      return count;
+    },
+  };
+}
+
+export default measure;
