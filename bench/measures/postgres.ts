@@ -126,32 +126,41 @@ async function costsOf(server: PostgresServer, url: string, talk: Talk, turns: n
   const before = await look();
   const messages = counted();
   for (let i = 0; i < turns; i += 1) await talk.turn();
-  const sent = messages.stop();
+  const { statements, trips } = messages.stop();
   const after = await look();
   const each = (what: keyof typeof before) => (after[what] - before[what]) / turns;
   const stated = (what: string, value: number, unit: string, note: string): Finding => ({
     ...{ name: `PostgreSQL: ${what} a turn`, value, unit, target: null, note: `mean of ${turns} turns; ${note}` },
   });
   return [
-    stated('messages to the database', sent / turns, '', 'each is a round trip, and may have several statements'),
+    stated('round trips to the database', trips / turns, '', `${(statements / turns).toFixed(1)} statements`),
     stated('rows added', each('added'), '', `${each('changed').toFixed(1)} changed or removed`),
     stated('bytes of tables and indexes', each('bytes'), 'B', `${Math.round(each('log'))} bytes of its log`),
   ];
 }
 
-/** How many messages all connections of this process send, until it is stopped. */
+/** What all connections of this process send, until it is stopped. A round trip begins when nothing else of its connection is on its way. */
 function counted() {
-  const { prototype } = pg.Client as unknown as { prototype: { query: (...args: unknown[]) => unknown } };
+  const { prototype } = pg.Client as unknown as { prototype: { query: (...args: unknown[]) => Promise<unknown> } };
   const query = prototype.query;
-  let count = 0;
+  const onTheWay = new WeakMap<object, number>();
+  let [statements, trips] = [0, 0];
   prototype.query = function (...args) {
-    count += 1;
-    return query.apply(this, args);
+    const before = onTheWay.get(this) ?? 0;
+    statements += 1;
+    if (before === 0) trips += 1;
+    onTheWay.set(this, before + 1);
+    const answered = () => void onTheWay.set(this, (onTheWay.get(this) ?? 1) - 1);
+    const answer = query.apply(this, args);
+    // The pool gives a function to call instead.
+    if (answer instanceof Promise) answer.then(answered, answered);
+    else answered();
+    return answer;
   };
   return {
     stop() {
       prototype.query = query;
-      return count;
+      return { statements, trips };
     },
   };
 }

@@ -246,7 +246,7 @@ async function createKey(
   { id, name, scopes, owners, hash, expiresAt }: NewKey,
 ): Promise<ApiKey> {
   try {
-    await tx.sql.run(INSERT_KEY, owner, id, name, JSON.stringify(scopes), owners, hash, tx.now, expiresAt);
+    await tx.sql.changed(INSERT_KEY, owner, id, name, JSON.stringify(scopes), owners, hash, tx.now, expiresAt);
   } catch (error) {
     throw violated(error) === null ? error : new ThroughlineError('conflict', 'A key with this id exists already.');
   }
@@ -264,7 +264,7 @@ async function keysOf(sql: Sql, owner: string): Promise<ApiKey[]> {
 
 async function revokeKey(tx: Tx, owner: string, id: string): Promise<ApiKey> {
   if ((await findKey(tx.sql, id))?.owner !== owner) throw new ThroughlineError('not_found', 'There is no such key.');
-  await tx.sql.run(REVOKE_KEY, tx.now, id);
+  tx.sql.run(REVOKE_KEY, tx.now, id);
   return (await findKey(tx.sql, id)) as ApiKey;
 }
 

@@ -4,7 +4,7 @@ import type { Turn } from '../../../core/turn/turn.ts';
 import { type ContentSource, type Json, type Packed, pack, referencesIn, separate } from '../../shared/content.ts';
 import { type Bounds, LARGEST_PAGE } from '../../shared/page.ts';
 import { type RecordRow, recordOf, type TurnRow, turnOf } from '../../shared/rows.ts';
-import type { Sql } from '../server/connect.ts';
+import type { Sql, TxSql } from '../server/connect.ts';
 
 /** A value whose long strings are in `contents` already, under these hashes. */
 interface Stored extends Json {
@@ -20,26 +20,26 @@ const LINK = `
   ON CONFLICT DO NOTHING`;
 const FETCH = 'SELECT hash, body FROM contents WHERE owner = $1 AND hash = ANY($2::text[])';
 
-export async function storeValue(sql: Sql, owner: string, value: unknown): Promise<Stored> {
+export function storeValue(sql: TxSql, owner: string, value: unknown): Stored {
   const { json, refs, bodies } = separate(value);
-  return { json, refs, hashes: await keep(sql, owner, bodies) };
+  return { json, refs, hashes: keep(sql, owner, bodies) };
 }
 
 /** The same for what is long and seldom read. */
-export async function packValue(sql: Sql, owner: string, value: unknown) {
+export function packValue(sql: TxSql, owner: string, value: unknown) {
   const { bytes, refs, bodies } = pack(value);
-  return { bytes, refs, hashes: await keep(sql, owner, bodies) };
+  return { bytes, refs, hashes: keep(sql, owner, bodies) };
 }
 
-async function keep(sql: Sql, owner: string, bodies: Packed['bodies']): Promise<string[]> {
+function keep(sql: TxSql, owner: string, bodies: Packed['bodies']): string[] {
   const hashes = [...bodies.keys()];
-  if (hashes.length > 0) await sql.run(KEEP, owner, hashes, [...bodies.values()]);
+  if (hashes.length > 0) sql.run(KEEP, owner, hashes, [...bodies.values()]);
   return hashes;
 }
 
 /** Records which contents a turn uses, so that unused ones can be found. */
-export async function linkContents(sql: Sql, owner: string, turn: number, hashes: readonly string[]): Promise<void> {
-  if (hashes.length > 0) await sql.run(LINK, turn, owner, hashes);
+export function linkContents(sql: TxSql, owner: string, turn: number, hashes: readonly string[]): void {
+  if (hashes.length > 0) sql.run(LINK, turn, owner, hashes);
 }
 
 /** The separate strings of some values, read at once. */

@@ -127,8 +127,8 @@ export async function insertConversation(
       ...[owner, id, key, ...title, agent, driver, sandbox, cwd, place, ...settings, now],
     );
     const no = row?.no as number;
-    await sql.run(INSERT_LEASE, no, owner, driver, place, NO_CHAIN);
-    await sql.run(INSERT_TOTALS, no, owner, JSON.stringify(NO_USAGE));
+    sql.run(INSERT_LEASE, no, owner, driver, place, NO_CHAIN);
+    sql.run(INSERT_TOTALS, no, owner, JSON.stringify(NO_USAGE));
     return Ledger.byNo(tx, no);
   } catch (error) {
     if (violated(error) === 'conversations_key') throw new Collision();
@@ -159,12 +159,12 @@ export async function setTitle(
 }
 
 export async function setLimitPerDay(tx: Tx, owner: string, id: string, limit: Budget | null): Promise<Conversation> {
-  await tx.sql.run(SET_LIMITS, limitsJson(limit), await conversationNo(tx.sql, owner, id));
+  tx.sql.run(SET_LIMITS, limitsJson(limit), await conversationNo(tx.sql, owner, id));
   return conversationOf(await conversationRow(tx.sql, owner, id));
 }
 
 export async function setChoices(tx: Tx, owner: string, id: string, choices: KeptChoices): Promise<Conversation> {
-  await tx.sql.run(SET_CHOICES, JSON.stringify(choices), await conversationNo(tx.sql, owner, id));
+  tx.sql.run(SET_CHOICES, JSON.stringify(choices), await conversationNo(tx.sql, owner, id));
   return conversationOf(await conversationRow(tx.sql, owner, id));
 }
 
@@ -184,7 +184,7 @@ async function giveTitle(ledger: Ledger, title: string, source: TitleSource): Pr
   if (row.title === title && row.title_source === source) return false;
   row.title = title;
   row.title_source = source;
-  await tx.sql.run(SET_TITLE, title, source, row.conv, wordsOf(title));
+  tx.sql.run(SET_TITLE, title, source, row.conv, wordsOf(title));
   ledger.append('conversation.titled', null, { title, source });
   return true;
 }

@@ -64,7 +64,7 @@ export async function fork(
         { json: row.body, refs: row.body_refs },
       ];
       const no = await addEnded(ledger, record, prompt, body);
-      if (row.prompt_refs + row.body_refs > 0) await tx.sql.run(COPY_LINKS, no, row.turn);
+      if (row.prompt_refs + row.body_refs > 0) tx.sql.run(COPY_LINKS, no, row.turn);
       records.push(record);
     }
     // Its turns ran in the parent's sessions, which it never uses: it has no session yet.
@@ -75,7 +75,7 @@ export async function fork(
     if (rows.length === 0) break;
   }
   const origin = { conversation: source, n, hash: hash.digest('hex') };
-  await tx.sql.run(SET_PARENT, JSON.stringify(origin), ledger.row.conv);
+  tx.sql.run(SET_PARENT, JSON.stringify(origin), ledger.row.conv);
   ledger.row.next_n = n + 1;
   ledger.append('conversation.forked', null, origin);
   await ledger.save();
@@ -114,7 +114,7 @@ async function importSessions(ledger: Ledger, sessions: ImportedHistory['session
     const ref = randomUUIDv7();
     const parentRef = parent === null ? null : (refs.get(parent) ?? null);
     const values = [row.owner, row.conv, ref, id, agent, origin, parentRef, watermark] as const;
-    await tx.sql.run(INSERT_SESSION, ...values, JSON.stringify(NO_USAGE), tx.now);
+    tx.sql.run(INSERT_SESSION, ...values, JSON.stringify(NO_USAGE), tx.now);
     await countSession(ledger);
     refs.set(id, ref);
   }
@@ -124,10 +124,10 @@ async function importSessions(ledger: Ledger, sessions: ImportedHistory['session
 export async function addImported(ledger: Ledger, record: TurnRecord): Promise<void> {
   const { tx, row } = ledger;
   const { prompt, ...rest } = record;
-  const asked = await storeValue(tx.sql, row.owner, prompt);
-  const body = await storeValue(tx.sql, row.owner, rest);
+  const asked = storeValue(tx.sql, row.owner, prompt);
+  const body = storeValue(tx.sql, row.owner, rest);
   const no = await addEnded(ledger, record, asked, body);
-  await linkContents(tx.sql, row.owner, no, [...asked.hashes, ...body.hashes]);
+  linkContents(tx.sql, row.owner, no, [...asked.hashes, ...body.hashes]);
 }
 
 /** The same for a turn whose content is stored already. */
@@ -153,6 +153,6 @@ export async function addRecord({ tx, row }: Ledger, turn: number, record: TurnR
   row.history += 1;
   const unknown = record.unknownBefore ? 1 : 0;
   const place = [turn, row.owner, row.conv, record.n, row.history];
-  await tx.sql.run(INSERT_RECORD, ...place, body.json, body.refs, unknown);
-  await tx.sql.run(INSERT_WORDS, turn, row.owner, wordsOf(`${promptText(record.prompt)}\n${replyText(record.parts)}`));
+  tx.sql.run(INSERT_RECORD, ...place, body.json, body.refs, unknown);
+  tx.sql.run(INSERT_WORDS, turn, row.owner, wordsOf(`${promptText(record.prompt)}\n${replyText(record.parts)}`));
 }

@@ -67,7 +67,7 @@ export async function eraseConversation(
   const before = sandbox === undefined ? undefined : await tx.sql.one<ErasedRow>(NOTED, owner, id);
   if (before === undefined) return eraseNow(tx, owner, id, sandbox);
   await checkUnused(tx.sql, before.no, sandbox);
-  await tx.sql.run(NOTE_SANDBOX, owner, id);
+  tx.sql.run(NOTE_SANDBOX, owner, id);
   return { cwd: null, sessions: [] };
 }
 
@@ -82,9 +82,9 @@ async function eraseNow(tx: Tx, owner: string, id: string, sandbox: string | und
   }
   await eraseTasks(tx, owner, id);
   const outside = await outsideOf(sql, row.conv);
-  for (const statement of FORGET) await sql.run(statement, row.conv);
-  if (row.worker !== null) await dropIdleWorker(sql, row.worker);
-  await sql.run(NOTE, owner, id, now, sandbox === undefined ? 0 : 1);
+  for (const statement of FORGET) sql.run(statement, row.conv);
+  if (row.worker !== null) dropIdleWorker(sql, row.worker);
+  sql.run(NOTE, owner, id, now, sandbox === undefined ? 0 : 1);
   tx.moved(id);
   return outside;
 }

@@ -130,7 +130,7 @@ export class Ledger {
       row;
     const isListed = this.#isTouched || state !== this.#before.state || last_agent !== this.#before.last_agent;
     const events = this.#events.splice(0);
-    await tx.sql.run(
+    tx.sql.run(
       SAVE,
       ...[owner, conv, tx.now, next_n, next_seq, chain, head, history, epoch, pending, ready_at, worker],
       ...[state, last_agent, this.#isTouched ? tx.now : null, isListed],

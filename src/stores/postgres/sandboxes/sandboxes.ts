@@ -126,7 +126,7 @@ async function rowOf(sql: Sql, owner: string, id: string): Promise<SandboxRow> {
 
 /** The same, which nobody else changes until the end of the transaction. */
 async function locked({ sql }: Tx, owner: string, id: string): Promise<SandboxRow> {
-  await sql.run(LOCK, id, owner);
+  sql.run(LOCK, id, owner);
   return rowOf(sql, owner, id);
 }
 
@@ -152,7 +152,8 @@ async function nameSandbox(tx: Tx, owner: string, { id, name, place }: NewSandbo
     throw new ThroughlineError('conflict', `Another sandbox is named "${name}".`, { hint: 'Choose another name.' });
   }
   const known = await findRow(tx.sql, owner, id);
-  const named = known === null ? tx.sql.run(INSERT, owner, id, name, place, tx.now) : tx.sql.run(NAME, name, known.no);
+  const named =
+    known === null ? tx.sql.changed(INSERT, owner, id, name, place, tx.now) : tx.sql.changed(NAME, name, known.no);
   await named.catch((error: unknown) => {
     throw violated(error) === null ? error : new Collision();
   });
@@ -172,12 +173,12 @@ async function openSandbox(
   worker: WorkerInfo,
 ): Promise<OpenedSandbox | AloneInSandbox> {
   const { sql, now } = tx;
-  await sql.run(INSERT, owner, id, null, place, now);
+  sql.run(INSERT, owner, id, null, place, now);
   const row = await locked(tx, owner, id);
   const alone = aloneIn(row, tx.monotonic, worker.id);
   if (alone !== null) return alone;
   const isSame = row.openedBy === worker.id && row.restedAt === null;
-  await sql.run(OPEN, now, worker.id, row.no);
+  sql.run(OPEN, now, worker.id, row.no);
   return {
     opened: row.openedAt === null ? 'created' : isSame ? 'same' : 'reopened',
     sandbox: sandboxOf(await rowOf(sql, owner, id)),
@@ -197,7 +198,7 @@ async function holdSandbox(tx: Tx, owner: string, id: string, hold: SandboxHold)
   const other = aloneIn(row, tx.monotonic, worker.id);
   if (other !== null && other.alone.id !== instead) return other;
   if (unused) await checkUnused(tx, id);
-  await tx.sql.run(HOLD, JSON.stringify(worker), tx.monotonic + leaseMs, row.no);
+  tx.sql.run(HOLD, JSON.stringify(worker), tx.monotonic + leaseMs, row.no);
   return null;
 }
 
@@ -212,17 +213,17 @@ async function checkUnused({ sql, monotonic }: Tx, id: string): Promise<void> {
 }
 
 async function releaseSandbox(tx: Tx, owner: string, id: string, worker: string): Promise<void> {
-  await tx.sql.run(LOCK, id, owner);
+  tx.sql.run(LOCK, id, owner);
   const row = await findRow(tx.sql, owner, id);
   const holder = parsed<WorkerInfo>(row?.holder ?? null);
-  if (row !== null && holder?.id === worker) await tx.sql.run(RELEASE, row.no);
+  if (row !== null && holder?.id === worker) tx.sql.run(RELEASE, row.no);
 }
 
 async function changeSandbox(tx: Tx, owner: string, id: string, change: SandboxChange): Promise<Sandbox> {
   const row = await locked(tx, owner, id);
   const { setup, disk } = { ...sandboxOf(row), ...change };
   const bytes = disk === null ? 0 : disk.work + disk.state + disk.copies;
-  await tx.sql.run(CHANGE, JSON.stringify(setup), disk && JSON.stringify(disk), bytes, row.no);
+  tx.sql.run(CHANGE, JSON.stringify(setup), disk && JSON.stringify(disk), bytes, row.no);
   return sandboxOf(await rowOf(tx.sql, owner, id));
 }
 
@@ -239,6 +240,6 @@ async function leaveSandbox(
     ledger.append(`sandbox.${how}`, null, { id, name, reason });
     await ledger.save();
   }
-  if (how === 'rested') await tx.sql.run(REST, tx.now, no);
-  else await tx.sql.run(conversations > 0 ? EMPTY : FORGET, no);
+  if (how === 'rested') tx.sql.run(REST, tx.now, no);
+  else tx.sql.run(conversations > 0 ? EMPTY : FORGET, no);
 }

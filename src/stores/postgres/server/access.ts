@@ -2,12 +2,12 @@ import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
 import { type Bell, News } from './bell.ts';
-import { type Server, Sql } from './connect.ts';
+import { type Server, type Sql, TxSql } from './connect.ts';
 import { isCollision, storageFault } from './faults.ts';
 
 /** What a verb gets, inside its transaction. */
 export interface Tx {
-  readonly sql: Sql;
+  readonly sql: TxSql;
   /** Wall time; and the time that leases are measured in. Both are the database's: servers may have other clocks. */
   readonly now: number;
   readonly monotonic: number;
@@ -112,12 +112,16 @@ export class Access {
     const client = await this.#server.pool.connect();
     const began = performance.now();
     const news = new News();
+    const sql = new TxSql((text, values) => client.query(text, values));
     let broken: Error | boolean = false;
     try {
       const [, time] = (await client.query(BEGIN)) as unknown as { rows: { time: number }[] }[];
-      const sql = new Sql((text, values) => client.query(text, values));
       const value = await verb({ sql, ...this.#times(time?.rows[0]?.time ?? 0), moved: news.add });
-      await client.query('COMMIT');
+      // Sent behind the verb's last statements: it takes no time of its own, and after a fault of one of them it commits nothing.
+      const committed = client.query('COMMIT');
+      committed.catch(() => {});
+      await sql.settled();
+      await committed;
       this.#took[this.commits % MEASURED] = performance.now() - began;
       this.commits += 1;
       this.bell.notify(news);
@@ -127,6 +131,8 @@ export class Access {
       await client.query('ROLLBACK').catch((fault: Error) => {
         broken = fault;
       });
+      // What is said of a statement after the first fault is only that the transaction is broken.
+      await sql.settled();
       throw error;
     } finally {
       client.release(broken);

@@ -1,5 +1,5 @@
 // The one file of the store that knows the package `pg`, which is an optional peer.
-import type { Client, ClientConfig, CustomTypesConfig, Pool, QueryResult } from 'pg';
+import type { Client, CustomTypesConfig, Pool, QueryResult } from 'pg';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { openFault } from './faults.ts';
 
@@ -29,8 +29,26 @@ export class Sql {
   }
 
   /** How many rows were changed. */
-  async run(text: string, ...values: Value[]): Promise<number> {
+  async changed(text: string, ...values: Value[]): Promise<number> {
     return (await this.#query(text, values.map(storable))).rowCount ?? 0;
+  }
+}
+
+/** The one connection of a transaction. Statements run in the order in which they are given. */
+export class TxSql extends Sql {
+  readonly #sent: Promise<unknown>[] = [];
+
+  /** A statement whose answer nobody needs: it is sent without waiting. Its fault is that of the transaction (`settled`). */
+  run(text: string, ...values: Value[]): void {
+    const answer = this.changed(text, ...values);
+    // It is heard of in `settled`; until then it is nobody's.
+    answer.catch(() => {});
+    this.#sent.push(answer);
+  }
+
+  /** Rejects with the first fault of what was sent: those after it say only that the transaction is broken. */
+  async settled(): Promise<void> {
+    for (const answer of this.#sent) await answer;
   }
 }
 
@@ -60,7 +78,8 @@ export class Server {
       getTypeParser: (oid: number, format?: 'text') => parser(oid) ?? pg.types.getTypeParser(oid, format),
     };
     const limits = { connectionTimeoutMillis: CONNECT_MS, query_timeout: ANSWER_MS, keepAlive: true };
-    const config: ClientConfig = { connectionString: url, types: types as CustomTypesConfig, ...limits, ...NAME };
+    // `pipeline`: a statement is sent before the one before it is answered. Drivers that do not know it send one after the other.
+    const config = { connectionString: url, types: types as CustomTypesConfig, pipeline: true, ...limits, ...NAME };
     try {
       new pg.Client(config); // reads the address, and connects to nothing
       return new Server(

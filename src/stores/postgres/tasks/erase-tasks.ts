@@ -23,7 +23,7 @@ export const eraseTasks = alone(async (tx: Tx, owner: string, conversation: stri
     `"conversation":${JSON.stringify(conversation)}`,
   )) {
     const { spec, progress } = taskWithoutWords(row);
-    await tx.sql.run(FORGET, spec, progress, row.no);
+    tx.sql.run(FORGET, spec, progress, row.no);
     await forgetEvents(tx, row.no);
   }
 });
@@ -34,6 +34,6 @@ async function forgetEvents({ sql }: Tx, task: number): Promise<void> {
     task,
   )) {
     const scrubbed = payloadWithoutWords(kind, payload);
-    if (scrubbed !== null) await sql.run(FORGET_EVENT, scrubbed, no);
+    if (scrubbed !== null) sql.run(FORGET_EVENT, scrubbed, no);
   }
 }

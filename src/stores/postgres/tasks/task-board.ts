@@ -25,7 +25,7 @@ const EVENTS_OF = `${EVENT} WHERE e.task = $1 AND e.seq > $2 ORDER BY e.seq LIMI
 /** A verb that changes tasks. */
 export function alone<A extends unknown[], T>(verb: (tx: Tx, ...args: A) => Promise<T>) {
   return async (tx: Tx, ...args: A): Promise<T> => {
-    await tx.sql.run(LOCK);
+    tx.sql.run(LOCK);
     return verb(tx, ...args);
   };
 }

@@ -35,10 +35,10 @@ export async function commitTask(tx: Tx, fence: TaskFence, change: TaskChange): 
   const { progress, state, gate, turns = [], events } = change;
   if (progress.decision !== null) checkDecision(progress.decision);
   const process = gate === undefined ? row.gate : gate && JSON.stringify(gate);
-  await tx.sql.run(SAVE, JSON.stringify(progress), process, row.no);
+  tx.sql.run(SAVE, JSON.stringify(progress), process, row.no);
   for (const turn of turns) await countTurn(tx, row, turn);
   for (const event of events) await appendTaskEvent(tx, row, event);
-  if (state !== undefined) await tx.sql.run(LEAVE, state, taskHasEnded(state) ? tx.now : null, row.no);
+  if (state !== undefined) tx.sql.run(LEAVE, state, taskHasEnded(state) ? tx.now : null, row.no);
   if (state === 'done') await queueNext(tx, row);
   if (state === 'cancelled') {
     await appendTaskEvent(tx, row, { kind: 'task.cancelled', payload: { by: row.cancel_by ?? row.owner } });
@@ -49,7 +49,7 @@ export async function commitTask(tx: Tx, fence: TaskFence, change: TaskChange): 
 async function queueNext(tx: Tx, done: TaskRow): Promise<void> {
   for (const row of await tx.sql.all<TaskRow>(WAITING, done.no)) {
     if ((await tx.sql.one(NOT_DONE, row.no)) !== undefined) continue;
-    await tx.sql.run(QUEUE, row.no);
+    tx.sql.run(QUEUE, row.no);
     await appendTaskEvent(tx, row, { kind: 'task.queued', payload: { reason: 'The tasks it waited for are done.' } });
   }
 }
@@ -58,7 +58,7 @@ async function countTurn(tx: Tx, row: TaskRow, turn: TaskTurn): Promise<void> {
   const day = dayOf(turn.endedAt);
   const before = await tx.sql.one<{ turns: number; usage: string }>(SPENT, row.owner, day, row.no);
   const usage = addUsage(before === undefined ? NO_USAGE : JSON.parse(before.usage), turn.usage);
-  await tx.sql.run(SAVE_SPENT, row.owner, day, row.no, (before?.turns ?? 0) + 1, JSON.stringify(usage));
+  tx.sql.run(SAVE_SPENT, row.owner, day, row.no, (before?.turns ?? 0) + 1, JSON.stringify(usage));
 }
 
 export async function taskUsage(sql: Sql, owner: string, page: UsagePage<LastTaskUsage> = {}): Promise<TaskUsageRow[]> {
@@ -72,11 +72,11 @@ export async function taskUsage(sql: Sql, owner: string, page: UsagePage<LastTas
 export async function cancelTask(tx: Tx, owner: string, id: string, by: string): Promise<Task> {
   const row = await taskRow(tx.sql, owner, id);
   if (row.state === 'running' || isBegun(row)) {
-    if ((await tx.sql.run(ASK_CANCEL, by, row.no)) > 0) {
+    if ((await tx.sql.changed(ASK_CANCEL, by, row.no)) > 0) {
       await appendTaskEvent(tx, row, { kind: 'task.cancel_requested', payload: { by } });
     }
   } else if (!taskHasEnded(row.state)) {
-    await tx.sql.run(LEAVE, 'cancelled', tx.now, row.no);
+    tx.sql.run(LEAVE, 'cancelled', tx.now, row.no);
     await appendTaskEvent(tx, row, { kind: 'task.cancelled', payload: { by } });
   }
   return taskOf(await taskRow(tx.sql, owner, id));
@@ -86,7 +86,7 @@ export async function retryTask(tx: Tx, owner: string, id: string, retry: TaskRe
   const row = await taskRow(tx.sql, owner, id);
   const { spec, progress } = retriedTask(row, retry);
   const state = (await tx.sql.one(NOT_DONE, row.no)) === undefined ? 'queued' : 'waiting';
-  await tx.sql.run(AGAIN, state, spec, progress, row.no).catch((error: unknown) => {
+  await tx.sql.changed(AGAIN, state, spec, progress, row.no).catch((error: unknown) => {
     throw violated(error) === null ? error : taskSessionTaken(row.session, error);
   });
   await appendTaskEvent(tx, row, { kind: 'task.retried', payload: { by: retry.by, say: retry.say } });

@@ -71,10 +71,10 @@ export async function claimTask(tx: Tx, request: TaskClaimRequest): Promise<Task
   const found = await claimableTask(tx.sql, request, tx.monotonic);
   if (found === null || found === 'expired') return null;
   const { worker, leaseMs } = request;
-  await tx.sql.run(TAKE, worker.id, JSON.stringify(worker.process), tx.monotonic + leaseMs, tx.now, found.no);
+  tx.sql.run(TAKE, worker.id, JSON.stringify(worker.process), tx.monotonic + leaseMs, tx.now, found.no);
   const { round, iteration } = JSON.parse(found.progress) as TaskProgress;
   const no = await appendTaskEvent(tx, found, { kind: 'task.started', payload: { round, iteration } });
-  await tx.sql.run(SET_SERVED, no, found.owner);
+  tx.sql.run(SET_SERVED, no, found.owner);
   const row = await taskRow(tx.sql, found.owner, found.id);
   return {
     fence: { task: row.id, owner: row.owner, epoch: row.epoch },
@@ -84,7 +84,7 @@ export async function claimTask(tx: Tx, request: TaskClaimRequest): Promise<Task
 }
 
 async function giveBack(tx: Tx, row: TaskRow, reason: string): Promise<void> {
-  await tx.sql.run(GIVE_BACK, row.no);
+  tx.sql.run(GIVE_BACK, row.no);
   await appendTaskEvent(tx, row, { kind: 'task.queued', payload: { reason } });
 }
 
@@ -92,7 +92,7 @@ export async function renewTasks(tx: Tx, fences: readonly TaskFence[], leaseMs: 
   const lost: TaskFence[] = [];
   for (const fence of fences.toSorted((a, b) => (a.task < b.task ? -1 : 1))) {
     const { task, owner, epoch } = fence;
-    if ((await tx.sql.run(RENEW, tx.monotonic + leaseMs, task, owner, epoch)) === 0) lost.push(fence);
+    if ((await tx.sql.changed(RENEW, tx.monotonic + leaseMs, task, owner, epoch)) === 0) lost.push(fence);
   }
   return lost;
 }

@@ -26,7 +26,7 @@ export async function addTasks(tx: Tx, owner: string, plan: NewPlan): Promise<{ 
   for (const [i, task] of plan.tasks.entries()) numbers.set(task.id, await insert(tx, owner, plan, task, i, hash));
   for (const task of plan.tasks) {
     for (const first of new Set(task.after)) {
-      await tx.sql.run(INSERT_AFTER, numbers.get(task.id) ?? 0, numbers.get(first) ?? 0, owner);
+      tx.sql.run(INSERT_AFTER, numbers.get(task.id) ?? 0, numbers.get(first) ?? 0, owner);
     }
   }
   const tasks: Task[] = [];

@@ -26,7 +26,7 @@ const READY = `
   WHERE l.driver = $1 AND l.pending > 0 AND l.ready_at <= $2 AND l.place IN ($3, 'any') AND ${KNOWN_AGENT}
     AND c.id <> ALL($5::text[])`;
 const READY_OF = `${READY} AND l.owner = $6 ORDER BY l.ready_at, l.conv LIMIT 1`;
-const LEFT = `${READY} AND ${NEXT('state')} <> 'queued' LIMIT 1`;
+const LEFT = `${READY} AND ${NEXT('state')} <> 'queued' ORDER BY l.ready_at, l.conv LIMIT 1`;
 const STILL_READY = `${READY} AND l.conv = $6`;
 const NEXT_OWNER = `
   SELECT owner FROM leases WHERE driver = $1 AND pending > 0 AND owner > $2 AND ($3::text IS NULL OR owner <= $3) ORDER BY owner LIMIT 1`;
@@ -127,7 +127,7 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
   const next = oldest === undefined || sent ? null : await requeue(ledger, oldest);
   const begun = next === null || request.settle ? null : await beginTurn(ledger, next);
   await ledger.save();
-  if (before !== null && before !== row.worker) await dropIdleWorker(tx.sql, before);
+  if (before !== null && before !== row.worker) dropIdleWorker(tx.sql, before);
   return {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
     conversation: conversationOf(await conversationRow(tx.sql, row.owner, row.id)),
@@ -139,7 +139,7 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
 /** Its worker ended before anything was sent: the turn is queued again. */
 async function requeue(ledger: Ledger, turn: TurnRow): Promise<TurnRow> {
   if (turn.state === 'queued') return turn;
-  await ledger.tx.sql.run(REQUEUE, turn.no);
+  ledger.tx.sql.run(REQUEUE, turn.no);
   ledger.restate();
   ledger.append('turn.requeued', turn, { n: turn.n, attempt: turn.attempt });
   return turn;
@@ -148,7 +148,7 @@ async function requeue(ledger: Ledger, turn: TurnRow): Promise<TurnRow> {
 async function beginTurn(ledger: Ledger, turn: TurnRow): Promise<Turn> {
   const { sql, now } = ledger.tx;
   const attempt = turn.attempt + 1;
-  await sql.run(BEGIN, attempt, now, turn.no);
+  sql.run(BEGIN, attempt, now, turn.no);
   ledger.restate();
   ledger.append('turn.started', turn, { n: turn.n, attempt });
   return { ...(await readTurn(sql, turn)), state: 'running', attempt, startedAt: now };

@@ -73,7 +73,7 @@ async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> 
     case 'retry': {
       const turn = await begunTurn(ledger, write.turn);
       await withdrawOpen(ledger, turn, 'The attempt ended.', stamp);
-      await ledger.tx.sql.run(RETRY, turn.no);
+      ledger.tx.sql.run(RETRY, turn.no);
       ledger.append('turn.retrying', turn, { n: turn.n, attempt: turn.attempt, failure: write.failure }, stamp);
       break;
     }
@@ -94,7 +94,7 @@ async function send(ledger: Ledger, write: Extract<Write, { write: 'send' }>, st
   const turn = await begunTurn(ledger, write.turn);
   checkNotSent(turn);
   const session = sent.session === null ? null : await useSession(ledger, sent.session, turn.agent);
-  await ledger.tx.sql.run(SEND, JSON.stringify(sent), session, turn.no);
+  ledger.tx.sql.run(SEND, JSON.stringify(sent), session, turn.no);
   await writeTold(ledger, turn, sent, told);
   ledger.append('turn.sent', turn, { n: turn.n, sent }, stamp);
 }

@@ -12,7 +12,7 @@ import { contentsOf, linkContents, readTurn, storeValue } from '../conversations
 import { addRecord } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../server/access.ts';
-import type { Sql } from '../server/connect.ts';
+import type { Sql, TxSql } from '../server/connect.ts';
 import { withdrawOpen } from './permissions.ts';
 import { endUse, isFirstOfUnread } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
@@ -36,12 +36,12 @@ export async function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, sta
   const unread = session !== null && (await isFirstOfUnread(ledger, session));
   const record = end.record && unread ? ({ ...end.record, unknownBefore: true } as const) : end.record;
   checkRecord(turn, end);
-  if (end.unsent) await tx.sql.run(TAKE_BACK, turn.no);
+  if (end.unsent) tx.sql.run(TAKE_BACK, turn.no);
   await withdrawOpen(ledger, turn, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
   const id = session === null ? null : await endUse(ledger, session, turn.agent, record === null ? 0 : 1, usage);
   const told = [failure === null ? null : JSON.stringify(failure), JSON.stringify(usage)] as const;
-  await tx.sql.run(END, outcome, ...told, at, record?.recovered ? 1 : null, id, turn.no);
+  tx.sql.run(END, outcome, ...told, at, record?.recovered ? 1 : null, id, turn.no);
   if (record !== null) {
     await keepRecord(ledger, turn, record);
     await countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }]);
@@ -55,16 +55,16 @@ export async function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, sta
 
 async function keepRecord(ledger: Ledger, turn: TurnRow, record: TurnRecord): Promise<void> {
   const { tx, row } = ledger;
-  const asked = turn.prompt === NO_PROMPT ? await givePrompt(tx.sql, turn, record.prompt) : turn;
-  const body = await storeValue(tx.sql, row.owner, await bodyOf(tx.sql, asked, record));
+  const asked = turn.prompt === NO_PROMPT ? givePrompt(tx.sql, turn, record.prompt) : turn;
+  const body = storeValue(tx.sql, row.owner, await bodyOf(tx.sql, asked, record));
   await addRecord(ledger, turn.no, record, body);
-  await linkContents(tx.sql, row.owner, turn.no, body.hashes);
+  linkContents(tx.sql, row.owner, turn.no, body.hashes);
 }
 
-async function givePrompt(sql: Sql, turn: TurnRow, prompt: Prompt): Promise<TurnRow> {
-  const { json, refs, hashes } = await storeValue(sql, turn.owner, prompt);
-  await sql.run(SET_PROMPT, json, refs, turn.no);
-  await linkContents(sql, turn.owner, turn.no, hashes);
+function givePrompt(sql: TxSql, turn: TurnRow, prompt: Prompt): TurnRow {
+  const { json, refs, hashes } = storeValue(sql, turn.owner, prompt);
+  sql.run(SET_PROMPT, json, refs, turn.no);
+  linkContents(sql, turn.owner, turn.no, hashes);
   return { ...turn, prompt: json, prompt_refs: refs };
 }
 
@@ -87,7 +87,7 @@ export async function requestCancel(tx: Tx, owner: string, id: string, by: strin
   if (turn.state === 'queued') await endQueued(ledger, turn, by);
   else {
     ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
-    await tx.sql.run(REQUEST, turn.no);
+    tx.sql.run(REQUEST, turn.no);
   }
   await ledger.save();
   return readTurn(tx.sql, (await read()) as TurnRow);
@@ -104,7 +104,7 @@ export async function setDelivered(tx: Tx, owner: string, id: string): Promise<T
   // Nothing was delivered: what is to be delivered is the answer of the turn that replaces it.
   if (row.replacedBy !== null) return readTurn(tx.sql, row);
   checkDelivered(row);
-  if (row.delivered === 0) await tx.sql.run(DELIVERED, row.no);
+  if (row.delivered === 0) tx.sql.run(DELIVERED, row.no);
   return readTurn(tx.sql, { ...row, delivered: 1 });
 }
 
@@ -122,8 +122,8 @@ export async function endQueued(
   const { replacedBy = null } = queue;
   const failure = cancelledBy(by, replacedBy);
   ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
-  await tx.sql.run(CANCEL, JSON.stringify(failure), tx.now, replacedBy, turn.no);
-  if (replacedBy !== null) await tx.sql.run(NOT_PENDING, turn.no);
+  tx.sql.run(CANCEL, JSON.stringify(failure), tx.now, replacedBy, turn.no);
+  if (replacedBy !== null) tx.sql.run(NOT_PENDING, turn.no);
   ledger.append('turn.ended', turn, { n: turn.n, outcome: 'cancelled', failure, reply: '', usage: NO_USAGE, ...queue });
   row.pending -= 1;
   if (row.pending === 0 && row.worker === null) row.ready_at = null;

@@ -23,7 +23,7 @@ import { addImported } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import { sessionIsElsewhere } from '../reading/reads.ts';
 import type { Tx } from '../server/access.ts';
-import type { Sql } from '../server/connect.ts';
+import type { Sql, TxSql } from '../server/connect.ts';
 import { Collision, violated } from '../server/faults.ts';
 import { openSession } from './sessions.ts';
 import { countTurns } from './totals.ts';
@@ -108,9 +108,9 @@ async function checkSession(sql: Sql, ledger: Ledger, agent: string, { options }
   throw sessionInUse(options.session);
 }
 
-async function checkNewSession(sql: Sql, { options: { newSession: id } }: NewTurn): Promise<void> {
+async function checkNewSession(sql: TxSql, { options: { newSession: id } }: NewTurn): Promise<void> {
   if (id === undefined) return;
-  await sql.run(LOCK_ID, id);
+  sql.run(LOCK_ID, id);
   if ((await sql.one(ID_USED, id)) !== undefined) throw sessionIdUsed(id);
 }
 
@@ -120,7 +120,7 @@ async function checkRetried(sql: Sql, ledger: Ledger, { retryOf }: NewTurn): Pro
 
 async function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, asked: Uint8Array | null) {
   const { sql, now } = tx;
-  const prompt = await storeValue(sql, row.owner, request.prompt);
+  const prompt = storeValue(sql, row.owner, request.prompt);
   const { newSession, deliverTo } = request.options;
   const place = [row.owner, row.conv, row.next_n, request.id, request.requestId, asked, row.next_seq];
   const options = [optionsJson(request, agent, row.choices), newSession ?? null];
@@ -134,7 +134,7 @@ async function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string
   try {
     const added = await sql.one<{ no: number }>(INSERT, ...place, agent, prompt.json, prompt.refs, ...options, ...rest);
     const no = added?.no as number;
-    await linkContents(sql, row.owner, no, prompt.hashes);
+    linkContents(sql, row.owner, no, prompt.hashes);
     return no;
   } catch (error) {
     // The same request, at the same moment, in another conversation.

@@ -6,7 +6,7 @@ import { parsed } from '../../shared/rows.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../server/access.ts';
-import type { Sql } from '../server/connect.ts';
+import type { Sql, TxSql } from '../server/connect.ts';
 import { endLiving } from './sessions.ts';
 
 /** All at once, in one order, so that two renewals do not wait for each other in a circle. */
@@ -85,8 +85,8 @@ export async function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): 
 export async function release(tx: Tx, { conversation, owner, epoch }: Fence): Promise<void> {
   const held = await tx.sql.one<{ conv: number; worker: number }>(HELD, conversation, owner, epoch);
   if (held === undefined) return;
-  await tx.sql.run(RELEASE, tx.monotonic, held.conv);
-  await dropIdleWorker(tx.sql, held.worker);
+  tx.sql.run(RELEASE, tx.monotonic, held.conv);
+  dropIdleWorker(tx.sql, held.worker);
   tx.moved(conversation);
 }
 
@@ -112,20 +112,20 @@ export async function forgetWorker(tx: Tx, worker: string): Promise<void> {
     if (ledger.row.worker !== row.no) continue;
     await endLiving(ledger);
     await ledger.save();
-    await tx.sql.run(RELEASE, tx.monotonic, conv);
+    tx.sql.run(RELEASE, tx.monotonic, conv);
     tx.moved(ledger.row.id);
   }
-  await tx.sql.run(DELETE_WORKER, row.no);
+  tx.sql.run(DELETE_WORKER, row.no);
 }
 
 /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
-export async function dropIdleWorker(sql: Sql, worker: number): Promise<void> {
-  await sql.run(LOCK_WORKER, worker);
-  await sql.run(DROP_IDLE, worker);
+export function dropIdleWorker(sql: TxSql, worker: number): void {
+  sql.run(LOCK_WORKER, worker);
+  sql.run(DROP_IDLE, worker);
 }
 
 export async function enlist(tx: Tx, { id, process, place, agents }: Taker): Promise<void> {
-  await tx.sql.run(ENLIST, id, JSON.stringify(process), JSON.stringify({ place, agents, at: tx.monotonic }));
+  tx.sql.run(ENLIST, id, JSON.stringify(process), JSON.stringify({ place, agents, at: tx.monotonic }));
 }
 
 export async function takers(sql: Sql, monotonic: number): Promise<(Taker & { quietMs: number })[]> {
@@ -149,7 +149,7 @@ export async function placeName(sql: Sql, place: string): Promise<string | null>
 }
 
 export async function namePlace(tx: Tx, place: string, name: string): Promise<void> {
-  await tx.sql.run(SET_NAME, `${PLACE}${place}`, name);
+  tx.sql.run(SET_NAME, `${PLACE}${place}`, name);
 }
 
 export async function standings(

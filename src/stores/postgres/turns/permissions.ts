@@ -27,11 +27,11 @@ export async function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, 
   const call = JSON.stringify(toolCall ?? null);
   try {
     const place = [row.owner, row.conv, turn.no, id, attempt];
-    await tx.sql.run(INSERT, ...place, title, call, JSON.stringify(options), tx.now);
+    await tx.sql.changed(INSERT, ...place, title, call, JSON.stringify(options), tx.now);
   } catch (error) {
     throw violated(error) === null ? error : permissionTaken();
   }
-  await tx.sql.run(WAIT, turn.no);
+  tx.sql.run(WAIT, turn.no);
   ledger.restate();
   ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
 }
@@ -45,7 +45,7 @@ export async function answer(tx: Tx, owner: string, id: string, optionId: string
   const row = (await read()) ?? seen;
   checkAnswer(row, optionId);
   if (ledger.row.worker === null) throw nobodyWaits();
-  await tx.sql.run(ANSWER, optionId, by, tx.now, row.no);
+  tx.sql.run(ANSWER, optionId, by, tx.now, row.no);
   await goOn(ledger, row.turn_no);
   ledger.append('permission.answered', { no: row.turn_no, id: row.turn }, { id, optionId, by });
   await ledger.save();
@@ -58,7 +58,7 @@ export async function deny(ledger: Ledger, id: string, reason: string, stamp: St
   const asked = await tx.sql.one<PermissionRow>(BY_ID, id, row.owner);
   if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission(id);
   if (asked.state !== 'open') return;
-  await tx.sql.run(CLOSE, 'denied', reason, tx.now, asked.no);
+  tx.sql.run(CLOSE, 'denied', reason, tx.now, asked.no);
   await goOn(ledger, asked.turn_no);
   ledger.append('permission.denied', { no: asked.turn_no, id: asked.turn }, { id, reason }, stamp);
 }
@@ -68,7 +68,7 @@ export async function withdrawOpen(ledger: Ledger, turn: TurnName, reason: strin
   const { tx } = ledger;
   const open = await tx.sql.all<{ no: number; id: string }>(OPEN_OF_TURN, turn.no);
   for (const { no, id } of open) {
-    await tx.sql.run(CLOSE, 'withdrawn', reason, tx.now, no);
+    tx.sql.run(CLOSE, 'withdrawn', reason, tx.now, no);
     ledger.append('permission.withdrawn', turn, { id, reason }, stamp);
   }
   if (open.length > 0) await goOn(ledger, turn.no);
@@ -76,6 +76,6 @@ export async function withdrawOpen(ledger: Ledger, turn: TurnName, reason: strin
 
 /** Unless it waits for another answer. */
 async function goOn(ledger: Ledger, turn: number): Promise<void> {
-  await ledger.tx.sql.run(GO_ON, turn);
+  ledger.tx.sql.run(GO_ON, turn);
   ledger.restate();
 }

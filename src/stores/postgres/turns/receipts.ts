@@ -37,7 +37,7 @@ export async function writeReceipt(
   const { tx, row } = ledger;
   const place = [row.conv, receipt.turn ?? row.head, receipt.turn === null ? row.epoch : 0, receipt.attempt];
   const before = await tx.sql.one<{ body: string }>(FIND, ...place);
-  await tx.sql.run(SAVE, row.owner, ...place, JSON.stringify(receipt));
+  tx.sql.run(SAVE, row.owner, ...place, JSON.stringify(receipt));
   const added = usageSince(receipt.usage, before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage);
   if (added !== null) {
     if (session !== null) await addSessionUsage(ledger, session, added);

@@ -55,7 +55,7 @@ async function findResult(
 
 async function remember({ tx, row }: Ledger, requestId: string, asked: Uint8Array, result: Result): Promise<void> {
   try {
-    await tx.sql.run(REMEMBER, row.owner, row.conv, requestId, asked, JSON.stringify(result));
+    await tx.sql.changed(REMEMBER, row.owner, row.conv, requestId, asked, JSON.stringify(result));
   } catch (error) {
     throw violated(error) === null ? error : new Collision();
   }

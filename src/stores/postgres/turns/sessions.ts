@@ -63,12 +63,12 @@ export async function openSession(
   const knows = [watermark, dropped, condensedTo, state, position, process];
   const rest = [session.storage ?? agent, omitted, session.unread ? 1 : 0, JSON.stringify(NO_USAGE)];
   await orConflict(id, () =>
-    tx.sql.run(
+    tx.sql.changed(
       INSERT,
       ...[row.owner, row.conv, ref, id, agent, origin, session.parent, ...knows, ...rest, tx.now, row.next_seq],
     ),
   );
-  if (turn !== null) await tx.sql.run(GIVE, id, turn.no);
+  if (turn !== null) tx.sql.run(GIVE, id, turn.no);
   await countSession(ledger);
   ledger.append('session.opened', turn, { id, agent, origin, parent }, stamp);
 }
@@ -86,7 +86,9 @@ export async function changeSession(
   const { state, watermark, dropped, omitted, condensedTo, position, process, memo, mirrored } = after;
   if (change.mirror !== undefined) await addToMirror(ledger, session, change.mirror);
   const lacks = [watermark, dropped, omitted, condensedTo];
-  await orConflict(session.id, () => sql.run(CHANGE, ...lacks, position, process, memo, mirrored, state, session.no));
+  await orConflict(session.id, () =>
+    sql.changed(CHANGE, ...lacks, position, process, memo, mirrored, state, session.no),
+  );
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }
 
@@ -99,7 +101,7 @@ export async function endLiving(ledger: Ledger): Promise<void> {
   if (row.driver !== 'worker') return;
   const living = await tx.sql.all<Pick<SessionRow, 'no' | 'id' | 'watermark'>>(LIVING, row.conv);
   for (const { no, id, watermark } of living) {
-    await tx.sql.run(CHANGE_STATE, 'dormant', no);
+    tx.sql.run(CHANGE_STATE, 'dormant', no);
     const reason = 'the program that held it has ended';
     ledger.append('session.changed', null, { id, state: 'dormant', watermark, reason });
   }
@@ -109,7 +111,7 @@ export async function endLiving(ledger: Ledger): Promise<void> {
 export async function useSession(ledger: Ledger, ref: string, agent: string): Promise<string> {
   const { tx, row } = ledger;
   const session = await sessionFor(ledger, ref, agent);
-  await tx.sql.run(USE, tx.now, row.next_seq, session.no);
+  tx.sql.run(USE, tx.now, row.next_seq, session.no);
   return session.id;
 }
 
@@ -117,7 +119,7 @@ export async function useSession(ledger: Ledger, ref: string, agent: string): Pr
 export async function endUse(ledger: Ledger, ref: string, agent: string, turns: number, usage: Usage): Promise<string> {
   const { tx, row } = ledger;
   const session = await sessionFor(ledger, ref, agent);
-  await tx.sql.run(END_USE, tx.now, row.next_seq, turns, addedUsage(session, usage), session.no);
+  tx.sql.run(END_USE, tx.now, row.next_seq, turns, addedUsage(session, usage), session.no);
   return session.id;
 }
 
@@ -136,7 +138,7 @@ export async function isFirstOfUnread(ledger: Ledger, ref: string): Promise<bool
 /** Adds what was spent outside its turns. */
 export async function addSessionUsage(ledger: Ledger, ref: string, usage: Usage): Promise<void> {
   const session = await found<SessionName>(ledger, NAME, ref);
-  await ledger.tx.sql.run(COUNT, addedUsage(session, usage), session.no);
+  ledger.tx.sql.run(COUNT, addedUsage(session, usage), session.no);
 }
 
 async function orConflict(id: string, write: () => Promise<unknown>): Promise<void> {
@@ -154,8 +156,8 @@ async function addToMirror(
   session: SessionRow,
   { from, bytes }: NonNullable<SessionChange['mirror']>,
 ): Promise<void> {
-  if (from === 0 && session.mirrored > 0) await tx.sql.run(FORGET_MIRROR, session.no);
-  if (bytes.byteLength > 0) await tx.sql.run(ADD_TO_MIRROR, session.no, from, row.owner, bytes);
+  if (from === 0 && session.mirrored > 0) tx.sql.run(FORGET_MIRROR, session.no);
+  if (bytes.byteLength > 0) tx.sql.run(ADD_TO_MIRROR, session.no, from, row.owner, bytes);
 }
 
 export async function transcript(sql: Sql, owner: string, conversation: string, ref: string) {

@@ -25,17 +25,17 @@ export async function writeTold(
   told: readonly ToldPart[] | undefined,
 ): Promise<void> {
   const { session, attempt } = sent;
-  if (session !== null) await tx.sql.run(GIVE, turn.no, attempt, session);
+  if (session !== null) tx.sql.run(GIVE, turn.no, attempt, session);
   if (told === undefined) return;
-  const { bytes, refs, hashes } = await packValue(tx.sql, row.owner, told);
-  await tx.sql.run(ADD, row.owner, row.conv, null, turn.no, attempt, bytes, refs);
-  await linkContents(tx.sql, row.owner, turn.no, hashes);
+  const { bytes, refs, hashes } = packValue(tx.sql, row.owner, told);
+  tx.sql.run(ADD, row.owner, row.conv, null, turn.no, attempt, bytes, refs);
+  linkContents(tx.sql, row.owner, turn.no, hashes);
 }
 
 /** What a session was told before any turn was sent in it. Its images are those of earlier turns, which keep them. */
 export async function writeToldAhead({ tx, row }: Ledger, session: string, told: readonly ToldPart[]): Promise<void> {
-  const { bytes, refs } = await packValue(tx.sql, row.owner, told);
-  await tx.sql.run(ADD, row.owner, row.conv, session, null, 0, bytes, refs);
+  const { bytes, refs } = packValue(tx.sql, row.owner, told);
+  tx.sql.run(ADD, row.owner, row.conv, session, null, 0, bytes, refs);
 }
 
 interface ToldRow {

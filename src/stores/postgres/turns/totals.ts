@@ -43,7 +43,7 @@ const HOLDER = `
   FROM leases l LEFT JOIN workers w ON w.no = l.worker WHERE l.conv = $1`;
 
 export async function countSession({ tx, row }: Ledger): Promise<void> {
-  await tx.sql.run(COUNT_SESSION, row.conv);
+  tx.sql.run(COUNT_SESSION, row.conv);
 }
 
 /** Adds ended turns, in order, and what was spent outside turns (`beside`) to the conversation's totals. */
@@ -51,18 +51,18 @@ export async function countTurns({ tx, row }: Ledger, ended: readonly EndedTurn[
   const totals = (await tx.sql.one<TotalsRow>(TOTALS, row.conv)) as TotalsRow;
   addEndedTurns(totals, ended, beside);
   const { completed, first_n, first_at, last_n, last_at, changes, last_session, usage } = totals;
-  await tx.sql.run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, usage, row.conv);
+  tx.sql.run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, usage, row.conv);
 }
 
 /** Adds to today's usage of owner and conversation. Imported and forked turns do not count: they were spent before or elsewhere. */
 export async function countSpent({ tx, row }: Ledger, agent: string, turns: number, usage: Usage): Promise<void> {
   const day = dayOf(tx.now);
   const key = [row.owner, day, agent];
-  await tx.sql.run(MAKE_DAY, ...key, JSON.stringify(NO_USAGE));
+  tx.sql.run(MAKE_DAY, ...key, JSON.stringify(NO_USAGE));
   const before = (await tx.sql.one<{ usage: string }>(DAY, ...key)) as { usage: string };
-  await tx.sql.run(SAVE_DAY, ...key, turns, JSON.stringify(addUsage(usage, JSON.parse(before.usage))));
+  tx.sql.run(SAVE_DAY, ...key, turns, JSON.stringify(addUsage(usage, JSON.parse(before.usage))));
   const last = await tx.sql.one<SpentRow>(LAST_SPENT, row.conv);
-  await tx.sql.run(SAVE_SPENT, day, addSpent(day, last, usage), row.conv);
+  tx.sql.run(SAVE_SPENT, day, addSpent(day, last, usage), row.conv);
 }
 
 export async function spending(sql: Sql, owner: string, id: string | null, now: number): Promise<Spending> {
