@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { ThroughlineError } from '../../src/core/errors.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openPostgresStore } from '../../src/stores/postgres/store.ts';
+import { NO_POOLER, Pooler } from '../postgres/pooler.ts';
 import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
 import { ANN, begun, claim, claimRequest, codeOf, enqueue, newConversation, update, worker } from './store/world.ts';
 
@@ -111,6 +112,27 @@ function faults(): void {
     await server().query("INSERT INTO facts VALUES ('', 'x', 'y')", [], new URL(url).pathname.slice(1));
     await heard;
     await store.close();
+  });
+
+  test('behind a pooler in transaction mode, a process sees by its slow look what another has written', async (context) => {
+    if (NO_POOLER !== null) return context.skip(NO_POOLER);
+    await using pooler = await Pooler.of(server());
+    const url = pooler.url(await server().database());
+    const open = () => openPostgresStore({ url, connections: 4, pollMs: 20 });
+    const [a, b] = await Promise.all([open(), open()]);
+    const conversation = await newConversation(a);
+    const heard = new Promise<void>((resolve) => {
+      b.listen(() => resolve());
+    });
+    const turns = await Promise.all(Array.from({ length: 12 }, () => enqueue(a, conversation)));
+    await heard;
+    expect(turns.map(({ n }) => n).toSorted((one, other) => one - other)).toEqual(turns.map((_, index) => index + 1));
+    const { fence } = await claim(b, { worker: worker('w1', 1), conversation });
+    expect(await codeOf(a.commit({ ...fence, epoch: fence.epoch - 1 }, 1, [update(turns[0]?.id ?? '', 'late')]))).toBe(
+      'lease_lost',
+    );
+    expect((await a.events(ANN, conversation, { after: 0, limit: 100 })).length).toBeGreaterThan(12);
+    await Promise.all([a.close(), b.close()]);
   });
 
   test('after the server was restarted it goes on, and says that it does not answer meanwhile', async () => {

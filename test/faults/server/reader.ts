@@ -9,7 +9,12 @@ export class Reader {
   readonly #onEvent: (event: ReadEvent) => void;
   connections = 0;
 
-  constructor(address: string, headers: Record<string, string>, onEvent: (event: ReadEvent) => void = () => {}) {
+  /** `address`: also one that is asked for again at every connection. */
+  constructor(
+    address: string | (() => string),
+    headers: Record<string, string>,
+    onEvent: (event: ReadEvent) => void = () => {},
+  ) {
     this.#onEvent = onEvent;
     this.#done = this.#follow(address, headers);
   }
@@ -24,14 +29,15 @@ export class Reader {
     await this.#done;
   }
 
-  async #follow(address: string, headers: Record<string, string>): Promise<void> {
+  async #follow(address: string | (() => string), headers: Record<string, string>): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       try {
         const last = { 'last-event-id': String(this.seqs.at(-1) ?? 0) };
         this.#connection = new AbortController();
         const either = AbortSignal.any([signal, this.#connection.signal]);
-        await this.#read(await fetch(address, { headers: { ...headers, ...last }, signal: either }));
+        const at = typeof address === 'string' ? address : address();
+        await this.#read(await fetch(at, { headers: { ...headers, ...last }, signal: either }));
       } catch {
         // The server is gone, or not back yet. Twenty of these must not take the machine from the server that starts.
         await new Promise((resolve) => setTimeout(resolve, 100));

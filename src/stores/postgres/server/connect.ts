@@ -67,8 +67,10 @@ export class Server {
   private constructor(pool: Pool, newClient: () => Client) {
     this.pool = pool;
     this.#newClient = newClient;
-    // An idle connection that ends is replaced by the next use; without a listener it would end the process.
+    // A connection that ends is replaced by the next use, and what it did fails by itself. Without listeners it would end the process: the
+    // pool hears of those that are idle, and nobody of one that is in use.
     pool.on('error', () => {});
+    pool.on('connect', (client) => void client.on('error', () => {}));
   }
 
   /** Throws when the package is missing, or the address cannot be read. Connects to nothing yet. */
