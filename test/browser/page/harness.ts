@@ -52,8 +52,16 @@ export interface Visit {
   takeFaults(): string[];
 }
 
-/** Builds the page if its sources have changed: once in a run, whichever test comes first. Throws what the build said. */
-export async function buildPage(): Promise<void> {
+/** Across test files: each has its own copy of this module. */
+const shared = globalThis as { throughlinePage?: Promise<void> };
+
+/** Builds the page if its sources have changed, and looks only once in a process. Throws what the build said. */
+export function buildPage(): Promise<void> {
+  shared.throughlinePage ??= build();
+  return shared.throughlinePage;
+}
+
+async function build(): Promise<void> {
   const { NODE_ENV, ...env } = process.env;
   const child = spawn(process.execPath, [BUILD], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
