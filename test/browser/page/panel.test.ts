@@ -1,6 +1,6 @@
 // What lies behind a conversation: its sessions as a graph, what it cost, every event; two sessions beside each other.
 import { execFileSync } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
@@ -95,7 +95,8 @@ server.test('what the agent changed in its repository is shown by file', async (
   await axe(page);
 });
 
-server.test('what the agent changed in its worktree is committed and merged, or discarded', async ({ open }) => {
+server.test('what the agent changed in its worktree is committed and merged, or discarded', async ({ open, allow }) => {
+  allow(/422/); // it cannot be merged at first
   const { folder, git } = await repository('trees');
   const chat = (await server.tl()).conversation('tree', { agent: 'scripted', cwd: folder, worktree: true });
   await chat.ask('/tool write made.txt');
@@ -108,7 +109,14 @@ server.test('what the agent changed in its worktree is committed and merged, or 
   await keeping.getByLabel('Message of the commit').fill('Make it');
   await keeping.getByText("throughline changes tree --commit 'Make it' --merge").waitFor();
   await axe(page);
+  // It is committed, and a file of somebody else is in the way of the merge.
+  await writeFile(join(folder, 'made.txt'), 'mine');
   await keeping.getByRole('button', { name: 'Commit and merge' }).click();
+  await keeping.getByRole('alert').getByText('Commit or stash them.').waitFor();
+  await page.getByText('1 commit not merged').waitFor();
+  await rm(join(folder, 'made.txt'));
+  await keeping.getByRole('button', { name: 'Merge', exact: true }).click();
+  await keeping.waitFor({ state: 'detached' });
   await page.getByText('Nothing has changed').waitFor();
   expect(git('log', '--format=%s', '-1', '--', 'made.txt')).toBe('Make it\n');
   await chat.ask('/tool write other.txt');

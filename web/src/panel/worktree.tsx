@@ -23,12 +23,13 @@ export function Worktree(props: WorktreeProps) {
   const [asked, ask] = useState<'keep' | 'discard' | null>(null);
   const hasChanges = props.changes.files.length + props.changes.more > 0;
   const [canKeep, canDiscard] = [may && !isOpen && (hasChanges || unmerged > 0), may && !isOpen && hasChanges];
-  const action = (id: 'keep' | 'discard', title: string): Action => {
-    return { id: `worktree.${id}`, title, group: 'Conversation', run: () => ask(id) };
+  const line = useCommand();
+  const action = (id: 'keep' | 'discard', title: string, options: string): Action => {
+    return { id: `worktree.${id}`, title, group: 'Conversation', cli: `${line} ${options}`, run: () => ask(id) };
   };
   useActions([
-    ...(canKeep ? [action('keep', 'Keep what the agent changed…')] : []),
-    ...(canDiscard ? [action('discard', 'Discard what the agent changed…')] : []),
+    ...(canKeep ? [action('keep', 'Keep what the agent changed…', '--commit MESSAGE --merge')] : []),
+    ...(canDiscard ? [action('discard', 'Discard what the agent changed…', '--discard --yes')] : []),
   ]);
   return (
     <div className="space-y-2">
@@ -36,7 +37,7 @@ export function Worktree(props: WorktreeProps) {
         In a worktree of its own, on the branch <code className="font-mono text-xs wrap-anywhere">{branch}</code>
         {unmerged > 0 && ` · ${unmerged} ${unmerged === 1 ? 'commit' : 'commits'} not merged`}
       </p>
-      {may && isOpen && <p className="text-muted">They can be kept or discarded when no turn is open.</p>}
+      {may && isOpen && <p className="text-muted">What it changed can be kept or discarded when no turn is open.</p>}
       <div className="flex flex-wrap gap-2 empty:hidden">
         {canKeep && (
           <Button small look="primary" onClick={() => ask('keep')}>
@@ -55,20 +56,27 @@ export function Worktree(props: WorktreeProps) {
   );
 }
 
+/** The command that does the same, before its options. */
+function useCommand(): string {
+  const { id } = useConversationStore();
+  return `throughline changes ${shellWord(useConversation(({ conversation }) => conversation?.key ?? id))}`;
+}
+
 type DialogProps = WorktreeProps & { readonly open: boolean; onClose(): void };
 
 function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { readonly hasChanges: boolean }) {
   const { engine } = useClient();
   const { id } = useConversationStore();
-  const conversation = useConversation((state) => state.conversation);
+  const line = useCommand();
   const [message, setMessage] = useState('');
   const [wantsMerge, setMerge] = useState(true);
   const commit = message.trim();
   const merge = wantsMerge || !hasChanges;
   const words = [hasChanges && `--commit ${shellWord(commit || 'MESSAGE')}`, merge && '--merge'].filter(Boolean);
   const run = async () => {
-    const kept = await engine.keepChanges(id, { ...(hasChanges && { commit }), ...(merge && { merge }) });
-    onChanged();
+    const keeping = engine.keepChanges(id, { ...(hasChanges && { commit }), ...(merge && { merge }) });
+    // What cannot be merged may have been committed.
+    const kept = await keeping.finally(onChanged);
     const done = [kept.commit !== null && 'Committed', kept.merged !== null && 'Merged'].filter(Boolean);
     say(`${done.join(', ')}: ${kept.branch}`, 'good');
   };
@@ -77,7 +85,7 @@ function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { re
       open={open}
       onClose={onClose}
       title="Keep what the agent changed"
-      cli={`throughline changes ${shellWord(conversation?.key ?? id)} ${words.join(' ')}`}
+      cli={`${line} ${words.join(' ')}`}
       label={hasChanges ? (merge ? 'Commit and merge' : 'Commit') : 'Merge'}
       look="primary"
       disabled={hasChanges && commit === ''}
@@ -108,7 +116,7 @@ function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { re
 function DiscardDialog({ changes, onChanged, open, onClose }: DialogProps) {
   const { engine } = useClient();
   const { id } = useConversationStore();
-  const conversation = useConversation((state) => state.conversation);
+  const line = useCommand();
   const count = changes.files.length + changes.more;
   const run = async () => {
     await engine.discardChanges(id);
@@ -120,7 +128,7 @@ function DiscardDialog({ changes, onChanged, open, onClose }: DialogProps) {
       open={open}
       onClose={onClose}
       title="Discard what the agent changed"
-      cli={`throughline changes ${shellWord(conversation?.key ?? id)} --discard --yes`}
+      cli={`${line} --discard --yes`}
       label="Discard"
       otherwise="Keep it"
       run={run}
