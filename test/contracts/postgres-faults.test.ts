@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import type { ThroughlineError } from '../../src/core/errors.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openPostgresStore } from '../../src/stores/postgres/store.ts';
+import { until } from '../faults/harness/until.ts';
+import { Network } from '../postgres/network.ts';
 import { NO_POOLER, Pooler } from '../postgres/pooler.ts';
 import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
 import { ANN, begun, claim, claimRequest, codeOf, enqueue, newConversation, update, worker } from './store/world.ts';
@@ -112,6 +115,24 @@ function faults(): void {
     await server().query("INSERT INTO facts VALUES ('', 'x', 'y')", [], new URL(url).pathname.slice(1));
     await heard;
     await store.close();
+  });
+
+  test('a server that is cut off in the middle of a transaction does not keep others waiting for longer than a lease', async (context) => {
+    if (process.env.THROUGHLINE_LONG !== '1') return context.skip('takes ten seconds: npm run test:long');
+    await using network = await Network.to(join(server().folder, 'socket/.s.PGSQL.5432'));
+    const url = server().url(await server().database());
+    const [a, b] = [await openPostgresStore({ url: network.url(url) }), await openPostgresStore({ url })];
+    const conversation = await newConversation(a);
+    network.cutAfter('FOR NO KEY UPDATE');
+    const cut = enqueue(a, conversation).catch((error: ThroughlineError) => error.code);
+    await until('it is cut', () => network.isCut);
+    const began = performance.now();
+    expect((await enqueue(b, conversation)).n).toBe(1);
+    // PostgreSQL has ended it. After 60 seconds the one that is cut off would have.
+    expect(performance.now() - began).toBeLessThan(45_000);
+    network.heal();
+    expect(await cut).toBe('storage_busy');
+    await Promise.all([a.close(), b.close()]);
   });
 
   test('behind a pooler in transaction mode, a process sees by its slow look what another has written', async (context) => {

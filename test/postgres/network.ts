@@ -9,6 +9,7 @@ export class Network implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
   #isCut = false;
+  #last: string | null = null;
 
   /** To the socket of a PostgreSQL. */
   static async to(socket: string): Promise<Network> {
@@ -28,7 +29,11 @@ export class Network implements AsyncDisposable {
         [near, far],
         [far, near],
       ] as const) {
-        from.on('data', (bytes) => to.write(bytes)).on('end', () => to.end());
+        from.on('data', (bytes) => {
+          to.write(bytes);
+          if (this.#last !== null && bytes.includes(this.#last)) this.cut();
+        });
+        from.on('end', () => to.end());
         if (this.#isCut) from.pause();
       }
     });
@@ -41,13 +46,23 @@ export class Network implements AsyncDisposable {
     return url.href;
   }
 
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
   cut(): void {
     this.#isCut = true;
     for (const socket of this.#sockets) socket.pause();
   }
 
+  /** As soon as this has gone through. */
+  cutAfter(text: string): void {
+    this.#last = text;
+  }
+
   heal(): void {
     this.#isCut = false;
+    this.#last = null;
     for (const socket of this.#sockets) socket.resume();
   }
 

@@ -45,6 +45,7 @@ const NO_DATABASE: Fault = {
 const CODES: Readonly<Record<string, Fault>> = {
   '53100': FULL,
   '25006': READONLY,
+  '25P03': GONE,
   '42501': NO_RIGHTS,
   '53300': BUSY,
   '53400': BUSY,
