@@ -106,6 +106,21 @@ describe('a lease', () => {
     expect(commits).toEqual([{ counter: 1, names: ['noted', 'noted, too', 'written'] }]);
   });
 
+  test('goes on after what was noted during a commit, and stored with the next one', async () => {
+    const { store, commits, goOn } = slowStore();
+    const lease = new Lease(FENCE, { ...PARTS, store });
+    const first = lease.write(event('first'));
+    lease.note(event('noted'));
+    const shared = lease.write(event('with it'));
+    lease.note(event('noted, too'));
+    goOn();
+    await Promise.all([first, shared]);
+    // Now it is the time to commit the notes alone, and they are stored already.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await lease.write(event('later'));
+    expect(commits.map(({ names }) => names)).toEqual([['first'], ['noted', 'with it', 'noted, too'], ['later']]);
+  });
+
   test('commits what is noted alone when no write follows, and before it is given back', async () => {
     const { store, commits } = slowStore();
     const lease = new Lease(FENCE, { ...PARTS, store });

@@ -72,7 +72,7 @@ export class Lease {
 
   /** Resolves when nothing waits to be written any more, successful or not, and readers in this process have read it. */
   async drained(): Promise<void> {
-    if (this.#waiting.length > 0) this.#start();
+    this.#start();
     if (!this.#committing) return;
     while (this.#committing) await this.#committing.catch(() => {});
     await new Promise(setImmediate);
@@ -96,7 +96,8 @@ export class Lease {
   #start(): void {
     clearTimeout(this.#noted);
     this.#noted = undefined;
-    this.#committing ??= this.#drain();
+    // What was noted during a commit may have been stored with the next one.
+    if (this.#waiting.length > 0) this.#committing ??= this.#drain();
   }
 
   async #drain(): Promise<void> {
