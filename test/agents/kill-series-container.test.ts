@@ -7,7 +7,7 @@ import { marksOf } from '../../src/sandboxes/container/engine.ts';
 import { containerSettings, whyNoPodman, writeRootfs } from '../contracts/sandbox/container-given.ts';
 import { marked } from '../faults/harness/marked.ts';
 import { agentProcess, type InTheMiddle, killSeries, onThisMachine, ourProcess } from './kill-series.ts';
-import { parentOf, processesWith } from './processes-of.ts';
+import { nameOf, parentOf, processesWith } from './processes-of.ts';
 
 const ours = onThisMachine();
 const PACKAGES = join(import.meta.dirname, '../../node_modules');
@@ -23,9 +23,8 @@ function first({ home }: InTheMiddle): number {
 async function client(at: InTheMiddle): Promise<void> {
   const variables = readFileSync(`/proc/${first(at)}/environ`, 'latin1').split('\0');
   const mark = variables.find((variable) => variable.startsWith(`${MARK}=`)) ?? expect.unreachable('it has no mark');
-  const clients = processesWith('environ', mark).filter(
-    (pid) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'podman\n',
-  );
+  // One that podman has started for a moment may be gone by now.
+  const clients = processesWith('environ', mark).filter((pid) => nameOf(pid) === 'podman');
   expect(clients, 'the client').toHaveLength(1);
   process.kill(clients[0] ?? 0, 'SIGKILL');
 }

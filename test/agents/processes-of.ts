@@ -17,6 +17,15 @@ export function processesWith(file: 'environ' | 'cmdline', word: string): number
   });
 }
 
+/** The name of its program; null: it has ended, or is not ours. */
+export function nameOf(pid: number): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trimEnd();
+  } catch {
+    return null;
+  }
+}
+
 export function parentOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
