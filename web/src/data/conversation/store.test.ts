@@ -16,6 +16,7 @@ const ASKED = { conversationId: 'c', seq: 5, kind: 'permission.asked', turnId: n
 class Server {
   isGone = false;
   questions: object[] = [];
+  turn: object | null = null;
   follower: Follower | null = null;
   readonly listeners = new Set<(state: { state: string }) => void>();
 
@@ -28,6 +29,7 @@ class Server {
       records: this.#none,
       restores: this.#none,
       sessions: this.#none,
+      turn: async () => this.turn,
       permissions: async () => {
         if (this.isGone) throw new Error('gone');
         return this.questions;
@@ -61,4 +63,20 @@ test('what could not be read while the server was gone is read when it is back',
   await expect.poll(() => store.state.getState().permissions).toEqual([{ id: 'p' }]);
   store.close();
   expect(server.listeners.size).toBe(0);
+});
+
+test('what a turn says in the same moment in which it is heard of is shown, also when it says nothing more', async () => {
+  const server = new Server();
+  const store = new ConversationStore(server.tl, server.live, 'c');
+  await store.open();
+  server.turn = { id: 't', n: 1, state: 'running', sent: {} };
+  const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'Here.' } };
+  const events = [
+    { kind: 'turn.queued', payload: {} },
+    { kind: 'turn.started', payload: { attempt: 1 } },
+    { kind: 'turn.update', payload: { update } },
+  ].map((event, index) => ({ conversationId: 'c', seq: 5 + index, turnId: 't', at: 1, ...event }));
+  for (const event of events) server.follower?.onEvent(event as ConversationEvent);
+  await expect.poll(() => store.state.getState().turns.get(1)?.parts).toMatchObject([{ type: 'text', text: 'Here.' }]);
+  store.close();
 });

@@ -203,7 +203,8 @@ export class ConversationStore {
     const turn = await this.#newest.of(id, this.#engine.turn(id));
     if (turn === null) return;
     const known = this.state.getState().turns.get(turn.n);
-    const item = { ...(known ?? itemOf(turn)), turn };
+    // What it has said may have come before it was known here.
+    const item = { ...(known ?? itemOf(turn, this.#parts.get(id)?.parts)), turn };
     const [record] = isOpen(item) ? [] : await this.#engine.records(this.id, { after: turn.n - 1, limit: 1 });
     if (!isOpen(item)) this.#parts.delete(id);
     this.#put([record?.n === turn.n ? { ...item, parts: record.parts } : item]);
