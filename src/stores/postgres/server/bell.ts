@@ -106,7 +106,7 @@ export class Bell {
     const moved = ids.length > MOST_IDS ? null : ids;
     const payload = JSON.stringify({ by: this.#self, moved });
     // Lost with its connection: the slow look of the others finds it.
-    const sent = this.#server.sql.changed('SELECT pg_notify($1, $2)', CHANNEL, payload).then(
+    const sent = this.#server.sql.one('SELECT pg_notify($1, $2)', CHANNEL, payload).then(
       () => {},
       () => {},
     );
