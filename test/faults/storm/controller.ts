@@ -103,6 +103,8 @@ export class Storm {
     await until('orphans to be ended', () => this.crew.orphans().length === 0, { ms });
     await this.crew.endRunners();
     await until('agents to end with those who ran them', () => marked(this.#place.mark).length === 0, { ms });
+    // The followers write too: they free what the killed held, one conversation after another.
+    await until('no session to be said to live', () => this.#living() === 0, { ms });
     await until('the followers to see all', () => this.#caughtUp(), { ms });
   }
 
@@ -162,6 +164,10 @@ export class Storm {
     post.program.send(request);
     // The same request from another process at the same time: still one turn.
     if (this.#random.chance(0.1)) this.#random.pick(submitters).program.send(request);
+  }
+
+  #living(): number {
+    return this.#place.rows("SELECT 1 FROM sessions WHERE state = 'live'").length;
   }
 
   #caughtUp(): boolean {
