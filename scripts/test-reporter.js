@@ -35,6 +35,8 @@ export default class TestReporter {
       }
       for (const test of module.children.allTests()) this.count(test, `${file} > ${test.fullName}`, report);
     }
+    // Before vitest's own pages about each of them, which a log that is cut off may not hold.
+    for (const { name, why } of report.failed) console.log(`failed: ${name}: ${why}`);
     writeFileSync(/** @type {string} */ (process.env.THROUGHLINE_TEST_REPORT), JSON.stringify(report));
   }
 

@@ -83,7 +83,7 @@ function runTests() {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-test-'));
   const file = join(folder, 'report.json');
   try {
-    const reporters = ['--reporter=default', '--reporter=./scripts/test-reporter.js'];
+    const reporters = ['--reporter=./scripts/test-reporter.js', '--reporter=default'];
     const ok = run('tests', 'vitest/vitest.mjs', ['run', ...reporters, ...vitestArgs], {
       THROUGHLINE_TEST_REPORT: file,
     });
