@@ -25,9 +25,9 @@ server.test('equal prompts and equal answers are all shown, live and after a rel
     for (let n = 1; n <= 3; n += 1) {
       // Said twice, and twice in the prompt.
       const said = async () => (await turn(page, n).innerText()).split('The same.').length - 1;
-      await expect.poll(said, `the words of turn ${n}`).toBe(4);
+      await expect.poll(said, { message: `the words of turn ${n}` }).toBe(4);
       const tools = turn(page, n).getByRole('button', { name: /same\.txt/ });
-      await expect.poll(() => tools.count(), `the tools of turn ${n}`).toBe(2);
+      await expect.poll(() => tools.count(), { message: `the tools of turn ${n}` }).toBe(2);
     }
     expect(await page.getByRole('article').count()).toBe(3);
   };
