@@ -43,6 +43,8 @@ export interface Held {
   readonly ms: number;
   /** The longest that anybody waited for `/healthz` meanwhile. */
   readonly healthMs: number;
+  /** The longest that the server itself worked during such a wait. A wait says also how busy the machine is, and this does not. */
+  readonly heldMs: number;
   /** Resident memory at the most, in MB; null: this system does not say. */
   readonly mb: number | null;
 }
@@ -94,7 +96,7 @@ export class HeavyServer {
     const bytes = body?.();
     forgetPeak(this.pid);
     const over = new AbortController();
-    const waits: number[] = [];
+    const waits: Wait[] = [];
     const asking = this.#askHealth(waits, over.signal);
     await pause(50);
     const start = performance.now();
@@ -103,7 +105,8 @@ export class HeavyServer {
     await pause(50);
     over.abort();
     await asking;
-    return { name, status, ms, healthMs: Math.max(...waits), mb: peakOf(this.pid) };
+    const most = (what: keyof Wait) => Math.max(...waits.map((wait) => wait[what]));
+    return { name, status, ms, healthMs: most('ms'), heldMs: most('heldMs'), mb: peakOf(this.pid) };
   }
 
   /** A request whose body does not end. */
@@ -139,12 +142,13 @@ export class HeavyServer {
     });
   }
 
-  async #askHealth(waits: number[], signal: AbortSignal): Promise<void> {
+  async #askHealth(waits: Wait[], signal: AbortSignal): Promise<void> {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     while (!signal.aborted) {
-      const start = performance.now();
+      const [start, workedBefore] = [performance.now(), workedMs(this.pid)];
       await this.call('GET', '/healthz', undefined, agent);
-      waits.push(performance.now() - start);
+      const [ms, worked] = [performance.now() - start, workedMs(this.pid)];
+      waits.push({ ms, heldMs: workedBefore === null || worked === null ? ms : worked - workedBefore });
       await pause(10);
     }
     agent.destroy();
@@ -169,6 +173,22 @@ async function firstAddress(child: ChildProcess): Promise<string> {
     if (address !== undefined) return address;
   }
   throw new Error(`The server did not start: ${said}`);
+}
+
+interface Wait {
+  readonly ms: number;
+  readonly heldMs: number;
+}
+
+/** How long the thread with the event loop has run on a processor, in all. Null: this system does not say. */
+function workedMs(pid: number): number | null {
+  try {
+    const [, fields = ''] = readFileSync(`/proc/${pid}/task/${pid}/stat`, 'utf8').split(') ');
+    const [user, system] = fields.split(' ').slice(11, 13).map(Number);
+    return ((user ?? Number.NaN) + (system ?? Number.NaN)) * 10; // Linux counts hundredths of a second
+  } catch {
+    return null;
+  }
 }
 
 /** Linux only. */

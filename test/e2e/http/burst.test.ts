@@ -1,29 +1,43 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { ServedHome } from './support/served-home.ts';
 
 const CONNECTIONS = 100;
 
-/** Asks for `/healthz` on so many connections at once, in a process of its own, and writes how many were answered. */
+/**
+ * Asks for `/healthz` on so many connections at once, in a process of its own, and writes how many were answered. Makes a file when all
+ * requests are on their way.
+ */
 const CLIENT = `
   const { request } = require('node:http');
-  const { where, count } = JSON.parse(process.argv[1]);
-  let answered = 0;
+  const { writeFileSync } = require('node:fs');
+  const { where, count, sent } = JSON.parse(process.argv[1]);
+  let [left, answered] = [count, 0];
   for (let n = 0; n < count; n += 1) {
     const headers = { host: where.socketPath ? 'localhost' : '127.0.0.1:' + where.port };
     const asked = request({ ...where, path: '/healthz', agent: false, headers }, (response) => {
       response.resume().on('end', () => { answered += response.statusCode === 200 ? 1 : 0; });
     });
+    asked.on('finish', () => { left -= 1; if (left === 0) writeFileSync(sent, ''); });
     asked.on('error', (error) => console.error(error.message)).end();
   }
   process.on('exit', () => console.log(answered));`;
 
-/** How many turns of the event loop the burst takes, from its first answer to its last, when every turn is long. */
+/**
+ * How many turns of the event loop the burst takes, from its first answer to its last, when every turn is long. The first turn lasts until
+ * all of it has come: how fast the client is does not count.
+ */
 async function turnsFor(home: ServedHome, where: object): Promise<{ turns: number; answered: string }> {
-  const args = ['-e', CLIENT, JSON.stringify({ where, count: CONNECTIONS })];
+  const sent = join(home.path, 'sent');
+  const args = ['-e', CLIENT, JSON.stringify({ where, count: CONNECTIONS, sent })];
   const client = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const nothing = new Int32Array(new SharedArrayBuffer(4));
+  for (const until = performance.now() + 60_000; !existsSync(sent) && performance.now() < until; )
+    Atomics.wait(nothing, 0, 0, 5);
   let turns = 0;
   let isOver = false;
   const turn = () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { worked } from '../../../../test/values/worked.ts';
 import { newEditor, withText } from './input/editor.ts';
 import { lineCells } from './text/cells.ts';
 import { view } from './view.ts';
@@ -22,9 +23,11 @@ test.each([
 test('of a pasted book, the lines around the cursor are shown, without a wait', () => {
   const text = Array.from({ length: 20_000 }, (_, n) => `line ${n} 日本`).join('\n');
   const rest = { selected: null, hint: null, trouble: null, now: 0 };
-  const begun = performance.now();
+  let took = 0;
   const shown = (at: number) => {
-    const { lines, cursor } = view({ ...NOTHING, ...rest, editor: { ...newEditor([]), text, at } }, 40, 24);
+    const { value, ms } = worked(() => view({ ...NOTHING, ...rest, editor: { ...newEditor([]), text, at } }, 40, 24));
+    const { lines, cursor } = value;
+    took += ms;
     return [lines.map((line) => line.map((one) => one.text).join('')), cursor.row] as const;
   };
   const [end, last] = shown(text.length);
@@ -33,5 +36,5 @@ test('of a pasted book, the lines around the cursor are shown, without a wait', 
   expect(start.slice(first, first + 2)).toEqual(['› line 0 日本', '  line 1 日本']);
   const [middle, row] = shown(text.indexOf('line 777 '));
   expect(middle[row]).toBe('  line 777 日本');
-  expect(performance.now() - begun).toBeLessThan(1_000);
+  expect(took).toBeLessThan(1_000);
 });
