@@ -127,9 +127,11 @@ export class Running {
   /** Waits until the text has been written, and gives the match. */
   async until(where: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray> {
     for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(5)) {
+      const hasEnded = this.#child.exitCode !== null || this.#child.signalCode !== null;
+      if (hasEnded) await Promise.race([this.ended, pause(10_000)]); // what it wrote last may come after its end
       const match = pattern.exec(this[where]);
       if (match) return match;
-      if (this.#child.exitCode !== null || this.#child.signalCode !== null) break;
+      if (hasEnded) break;
     }
     throw new Error(
       `never wrote ${pattern} to ${where}: ${JSON.stringify({ exit: this.#child.exitCode ?? this.#child.signalCode, stdout: this.stdout, stderr: this.stderr })}`,

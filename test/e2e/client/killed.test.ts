@@ -21,7 +21,8 @@ afterEach(() => home.remove());
 test('killed while prompts come in and are followed: none is lost, none comes twice, readers are whole', async () => {
   let server = await serveProcess(home);
   const transport = socketTransport(server.socket);
-  const engine = await connect({ transport, token: server.token, timing: { longestMs: 100 } });
+  const timing = { longestMs: 100, giveUpMs: 120_000 }; // a busy machine takes long to start a server
+  const engine = await connect({ transport, token: server.token, timing });
   const stop = new AbortController();
   const seen = new Map<string, PublicEvent[]>();
   const reading: Promise<void>[] = [];
@@ -53,7 +54,10 @@ test('killed while prompts come in and are followed: none is lost, none comes tw
     await expectSound(engine, key);
     const all = await allEvents(engine, key);
     await until('the reader has everything', () => (seen.get(key)?.length ?? 0) >= all.length);
-    expect(seen.get(key)).toEqual(all);
+    // The server may have written more since: what the one before had kept warm is noted when it is found.
+    const read = seen.get(key) ?? [];
+    expect(read.slice(0, all.length)).toEqual(all);
+    expect(read.map(({ seq }) => seq)).toEqual(read.map((_, index) => index + 1));
   }
   stop.abort();
   await Promise.all(reading);

@@ -12,22 +12,31 @@ import { CuttingProxy } from './support/cutting-proxy.ts';
 
 const HOLDERS = ['a-first-program', 'a-second-program'] as const;
 
-test('a program that no longer renews its lock loses it in its term, and what it writes later is refused', async () => {
-  await using home = await ServedHome.start({ engine: { leaseMs: 3_000 } });
+const asked = (requestId: string, holder: string) => ({ requestId, agentId: 'agent456', sessionId: null, holder });
+
+test('while a program has the lock, another one is refused', async () => {
+  await using home = await ServedHome.start();
   const { caller } = home;
   const [first, second] = HOLDERS;
-  const asked = (requestId: string, holder: string) => ({ requestId, agentId: 'agent456', sessionId: null, holder });
   const { lock } = await caller.ok('POST', '/tracker/requests', asked('req1', first));
   expect(lock).toEqual({ holder: `client ${first}`, expiresIn: expect.any(Number) });
   const busy = await caller.post('/tracker/requests', asked('req2', second));
   expect(busy).toMatchObject({ status: 409, body: { code: 'conflict' } });
-  expect(busy.body.detail).toMatch(/busy with the request "req1" \(client a-first-program, \d s left unless renewed\)/);
+  expect(busy.body.detail).toMatch(
+    /busy with the request "req1" \(client a-first-program, \d+ s left unless renewed\)/,
+  );
   const foreign = await caller.post('/tracker/requests/req1/complete', { holder: second });
   expect(foreign).toMatchObject({ status: 409, body: { detail: expect.stringContaining('another process') } });
   expect((await caller.post('/tracker/requests/req1/renew', { holder: second })).status).toBe(409);
+});
 
-  // It waits for the lock, and gets it when it has expired.
-  const next = await caller.ok('POST', '/tracker/requests', { ...asked('req2', second), waitMs: 30_000 });
+test('a program that no longer renews its lock loses it in its term, and what it writes later is refused', async () => {
+  await using home = await ServedHome.start({ engine: { leaseMs: 1_000 } });
+  const { caller } = home;
+  const [first, second] = HOLDERS;
+  await caller.ok('POST', '/tracker/requests', asked('req1', first));
+  // Another one waits for the lock, and gets it when it has expired.
+  const next = await caller.ok('POST', '/tracker/requests', { ...asked('req2', second), waitMs: 60_000 });
   expect(next).toMatchObject({ status: 'pending', lock: { holder: `client ${second}` } });
   for (const verb of ['renew', 'complete', 'fail', 'session']) {
     const body = { holder: first, ...(verb === 'session' && { sessionId: 'late' }) };

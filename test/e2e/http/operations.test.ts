@@ -143,7 +143,9 @@ test('every operation of the table, each answer as the document has it', async (
   expect(body.detail).toBe(
     `query.state: must be one or more of ${CONVERSATION_STATES.join(', ')}, with commas between them.`,
   );
-  expect((await caller.ok('GET', '/usage')).usage).toMatchObject([{ turns: 3, agent: 'scripted' }]);
+  const { usage } = await caller.ok('GET', '/usage'); // a row for each day: the test may run past midnight
+  expect(usage.reduce((sum: number, { turns }: { turns: number }) => sum + turns, 0)).toBe(3);
+  expect(usage[0]).toMatchObject({ agent: 'scripted' });
   expect((await caller.ok('GET', '/agents')).agents).toMatchObject([{ name: 'scripted', isDefault: true }]);
 
   const fork = await caller.post(`${at}/fork`, { turn: 1, key: 'fork' });
@@ -196,10 +198,13 @@ test('every operation of the table, each answer as the document has it', async (
   await caller.finished(hanged.turn);
 
   const hints = caller.events('/events');
-  const hint = hints.next();
+  const nextHint = hints.next();
   await until('the reader of hints has come', () => home.metrics.readers > 0);
   await caller.ok('PATCH', '/conversations/imported', { title: 'Moved' });
-  expect((await hint).value?.data).toEqual({ conversationId: imported.body.id, seq: expect.any(Number) });
+  let hint = await nextHint;
+  // What was done before may still be hinted at.
+  while (hint.value?.data.conversationId !== imported.body.id) hint = await hints.next();
+  expect(hint.value?.data).toEqual({ conversationId: imported.body.id, seq: expect.any(Number) });
   await hints.return();
 
   const feeds = [

@@ -191,12 +191,17 @@ test('a key is shown once, does what its scopes say, and is useless once revoked
     );
   const [others, hers] = [await open(served.token), await open(made.key)];
   for (const reader of [others, hers]) expect((await reader.read()).done).toBe(false); // how soon to come back
-  const next = { others: others.read(), hers: hers.read() };
+  const hasEnded = { others: false, hers: false };
+  const reading = Object.entries({ others, hers }).map(async ([name, reader]) => {
+    while (!(await reader.read()).done); // heartbeats
+    hasEnded[name as 'hers'] = true;
+  });
   await home.ok('--as', 'ann', 'keys', 'revoke', made.id);
-  const first = await Promise.race([next.others.then(() => 'a heartbeat'), next.hers.then(({ done }) => done)]);
-  expect(first).toBe(true);
-  await others.cancel();
+  await until('her stream has ended', () => hasEnded.hers);
   expect((await caller.get('/conversations')).status).toBe(401);
+  expect(hasEnded.others).toBe(false);
+  await others.cancel();
+  await Promise.all(reading);
   expect((await home.run('keys', 'create', 'x', '--scopes', 'everything')).code).toBe(2);
   const late = await home.run('keys', 'create', 'x', '--expires', '2020-01-31');
   expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('2020-01-31 has already begun') });

@@ -50,6 +50,7 @@ class World {
         open: (feeds) => new Stream(this, feeds),
         board: async () => ({ after: 0, log: 'log' }),
         isVisible: () => !this.hidden.has(name),
+        silentMs: 600_000, // a test that was held up is no leader that hangs
         ...parts,
       },
       () => () => {},

@@ -13,6 +13,8 @@ export class CuttingProxy {
   came = 0;
   /** How many of them were cut. */
   cuts = 0;
+  /** When it last passed something on to a client, in the time of `performance.now()`. */
+  spokeAt = 0;
   /** So many replies are still to be lost: the request arrives, the answer does not. */
   loseReplies = 0;
   /** From now on, nothing that the server says is passed on. */
@@ -58,7 +60,10 @@ export class CuttingProxy {
       }
       const lost = this.loseReplies > 0;
       if (lost) this.loseReplies -= 1;
-      if (!lost) client.write(chunk.subarray(0, left));
+      if (!lost) {
+        client.write(chunk.subarray(0, left));
+        this.spokeAt = performance.now();
+      }
       left -= chunk.length;
       if (!lost && left > 0) return;
       this.cuts += 1;

@@ -86,7 +86,7 @@ describe('who', () => {
     expect(answered).toBeLessThan(8);
     const lines = home.log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'authentication failed');
     expect(lines.slice(0, 1)).toMatchObject([{ level: 40, by: `key ${ann.id}`, failures: 1 }]);
-    expect(lines.at(-1)).toMatchObject({ level: 40, by: `key ${bob.id}`, failures: 1 });
+    expect(lines.filter(({ by }) => by === `key ${bob.id}`)).toMatchObject([{ level: 40, failures: 1 }]);
     expect(home.log.join('')).not.toContain('AAAA');
     // A server that stops answers them at once.
     await home.down();
