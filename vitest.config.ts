@@ -19,9 +19,9 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 3,
     sequence: { sequencer: LongestFirst },
     // Limits for what hangs, and not for what is slow: a busy machine may take ten times as long. What waits for something (`until`)
-    // gives up before that, and says what it waited for.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    // gives up before that, and says what it waited for. The longest test takes a minute and a half on two cores.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     teardownTimeout: 60_000,
     expect: { poll: { timeout: 120_000 } },
     globals: false,
