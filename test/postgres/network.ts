@@ -7,6 +7,10 @@ import { join } from 'node:path';
 export class Network implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'throughline-net-'));
   readonly #sockets = new Set<Socket>();
+  /** Those of connections that are silent for ever. */
+  readonly #silent = new Set<Socket>();
+  /** The ends at PostgreSQL. */
+  readonly #far = new WeakSet<Socket>();
   readonly #server: Server;
   #isCut = false;
   #last: string | null = null;
@@ -21,10 +25,14 @@ export class Network implements AsyncDisposable {
   private constructor(target: string) {
     this.#server = createServer((near) => {
       const far = connect(target);
+      this.#far.add(far);
       for (const socket of [near, far]) {
         this.#sockets.add(socket);
-        socket.on('error', () => {}).on('close', () => this.#sockets.delete(socket));
+        socket.on('error', () => {}).on('close', () => this.#sockets.delete(socket) || this.#silent.delete(socket));
       }
+      // What is written to an end that is gone has no answer. The other end hears of it, as it would by a reset.
+      far.on('close', () => this.#silent.has(near) || near.end());
+      near.on('close', () => far.end());
       for (const [from, to] of [
         [near, far],
         [far, near],
@@ -66,8 +74,18 @@ export class Network implements AsyncDisposable {
     for (const socket of this.#sockets) socket.resume();
   }
 
+  /** Only for new connections. Those that were cut stay silent, and PostgreSQL has forgotten them. */
+  healForNewOnes(): void {
+    for (const socket of this.#sockets) {
+      if (this.#far.has(socket)) socket.destroy();
+      else this.#silent.add(socket);
+    }
+    this.#sockets.clear();
+    this.heal();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of [...this.#sockets, ...this.#silent]) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
     rmSync(this.#folder, { recursive: true, force: true });
   }

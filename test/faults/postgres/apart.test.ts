@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { NO_POSTGRES } from '../../postgres/server.ts';
+import { until } from '../harness/until.ts';
+import { type ReadEvent, Reader } from '../server/reader.ts';
+import { gapless, inOrder, nothingLost, oneEnd, ranOnce, sawAll } from '../storm/checks.ts';
+import { type Member, Pair } from './pair.ts';
+
+const LONG = process.env.THROUGHLINE_LONG === '1';
+const LEASE_MS = 15_000;
+
+/** `silent`: the network comes back for new connections only. */
+type Fault = 'frozen' | 'cut' | 'silent';
+const SERIES: readonly Fault[] = ['frozen', 'cut', 'frozen', 'silent'];
+const ROUNDS: readonly Fault[] = LONG
+  ? Array.from({ length: 100 }, (_, round) => SERIES[round % SERIES.length] as Fault)
+  : ['frozen', 'cut'];
+/** At 60 ms a word: longer than a lease; in every third round of the long series the agent is done before the lease ends. */
+const words = (round: number) => '/say '.concat('word '.repeat(LONG && round % 3 === 1 ? 120 : 600));
+
+async function strike(fault: Fault, { served, network }: Member): Promise<void> {
+  if (fault === 'frozen') process.kill(served.pid, 'SIGSTOP');
+  else network.cut();
+}
+
+function mend(fault: Fault, { served, network }: Member): void {
+  if (fault === 'frozen') process.kill(served.pid, 'SIGCONT');
+  else if (fault === 'cut') network.heal();
+  else network.healForNewOnes();
+}
+
+/*
+ * Two servers whose clocks are two days apart. In the middle of a turn, the one that runs it is frozen for longer than its lease, or cut off from
+ * PostgreSQL; the other one takes over. What the first one does afterwards changes nothing, and it goes on with what it is given.
+ */
+test(`servers are frozen and cut off ${ROUNDS.length} times`, { timeout: 7_200_000 }, async (context) => {
+  if (NO_POSTGRES !== null) return context.skip(NO_POSTGRES);
+  await using pair = await Pair.start();
+  const events: ReadEvent[] = [];
+  let [reads] = pair.members as [Member, ...Member[]];
+  const address = ({ served }: Member) => `${served.url}/v1/conversations/notes/events`;
+  const headers = { authorization: `Bearer ${reads.served.token}` };
+  /** Goes to the other server when its own is struck. The two others stay where they are. */
+  const moving = new Reader(
+    () => address(reads),
+    headers,
+    (event) => void events.push(event),
+  );
+  const staying = pair.members.map((member) => new Reader(address(member), headers));
+  const seen = (kind: string, turn: string) =>
+    until(`${kind} of ${turn}`, () => events.some((event) => event.kind === kind && event.turnId === turn));
+  const accepted: { name: string; turn: string; n: number }[] = [];
+  const takeovers: number[] = [];
+
+  for (const [round, fault] of ROUNDS.entries()) {
+    const name = `request-${round}`;
+    const steps = [`/tool ${name} ${pair.effects}`, words(round)];
+    const prompt = (round % 2 === 0 ? steps : steps.toReversed()).join('\n');
+    const turn = await pair.submitted(pair.members[round % 2] as Member, { prompt, requestId: name });
+    accepted.push(turn);
+    await seen('turn.update', turn.turn);
+    const { holder, other } = await pair.holder();
+    const connections = moving.connections;
+    reads = holder;
+    moving.cut();
+    await until('the reader is at the one that is struck', () => moving.connections > connections);
+
+    const struckAt = performance.now();
+    await strike(fault, holder);
+    reads = other;
+    moving.cut();
+    const late = pair.submitted(holder, { prompt: `/tool late-${round} ${pair.effects}`, requestId: `late-${round}` });
+    // The short series does not wait for the end of the lease.
+    if (!LONG) await pair.rows('UPDATE leases SET ready_at = 0');
+    await seen('turn.ended', turn.turn);
+    takeovers.push(performance.now() - struckAt);
+    mend(fault, holder);
+    accepted.push(await late);
+    await seen('turn.ended', (await late).turn);
+  }
+
+  const facts = await pair.facts();
+  for (const reader of [moving, ...staying]) {
+    await until('every reader has all', () => reader.seqs.length >= facts.events.length);
+    await reader.close();
+    expect(sawAll(facts, 'a reader', reader.seqs)).toEqual([]);
+  }
+  expect(nothingLost(facts, accepted)).toEqual([]);
+  expect([oneEnd, inOrder, gapless, ranOnce].flatMap((check) => check(facts))).toEqual([]);
+  const [{ days }] = (await pair.rows(
+    `SELECT max(abs(at - extract(epoch FROM now()) * 1000)) / 86400000 AS days FROM events`,
+  )) as [{ days: string }];
+  expect(Number(days), 'events have the time of the database').toBeLessThan(0.5);
+  for (const { served } of pair.members) {
+    expect(await served.caller.ok('GET', '/conversations/notes/verify')).toMatchObject({ broken: null });
+    expect(served.running.stderr).not.toContain('internal error');
+  }
+  if (LONG) report(takeovers);
+});
+
+function report(takeovers: readonly number[]): void {
+  const sorted = takeovers.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? 0;
+  const [p50, p99] = [at(0.5), at(0.99)];
+  console.log(`taken over after ${(p50 / 1_000).toFixed(1)} s (p50), ${(p99 / 1_000).toFixed(1)} s (p99)`);
+  expect(p99, 'from the fault to the end of the turn').toBeLessThan(LEASE_MS + 1_000);
+}

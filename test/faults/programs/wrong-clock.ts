@@ -1,0 +1,13 @@
+// For `node --import`: the wall clock of this process is wrong by so many milliseconds, as that of a machine may be.
+const by = Number(process.env.THROUGHLINE_WRONG_CLOCK_MS ?? 0);
+const Right = Date;
+
+globalThis.Date = class extends Right {
+  constructor(...args: [] | ConstructorParameters<typeof Right>) {
+    super(...((args.length === 0 ? [Right.now() + by] : args) as ConstructorParameters<typeof Right>));
+  }
+
+  static override now(): number {
+    return Right.now() + by;
+  }
+} as DateConstructor;
