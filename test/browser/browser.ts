@@ -31,6 +31,9 @@ export function browserTest(
     try {
       await run(context);
     } finally {
+      // A request that a test answers itself may be under way. What its handler still does is nobody's business.
+      for (const page of context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' });
+      await context.unrouteAll({ behavior: 'ignoreErrors' });
       await context.close();
     }
   });

@@ -1,7 +1,9 @@
 // The recipe of docs/browsers.md: the pages of an app use Throughline through the app's own server.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,6 +44,19 @@ class App {
   }
 }
 
+/** Resolves when somebody waits for an answer at a server of this process. */
+function waiting(): Promise<void> {
+  return new Promise((resolve) => {
+    const see = (message: unknown) => {
+      const { url = '' } = (message as { request: IncomingMessage }).request;
+      if (!/\/answer\?wait=/.test(url)) return;
+      unsubscribe('http.server.request.start', see);
+      resolve();
+    };
+    subscribe('http.server.request.start', see);
+  });
+}
+
 browserTest(
   'a page speaks through its own server, which has the key: streams are not collected, and end with the page',
   async (context) => {
@@ -66,15 +81,19 @@ browserTest(
     expect(seen.texts.join('')).toBe(seen.reply);
     await until('the stream that the page has left is closed at the server', () => home.metrics.readers === 0);
     // So is a request that waits, before anything was answered.
+    const waits = waiting();
     await page.evaluate(async () => {
       const tl = await throughline.connect({ url: '/throughline' });
       const { turn } = await tl.conversation('slow').send('/hang').accepted;
-      const leave = AbortSignal.timeout(200);
-      await tl.answerOf(turn.id, { waitMs: 60_000, signal: leave }).catch(() => {});
+      const leave = new AbortController();
+      Object.assign(globalThis, { leave: () => leave.abort() });
+      void tl.answerOf(turn.id, { waitMs: 60_000, signal: leave.signal }).catch(() => {});
     });
+    await waits;
+    await page.evaluate(() => (globalThis as unknown as { leave(): void }).leave());
     const waited = () =>
       home.log.some((line) => line.includes('"operation":"answerOf"') && line.includes('"status":409'));
-    await until('the request that the page has left has ended', waited, 20_000);
+    await until('the request that the page has left has ended', waited);
     // One that is open ends with its page.
     await page.evaluate(async () => {
       const tl = await throughline.connect({ url: '/throughline' });

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { pageServer } from './harness.ts';
+import { atEnd, log, stillness } from './scrolling.ts';
 
 const server = pageServer();
 
 const turn = (page: Page, n: number) => page.getByRole('article', { name: `Turn ${n}`, exact: true });
-const log = (page: Page) => page.getByRole('log', { name: 'Turns' });
 const chat = async (key: string = randomUUID()) => (await server.tl()).conversation(key, { title: key });
 
 server.test('equal prompts and equal answers are all shown, live and after a reload', async ({ open }) => {
@@ -50,7 +50,9 @@ server.test('an answer of the server that comes late does not bring back what is
   await talk.send('/ask May I?\n/say It is over.', { permissions: 'ask' }).accepted;
   await Promise.all(late.map(({ asked }) => asked));
   const tl = await server.tl();
-  const [question] = await tl.permissions({ conversation: id, open: true });
+  const questions = () => tl.permissions({ conversation: id, open: true });
+  await expect.poll(questions).toHaveLength(1);
+  const [question] = await questions();
   await tl.answer(question?.id ?? '', question?.options[0]?.optionId ?? '');
   await turn(page, 1).getByText('It is over.', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Send' }).waitFor();
@@ -72,8 +74,10 @@ server.test('a late list does not say that somebody is needed who is not', async
   await talk.send('/ask May I?\n/say It is over.', { permissions: 'ask' }).accepted;
   await late.asked;
   await talk.cancel();
+  await expect.poll(async () => (await talk.get()).state).toBe('idle');
   await talk.rename('overtook');
   await page.getByRole('complementary').getByText('overtook').waitFor();
+  await expect.poll(() => page.title()).toBe('Throughline'); // the questions are read apart from the list
   await late.release();
   await frames(page);
   expect(await page.getByText('Asks you').count()).toBe(0);
@@ -91,11 +95,11 @@ server.test('an agent that dies leaves nothing that works for ever, in any view'
     .first()
     .waitFor();
   for (const words of [/Answering/, /Running/, /Restoring/])
-    expect(await page.getByRole('main').getByText(words).count()).toBe(0);
+    await expect.poll(() => page.getByRole('main').getByText(words).count(), { message: String(words) }).toBe(0);
   await page.getByRole('button', { name: 'Send' }).waitFor();
   await inbox.getByRole('link', { name: /dying/ }).first().waitFor();
   await expect.poll(() => inbox.getByRole('region', { name: 'Running' }).count()).toBe(0);
-  expect(await inbox.title()).toBe('Throughline');
+  await expect.poll(() => inbox.title()).toBe('Throughline');
 });
 
 server.test('what streams in another conversation moves nothing here', async ({ open }) => {
@@ -107,26 +111,20 @@ server.test('what streams in another conversation moves nothing here', async ({ 
   const { id } = await tl.engine.import(messages, { key: 'still', agent: 'scripted' });
   const page = await open(`/c/${id}`);
   await turn(page, 40).waitFor();
+  await atEnd(page);
   await log(page).hover();
   await page.mouse.wheel(0, -600);
   await page.getByRole('button', { name: 'To the end' }).waitFor();
-  const place = await log(page).evaluate(async (box) => {
-    // The wheel moves it over several frames.
-    for (let [top, since] = [box.scrollTop, 0]; since < 10; since += 1) {
-      await new Promise((done) => requestAnimationFrame(done));
-      if (box.scrollTop !== top) [top, since] = [box.scrollTop, 0];
-    }
+  const place = await stillness(log(page));
+  await log(page).evaluate((box, top) => {
     const seen = { moved: 0, changes: 0 };
-    const top = box.scrollTop;
     box.addEventListener('scroll', () => (seen.moved = Math.max(seen.moved, Math.abs(box.scrollTop - top))));
-    new MutationObserver((records) => (seen.changes += records.length)).observe(box, {
-      subtree: true,
-      childList: true,
-      characterData: true,
-    });
+    // How long ago something was changes by itself.
+    const isTime = ({ target }: MutationRecord) => target.parentElement?.closest('time') !== null;
+    const observer = new MutationObserver((all) => (seen.changes += all.filter((one) => !isTime(one)).length));
+    observer.observe(box, { subtree: true, childList: true, characterData: true });
     Object.assign(globalThis, { seen });
-    return top;
-  });
+  }, place);
   await (await chat('streaming')).ask('/stream 60 5');
   await page
     .getByRole('link', { name: /streaming/ })

@@ -53,7 +53,7 @@ server.test('ten tabs work, with one stream; it moves when its tab goes, and sur
   await expect.poll(readers).toBe(1);
   await chat.ask('/say The second answer.');
   await shown('The second answer.');
-  expect(await readers()).toBe(1);
+  await expect.poll(readers).toBe(1); // two for a moment, where a leader was too slow and another tab took over
 
   const leader = await leaderOf(tabs);
   tabs.splice(tabs.indexOf(leader), 1);
