@@ -21,7 +21,6 @@ type Scenarios = (adapter: ClaudeAdapter, claude: InstalledClaude) => void;
 
 /** What depends on how Claude is run: its process, its arguments, its messages, its questions. */
 const WITH_EACH: readonly (readonly [name: string, scenarios: Scenarios])[] = [
-  ['while it is warm', whileWarm],
   ['in a turn', inATurn],
   ['and MCP servers', mcpServers],
 ];
@@ -31,6 +30,7 @@ const WITH_EACH: readonly (readonly [name: string, scenarios: Scenarios])[] = [
  * (`src/agents/claude/session`, `transcript`). `npm test` tries each with the adapter that is named here, `npm run test:long` with both.
  */
 const WITH_ONE: readonly (readonly [name: string, scenarios: Scenarios, adapter: ClaudeAdapter])[] = [
+  ['while it is warm', whileWarm, 'claude-sdk'],
   ['after a crash, and in a replay', crashes, 'claude-sdk'],
   ['without a prompt', byItself, 'claude-cli'],
   ['and an id that the caller chose', chosenIds, 'claude-cli'],

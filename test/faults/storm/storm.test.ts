@@ -9,9 +9,9 @@ import { Storm } from './controller.ts';
 import { type ConversationFacts, ends, readFacts } from './facts.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
-const KILLS = LONG ? 4_000 : 150;
+const KILLS = LONG ? 4_000 : 100;
 /** What the kills may take where the machine allows it; and what they must not. */
-const RAGE_MS = LONG ? 600_000 : 20_000;
+const RAGE_MS = LONG ? 600_000 : 14_000;
 const STORM_MS = LONG ? 3_600_000 : 900_000;
 const CALM_MS = 120_000;
 
