@@ -20,7 +20,8 @@ test.for([
 ] as const)('a session of an agent that $name', async ({ program, policy, imported, unknownBefore }) => {
   const model = await startModel();
   const places = new TestSandboxes();
-  const agent = ownAgent(model, places.root, [...program], { quietMs: 300 });
+  // Longer than a busy machine pauses the agent in the middle of what it repeats.
+  const agent = ownAgent(model, places.root, [...program], { quietMs: 2_000 });
   const work = places.root;
   const homes = await Promise.all(
     ['first', 'second'].map((name) => open({ home: `${places.root}/${name}`, settings: { agents: { agent } } })),

@@ -25,7 +25,7 @@ export interface AcpOptions {
   readonly openMs: number;
   /** How long the agent may send nothing while it opens a session again. Then it is ended, and the next rung is used. */
   readonly silentMs: number;
-  /** After a load: how long without an update counts as the end. Only used while the repeated history is not complete. */
+  /** After a load: how long without an update counts as the end. Not used when all that we know of was repeated. */
   readonly quietMs: number;
   /** After a load: how long to wait in total. */
   readonly lateMs: number;

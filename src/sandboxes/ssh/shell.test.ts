@@ -1,6 +1,10 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { Duplex, PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
+import type { ClientChannel } from 'ssh2';
 import { expect, test } from 'vitest';
-import { SHELL_COMMAND } from './shell.ts';
+import { SHELL_COMMAND, Shell } from './shell.ts';
 
 /** The user's own shell starts ours, and may be any of these. */
 test.for(['sh', 'bash', 'zsh', 'fish'])('%s starts a shell that runs one script after another', (shell, context) => {
@@ -21,4 +25,21 @@ more
   expect(stdout).toBe("it's\nabc\nEND 3\n/tmp|\n\nEND 0\ngot more\n");
   expect(stderr).toBe('said\nEND\nEND\n');
   expect(status).toBe(4);
+});
+
+test('what came while our process was suspended belongs to the output of a program that has ended', async () => {
+  // Of a channel only the moments matter here: its output is that of a process, which is read as that of a connection is.
+  const source = spawn('/bin/sh', ['-c', 'read -r go; echo rest'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const duplex = new Duplex({ emitClose: false, read() {}, write: (_, __, done) => done() });
+  const channel = Object.assign(duplex, { stderr: new PassThrough(), close() {} });
+  source.stdout.on('data', (chunk) => channel.push(chunk));
+  const program = new Shell(channel as unknown as ClientChannel, 'there').start('');
+  const said = text(program.stdout as PassThrough);
+  channel.emit('exit', 0);
+  await setImmediate();
+  source.stdin.write('\n');
+  // Longer than output may be held open after the end of a program.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_200);
+  expect(await said).toBe('rest\n');
+  expect(await program.ended).toBe(0);
 });

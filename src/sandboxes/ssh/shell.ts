@@ -134,7 +134,8 @@ function read(output: PassThrough): Promise<void> {
 
 async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
+  // Not in the timer itself: if our process was suspended, what came meanwhile is read only after the timer.
+  const timer = setTimeout(() => setImmediate(resolve), ms);
   await Promise.race([promise, late]);
   clearTimeout(timer);
 }

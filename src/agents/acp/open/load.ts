@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { type Comparison, compareTold, type ToldTurn } from '../../../core/restore/told.ts';
 import { promptText } from '../../../core/turn/content.ts';
 import type { Opened, OpenHow } from '../../../ports/agent.ts';
@@ -97,18 +97,21 @@ async function whenRepeated(
       return told === null ? !history.empty : told.length === 0;
     return compared.kind !== 'lacking';
   };
-  let compared = compare();
   // Whoever reads the history needs all of it, and nobody knows how much that is.
-  if (isWhole(compared) && onRepeated === null) return compared;
+  const isEnough = (compared: Comparison) => onRepeated === null && isWhole(compared);
+  let compared = compare();
+  if (isEnough(compared)) return compared;
   const begun = performance.now();
   let [seen, quietSince, now] = [history.updates, begun, begun];
   while (!connection.gone && now - begun < lateMs) {
     await setTimeout(Math.min(LOOK_MS, quietMs));
+    // If our process was suspended, what came meanwhile is read only after the timer.
+    await setImmediate();
     now = performance.now();
     if (history.updates > seen) {
       [seen, quietSince] = [history.updates, now];
       compared = compare();
-    } else if (now - quietSince >= (isWhole(compared) ? Math.min(quietMs, QUIET_WHEN_WHOLE_MS) : quietMs)) break;
+    } else if (now - quietSince >= (isEnough(compared) ? Math.min(quietMs, QUIET_WHEN_WHOLE_MS) : quietMs)) break;
   }
   return compare();
 }

@@ -154,17 +154,18 @@ async function unlessSilent<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const begun = performance.now();
-  const look = setInterval(
-    () => {
-      if (Math.min(connection.silentMs, performance.now() - begun) < silentMs) return;
-      connection.stop(`it sent nothing for ${silentMs} ms while it opened its session ("silentMs" in its options)`);
-    },
-    Math.min(SILENCE_LOOK_MS, silentMs),
-  );
+  let isOpening = true;
+  const look = () => {
+    if (!isOpening || Math.min(connection.silentMs, performance.now() - begun) < silentMs) return;
+    connection.stop(`it sent nothing for ${silentMs} ms while it opened its session ("silentMs" in its options)`);
+  };
+  // Not in the timer itself: if our process was suspended, what came meanwhile is read only after the timer.
+  const timer = setInterval(() => setImmediate(look), Math.min(SILENCE_LOOK_MS, silentMs));
   try {
     return await work();
   } finally {
-    clearInterval(look);
+    isOpening = false;
+    clearInterval(timer);
   }
 }
 

@@ -47,7 +47,7 @@ test.each([
     `say({ method: '_auth/status_update', params: { authStatus: { kind: ${value} } } })`;
   const silent = agent(`const answers = ({ id, method }) => {
     say({ id, result: method === 'initialize' ? initialized : { sessionId: 's' } });
-    if (method === 'session/new') setTimeout(() => { ${status(JSON.stringify(kind))} }, 50);
+    if (method === 'session/new') setImmediate(() => { ${status(JSON.stringify(kind))} });
   };`);
   const program = { ...silent, knownAs: 'claude-code', login: 'log in' };
   expect(await loginOf(program, sandboxAt(scratch), never)).toEqual(login);
