@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { bootsOf, placeOf } from './place.ts';
 
@@ -42,12 +42,16 @@ async function askedAtOnce(): Promise<Set<string>> {
   const module = new URL('place.ts', import.meta.url).href;
   const script = `
     const { placeOf } = await import(${JSON.stringify(module)});
-    const [home, start, ...names] = process.argv.slice(1);
-    while (Date.now() < Number(start)) ;
-    console.log(names.map((name) => placeOf(home + '/' + name)).join());`;
-  const args = ['--input-type=module', '-e', script, home, String(Date.now() + 800), ...HOMES];
-  const runs = Array.from({ length: 3 }, () => promisify(execFile)(process.execPath, args));
-  return new Set((await Promise.all(runs)).map(({ stdout }) => stdout.trim()));
+    const [home, ...names] = process.argv.slice(1);
+    console.log('ready');
+    process.stdin.once('end', () => console.log(names.map((name) => placeOf(home + '/' + name)).join())).resume();`;
+  const processes = Array.from({ length: 3 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', script, home, ...HOMES]),
+  );
+  const outputs = processes.map(({ stdout }) => createInterface(stdout)[Symbol.asyncIterator]());
+  for (const lines of outputs) expect((await lines.next()).value).toBe('ready');
+  for (const { stdin } of processes) stdin.end();
+  return new Set(await Promise.all(outputs.map(async (lines) => (await lines.next()).value ?? 'nothing')));
 }
 
 test('processes that ask for the first time at once agree', async () => {

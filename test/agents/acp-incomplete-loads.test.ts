@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { acpAgent } from '../../src/agents/acp/adapter.ts';
 import { ThroughlineError } from '../../src/core/errors.ts';
-import { acknowledgement } from '../../src/testing/index.ts';
+import { acknowledgement, type Model } from '../../src/testing/index.ts';
 import { TestSandboxes, until } from '../contracts/agent-sandbox.ts';
 import { ownAgent } from './acp-agents.ts';
 import { AcpHome } from './acp-home.ts';
@@ -88,10 +88,9 @@ describe('an agent that loads sessions without their history', () => {
   });
 
   test('one that never answers a load is ended after a silence, and a new session gets the history', async () => {
-    await using home = await AcpHome.make({
-      agent: (model, root) => ownAgent(model, root, ['incomplete', 'silent'], { silentMs: 1_000 }),
-      pi: (model, root) => ownAgent(model, root, ['incomplete', 'silent'], { agent: 'pi' }),
-    });
+    const silent = (options: object) => (model: Model, root: string) =>
+      ownAgent(model, root, ['incomplete', 'silent'], { ...options });
+    await using home = await AcpHome.make({ agent: silent({ silentMs: 1_000 }), pi: silent({ agent: 'pi' }) });
     const tl = await home.open();
     for (const agent of ['agent', 'pi'])
       await tl.conversation(agent).ask(`${codeword('amber')}\u2028${codeword('birch')}`, { agent });
@@ -105,8 +104,9 @@ describe('an agent that loads sessions without their history', () => {
       home.expectCodewords('amber', 'birch', 'cedar');
     }
     await again.close();
-    // The block that it got has no such characters.
-    const { receipt } = await (await home.open()).conversation('agent').ask(FOURTH);
+    // The block that it got has no such characters. To answer, it has all the time that it needs.
+    const patient = { defaultAgent: 'agent', agents: { agent: silent({})(home.model, home.path) } };
+    const { receipt } = await (await home.open(patient)).conversation('agent').ask(FOURTH);
     expect(receipt).toMatchObject({ rung: 'resume', proof: 'consistent' });
   });
 

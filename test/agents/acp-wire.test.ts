@@ -201,7 +201,7 @@ describe('a turn that is cancelled', () => {
     ['while it waits for a permission', { asks: true }, bash('echo line >> effects.log'), 'permission.asked'],
   ] as const)('%s: the agent stops, and need not be ended for it', async (_, behaviour, prompt, kind) => {
     await using home = await AcpHome.make({
-      agent: (model, root) => ownAgent(model, root, ['honest', JSON.stringify(behaviour)]),
+      agent: (model, root) => ownAgent(model, root, ['honest', JSON.stringify(behaviour)], { cancelGraceMs: 60_000 }),
     });
     const tl = await home.open();
     const cwd = home.directory('work');

@@ -103,7 +103,7 @@ export class AgentHome {
     // Agents of a host that was killed notice that later, and write until then.
     await endMarked(basename(this.path));
     await this.model.close();
-    rmSync(this.path, { recursive: true, force: true });
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
     expect(this.#bugs, 'faults of the program itself').toEqual([]);
     // What is told as an instruction is obeyed: history has no place there.
     const instructions = this.model.systemTexts().join('\n');

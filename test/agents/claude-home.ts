@@ -1,8 +1,9 @@
 // A data home whose only agent is the real Claude, with a person's home and a stand-in for the model of its own.
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentSettings } from '../../src/index.ts';
 import { type Model, startModel } from '../../src/testing/index.ts';
+import { until } from '../contracts/agent-sandbox.ts';
 import { AgentHome } from './agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from './claude.ts';
 
@@ -38,6 +39,12 @@ export class ClaudeHome extends AgentHome {
     this.env = { ...claudeEnvironment(model, home), ...env };
     this.claude = { adapter, package: packageFolder, env: this.env, options };
     this.settings = { agents: { claude: this.claude } };
+  }
+
+  /** Resolves when Claude has written into a transcript that it calls a tool. It writes a moment later than it acts. */
+  callWritten(): Promise<void> {
+    const isCall = (file: string) => readFileSync(file, 'utf8').includes('"type":"tool_use"');
+    return until('the call is in the transcript', () => this.transcripts().some(isCall));
   }
 
   /** The transcripts that there are. */

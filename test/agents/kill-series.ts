@@ -8,6 +8,7 @@ import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { conversationOf, type Model } from '../../src/testing/index.ts';
 import { until } from '../contracts/agent-sandbox.ts';
+import { isTold } from '../e2e/support/conversations.ts';
 import type { Host } from '../e2e/support/host.ts';
 import { storedSessions } from '../e2e/support/stored.ts';
 import { marked } from '../faults/harness/marked.ts';
@@ -113,16 +114,9 @@ async function killedOnce(sandbox: KilledSandbox, at: InTheMiddle, round: number
   const command = `setsid -w /bin/sh -c "${tool}"`;
   at.host.calls.ask('chat', sandbox.run(command)).catch(() => {}); // how it ends is in its turn
   await until('the tool runs', async () => (await sandbox.read(at, file)) === 'begun\n');
-  // What was not stored before a kill, nobody can be told of afterwards.
-  await until('its call is stored', () => isStored(at.host, file));
+  await until('its call is stored', () => isTold(at.host.engine, 'chat', file));
   expect((await sandbox.running(at)).length, 'the agent and its tool').toBeGreaterThan(1);
   await kill();
-}
-
-/** Whether a tool call that names the file is among the last events. */
-async function isStored({ engine }: Host, file: string): Promise<boolean> {
-  const events = await engine.events('chat', { before: 'end', limit: 50 });
-  return events.some(({ kind, payload }) => kind === 'turn.update' && JSON.stringify(payload).includes(file));
 }
 
 async function afterwards(sandbox: KilledSandbox, at: InTheMiddle, round: number): Promise<void> {

@@ -41,7 +41,8 @@ export class TestSandboxes {
 
   async dispose(): Promise<void> {
     await Promise.all(this.#sessions.map((session) => session.kill()));
-    rmSync(this.root, { recursive: true, force: true });
+    // What an agent has started may write until it is ended, a moment after the agent.
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

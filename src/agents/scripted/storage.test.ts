@@ -87,10 +87,15 @@ test('a prompt that never arrived has no tail; the position is the old one, or n
 test('reading the position takes no longer for a long session', async () => {
   const lines = Array.from({ length: 40_000 }, (_, at) => entry(at + 1, 'x'.repeat(200)));
   write(...lines);
+  /** The shortest of a few: whoever else had the processor meanwhile does not count. */
   const timed = async (work: () => Promise<void>) => {
-    const begun = performance.now();
-    for (let n = 0; n < 20; n += 1) await work();
-    return performance.now() - begun;
+    let least = Number.POSITIVE_INFINITY;
+    for (let n = 0; n < 5; n += 1) {
+      const begun = performance.now();
+      await work();
+      least = Math.min(least, performance.now() - begun);
+    }
+    return least;
   };
   const position = await timed(async () => expect(await readPosition(stored)).toBe('40000:u40000'));
   const whole = await timed(async () => expect(await tailOf(stored, { prompt: 'u1', position: null })).not.toBeNull());

@@ -275,7 +275,7 @@ describe.skipIf(why !== null)(`an agent in bubblewrap${why === null ? '' : ` (sk
     async () => {
       const limits = { processes: 80, memoryMb: 256, openFiles: 100 };
       const bomb = await sh(
-        `ulimit -n; n=0; while [ $n -lt 500 ]; do n=$((n+1)); (sleep 20 &) 2>/dev/null; done; ls -d /proc/[0-9]* | wc -l`,
+        `ulimit -n; n=0; while [ $n -lt 500 ]; do n=$((n+1)); (sleep 600 &) 2>/dev/null; done; ls -d /proc/[0-9]* | wc -l`,
         { network: 'none', limits },
       );
       expect(bomb.out.split('\n')[0]).toBe('100');
@@ -312,19 +312,20 @@ describe.skipIf(why !== null)(`an agent in bubblewrap${why === null ? '' : ` (sk
   describe('and the network', () => {
     /** Connects, and prints what came of it. */
     const reach = (host: string, port: number) =>
-      `await new Promise((done) => { const s = require('net').connect({ host: '${host}', port: ${port} }, () => { console.log('reached ${host}'); s.destroy(); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); s.setTimeout(3000, () => s.destroy(new Error('silent'))); });`;
+      `await new Promise((done) => { const s = require('net').connect({ host: '${host}', port: ${port} }, () => { console.log('reached ${host}'); s.destroy(); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); s.setTimeout(60_000, () => s.destroy(new Error('silent'))); });`;
 
     test('none: reaches neither us, nor others, nor names, nor abstract sockets', async () => {
       const server = createListener((socket) => socket.destroy());
       const abstract = createListener((socket) => socket.destroy());
+      const name = `throughline-escapes-test-${process.pid}`;
       await new Promise<void>((done) => server.listen(0, done));
-      await new Promise<void>((done) => abstract.listen('\0throughline-escapes-test', done));
+      await new Promise<void>((done) => abstract.listen(`\0${name}`, done));
       const { port } = server.address() as AddressInfo;
       try {
         const { out, said } = await node(`(async () => {
           ${reach('127.0.0.1', port)} ${reach('::1', port)} ${reach('1.1.1.1', 53)} ${reach('169.254.169.254', 80)}
           await new Promise((done) => require('dns').lookup('example.org', (e) => { console.log(e ? 'no name' : 'resolved'); done(); }));
-          await new Promise((done) => { const s = require('net').connect('\\0throughline-escapes-test', () => { console.log('reached abstract'); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); });
+          await new Promise((done) => { const s = require('net').connect('\\0${name}', () => { console.log('reached abstract'); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); });
           console.log(Object.keys(require('os').networkInterfaces()).join());
         })()`);
         expect(out + said).toBe('ECONNREFUSED\nECONNREFUSED\nENETUNREACH\nENETUNREACH\nno name\nECONNREFUSED\nlo\n');

@@ -22,7 +22,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { textOf } from '../../../test/contracts/sandbox/around.ts';
 import { containerSandboxes, whyNoPodman, writeRootfs } from '../../../test/contracts/sandbox/container-given.ts';
 import type { Child, SpawnOptions } from '../../ports/sandbox.ts';
-import { identityOfContainer } from './processes.ts';
+import { labelled } from './engine.ts';
+import { identityOfContainer, labelOf } from './processes.ts';
 
 type Given = Parameters<typeof containerSandboxes>[1];
 
@@ -76,7 +77,7 @@ const call = (x64: number, arm64: number, args: string) =>
 
 /** Connects, and prints what came of it. */
 const reach = (host: string, port: number) =>
-  `await new Promise((done) => { const s = require('net').connect({ host: '${host}', port: ${port} }, () => { console.log('reached ${host}'); s.destroy(); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); s.setTimeout(3000, () => s.destroy(new Error('silent'))); });`;
+  `await new Promise((done) => { const s = require('net').connect({ host: '${host}', port: ${port} }, () => { console.log('reached ${host}'); s.destroy(); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); s.setTimeout(60_000, () => s.destroy(new Error('silent'))); });`;
 
 describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (skipped: ${why})`}`, () => {
   test('reads and changes nothing outside, nor the settings that it is started with', async () => {
@@ -175,11 +176,12 @@ describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (s
     const env = { LD_PRELOAD: join(project, 'evil.so'), CONTAINERS_CONF: join(project, 'evil.conf'), KEY: SECRET };
     const quoted = ` "it's" $(id) \`id\` \\ \n\n`;
     const agent = await start(['/bin/sh', '-c', 'read line; echo "$KEY"'], undefined, { env });
-    const pid = identityOfContainer(agent.identity)?.client.pid;
-    const of = (name: string) => readFileSync(`/proc/${pid}/${name}`, 'latin1');
+    const identity = identityOfContainer(agent.identity) ?? expect.unreachable('it is no container');
+    const of = (name: string) => readFileSync(`/proc/${identity.client.pid}/${name}`, 'latin1');
     expect(of('cmdline')).toContain('podman');
     expect(of('cmdline') + of('environ')).not.toMatch(new RegExp(`LD_PRELOAD|evil|${SECRET}`));
-    expect(execFileSync('podman', ['inspect', '--latest'], { encoding: 'utf8' })).not.toContain(SECRET);
+    const [container = ''] = await labelled('podman', labelOf(identity));
+    expect(execFileSync('podman', ['inspect', container], { encoding: 'utf8' })).not.toContain(SECRET);
     const chosen = (given: Record<string, string>, cwd?: string) =>
       sh('env; pwd', undefined, { env: given, partOf: agent.identity, ...(cwd !== undefined && { cwd }) });
     for (const given of [{ A: `a\0--privileged` }, { 'A=1;touch x;B': '' }])
@@ -220,7 +222,7 @@ describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (s
   test('of 500 processes gets as many as it may have; of 4 GB as much memory; files as many', async () => {
     const given: Given = { network: 'none', limits: { processes: 80, memoryMb: 256, openFiles: 100 } };
     const bomb = await sh(
-      `ulimit -n; n=0; while [ $n -lt 500 ]; do n=$((n+1)); (sleep 20 &) 2>/dev/null; done; ls -d /proc/[0-9]* | wc -l`,
+      `ulimit -n; n=0; while [ $n -lt 500 ]; do n=$((n+1)); (sleep 600 &) 2>/dev/null; done; ls -d /proc/[0-9]* | wc -l`,
       given,
     );
     expect(bomb.out.split('\n')[0]).toBe('100');
@@ -239,14 +241,15 @@ describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (s
     test('none: reaches neither us, nor others, nor names, nor abstract sockets', async () => {
       const server = createListener((socket) => socket.destroy());
       const abstract = createListener((socket) => socket.destroy());
+      const name = `throughline-container-test-${process.pid}`;
       await new Promise<void>((done) => server.listen(0, done));
-      await new Promise<void>((done) => abstract.listen('\0throughline-container-test', done));
+      await new Promise<void>((done) => abstract.listen(`\0${name}`, done));
       const { port } = server.address() as AddressInfo;
       try {
         const { out, said } = await node(`(async () => {
           ${reach('127.0.0.1', port)} ${reach('::1', port)} ${reach('1.1.1.1', 53)} ${reach('169.254.169.254', 80)}
           await new Promise((done) => require('dns').lookup('example.org', (e) => { console.log(e ? 'no name' : 'resolved'); done(); }));
-          await new Promise((done) => { const s = require('net').connect('\\0throughline-container-test', () => { console.log('reached abstract'); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); });
+          await new Promise((done) => { const s = require('net').connect('\\0${name}', () => { console.log('reached abstract'); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); });
           console.log(Object.keys(require('os').networkInterfaces()).join());
         })()`);
         expect(out + said).toBe('ECONNREFUSED\nECONNREFUSED\nENETUNREACH\nENETUNREACH\nno name\nECONNREFUSED\nlo\n');

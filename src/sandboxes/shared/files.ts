@@ -10,8 +10,12 @@ const MOST_MS = 1_000;
 const CONTROLS = /\p{Cc}/u;
 
 /** The files in a folder that fit `match`, out of the nearest ones. Links are neither listed nor followed. */
-export async function filesIn(root: Folder, match: string, most = MOST_LOOKED_AT): Promise<Files> {
-  const until = performance.now() + MOST_MS;
+export async function filesIn(
+  root: Folder,
+  match: string,
+  { most = MOST_LOOKED_AT, ms = MOST_MS }: { readonly most?: number; readonly ms?: number } = {},
+): Promise<Files> {
+  const until = performance.now() + ms;
   const [paths, folders] = [[] as string[], ['']];
   let [looked, isWhole] = [0, true];
   for (const folder of folders) {

@@ -10,7 +10,9 @@ interface Message {
   readonly params?: Record<string, unknown>;
 }
 
-const say = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+/** What is said about one request. Written at once: whoever has read the answer can then read what comes after it, too. */
+let lines: string[] = [];
+const say = (message: object) => lines.push(JSON.stringify({ jsonrpc: '2.0', ...message }));
 const update = (sessionId: unknown, value: object) =>
   say({ method: 'session/update', params: { sessionId, update: value } });
 const chunk = (kind: string, text: string) => ({ sessionUpdate: kind, content: { type: 'text', text } });
@@ -52,7 +54,7 @@ const ANSWERS: Readonly<Record<string, (params: Record<string, unknown>) => obje
   'session/prompt': ({ sessionId, prompt }) => {
     const [{ text }] = prompt as [{ text: string }];
     said.push(text);
-    process.stdout.write('this line is no message\n');
+    lines.push('this line is no message');
     // As pi does: at some time during the first answer.
     if (said.length === 1) update(sessionId, chunk('agent_message_chunk', BANNER));
     update(sessionId, { sessionUpdate: 'weather_update', sky: 'blue', _meta: { since: 1 } });
@@ -75,4 +77,6 @@ for await (const line of createInterface({ input: process.stdin })) {
     update(params.sessionId, chunk('agent_message_chunk', 'too late'));
     say({ method: '_vendor/later', params: { value: 2 } });
   }
+  process.stdout.write(lines.map((one) => `${one}\n`).join(''));
+  lines = [];
 }

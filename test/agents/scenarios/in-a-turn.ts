@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { isAlive } from '../../contracts/liveness.ts';
 import { ended, event, until } from '../../e2e/support/conversations.ts';
 import { bash, type ClaudeAdapter, ClaudeHome, FIRST, SECOND, THIRD } from '../claude-home.ts';
 
@@ -98,11 +99,13 @@ export function inATurn(adapter: ClaudeAdapter): void {
     const tl = await home.open();
     const cwd = home.directory('work');
     const stuck = tl.conversation('stuck', { cwd });
-    const { turn } = await stuck.send(bash('echo $$ > pid; exec sleep 600'), { limits: { stallSeconds: 5 } }).accepted;
+    // Claude runs by then: its start is not what is limited.
+    await stuck.ask(FIRST);
+    const { turn } = await stuck.send(bash('echo $$ > pid; exec sleep 600'), { limits: { stallSeconds: 8 } }).accepted;
     expect(await ended(tl.engine, turn)).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' } });
-    const pid = readFileSync(join(cwd, 'pid'), 'utf8').trim();
-    await until('the tool has ended', () => !existsSync(`/proc/${pid}`));
-    expect((await stuck.ask(FIRST)).turn.state).toBe('completed');
+    const pid = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
+    await until('the tool has ended', () => !isAlive(pid));
+    expect((await stuck.ask(SECOND)).turn.state).toBe('completed');
     // Every request to the model is thousands of tokens: the first one spends the limit, and the second is never answered.
     const chat = tl.conversation('spent', { cwd, limitPerDay: '500 tokens' });
     const two = [bash('echo first >> said'), 'model: slow 60000ms', bash('echo second >> said')].join('\n');

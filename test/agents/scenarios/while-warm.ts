@@ -35,7 +35,7 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
     await using home = await ClaudeHome.make(adapter);
     const tl = await home.open();
     await threeTurns(tl);
-    rmSync(join(home.config, 'projects'), { recursive: true });
+    rmSync(join(home.config, 'projects'), { recursive: true, maxRetries: 5 });
     const { receipt } = await tl.conversation('chat').ask(FOURTH);
     home.expectTold(FIRST, SECOND, THIRD, FOURTH);
     expect(receipt).toMatchObject({ rung: 'rehydrate', carried: 3, proof: 'proved' });
@@ -50,7 +50,8 @@ export function whileWarm(adapter: ClaudeAdapter, claude: InstalledClaude): void
     writeFileSync(join(cwd, 'hold'), '');
     const asked = chat.ask(`${bash('touch begun; while [ -e hold ]; do sleep 0.1; done')}\n${SECOND}`);
     await until('the tool runs', () => existsSync(join(cwd, 'begun')));
-    rmSync(join(home.config, 'projects'), { recursive: true });
+    await home.callWritten();
+    rmSync(join(home.config, 'projects'), { recursive: true, maxRetries: 5 });
     rmSync(join(cwd, 'hold'));
     expect((await asked).receipt.proof).not.toBe('proved');
     await tl.close();

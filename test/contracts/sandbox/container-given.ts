@@ -33,8 +33,15 @@ export const containerSettings = (rootfs: string, settings: Omit<SandboxSettings
   binds: [...PROGRAMS.map((path) => ({ path })), ...(settings.binds ?? [])],
 });
 
-/** Why tests of it are skipped here; null: they are not. */
-export async function whyNoPodman(): Promise<string | null> {
+let looked: Promise<string | null> | null = null;
+
+/** Why tests of it are skipped here; null: they are not. A look starts containers, so the files of one process share it. */
+export function whyNoPodman(): Promise<string | null> {
+  looked ??= look();
+  return looked;
+}
+
+async function look(): Promise<string | null> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-podman-')));
   try {
     const rootfs = writeRootfs(join(folder, 'rootfs'));

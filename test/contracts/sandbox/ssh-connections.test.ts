@@ -1,5 +1,5 @@
 // Connections by ssh: whom we talk to, who we are, and what happens when nobody answers any more.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -103,8 +103,9 @@ describe('our key', () => {
     const socket = join(sshd.folder, 'agent');
     const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
     onTestFinished(() => void agent.kill());
-    await until('the ssh agent listens', () => readdirSync(sshd.folder).includes('agent'));
     process.env.SSH_AUTH_SOCK = socket;
+    // 2: it cannot be reached; 1: it has no key.
+    await until('the ssh agent answers', () => spawnSync('ssh-add', ['-l'], { stdio: 'ignore' }).status === 1);
     expect((await refusal({ identityFile: null })).message).toContain('accepts no key of the ssh agent');
     execFileSync('ssh-add', ['-q', sshd.settings.identityFile ?? ''], { stdio: 'ignore' });
     await sandboxesWith({ identityFile: null }).open('one', { cwd: null });
@@ -151,10 +152,16 @@ describe('a machine', () => {
     expect(await Promise.all(children.slice(0, 7).map(({ stdout }) => textOf(stdout)))).toEqual(
       Array.from({ length: 7 }, (_, i) => `${i}\n`),
     );
-    expect(sshd.signal('SIGKILL')).toBeGreaterThan(1);
     const last = children[7] as Child;
+    const output = last.stdout[Symbol.asyncIterator]();
+    expect(String((await output.next()).value)).toBe('7\n');
+    expect(sshd.signal('SIGKILL')).toBeGreaterThan(1);
     // Nobody saw its end, so it was ended over another connection.
-    expect(await Promise.all([textOf(last.stdout), last.exited])).toEqual(['7\n', { code: null, signal: null }]);
+    const ended = [
+      { value: undefined, done: true },
+      { code: null, signal: null },
+    ];
+    expect(await Promise.all([output.next(), last.exited])).toEqual(ended);
     expect(await sandboxes.status(last.identity)).toBe('dead');
   });
 

@@ -68,6 +68,12 @@ export async function allEvents(engine: Engine, conversation: string): Promise<P
   return seen;
 }
 
+/** Whether an update of an agent with these words is stored. What is not, nobody can be told of after a kill. */
+export async function isTold(engine: Pick<Engine, 'events'>, conversation: string, words: string): Promise<boolean> {
+  const events = await engine.events(conversation, { before: 'end', limit: 50 });
+  return events.some(({ kind, payload }) => kind === 'turn.update' && JSON.stringify(payload).includes(words));
+}
+
 /** The promise fails with this code and says why. */
 export async function refusedWith(code: ErrorCode, promise: Promise<unknown>, why?: RegExp): Promise<void> {
   const error = await promise.then(

@@ -139,7 +139,12 @@ export class Service {
   async stop(id: string): Promise<void> {
     const state = this.state(id);
     if (state === null) return;
-    process.kill(state.pid, 'SIGKILL');
+    try {
+      process.kill(state.pid, 'SIGKILL');
+    } catch (error) {
+      // Its time was over at this moment.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
     while (isRunning(state.pid)) await new Promise((resolve) => setTimeout(resolve, 5));
   }
 

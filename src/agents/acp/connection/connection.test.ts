@@ -95,8 +95,8 @@ test('we stop reading from an agent with too many open requests, and still notic
   );
   await until('it has asked', () => heard.requests >= 1_000);
   await new Promise((resolve) => setTimeout(resolve, 100));
-  // More than so many are not in one piece of its output.
-  expect(heard.requests).toBeLessThan(4_000);
+  // More than so many are not in a few pieces of its output. It would send ten times as many in that time.
+  expect(heard.requests).toBeLessThan(8_000);
   await connection.kill();
   expect(heard.gone).toContain('SIGKILL');
 });

@@ -119,9 +119,10 @@ test('a long answer that is streamed again costs no more with every piece of it'
   const pieces = Array.from({ length: 20_000 }, (_, i) => `word ${i} `);
   const answer = new Answer();
   for (const piece of pieces) answer.see(says(piece, '1'));
-  const started = performance.now();
+  const before = process.threadCpuUsage();
   const retracted = pieces.flatMap((piece) => answer.see(says(piece, '2')));
   expect(retracted).toEqual([{ sessionUpdate: RETRACTED, messageId: '1' }]);
-  // Compared as a whole with every piece, it took ten seconds.
-  expect(performance.now() - started).toBeLessThan(2_000);
+  // The processor time, whoever else had the processor meanwhile. Compared as a whole with every piece, it took ten seconds.
+  const { user, system } = process.threadCpuUsage(before);
+  expect(user + system).toBeLessThan(2_000_000);
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { TestSandboxes } from '../../../../test/contracts/agent-sandbox.ts';
+import { TestSandboxes, until } from '../../../../test/contracts/agent-sandbox.ts';
 import { identityOf, isAlive } from '../../../../test/contracts/liveness.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
@@ -104,8 +104,11 @@ test('what the SDK writes reaches Claude as one line for any reader of lines', a
         },
       }),
   };
-  await (await connect(writing)).close();
-  const lines = readFileSync(join(sandbox.work, 'lines'), 'utf8').trimEnd().split('\n');
+  const connection = await connect(writing);
+  const written = join(sandbox.work, 'lines');
+  await until('it has read something', () => existsSync(written));
+  await connection.close();
+  const lines = readFileSync(written, 'utf8').trimEnd().split('\n');
   expect(lines.map((line) => JSON.parse(line))).toEqual([{ text }]);
 });
 
