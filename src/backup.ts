@@ -20,14 +20,24 @@ import { pipeline } from 'node:stream/promises';
 import type { ComposeOptions } from './compose.ts';
 import { areHere, composeSandboxes, sandboxRoot } from './compose-sandboxes.ts';
 import { ThroughlineError } from './core/errors.ts';
+import { systemClock } from './host/clock.ts';
 import { createHome, makeRestoreFolder, restoreFolders } from './host/data-home.ts';
 import { lockFile } from './host/file-lock.ts';
+import { bootId } from './host/processes.ts';
 import { makeServerDirectory, serverFiles } from './host/server-files.ts';
-import { readSetup, type StoreAddress, storeFile } from './host/settings-file.ts';
-import type { BackupContents, BackupMade, BackupRequest, Restored, RestoreRequest } from './ports/store/backup.ts';
+import { namedStore, readSetup, type StoreAddress, storeFile, storeInWords } from './host/settings-file.ts';
+import type {
+  BackupContents,
+  BackupMade,
+  BackupRequest,
+  Restored,
+  RestoreRequest,
+  StoreCopied,
+  StoreCopyRequest,
+} from './ports/store/backup.ts';
 import { kindOf, pack, unpack } from './sandboxes/directory/archive.ts';
 
-/** Backups of a data home, and restoring one. A backup is one file: a copy of the database, or with sandboxes an archive of both. */
+/** Backups of a data home, restoring one, and copies to another store. A backup is one file: a copy of the database, or with sandboxes an archive of both. */
 
 type Home = Pick<ComposeOptions, 'home' | 'config' | 'store'>;
 
@@ -266,4 +276,45 @@ async function unpackSandboxes(file: string, root: string): Promise<Disposable &
 function aside(path: string): string {
   const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
   return join(dirname(path), 'aside', `${basename(path)}.${stamp}-${randomUUID().slice(0, 4)}`);
+}
+
+/**
+ * Copies everything from one store to another, or goes on with that, while the source is in use or not. Throws `conflict` when the target
+ * has other data or is in use, and `not_found` when there is no source.
+ */
+export async function copyStore({ from, to, ...options }: StoreCopyRequest): Promise<StoreCopied> {
+  const [source, target] = [namedStore(from, 'FROM'), namedStore(to, 'TO')];
+  if (source.kind === target.kind) throw sameKind(source.kind);
+  if (source.kind === 'sqlite' && !existsSync(source.file)) {
+    throw new ThroughlineError('not_found', `There is no data in ${source.file}.`);
+  }
+  if (target.home !== undefined) createHome(target.home);
+  const [sqlite, postgres, { copyRows }] = await Promise.all([
+    import('./stores/sqlite/copy-side.ts'),
+    import('./stores/postgres/copy-side.ts'),
+    import('./stores/shared/copy/copy.ts'),
+  ]);
+  const machine = { clock: systemClock, boot: bootId() };
+  await using read =
+    source.kind === 'sqlite'
+      ? await sqlite.sqliteSource({ ...source, ...machine })
+      : await postgres.postgresSource(source.url);
+  await using written =
+    target.kind === 'sqlite'
+      ? await sqlite.sqliteTarget({ ...target, ...machine })
+      : await postgres.postgresTarget(target.url);
+  return { from: storeInWords(source), to: storeInWords(target), ...(await copyRows(read, written, options)) };
+}
+
+function sameKind(kind: StoreAddress['kind']): ThroughlineError {
+  return new ThroughlineError(
+    'invalid',
+    'Both stores are of the same kind: a copy goes from SQLite to PostgreSQL, or back.',
+    {
+      hint:
+        kind === 'sqlite'
+          ? 'Use "throughline backup" and "throughline restore".'
+          : 'Use pg_dump and pg_restore, while no server runs.',
+    },
+  );
 }

@@ -108,6 +108,10 @@ const parts: Parts = {
     const { restoreHome } = await import('./backup.ts');
     return restoreHome(request);
   },
+  async copyStore(request) {
+    const { copyStore } = await import('./backup.ts');
+    return copyStore(request);
+  },
   async names(options, kind) {
     const { home, config, store, server = env.THROUGHLINE_SERVER || undefined, as: owner = 'local' } = options;
     if (server !== undefined && kind !== 'installable') return namesOfServer({ ...options, server }, kind);

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
 import { parseSettings, parseStoreAddress, type Settings } from '../core/input/settings.ts';
@@ -54,6 +54,28 @@ function storeAt(home: string, { settings, base }: Read, named: string | undefin
   const [, path] = /^sqlite:(.+)$/s.exec(address) ?? [];
   if (path === undefined) return { kind: 'postgres', url: address };
   return { kind: 'sqlite', file: resolve(named === undefined ? base : process.cwd(), path) };
+}
+
+/** A store that is named without settings: `sqlite:FILE`, a data home, or `postgres://…`. `name`: of the argument, for errors. */
+export function namedStore(address: string, name: string): StoreAddress & { readonly home?: string } {
+  if (/^postgres(ql)?:\/\//.test(address)) return { kind: 'postgres', url: address };
+  const [, file] = /^sqlite:(.+)$/s.exec(address) ?? [];
+  if (file !== undefined) return { kind: 'sqlite', file: resolve(file) };
+  // What was given is not repeated: it may be an address with a password that was mistyped.
+  if (address === '' || /^[a-z0-9+]+:/i.test(address) || statSync(address, { throwIfNoEntry: false })?.isFile()) {
+    throw new ThroughlineError(
+      'invalid',
+      `${name} must be "sqlite:FILE", a data home, or "postgres://USER@HOST/DATABASE".`,
+    );
+  }
+  return { kind: 'sqlite', file: join(resolve(address), 'throughline.db'), home: resolve(address) };
+}
+
+/** For people: without what only the owner of the store should read. */
+export function storeInWords(store: StoreAddress): string {
+  if (store.kind === 'sqlite') return store.file;
+  const { host, pathname } = new URL(store.url);
+  return `postgres://${host}${pathname}`;
 }
 
 /** The file of the database, for what needs one. Throws `refused` when the conversations are in PostgreSQL. */

@@ -7,7 +7,14 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Doctor } from '../../ports/doctor.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { DemoParts, DemoRequest, ServeRequest, Serving, SignInLink } from '../../ports/server.ts';
-import type { BackupMade, BackupRequest, Restored, RestoreRequest } from '../../ports/store/backup.ts';
+import type {
+  BackupMade,
+  BackupRequest,
+  Restored,
+  RestoreRequest,
+  StoreCopied,
+  StoreCopyRequest,
+} from '../../ports/store/backup.ts';
 import type { AddOptions, Tasks } from '../../ports/tasks.ts';
 import type { Output } from './output.ts';
 
@@ -81,6 +88,8 @@ export interface Parts {
   backup(request: GlobalOptions & BackupRequest): Promise<BackupMade>;
   /** Makes a backup the data of the data home. Throws `conflict` while somebody uses it. */
   restore(request: GlobalOptions & RestoreRequest): Promise<Restored>;
+  /** Copies everything from one store to another. Throws `conflict` when the target has other data. */
+  copyStore(request: StoreCopyRequest): Promise<StoreCopied>;
   /**
    * Names of one kind, newest first, for somebody who is typing one. Nothing is started, upgraded or probed: they are read as they
    * are, from the server that is named, else from the data home. May throw.
@@ -184,5 +193,13 @@ function inLines(words: readonly string[], columns: number): string[] {
 export function notThroughServer(command: string): ThroughlineError {
   return new ThroughlineError('invalid', `"${command}" works on the data home itself, not through a server.`, {
     hint: 'Leave out --server, and run it on the machine that has the data home.',
+  });
+}
+
+/** The address of a store that is an argument: as `postgres://ann:secret@host/database`, and as `?password=secret`. */
+export function checkNoPassword(address: string, name: string, otherwise = ''): void {
+  if (!/^[a-z]+:\/\/[^/@]*:[^?]*@|[?&]password=/i.test(address)) return;
+  throw new ThroughlineError('refused', `Every user of this machine could see the password in ${name}.`, {
+    hint: `Leave it out and set PGPASSWORD, or write it into ~/.pgpass${otherwise}.`,
   });
 }

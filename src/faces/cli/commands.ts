@@ -121,6 +121,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: () => import('./commands/server/restore.ts'),
     isLocal: true,
   },
+  store: {
+    summary: 'copy everything to another store: PostgreSQL, or back',
+    load: () => import('./commands/server/store.ts'),
+    isLocal: true,
+  },
   demo: {
     summary: 'see a conversation survive the loss of its session',
     load: () => import('./commands/demo/demo.ts'),
@@ -170,5 +175,6 @@ export const WAITS: Readonly<Record<string, string>> = {
   doctor: 'examining the data home and its agents …',
   backup: 'copying the data …',
   restore: 'checking the backup …',
+  store: 'copying the data …',
   demo: 'running the demo …',
 };

@@ -1,6 +1,13 @@
 import { Command } from 'commander';
-import { ThroughlineError } from '../../core/errors.ts';
-import { addHelp, type Cli, type GlobalOptions, type Help, helpWidth, notThroughServer } from './cli.ts';
+import {
+  addHelp,
+  type Cli,
+  checkNoPassword,
+  type GlobalOptions,
+  type Help,
+  helpWidth,
+  notThroughServer,
+} from './cli.ts';
 import { COMMANDS } from './commands.ts';
 
 export interface ProgramOptions {
@@ -48,21 +55,10 @@ export function createProgram({ version, writeOut, writeErr, begin, acting }: Pr
   program.hook('preSubcommand', async (_, command) => {
     const { isLocal = false } = COMMANDS[command.name()] ?? {};
     if (isLocal && program.opts().server !== undefined) throw notThroughServer(command.name());
-    if (hasPassword(program.opts().store)) throw visiblePassword();
+    checkNoPassword(program.opts().store ?? '', '--store', '; or set THROUGHLINE_STORE to the whole address');
     await loadCommand(command, begin(command, program.opts()));
   });
   return program;
-}
-
-/** As in `postgres://ann:secret@host/database`, and as in `?password=secret`. */
-function hasPassword(store: string | undefined): boolean {
-  return /^[a-z]+:\/\/[^/@]*:[^?]*@|[?&]password=/i.test(store ?? '');
-}
-
-function visiblePassword(): ThroughlineError {
-  return new ThroughlineError('refused', 'Every user of this machine could see the password in --store.', {
-    hint: 'Leave it out and set PGPASSWORD, or write it into ~/.pgpass; or set THROUGHLINE_STORE to the whole address.',
-  });
 }
 
 /** Gives a command of the program its description, arguments, options and action. */

@@ -62,3 +62,23 @@ export interface Restored extends BackupContents {
   /** How many conversations were moved to this data home. */
   readonly moved: number;
 }
+
+/** Everything goes from one store to another of another kind: from SQLite to PostgreSQL, or back. */
+export interface StoreCopyRequest extends BackupOptions {
+  /** `sqlite:FILE`, a data home, or `postgres://USER@HOST/DATABASE`. */
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface StoreCopied extends Pick<BackupContents, 'conversations' | 'turns' | 'events' | 'broken'> {
+  /** The two stores, without a password. */
+  readonly from: string;
+  readonly to: string;
+  /**
+   * True: nobody uses the source, everything is in the target, was verified, and the target can be used. False: the source is in use; the
+   * target has what was stored when the copy began, and cannot be used yet.
+   */
+  readonly complete: boolean;
+  /** Conversations that belong to a place: only a server with that place goes on with them. */
+  readonly places: readonly { readonly place: string; readonly name: string; readonly conversations: number }[];
+}

@@ -11,6 +11,7 @@ import type { TurnStore } from '../../ports/store/turns.ts';
 import type { UsageStore } from '../../ports/store/usage.ts';
 import type { WriteStore } from '../../ports/store/writes.ts';
 import type { NewKey, Store } from '../../ports/store.ts';
+import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import type { Row } from '../shared/rows.ts';
 import {
   ensureConversation,
@@ -80,6 +81,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const server = await Server.at(url, connections);
   try {
     await upgrade(server);
+    if ((await server.sql.one(HALF_COPIED)) !== undefined) throw halfCopied();
     const bell = await Bell.open(server, pollMs).catch((error: unknown) => {
       throw openFault(error);
     });

@@ -13,6 +13,7 @@ import type { TurnStore } from '../../ports/store/turns.ts';
 import type { UsageStore } from '../../ports/store/usage.ts';
 import type { WriteStore } from '../../ports/store/writes.ts';
 import type { NewKey, Store } from '../../ports/store.ts';
+import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import type { Row } from '../shared/rows.ts';
 import {
   ensureConversation,
@@ -29,6 +30,7 @@ import { endUnfinished } from './conversations/unfinished.ts';
 import { verify } from './conversations/verify.ts';
 import { Access, type AccessOptions } from './file/access.ts';
 import type { Database } from './file/database.ts';
+import { unlessDamaged, whileBusy } from './file/faults.ts';
 import { openDatabase } from './file/open.ts';
 import type { Tx, WriteQueue } from './file/write-queue.ts';
 import { acceptLosses, logId, losses } from './loss/losses.ts';
@@ -94,6 +96,10 @@ export interface SqliteOptions {
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { busyMs = 10_000, looks, ...access } = options;
   const db = await openDatabase({ ...access, busyMs, ...(looks && { looks }) });
+  if (await whileBusy(() => unlessDamaged(() => db.one(HALF_COPIED), undefined), busyMs)) {
+    db.close();
+    throw halfCopied();
+  }
   return storeOn(db, { ...access, busyMs }).store;
 }
 

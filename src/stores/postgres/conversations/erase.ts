@@ -19,7 +19,7 @@ const OF_CONV = 'turn IN (SELECT no FROM turns WHERE conv = $1)';
  * Each takes the conversation's number; children before parents. The digest of every event stays, and with it the chain. What was deleted is
  * on the server's disk until it has cleaned up (VACUUM), and in its log and backups for longer.
  */
-const FORGET = [
+export const FORGET: readonly string[] = [
   'DELETE FROM permissions WHERE conv = $1',
   'DELETE FROM receipts WHERE conv = $1',
   'DELETE FROM told WHERE conv = $1',

@@ -23,7 +23,7 @@ export async function verify(sql: Sql, owner: string, id: string, head?: string)
 }
 
 /** The first event that does not fit the chain; null: it is whole. The hot row has the last link, so a missing tail is found, too. */
-async function firstBroken(sql: Sql, id: string, no: number, end: number): Promise<number | null> {
+export async function firstBroken(sql: Sql, id: string, no: number, end: number): Promise<number | null> {
   let seq = 0;
   let chain = NO_CHAIN;
   while (seq < end) {

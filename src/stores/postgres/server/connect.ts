@@ -73,15 +73,16 @@ export class Server {
     pool.on('connect', (client) => void client.on('error', () => {}));
   }
 
-  /** Throws when the package is missing, or the address cannot be read. Connects to nothing yet. */
-  static async at(url: string, connections: number): Promise<Server> {
+  /** Throws when the package is missing, or the address cannot be read. Connects to nothing yet. `name`: of its connections, as the server lists them. */
+  static async at(url: string, connections: number, name: string = STORE_NAME): Promise<Server> {
     const { default: pg } = await load();
     const types = {
       getTypeParser: (oid: number, format?: 'text') => parser(oid) ?? pg.types.getTypeParser(oid, format),
     };
     const limits = { connectionTimeoutMillis: CONNECT_MS, query_timeout: ANSWER_MS, keepAlive: true };
     // `pipeline`: a statement is sent before the one before it is answered. Drivers that do not know it send one after the other.
-    const config = { connectionString: url, types: types as CustomTypesConfig, pipeline: true, ...limits, ...NAME };
+    const how = { pipeline: true, application_name: name };
+    const config = { connectionString: url, types: types as CustomTypesConfig, ...how, ...limits };
     try {
       new pg.Client(config); // reads the address, and connects to nothing
       return new Server(
@@ -118,7 +119,8 @@ async function load() {
   }
 }
 
-const NAME = { application_name: 'throughline' };
+/** By it a copy sees that somebody uses the database. */
+export const STORE_NAME = 'throughline';
 const [INT8, NUMERIC] = [20, 1700];
 
 /** Whole numbers of 64 bits are ours, and none is above 2^53. Null: as the driver does. */

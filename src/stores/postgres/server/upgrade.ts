@@ -6,7 +6,7 @@ import { openFault } from './faults.ts';
 /** By number, from 1. What was published never changes. */
 const MIGRATIONS: readonly string[] = [schema];
 /** All processes that open a database upgrade it one after the other. The number is ours alone. */
-const LOCK = 7_448_330_121;
+export const LOCK = 7_448_330_121;
 
 const FACTS = "SELECT current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS replica";
 const HAS_VERSION = "SELECT to_regclass('schema_version') IS NOT NULL AS known";

@@ -45,9 +45,12 @@ async function backup(file: string, { force = false, sandboxes = false }: Backup
 }
 
 /** Shows at a terminal how far it is, and stops with Ctrl-C. */
-export function watched(output: Output): { onProgress: (progress: BackupProgress) => void; signal: AbortSignal } {
+export function watched(
+  output: Output,
+  stopped = 'Cancelled. Nothing was changed.',
+): { onProgress: (progress: BackupProgress) => void; signal: AbortSignal } {
   const stop = new AbortController();
-  const abort = () => stop.abort(new ThroughlineError('cancelled', 'Cancelled. Nothing was changed.'));
+  const abort = () => stop.abort(new ThroughlineError('cancelled', stopped));
   onStopSignals({ cancel: abort, terminate: abort, kill: () => process.exit(EXIT.cancelled) });
   let [shown, last] = ['', performance.now()];
   const onProgress = ({ step, done, total }: BackupProgress) => {
@@ -71,7 +74,7 @@ export function contentsOf({ bytes, conversations, turns, events, lastAt }: Back
 }
 
 /** The exit code. */
-export function reportBroken({ broken }: BackupContents, output: Output): number | 0 {
+export function reportBroken({ broken }: Pick<BackupContents, 'broken'>, output: Output): number | 0 {
   for (const { conversation, event } of broken) {
     output.note(
       styled('red', `Not intact: event ${event} of conversation ${conversation} was changed after it was written.`),

@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
+import type { StoreCopied } from '../../../../ports/store/backup.ts';
+import { addHelp, type Cli, checkNoPassword } from '../../cli.ts';
+import { counted } from '../../lines.ts';
+import { type Output, styled } from '../../output.ts';
+import { reportBroken, watched } from './backup.ts';
+
+const STORES = 'sqlite:FILE, a data home, or postgres://USER@HOST/DATABASE with the password elsewhere';
+
+export function define(command: Command, cli: Cli): void {
+  command.helpCommand(false);
+  const copying = command
+    .command('copy')
+    .summary('copy everything from one store to another')
+    .description('Copy everything from one store to another: from SQLite to PostgreSQL, or back.')
+    .argument('<from>', STORES)
+    .argument('<to>', 'the same; it is empty, or has a begun copy of the same store')
+    .action((from: string, to: string) => copy(from, to, cli));
+  addHelp(copying, {
+    about:
+      'Copies the conversations, tasks and keys of all owners; the source is not changed. It may run while a server uses the source: then stop the ' +
+      'server, and run the same command again. It copies what is new, verifies the chain of events of every conversation, and only then can the ' +
+      'target be used. A copy that was stopped or killed goes on with the same command. Files of agents are not copied: a conversation goes on where its ' +
+      'directory is, with "throughline serve --home" of the data home that it belongs to. See docs/deploy.md.\n' +
+      'Exit code 1: failed; or copied, but events in the source were changed before (the output says which).',
+    examples: [
+      'throughline store copy ~/.local/share/throughline postgres://throughline@db.example.org/throughline',
+      'PGPASSWORD=… throughline store copy sqlite:/srv/throughline.db postgres://throughline@localhost/throughline --json',
+      'throughline store copy postgres://throughline@db.example.org/throughline sqlite:/srv/back.db',
+    ],
+  });
+  addHelp(command, {
+    examples: [
+      'throughline store copy ~/.local/share/throughline postgres://throughline@localhost/throughline',
+      'throughline store copy --help',
+    ],
+  });
+}
+
+async function copy(from: string, to: string, { parts, options, output, exitWith, waits }: Cli): Promise<void> {
+  checkNoPassword(from, 'FROM');
+  checkNoPassword(to, 'TO');
+  const unused = (['home', 'config', 'store'] as const).find((name) => options[name] !== undefined);
+  if (unused !== undefined) {
+    throw new ThroughlineError(
+      'invalid',
+      `"store copy" takes both stores as arguments, so --${unused} cannot be used.`,
+    );
+  }
+  output.waitFor(waits);
+  const stopped = 'Cancelled. Run the same command again to go on.';
+  const copied = await parts.copyStore({ from, to, ...watched(output, stopped) });
+  output.result(copied, `${copied.complete ? 'copied' : 'copied so far'}: ${contents(copied)}`);
+  explain(copied, output);
+  exitWith(reportBroken(copied, output));
+}
+
+function contents({ conversations, turns, events }: StoreCopied): string {
+  return [counted(conversations, 'conversation'), counted(turns, 'turn'), counted(events, 'event')].join(', ');
+}
+
+function explain({ complete, from, to, places }: StoreCopied, output: Output): void {
+  if (!complete) {
+    output.note(
+      styled(
+        'yellow',
+        `${from} is in use: what is written there from now on is not in the copy, which cannot be used yet.`,
+      ),
+      ' Stop its servers and programs, and run the same command again.',
+    );
+    return;
+  }
+  output.note(
+    `${to} has everything, and every chain of events was verified. ${from} was not changed: start nothing on it any more.`,
+  );
+  for (const { name, conversations } of places) {
+    output.note(
+      `${counted(conversations, 'conversation')} with files at ${name}: they go on only there, and can be read and forked everywhere.`,
+    );
+  }
+}

@@ -1,0 +1,47 @@
+/*
+ * The two databases of a copy. Statements are those that both understand; `?` stands for a value. Errors of the database are faults of the store
+ * (`storage_full` …) where they are known.
+ */
+
+export type CopiedValue = string | number | Uint8Array | null;
+export type CopiedRow = Readonly<Record<string, CopiedValue>>;
+
+export interface CopySide extends AsyncDisposable {
+  all<Row = CopiedRow>(sql: string, ...values: CopiedValue[]): Promise<Row[]>;
+  /** The columns of a table that are copied: without those that this database makes itself. */
+  columns(table: string): Promise<string[]>;
+  /** The first event that does not fit the chain; null: it is whole. */
+  firstBroken(chain: Chain): Promise<number | null>;
+}
+
+/** Reads one moment, whatever is written meanwhile. */
+export interface CopySource extends CopySide {
+  /** Nobody else uses it, and nobody can until it is closed. */
+  readonly isAlone: boolean;
+}
+
+/** Nobody else uses it. */
+export interface CopyTarget extends CopySide {
+  /** What is done in here is durable when it resolves, or nothing of it. */
+  write(work: () => Promise<void>): Promise<void>;
+  run(sql: string, ...values: CopiedValue[]): Promise<void>;
+  /** Adds rows, or replaces those with the same keys, with what is found by search in them. */
+  put(table: string, key: readonly string[], rows: readonly CopiedRow[]): Promise<void>;
+  /** No longer finds by search what was in these records. */
+  forgetWords(turns: readonly number[]): Promise<void>;
+  /** Whether a row was refused because another one has something that only one may have. */
+  isTaken(error: unknown): boolean;
+  /** From here on it refuses others because of what `begin` wrote, and not because of a lock. */
+  begun(): Promise<void>;
+  /** The time that leases are measured in. */
+  time(): Promise<number>;
+  /** What a store of this kind needs after its rows came from elsewhere. */
+  finish(): Promise<void>;
+}
+
+/** A conversation and its last event. */
+export interface Chain {
+  readonly no: number;
+  readonly id: string;
+  readonly last: number;
+}

@@ -1,0 +1,81 @@
+import { ThroughlineError } from '../../../core/errors.ts';
+import type { CopiedRow } from './side.ts';
+
+export interface Table {
+  readonly name: string;
+  readonly key: readonly string[];
+  /** Which rows are copied, as a condition; undefined: all. */
+  readonly only?: string;
+  /** How many rows are read and written at a time. */
+  readonly page: number;
+}
+
+const PAGE = 200;
+/** Of rows that may have megabytes. */
+const FEW = 8;
+
+const table = (name: string, key: readonly string[] = ['no'], page = PAGE): Table => ({ name, key, page });
+
+/**
+ * What a copy of a store has, under names that all stores share. What a row refers to comes before it. The hot rows (`leases`) come last: where they are the same,
+ * all events of the conversation have been copied. Workers are left out: they are processes. Of the facts, the names of places and conversations that are half
+ * erased are those of the data; the others belong to one database.
+ */
+export const TABLES: readonly Table[] = [
+  { ...table('facts', ['owner', 'name']), only: "(name LIKE 'place:%' OR name LIKE 'unfinished:%')" },
+  table('conversations'),
+  table('totals', ['conv']),
+  table('turns'),
+  table('contents', ['no'], FEW),
+  table('content_links', ['turn', 'content']),
+  table('records', ['turn']),
+  table('sessions'),
+  table('mirrors', ['session', 'start'], FEW),
+  table('receipts'),
+  table('told', ['no'], FEW),
+  table('permissions'),
+  table('requeues'),
+  table('usage_days', ['owner', 'day', 'agent']),
+  table('keys'),
+  table('erasures', ['owner', 'conversation']),
+  table('sandboxes'),
+  table('boards', ['owner']),
+  table('tasks'),
+  table('task_after', ['task', 'first']),
+  table('task_events'),
+  table('task_usage', ['owner', 'day', 'task']),
+  table('events', ['conv', 'seq']),
+  table('leases', ['conv']),
+];
+
+/** A row as the copy has it: nobody holds anything there. What was held can be claimed at once. */
+export function asCopied({ name }: Table, row: CopiedRow): CopiedRow {
+  if (name === 'leases' && row.worker !== null) return { ...row, worker: null, ready_at: row.pending === 0 ? null : 0 };
+  if (name === 'tasks' && row.state === 'running') return { ...row, lease_end: 0 };
+  if (name === 'sandboxes') return { ...row, holder: null, held_until: null };
+  return row;
+}
+
+/**
+ * At the end, when nobody uses the source any more. `?` is the time of the store: what waits does not wait for the clock of another machine. A session
+ * that a killed process left as living is dormant, unless whoever ends its turn has to end its process first.
+ */
+export const SETTLE = [
+  'UPDATE leases SET ready_at = ? WHERE ready_at > ?',
+  `UPDATE sessions SET state = 'dormant', process = NULL WHERE state = 'live'
+    AND EXISTS (SELECT 1 FROM leases l WHERE l.conv = sessions.conv AND l.driver = 'worker')
+    AND NOT EXISTS (
+      SELECT 1 FROM turns t
+      WHERE t.conv = sessions.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = sessions.id)`,
+] as const;
+
+/** The fact of a store that is a begun copy: the log of its source. */
+export const BEGUN = 'copy';
+export const HALF_COPIED = `SELECT 1 FROM facts WHERE owner = '' AND name = '${BEGUN}'`;
+
+/** Why such a store cannot be opened. */
+export function halfCopied(): ThroughlineError {
+  return new ThroughlineError('refused', 'The store is a copy that was not finished.', {
+    hint: 'Stop what uses the store that it is copied from, and run the same "throughline store copy" again.',
+  });
+}
