@@ -78,7 +78,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const { settings, home } = setup;
   const known = await composeAgents(setup, options);
   const health = options.health ?? new ProcessHealth(reportLoss);
-  const store = await openStore(setup, { health, ...given({ looks: options.looks }) });
+  const store = await openStore(setup, { health, ...given({ looks: options.looks, telemetry: options.telemetry }) });
   const processes = processesAt(placeAt(setup), home);
   const parts: EngineParts = {
     store: options.telemetry === undefined ? store : observed(store, options.telemetry),
@@ -145,10 +145,15 @@ function permissionWait({ permissions: { waitSeconds } }: Settings): Partial<Eng
   return waitSeconds === undefined ? {} : { permissionMs: waitSeconds * 1000 };
 }
 
-async function openStore(setup: Setup, options: Pick<ComposeOptions, 'health' | 'looks'> = {}): Promise<Store> {
+async function openStore(
+  setup: Setup,
+  { telemetry, ...options }: Pick<ComposeOptions, 'health' | 'looks' | 'telemetry'> = {},
+): Promise<Store> {
   if (setup.store.kind === 'postgres') {
     const { openPostgresStore } = await import('./stores/postgres/store.ts');
-    return openPostgresStore({ url: setup.store.url, ...given({ health: options.health }) });
+    const { health } = options;
+    const onConnections = telemetry?.connections?.bind(telemetry);
+    return openPostgresStore({ url: setup.store.url, ...given({ health, onConnections }) });
   }
   const { openSqliteStore } = await import('./stores/sqlite/store.ts');
   const { file } = setup.store;

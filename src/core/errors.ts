@@ -212,9 +212,9 @@ export function whileWaiting({ code, message, hint, cause }: ThroughlineError): 
 
 const CONTINUES: Partial<Record<ErrorCode, string>> = {
   storage_full: 'Free some space; work then continues by itself.',
-  storage_readonly: 'Make the file and its directory writable for this user; work then continues by itself.',
+  storage_readonly: 'Make it writable for this user, file and directory or database; work then continues by itself.',
   storage_busy:
-    'Work continues by itself when the lock is released. If that takes long, look for a process that hangs.',
+    'Work continues by itself when it answers or its lock is released. If that takes long, look for what hangs there.',
   storage_damaged: 'It is tried again now and then. "throughline doctor" says what is damaged.',
 };
 

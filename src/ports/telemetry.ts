@@ -3,6 +3,7 @@ import type { Load } from '../core/limits/slots.ts';
 import type { Receipt } from '../core/restore/receipt.ts';
 import type { Turn, TurnEnd } from '../core/turn/turn.ts';
 import type { Usage } from '../core/turn/usage.ts';
+import type { StoreConnections } from './store/census.ts';
 
 /** Learns what this process has done, after it is stored. Never throws; nothing depends on it. Called by `observed-store.ts`. */
 export interface Telemetry {
@@ -12,6 +13,8 @@ export interface Telemetry {
   turnEnded(end: EndedTurn): void;
   /** How many turns may run, how many do, and how many wait for an answer. */
   slots?(use: Load & { readonly parallel: number }): void;
+  /** Called once, with a function that says how the connections to a database server are used now. */
+  connections?(read: () => StoreConnections): void;
 }
 
 export interface EndedTurn {

@@ -1,13 +1,17 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { chownSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ThroughlineError } from '../../src/core/errors.ts';
+import { ProcessHealth } from '../../src/host/health.ts';
+import type { StoreConnections } from '../../src/ports/store/census.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openPostgresStore } from '../../src/stores/postgres/store.ts';
+import { fill, mountSmall, NO_SMALL_DISK, unmount } from '../faults/full-disk/small-disk.ts';
 import { until } from '../faults/harness/until.ts';
 import { Network } from '../postgres/network.ts';
-import { NO_POOLER, Pooler } from '../postgres/pooler.ts';
-import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
+import { NO_POOLER, Pooler, SWAPPED, SWAPPED_FOR } from '../postgres/pooler.ts';
+import { NO_POSTGRES, NOBODY, postgresServer } from '../postgres/server.ts';
 import { ANN, begun, claim, claimRequest, codeOf, enqueue, newConversation, update, worker } from './store/world.ts';
 
 const server = postgresServer();
@@ -42,9 +46,14 @@ function faults(): void {
     const stranger = await refusal(server().url('postgres', `${role}_2`, secret));
     expect(stranger.error).toMatchObject({
       code: 'unreachable',
-      message: expect.stringContaining('refused the login'),
+      message: expect.stringMatching(/refused the login: it has no such user, .* or it demands TLS/),
     });
-    for (const { shown } of [gone, missing, poor, stranger]) expect(shown).not.toContain(secret);
+    const plain = await refusal(`${server().url('postgres', role, secret)}&sslmode=verify-full`);
+    expect(plain.error).toMatchObject({
+      code: 'unreachable',
+      message: expect.stringMatching(/demands TLS .* does not offer it/),
+    });
+    for (const { shown } of [gone, missing, poor, stranger, plain]) expect(shown).not.toContain(secret);
   });
 
   test('refuses another encoding, and a schema of a newer version', async () => {
@@ -57,6 +66,20 @@ function faults(): void {
     await (await openPostgresStore({ url: server().url(newer) })).close();
     await server().query('UPDATE schema_version SET version = version + 1', [], newer);
     expect((await refusal(server().url(newer))).error.code).toBe('storage_newer');
+  });
+
+  test('goes on beside a newer version that has added to its tables', async () => {
+    const name = await server().database();
+    const store = await openPostgresStore({ url: server().url(name), connections: 2 });
+    const { conversation, turn, holder } = await begun(store);
+    const added = ['turns', 'events', 'leases'].map(
+      (table) => `ALTER TABLE ${table} ADD COLUMN newer int NOT NULL DEFAULT 0`,
+    );
+    await server().query([...added, 'UPDATE schema_version SET version = version + 1'].join('; '), [], name);
+    await holder.write(update(turn.id, 'still here'));
+    expect((await enqueue(store, conversation)).n).toBe(2);
+    expect((await store.verify(ANN, conversation)).broken).toBeNull();
+    await store.close();
   });
 
   test('a database that only allows reading is said so, and can still be read', async () => {
@@ -72,6 +95,57 @@ function faults(): void {
     expect(await codeOf(enqueue(other as Store, id))).toBe('storage_readonly');
     expect(await (other as Store).findConversation(ANN, id)).not.toBeNull();
     await (other as Store).close();
+    await store.close();
+  });
+
+  test('a full disk of the database server is said so, and can still be read; it goes on when there is space', async (context) => {
+    const folder = join(server().folder, 'small');
+    if (!mountSmall(folder, 24)) return context.skip(NO_SMALL_DISK);
+    const { uid, gid } = NOBODY;
+    if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid);
+    await server().query(`CREATE TABLESPACE small LOCATION '${folder}'`);
+    const name = await server().database('TABLESPACE small');
+    onTestFinished(async () => {
+      await server().query(`DROP DATABASE ${name} WITH (FORCE)`);
+      await server().query('DROP TABLESPACE small');
+      unmount(folder);
+    });
+    const health = new ProcessHealth();
+    const store = await openPostgresStore({ url: server().url(name), connections: 2, health });
+    const id = await newConversation(store);
+    const large = async () => {
+      const text = randomBytes(50_000).toString('hex');
+      return (await enqueue(store, id, { prompt: [{ type: 'text', text }] })).n;
+    };
+    const makeSpace = fill(folder);
+    const numbers = [0];
+    const refused = async () => {
+      // Tables have a little space in the pages that they have.
+      for (;;) numbers.push(await large());
+    };
+    expect(await codeOf(refused())).toBe('storage_full');
+    expect(health.reasons()).toMatchObject([{ code: 'storage_full', unready: false }]);
+    expect((await store.findConversation(ANN, id))?.id).toBe(id);
+    makeSpace();
+    expect(await large()).toBe(numbers.length);
+    expect(health.reasons()).toEqual([]);
+    await store.close();
+  });
+
+  test('its connections are bounded and counted, and verbs wait for one', async () => {
+    const url = server().url(await server().database());
+    let read: () => StoreConnections = () => ({ most: 0, used: 0, idle: 0, waiting: 0 });
+    const onConnections = (given: typeof read) => {
+      read = given;
+    };
+    const store = await openPostgresStore({ url, connections: 2, onConnections });
+    const id = await newConversation(store);
+    const asked = Array.from({ length: 20 }, () => store.findConversation(ANN, id));
+    expect(read().waiting).toBeGreaterThanOrEqual(18);
+    await Promise.all(asked);
+    const { used, idle } = read();
+    expect(used + idle).toBe(2);
+    expect((await store.measure()).connections).toMatchObject({ most: 2, waiting: 0 });
     await store.close();
   });
 
@@ -156,14 +230,44 @@ function faults(): void {
     await Promise.all([a.close(), b.close()]);
   });
 
+  test('behind a pooler, "listen" names the server for hearing of others; another database is refused', async (context) => {
+    if (NO_POOLER !== null) return context.skip(NO_POOLER);
+    await using pooler = await Pooler.of(server());
+    const name = await server().database();
+    const url = pooler.urlWithListen(name, server());
+    // Nobody looks by himself as long as this test takes.
+    const open = () => openPostgresStore({ url, connections: 2, pollMs: 3_600_000 });
+    const [a, b] = await Promise.all([open(), open()]);
+    const heard = new Promise<readonly string[] | null>((resolve) => {
+      b.listen((moved) => resolve(moved));
+    });
+    const conversation = await newConversation(a);
+    expect(await heard).toEqual([conversation]);
+    await Promise.all([a.close(), b.close()]);
+
+    // Behind the pooler, this name leads to another database.
+    await server().query(`CREATE DATABASE ${SWAPPED}`);
+    await server().query(`CREATE DATABASE ${SWAPPED_FOR}`);
+    await (await openPostgresStore({ url: server().url(SWAPPED), connections: 1 })).close();
+    const wrong = pooler.urlWithListen(SWAPPED, server());
+    expect((await refusal(wrong)).error).toMatchObject({
+      code: 'refused',
+      message: expect.stringContaining('"listen"'),
+    });
+  });
+
   test('after the server was restarted it goes on, and says that it does not answer meanwhile', async () => {
     const url = server().url(await server().database());
-    const store = await openPostgresStore({ url, connections: 2 });
+    const health = new ProcessHealth();
+    const store = await openPostgresStore({ url, connections: 2, health });
     const id = await newConversation(store);
     await server().stop();
     expect(await codeOf(enqueue(store, id))).toBe('storage_busy');
     expect(await codeOf(store.findConversation(ANN, id))).toBe('storage_busy');
+    expect(health.reasons()).toMatchObject([{ code: 'storage_busy', unready: true }]);
     await server().start();
+    // Nobody has written yet: the store looks by itself.
+    await until('it is well again', () => health.reasons().length === 0);
     expect((await enqueue(store, id)).n).toBe(1);
     await store.close();
     expect(await codeOf(store.findConversation(ANN, id))).toBe('closed');

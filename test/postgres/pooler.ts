@@ -1,7 +1,7 @@
 // A pgbouncer in front of a PostgreSQL, in transaction mode: every transaction of a client may run on another connection to the server.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NOBODY, type PostgresServer, UNTIL_WE_END } from './server.ts';
 
@@ -11,10 +11,13 @@ const PROGRAM = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => exi
 export const NO_POOLER = PROGRAM === undefined ? 'pgbouncer is not installed' : null;
 
 const PORT = '6432';
+/** Through the pooler, the first name leads to the second database. */
+export const [SWAPPED, SWAPPED_FOR] = ['swapped', 'swapped_for'];
 
 /** Fewer connections than clients have, so that they share them. */
 const settings = (server: string, folder: string) => `
 [databases]
+${SWAPPED} = host=${server} dbname=${SWAPPED_FOR} user=throughline
 * = host=${server} user=throughline
 [pgbouncer]
 listen_addr =
@@ -30,8 +33,7 @@ export class Pooler implements AsyncDisposable {
   readonly #end: () => Promise<void>;
 
   static async of(server: PostgresServer): Promise<Pooler> {
-    const folder = join(server.folder, 'pooler');
-    mkdirSync(folder);
+    const folder = mkdtempSync(join(server.folder, 'pooler-'));
     const file = join(folder, 'pgbouncer.ini');
     writeFileSync(file, settings(join(server.folder, 'socket'), folder));
     const { uid, gid } = NOBODY;
@@ -59,6 +61,11 @@ export class Pooler implements AsyncDisposable {
 
   url(database: string): string {
     return `postgres://throughline@localhost:${PORT}/${database}?host=${encodeURIComponent(this.#folder)}`;
+  }
+
+  /** The same, with an address of this PostgreSQL itself for what a pooler does not pass on. */
+  urlWithListen(database: string, server: PostgresServer): string {
+    return `${this.url(database)}&listen=${encodeURIComponent(join(server.folder, 'socket'))}`;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -94,5 +94,8 @@ export function together(...all: readonly Telemetry[]): Telemetry {
     slots: (use) => {
       for (const one of all) one.slots?.(use);
     },
+    connections: (read) => {
+      for (const one of all) one.connections?.(read);
+    },
   };
 }

@@ -63,6 +63,17 @@ export interface StoreMeasure {
   readonly commits: number;
   /** How long its last ones took, in milliseconds, until they were durable (at most 256); null: there was none. */
   readonly commitMs: { readonly p50: number; readonly p95: number; readonly max: number } | null;
+  /** Left out: it is a file. */
+  readonly connections?: StoreConnections;
+}
+
+/** The connections of this process to a database server, and how many verbs wait for one. */
+export interface StoreConnections {
+  /** There are never more. */
+  readonly most: number;
+  readonly used: number;
+  readonly idle: number;
+  readonly waiting: number;
 }
 
 /** What is damaged in the storage itself. */

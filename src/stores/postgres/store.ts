@@ -2,6 +2,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { ApiKey } from '../../core/key.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
+import type { StoreConnections } from '../../ports/store/census.ts';
 import type { ConversationStore } from '../../ports/store/conversations.ts';
 import type { HistoryStore } from '../../ports/store/history.ts';
 import type { LeaseStore } from '../../ports/store/leases.ts';
@@ -63,12 +64,14 @@ import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
  * after that. So what is written in one conversation has one order, and conversations do not wait for each other.
  */
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database`, with libpq's options. It is in no message and no log. */
+  /** `postgres://user:password@host:port/database`, with libpq's options and `listen=HOST:PORT`. It is in no message and no log. */
   readonly url: string;
   /** The most connections; one more hears of others. Left out: 10. */
   readonly connections?: number;
   /** How often to look whether anything changed that nobody told of. Left out: every 5 seconds. */
   readonly pollMs?: number;
+  /** Given a function that says how its connections are used now. */
+  readonly onConnections?: (read: () => StoreConnections) => void;
   /** Told when nothing can be written, and when it can again. */
   readonly health?: Health;
   /** The clock of tests. Left out: the database's, which all servers share. */
@@ -77,11 +80,13 @@ export interface PostgresOptions {
 
 /** Opens the store, and brings its schema up to date. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
-  const { url, connections = 10, pollMs = 5_000, ...rest } = options;
+  const { url, connections = 10, pollMs = 5_000, onConnections, ...rest } = options;
   const server = await Server.at(url, connections);
+  onConnections?.(() => server.connections);
   try {
     await upgrade(server);
     if ((await server.sql.one(HALF_COPIED)) !== undefined) throw halfCopied();
+    if (server.hearsElsewhere) await checkHearing(server);
     const bell = await Bell.open(server, pollMs).catch((error: unknown) => {
       throw openFault(error);
     });
@@ -90,6 +95,23 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     await server.pool.end();
     throw error;
   }
+}
+
+/** Changes that are told in another database would never be heard of. */
+async function checkHearing(server: Server): Promise<void> {
+  const client = await server.connect().catch((error: unknown) => {
+    throw openFault(error);
+  });
+  try {
+    const { rows } = await client.query(LOG);
+    const here = await server.sql.one<{ value: string }>(LOG);
+    if (rows[0]?.value === here?.value) return;
+  } finally {
+    await client.end();
+  }
+  throw new ThroughlineError('refused', 'The address in "listen" leads to another database than the rest of it.', {
+    hint: 'Name the host and port of the server that the pooler connects to.',
+  });
 }
 
 const LOG = "SELECT value FROM facts WHERE owner = '' AND name = 'log'";

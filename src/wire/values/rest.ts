@@ -70,10 +70,11 @@ const Lease = namedObject('Lease', {
   sessions: z.array(z.strictObject({ id: z.string(), agent: z.string(), openedAt: Time, usedAt: Time })),
 });
 
-/** `commitMs`: of the last transactions of the server, each with its fsync; null: there was none. */
+/** `commitMs`: of the last transactions of the server, each with its fsync; null: there was none. `connections`: to PostgreSQL. */
 const Store = namedObject('Store', {
   ...{ bytes: Count, logBytes: Count, freeBytes: Count, commits: Count },
   commitMs: z.strictObject({ p50: z.number(), p95: z.number(), max: z.number() }).nullable(),
+  connections: z.exactOptional(z.strictObject({ most: Count, used: Count, idle: Count, waiting: Count })),
 }) satisfies z.ZodType<StoreMeasure>;
 
 const HealthDetails = namedObject('HealthDetails', {

@@ -34,6 +34,9 @@ function store(): void {
     expect((await caller.ok('GET', '/search?q=osprey')).hits).toHaveLength(1);
     expect(await caller.ok('GET', '/conversations/notes/verify')).toMatchObject({ broken: null });
     expect(await caller.ok('GET', '/doctor')).toMatchObject({ findings: [] });
+    const { details } = await caller.ok('GET', '/health?details=true');
+    expect(details.store.connections).toMatchObject({ most: 10, waiting: 0 });
+    expect((await caller.get('//metrics')).body).toMatch(/^throughline_store_connections\{state="idle"\} \d+$/m);
     const backup = await caller.get('//backup');
     expect(backup).toMatchObject({ status: 422, body: { detail: expect.stringContaining('PostgreSQL') } });
     expect(existsSync(join(home.path, 'home', 'throughline.db'))).toBe(false);

@@ -20,11 +20,11 @@ export function smallDisk(context: TestContext): string {
   return disk;
 }
 
-/** Mounts a file system of 8 MB there. False: that is not allowed here. */
-export function mountSmall(path: string): boolean {
+/** Mounts a file system of so many MB there. False: that is not allowed here. */
+export function mountSmall(path: string, megabytes = 8): boolean {
   mkdirSync(path, { recursive: true });
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', path], { stdio: 'pipe' });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path], { stdio: 'pipe' });
     return true;
   } catch {
     return false;

@@ -2,6 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Load } from '../../../core/limits/slots.ts';
 import type { Receipt } from '../../../core/restore/receipt.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
+import type { StoreConnections } from '../../../ports/store/census.ts';
 import type { Telemetry } from '../../../ports/telemetry.ts';
 
 const DELAY = 'How late timers fired since these metrics were read last: how long something held the process.';
@@ -13,6 +14,9 @@ export class Metrics implements Telemetry {
   readonly #queued = counter('throughline_turn_queue_seconds_total', 'Seconds that started turns were queued.');
   readonly #slots = counter('throughline_slots', 'Turns that may run at once.', 'gauge');
   readonly #open = counter('throughline_turns', 'Turns that run, and that wait for an answer.', 'gauge');
+  readonly #connections = counter('throughline_store_connections', 'Connections to the database server.', 'gauge');
+  readonly #waiting = counter('throughline_store_waiting', 'Reads and writes that wait for a connection.', 'gauge');
+  #look = () => {};
   readonly #restores = counter('throughline_restores_total', 'Restores by rung and proof.');
   readonly #waits = counter('throughline_lock_waits_total', 'Waits for a session that another process used.');
   readonly #waited = counter('throughline_lock_wait_seconds_total', 'Seconds of such waits.');
@@ -33,6 +37,15 @@ export class Metrics implements Telemetry {
     this.#slots.set(parallel);
     this.#open.set(running, { state: 'running' });
     this.#open.set(asking, { state: 'waiting' });
+  }
+
+  connections(read: () => StoreConnections): void {
+    this.#look = () => {
+      const { used, idle, waiting } = read();
+      this.#connections.set(used, { state: 'used' });
+      this.#connections.set(idle, { state: 'idle' });
+      this.#waiting.set(waiting);
+    };
   }
 
   turnEnded({ outcome }: { outcome: string }): void {
@@ -67,6 +80,8 @@ export class Metrics implements Telemetry {
     const all = [
       this.#slots,
       this.#open,
+      this.#connections,
+      this.#waiting,
       this.#begun,
       this.#queued,
       this.#turns,
@@ -75,6 +90,7 @@ export class Metrics implements Telemetry {
       this.#waited,
     ];
     this.#readDelay();
+    this.#look();
     const rest = [this.#readers, this.#cut, this.#requests, this.#seconds, this.#delay];
     return [...all, ...rest].map((one) => one.text()).join('');
   }

@@ -35,7 +35,11 @@ export async function census(sql: Sql, monotonic: number): Promise<Census> {
 }
 
 /** What the server needs beside the data, its log, is not seen from here. */
-export async function measure(sql: Sql, access: Pick<Access, 'commits' | 'latency'>): Promise<StoreMeasure> {
+export async function measure(
+  sql: Sql,
+  access: Pick<Access, 'commits' | 'latency' | 'connections'>,
+): Promise<StoreMeasure> {
   const { bytes = 0 } = (await sql.one<{ bytes: number }>(SIZE)) ?? {};
-  return { bytes, logBytes: 0, freeBytes: 0, commits: access.commits, commitMs: access.latency() };
+  const { commits, connections } = access;
+  return { bytes, logBytes: 0, freeBytes: 0, commits, commitMs: access.latency(), connections };
 }

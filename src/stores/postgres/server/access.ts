@@ -1,6 +1,7 @@
 import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
+import type { StoreConnections } from '../../../ports/store/census.ts';
 import { type Bell, News } from './bell.ts';
 import { type Server, type Sql, TxSql } from './connect.ts';
 import { isCollision, storageFault } from './faults.ts';
@@ -31,6 +32,10 @@ const BEGIN = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'; SEL
 const TIME = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS time';
 /** How often a transaction is run again that collided with another one. */
 const TRIES = 8;
+/** Changes nothing, but is written. */
+const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'log'";
+/** How often to look whether it can be written again. */
+const TRY_MS = 1_000;
 /** How many transactions the latency is measured over. */
 const MEASURED = 256;
 
@@ -45,6 +50,7 @@ export class Access {
   readonly #running = new Map<string, Promise<void>>();
   #closing: Promise<void> | null = null;
   #isWritable = true;
+  #trying: NodeJS.Timeout | null = null;
   commits = 0;
 
   constructor(server: Server, bell: Bell, options: AccessOptions) {
@@ -171,6 +177,10 @@ export class Access {
     return took.length === 0 ? null : { p50: at(0.5), p95: at(0.95), max: at(1) };
   }
 
+  get connections(): StoreConnections {
+    return this.#server.connections;
+  }
+
   checkOpen(): void {
     if (this.#closing !== null) throw new ThroughlineError('closed', 'The store is closed.');
   }
@@ -178,6 +188,7 @@ export class Access {
   /** Ends what runs, and closes. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= (async () => {
+      this.#stopTrying();
       await Promise.all(this.#running.values());
       await this.bell.close();
       await this.#server.pool.end();
@@ -188,13 +199,26 @@ export class Access {
   #fails(fault: ThroughlineError): void {
     if (!isTransientFault(fault)) return;
     const { code, message, hint = '' } = whileWaiting(fault);
+    // What only cannot be written can still be read.
+    this.#options.health?.report('writing', { code, message, hint, unready: code === 'storage_busy' });
+    // A server without work writes nothing. On a full disk a small change may find space, and proves nothing.
+    if (code !== 'storage_full') this.#trying ??= setInterval(() => this.#try(), TRY_MS).unref();
     this.#isWritable = false;
-    this.#options.health?.report('writing', { code, message, hint, unready: true });
+  }
+
+  #try(): void {
+    void this.#durable(async ({ sql }) => sql.run(TOUCH)).catch(() => {});
   }
 
   #works(): void {
     if (this.#isWritable) return;
     this.#isWritable = true;
+    this.#stopTrying();
     this.#options.health?.report('writing', null);
+  }
+
+  #stopTrying(): void {
+    if (this.#trying !== null) clearInterval(this.#trying);
+    this.#trying = null;
   }
 }

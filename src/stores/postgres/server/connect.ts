@@ -1,6 +1,7 @@
 // The one file of the store that knows the package `pg`, which is an optional peer.
 import type { Client, CustomTypesConfig, Pool, QueryResult } from 'pg';
 import { ThroughlineError } from '../../../core/errors.ts';
+import type { StoreConnections } from '../../../ports/store/census.ts';
 import { openFault } from './faults.ts';
 
 /** How long to wait for a connection: for one of the pool, or for the server to answer. */
@@ -62,11 +63,14 @@ function storable(value: Value): unknown {
 /** Connections to one database. Statements are unnamed: behind a pooler that shares connections, named ones fail. */
 export class Server {
   readonly pool: Pool;
+  /** Whether connections for hearing of others go to another address. */
+  readonly hearsElsewhere: boolean;
   readonly #newClient: () => Client;
 
-  private constructor(pool: Pool, newClient: () => Client) {
+  private constructor(pool: Pool, newClient: () => Client, hearsElsewhere: boolean) {
     this.pool = pool;
     this.#newClient = newClient;
+    this.hearsElsewhere = hearsElsewhere;
     // A connection that ends is replaced by the next use, and what it did fails by itself. Without listeners it would end the process: the
     // pool hears of those that are idle, and nobody of one that is in use.
     pool.on('error', () => {});
@@ -82,12 +86,16 @@ export class Server {
     const limits = { connectionTimeoutMillis: CONNECT_MS, query_timeout: ANSWER_MS, keepAlive: true };
     // `pipeline`: a statement is sent before the one before it is answered. Drivers that do not know it send one after the other.
     const how = { pipeline: true, application_name: name };
-    const config = { connectionString: url, types: types as CustomTypesConfig, ...how, ...limits };
+    const common = { types: types as CustomTypesConfig, ...how, ...limits };
     try {
-      new pg.Client(config); // reads the address, and connects to nothing
+      const { all, hearing } = addressesIn(url);
+      const config = { connectionString: all, ...common };
+      const direct = { connectionString: hearing, ...common };
+      for (const one of [config, direct]) new pg.Client(one); // reads the address, and connects to nothing
       return new Server(
         new pg.Pool({ ...config, max: connections, idleTimeoutMillis: 60_000, allowExitOnIdle: true }),
-        () => new pg.Client(config),
+        () => new pg.Client(direct),
+        hearing !== all,
       );
     } catch (error) {
       throw openFault(error);
@@ -102,10 +110,34 @@ export class Server {
     return client;
   }
 
+  get connections(): StoreConnections {
+    const { options, totalCount, idleCount, waitingCount } = this.pool;
+    return { most: options.max, used: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+  }
+
   /** Statements that need no transaction: each takes whatever connection is free. */
   get sql(): Sql {
     return new Sql((text, values) => this.pool.query(text, values));
   }
+}
+
+/**
+ * Behind a pooler LISTEN reaches nothing. `listen=HOST:PORT` in the address names the server itself, for that one connection; a HOST with a
+ * slash is the folder of its socket.
+ */
+function addressesIn(url: string): { readonly all: string; readonly hearing: string } {
+  const address = URL.parse(url);
+  const [, host = '', port = '5432'] = /^(.+?)(?::(\d+))?$/.exec(address?.searchParams.get('listen') ?? '') ?? [];
+  if (address === null || host === '') return { all: url, hearing: url };
+  address.searchParams.delete('listen');
+  const all = address.href;
+  address.port = port;
+  if (host.startsWith('/')) address.searchParams.set('host', host);
+  else {
+    address.searchParams.delete('host');
+    address.hostname = host;
+  }
+  return { all, hearing: address.href };
 }
 
 async function load() {

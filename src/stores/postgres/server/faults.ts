@@ -36,6 +36,22 @@ const LOGIN: Fault = {
   message: 'The database server refused the login: wrong user or password.',
   hint: 'Check the user and the password in the address of the store, or in PGUSER and PGPASSWORD.',
 };
+const NO_RULE: Fault = {
+  code: 'unreachable',
+  message:
+    'The database server refused the login: it has no such user, no rule for it (pg_hba.conf), or it demands TLS.',
+  hint: 'Check the user in the address of the store. If the server demands TLS, add "?sslmode=verify-full" to the address.',
+};
+const NO_TLS: Fault = {
+  code: 'unreachable',
+  message: 'The address of the store demands TLS (sslmode), and the database server does not offer it.',
+  hint: 'Switch TLS on in the server (ssl = on). Over a socket of this machine there is none: leave out sslmode.',
+};
+const NO_TRUST: Fault = {
+  code: 'unreachable',
+  message: 'The certificate of the database server is not trusted, or is not for this host.',
+  hint: 'Name its certificate authority with "&sslrootcert=FILE" in the address of the store, and the host as the certificate does.',
+};
 const NO_DATABASE: Fault = {
   code: 'unreachable',
   message: 'There is no such database on the server.',
@@ -56,7 +72,7 @@ const CODES: Readonly<Record<string, Fault>> = {
   '57P01': GONE,
   '57P02': GONE,
   '57P03': GONE,
-  '28000': LOGIN,
+  '28000': NO_RULE,
   '28P01': LOGIN,
   '3D000': NO_DATABASE,
   ECONNREFUSED: GONE,
@@ -71,19 +87,28 @@ const CODES: Readonly<Record<string, Fault>> = {
 /** Errors of the driver itself, which have no code. */
 const LOST =
   /^(Connection terminated|Query read timeout|timeout exceeded|Client has encountered|Client was closed|timeout expired)/;
+const TLS_REFUSED = /^The server does not support SSL connections/;
+/** What Node finds wrong with a certificate. */
+const CERTIFICATE = /^(ERR_TLS_CERT|CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY))/;
 
 /** The error for the caller; null: not a fault of the storage, usually a bug. */
 export function storageFault(error: unknown): ThroughlineError | null {
   // A row that can be read, whose JSON cannot: nothing else is parsed in here.
   if (error instanceof SyntaxError) return damaged(error);
   const code = codeOf(error);
-  const known = CODES[code] ?? (code.startsWith('08') || LOST.test(messageOf(error)) ? GONE : undefined);
+  const known = CODES[code] ?? faultOf(code, messageOf(error));
   if (known === undefined) return null;
   // The cause is its code alone: a server may repeat parts of an address or of a statement in its words.
   return new ThroughlineError(known.code, known.message, {
     hint: known.hint,
     cause: new Error(code || 'connection lost'),
   });
+}
+
+function faultOf(code: string, message: string): Fault | undefined {
+  if (CERTIFICATE.test(code)) return NO_TRUST;
+  if (TLS_REFUSED.test(message)) return NO_TLS;
+  return code.startsWith('08') || LOST.test(message) ? GONE : undefined;
 }
 
 function damaged(cause: unknown): ThroughlineError {
