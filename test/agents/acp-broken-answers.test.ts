@@ -1,5 +1,6 @@
 // Answers that broke off, came twice, or never came.
 import { describe, expect, test } from 'vitest';
+import { chunkText } from '../../src/core/turn/update.ts';
 import { allEvents, ended, run } from '../e2e/support/conversations.ts';
 import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
 import { bash, execCommand } from './acp-contract.ts';
@@ -22,11 +23,13 @@ describe.each([
     const { reply, turn } = await chat.ask(BROKEN);
     expect(home.model.requests.filter(({ side }) => !side).map(({ answer }) => answer?.broken)).toEqual([true, false]);
     expect(reply).toBe(WHOLE);
-    // What was shown, and that it does not count, are both events.
+    // What was shown, and that it does not count, are both events. An agent that was busy until the end came has shown nothing.
     const updates = (await allEvents(tl.engine, 'chat')).flatMap((one) =>
-      one.kind === 'turn.update' && one.turnId === turn.id ? [one.payload.update.sessionUpdate] : [],
+      one.kind === 'turn.update' && one.turnId === turn.id ? [one.payload.update] : [],
     );
-    expect(updates.filter((kind) => kind === '_throughline/retracted')).toHaveLength(1);
+    const shown = updates.map((update) => chunkText(update) ?? '').join('');
+    const retracted = updates.filter(({ sessionUpdate }) => sessionUpdate === '_throughline/retracted');
+    expect(retracted).toHaveLength(shown.split('chunk 1 ').length - 2);
     // The second try need not begin like the first one.
     const other = await chat.ask(
       'model: stream 8 300ms 1 times\nmodel: say Another answer.\nmodel: break 1 times #other',
