@@ -112,9 +112,10 @@ const parts: Parts = {
     const { copyStore } = await import('./backup.ts');
     return copyStore(request);
   },
-  async names(options, kind) {
+  async names(options, kind, withinMs) {
     const { home, config, store, server = env.THROUGHLINE_SERVER || undefined, as: owner = 'local' } = options;
-    if (server !== undefined && kind !== 'installable') return namesOfServer({ ...options, server }, kind);
+    if (server !== undefined && kind !== 'installable')
+      return inTime(namesOfServer({ ...options, server }, kind), withinMs);
     if (kind === 'agent' || kind === 'installable') {
       const { agentNames } = await import('./compose-agents.ts');
       return agentNames(given({ home, config }), kind);
@@ -127,13 +128,20 @@ const parts: Parts = {
     // A file is read in milliseconds; a database server is asked by the server that is connected to it.
     return address.kind === 'sqlite'
       ? readNames(address.file, owner, kind)
-      : namesOfServer({ ...given({ home }), as: owner }, kind);
+      : inTime(namesOfServer({ ...given({ home }), as: owner }, kind), withinMs);
   },
   async demo(request) {
     const { demo } = await import('./demo.ts');
     return demo(request);
   },
 };
+
+/** None, if they have not come by then. A connection that is still tried must not keep the shell waiting either. */
+function inTime(names: Promise<Name[]>, withinMs: number | undefined): Promise<Name[]> {
+  if (withinMs === undefined) return names;
+  const none = new Promise<Name[]>((resolve) => void setTimeout(() => resolve([]), withinMs).unref());
+  return Promise.race([names, none]);
+}
 
 /** As many as the first page has. */
 async function namesOfServer(options: GlobalOptions, kind: NameKind): Promise<Name[]> {

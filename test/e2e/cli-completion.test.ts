@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from 'vitest';
 import { PROGRAM } from '../program.ts';
-import { CliHome } from './cli-process.ts';
+import { CliHome, first } from './cli-process.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());
@@ -35,7 +35,7 @@ beforeAll(async () => {
     await home.start(['import', '-', '--key', key], { input: JSON.stringify(records) }).ended;
   }
   await home.ok('task', 'run', 'Do it', '--name', 'my task', '--max-iterations', '1');
-}, 120_000);
+});
 
 function shell(name: string, args: readonly string[], env: Record<string, string> = {}): string {
   const path = `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
@@ -137,6 +137,19 @@ describe('what a Tab asks for', () => {
     expect(readFileSync(join(data, 'throughline.db')).equals(database)).toBe(true);
     await home.ok('complete', 'zsh', '--', '--home', 'fresh', 'show', '');
     expect(existsSync(join(home.path, 'fresh'))).toBe(false);
+  });
+
+  test('is read from the data home however long that takes: only a server is not waited for', async () => {
+    // To this process, every wait of a second or more is over at once.
+    const hurried = `const later = setTimeout;
+      globalThis.setTimeout = (act, ms, ...args) => {
+        if (ms < 1000) return later(act, ms, ...args);
+        queueMicrotask(act);
+        return later(() => {});
+      };`;
+    const { stdout } = await home.start(['complete', 'zsh', '--', 'show', 'pl'], { env: first('complete', hurried) })
+      .ended;
+    expect(stdout).toMatch(/^:words\nplain/);
   });
 
   test('is answered without an error when the settings or the database cannot be read, or a server is away', async () => {

@@ -84,8 +84,27 @@ export class CliHome {
   async remove(): Promise<void> {
     for (const running of this.#running) running.kill('SIGKILL');
     await Promise.all([...this.#running].map((running) => running.ended));
-    rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 20 });
   }
+}
+
+/** For a run of the executable: this code runs in it first, in that process alone. */
+export function first(command: string, code: string): Record<string, string> {
+  const only = `if (process.argv[2] === ${JSON.stringify(command)}) { ${code} }`;
+  const imports = "import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';";
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`${imports} ${only}`)}` };
+}
+
+/** Code for `first`: calls `act()` once, as soon as the program has written this to stdout. */
+export function whenWritten(text: string, act: string): string {
+  return `const { write } = process.stdout;
+    process.stdout.write = (...args) => {
+      const taken = write.apply(process.stdout, args);
+      if (!String(args[0]).includes(${JSON.stringify(text)})) return taken;
+      process.stdout.write = write;
+      (${act})();
+      return taken;
+    };`;
 }
 
 /** One run of the executable. */

@@ -92,9 +92,10 @@ export interface Parts {
   copyStore(request: StoreCopyRequest): Promise<StoreCopied>;
   /**
    * Names of one kind, newest first, for somebody who is typing one. Nothing is started, upgraded or probed: they are read as they
-   * are, from the server that is named, else from the data home. May throw.
+   * are, from the server that is named, else from the data home. `withinMs`: a server that has not answered by then has none. May
+   * throw.
    */
-  names(options: GlobalOptions, kind: NameKind): Promise<Name[]>;
+  names(options: GlobalOptions, kind: NameKind, withinMs?: number): Promise<Name[]>;
   /** What `throughline demo` works with. Throws `agent_unavailable`. */
   demo(request: DemoRequest): Promise<DemoParts>;
 }

@@ -49,20 +49,16 @@ function isOneLine(name: string): boolean {
   return oneLine(name) === name.replaceAll(/\s+/g, ' ').trim() && !/[\n\t]/.test(name);
 }
 
-/** A named server may be away; the person at the keyboard does not wait for it. */
-const MOST_MS = 1_500;
+/** A server may be away; the person at the keyboard does not wait for it. What is on this machine is read, however busy that is. */
+const SERVER_MS = 1_500;
 
 async function completed(before: readonly string[], current: string, command: Command, cli: Cli): Promise<Completion> {
   const program = command.parent;
   const none: Completion = { names: [], files: null };
   if (program === null) return none;
   const sources: Sources = {
-    names: (kind, line) => cli.parts.names({ ...cli.options, ...line }, kind),
+    names: (kind, line) => cli.parts.names({ ...cli.options, ...line }, kind, SERVER_MS),
     load: async (one) => (one.parent === program ? cli.load(one) : undefined),
   };
-  const late = new Promise<Completion>((resolve) => {
-    // A connection that is still tried must not keep the shell waiting either.
-    setTimeout(() => resolve(none), MOST_MS).unref();
-  });
-  return Promise.race([complete(program, before, current, sources).catch(() => none), late]);
+  return complete(program, before, current, sources).catch(() => none);
 }
