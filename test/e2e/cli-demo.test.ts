@@ -1,15 +1,16 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CliHome, type Ended, parseLines } from './cli-process.ts';
+import { CliHome, type Ended, first, parseLines, whenWritten } from './cli-process.ts';
 
 const home = new CliHome();
 const temporary = join(home.path, 'tmp');
 afterAll(() => home.remove());
 
 /** The demo with a temporary directory of its own, so that what it leaves there is seen. */
-function demo(...args: string[]) {
-  return home.start(['demo', ...args], { env: { TMPDIR: temporary, NODE_COMPILE_CACHE: join(home.path, 'cache') } });
+function demo(args: string[] = [], env: Record<string, string> = {}) {
+  const own = { TMPDIR: temporary, NODE_COMPILE_CACHE: join(home.path, 'cache') };
+  return home.start(['demo', ...args], { env: { ...own, ...env } });
 }
 
 let text: Ended;
@@ -35,7 +36,7 @@ test('the demo leaves nothing behind, neither in its temporary home nor in the r
 });
 
 test('the codeword is another one every time, and every step is there as JSON', async () => {
-  const { code, stdout } = await demo('--json').ended;
+  const { code, stdout } = await demo(['--json']).ended;
   const steps = parseLines(stdout);
   expect(code).toBe(0);
   expect(steps.map((step) => step.step ?? step.kind)).toEqual(['told', 'lost', 'without', 'with', 'result']);
@@ -49,9 +50,8 @@ test('the codeword is another one every time, and every step is there as JSON', 
 });
 
 test('a demo that is interrupted cleans up as well', async () => {
-  const running = demo();
-  await running.until('stdout', /The codeword is/);
-  running.kill('SIGINT');
-  expect((await running.ended).code).toBe(130);
+  // By itself, in the middle: whoever watches it may be too late.
+  const interrupted = whenWritten('The codeword is', `() => process.kill(process.pid, 'SIGINT')`);
+  expect((await demo([], first('demo', interrupted)).ended).code).toBe(130);
   expect(readdirSync(temporary)).toEqual([]);
 });

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { identify } from '../../src/host/processes.ts';
-import { identityOf } from '../contracts/liveness.ts';
+import { identityOf, isAlive } from '../contracts/liveness.ts';
 import { startSshd, whyNoSshd } from '../contracts/sandbox/sshd.ts';
-import { CliHome, parseLines, until } from './cli-process.ts';
+import { CliHome, first, parseLines, until } from './cli-process.ts';
 
 let home: CliHome;
 beforeEach(() => {
@@ -19,7 +19,7 @@ const at = (...path: string[]) => join(home.path, 'home', ...path);
 
 function query(sql: string): Record<string, string | null>[] {
   if (!existsSync(at('throughline.db'))) return [];
-  const db = new DatabaseSync(at('throughline.db'), { readOnly: true });
+  const db = new DatabaseSync(at('throughline.db'), { readOnly: true, timeout: 60_000 });
   try {
     return db.prepare(sql).all() as Record<string, string | null>[];
   } catch {
@@ -29,8 +29,6 @@ function query(sql: string): Record<string, string | null>[] {
   }
 }
 
-const alive = (pid: number) =>
-  existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
 /** What was found; the agents that there are come after it. */
 const foundIn = (text: string) => parseLines(text).filter(({ check }) => check !== 'agents');
 const subjects = (lines: { check: string }[]) => lines.map(({ check }) => check);
@@ -46,17 +44,22 @@ test('what a killed process held is explained, and with --fix freed, ended and q
   const { pid } = identityOf(JSON.parse(query('SELECT gate FROM tasks')[0]?.gate ?? 'null'));
   running.kill('SIGKILL');
   await running.ended;
+  // Its agent ends by itself when its input does. Until then it is found as well.
+  for (const { sent } of query('SELECT sent FROM turns')) {
+    const agent = identityOf(JSON.parse(sent ?? 'null')?.process);
+    await until(() => !isAlive(agent.pid));
+  }
 
   const looked = await home.run('doctor', '--json');
   expect(looked.code).toBe(1);
   const found = foundIn(looked.stdout);
   expect(subjects(found)).toEqual(['leases', 'tasks', 'processes']);
   expect(found.every(({ repaired, remedy }) => !repaired && remedy !== null)).toBe(true);
-  expect(alive(pid)).toBe(true);
+  expect(isAlive(pid)).toBe(true);
 
   const text = await home.ok('doctor', '--fix');
   expect(text).toMatch(/has ended and still holds conversations\.\n {2}repaired: End what it left running/);
-  expect(alive(pid)).toBe(false);
+  expect(isAlive(pid)).toBe(false);
   expect(query('SELECT state, worker FROM tasks')).toEqual([{ state: 'queued', worker: null }]);
   expect(await home.ok('doctor')).toMatch(/^No problems found\.\nscripted \(scripted, default\): version /);
 });
@@ -126,11 +129,11 @@ test('an agent that goes on though nobody holds it is ended, with all that it st
     const looked = foundIn((await home.run('doctor', '--json')).stdout);
     expect(looked).toMatchObject([{ check: 'processes', subject: `process ${agent.pid}`, repaired: false }]);
     expect(looked[0].problem).toMatch(/^It is scripted in conversation \S+, and no worker holds it any more\.$/);
-    expect(pids.map(alive)).toEqual([true, true]);
+    expect(pids.map(isAlive)).toEqual([true, true]);
     expect(subjects(foundIn(await home.ok('doctor', '--fix', '--json')))).toEqual(['processes']);
-    expect(pids.map(alive)).toEqual([false, false]);
+    expect(pids.map(isAlive)).toEqual([false, false]);
   } finally {
-    if (alive(pids[0] as number)) process.kill(-(agent.pid as number), 'SIGKILL');
+    if (isAlive(pids[0] as number)) process.kill(-(agent.pid as number), 'SIGKILL');
   }
 });
 
@@ -200,13 +203,18 @@ test('what a killed "erase --sandbox" has not deleted is found, and deleted', as
   await home.ok('send', 'notes', 'The codeword is swordfish.');
   const [known] = query('SELECT sandbox FROM conversations');
   const work = at('sandboxes', known?.sandbox ?? '', 'work');
-  // So many that deleting them takes longer than to notice that it has begun.
-  for (let i = 0; i < 20_000; i += 1) writeFileSync(join(work, `file-${i}`), '');
-  const erasing = home.start(['erase', 'notes', '--sandbox', '--yes']);
-  await until(() => query('SELECT 1 FROM erasures').length === 1, 1);
-  erasing.kill('SIGKILL');
-  await erasing.ended;
-  expect(existsSync(work)).toBe(true);
+  writeFileSync(join(work, 'file'), '');
+  // In the moment in which it would delete the directory.
+  const killed = `const { rm } = fs.promises;
+    fs.promises.rm = (path, ...rest) => {
+      if (String(path).includes('${known?.sandbox}')) process.kill(process.pid, 'SIGKILL');
+      return rm(path, ...rest);
+    };
+    syncBuiltinESMExports();`;
+  const erasing = home.start(['erase', 'notes', '--sandbox', '--yes'], { env: first('erase', killed) });
+  expect(await erasing.ended).toMatchObject({ signal: 'SIGKILL' });
+  expect(query('SELECT 1 FROM erasures')).toHaveLength(1);
+  expect(existsSync(join(work, 'file'))).toBe(true);
   const looked = await home.run('doctor');
   expect([looked.code, looked.stdout]).toEqual([1, expect.stringContaining('was to be deleted with the conversation')]);
   expect(await home.ok('doctor', '--fix')).toContain('and is still there.\n  repaired: Delete it.');

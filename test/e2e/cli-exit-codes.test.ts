@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { CliHome, parseLines } from './cli-process.ts';
+import { CliHome, first, parseLines, whenWritten } from './cli-process.ts';
 
 /*
  * Every exit code by a real case, each with what a person is told.
@@ -25,8 +25,8 @@ test('1: the request id is taken', async () => {
 
 test('1: a bug in a callback, in one line without a stack', async () => {
   await home.ok('send', 'bug', 'hello');
-  const throwing = `setTimeout(() => { throw new Error('as asked') }, 500)`;
-  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(throwing)}` };
+  const throws = `() => setTimeout(() => { throw new Error('as asked') })`;
+  const env = first('follow', whenWritten('turn 1 completed', throws));
   const { code, stderr } = await home.start(['follow', 'bug'], { env }).ended;
   expect({ code, stderr }).toEqual({
     code: 1,
@@ -99,9 +99,9 @@ test('7: the agent died in the middle of the turn, and what it had said is kept'
 });
 
 test('7: the agent hangs, and a limit ends the turn', async () => {
-  const { code, stdout, stderr } = await home.run('send', 'hung', '/say half an answer\n/hang!', '--stall-limit', '3');
+  const { code, stdout, stderr } = await home.run('send', 'hung', '/say half an answer\n/hang!', '--stall-limit', '8');
   expect({ code, stdout }).toEqual({ code: 7, stdout: 'half an answer\n' });
-  expect(stderr).toContain('Turn 1: The agent gave no sign of life for 3 seconds');
+  expect(stderr).toContain('Turn 1: The agent gave no sign of life for 8 seconds');
   const [turn] = (await home.show('hung')).turns;
   expect(turn).toMatchObject({ state: 'interrupted', failure: { code: 'stalled' }, reply: 'half an answer' });
 });

@@ -18,7 +18,7 @@ const alive = (pid: number) => {
 /** The process of the last turn; only the database has it. */
 async function agentPid(key: string): Promise<number> {
   const { id } = (await home.show(key)).turns.at(-1);
-  using database = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true });
+  using database = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true, timeout: 60_000 });
   const { sent } = database.prepare('SELECT sent FROM turns WHERE id = ?').get(id) as { sent: string };
   return identityOf(JSON.parse(sent).process).pid;
 }
@@ -38,7 +38,7 @@ describe('Ctrl-C', () => {
 
   test('in the moment in which a turn is accepted leaves none behind for the next command to run', async () => {
     await home.ok('send', 'moment', 'hello');
-    using database = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true });
+    using database = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true, timeout: 60_000 });
     const accepted = database.prepare(
       'SELECT count(*) AS turns FROM turns WHERE conv = (SELECT no FROM conversations WHERE key = ?)',
     );
@@ -90,7 +90,7 @@ describe('Ctrl-C', () => {
 
 describe('SIGTERM', () => {
   test('lets a turn end that is about to', async () => {
-    const running = home.start(['send', 'ending', '/stream 10 50']);
+    const running = home.start(['send', 'ending', '/stream 10 10']);
     await running.until('stdout', /chunk 1/);
     running.kill('SIGTERM');
     const { code, stdout } = await running.ended;

@@ -138,7 +138,7 @@ test('SIGTERM leaves a task to the next run, which goes on; Ctrl-C cancels it', 
 function sent(): number {
   const file = join(home.path, 'home', 'throughline.db');
   if (!existsSync(file)) return 0;
-  const db = new DatabaseSync(file, { readOnly: true });
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 60_000 });
   try {
     return db.prepare("SELECT no FROM events WHERE kind = 'turn.sent'").all().length;
   } catch {
