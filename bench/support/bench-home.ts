@@ -83,6 +83,6 @@ export class BenchHome {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const engine of this.#opened) await engine.close({ graceMs: 0 });
-    rmSync(this.path, { recursive: true, force: true });
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 20 });
   }
 }

@@ -42,7 +42,7 @@ export class TestSandboxes {
   async dispose(): Promise<void> {
     await Promise.all(this.#sessions.map((session) => session.kill()));
     // What an agent has started may write until it is ended, a moment after the agent.
-    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 20 });
   }
 }
 

@@ -17,7 +17,7 @@ export const CLOCK: Clock = {
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }));
   return folder;
 }
 

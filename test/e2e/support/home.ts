@@ -84,7 +84,7 @@ export class Home {
 
   /** Every row that the query finds in the database file, read past all our code. */
   query<T>(sql: string, ...values: (string | number)[]): T[] {
-    const db = new DatabaseSync(this.file, { readOnly: true });
+    const db = new DatabaseSync(this.file, { readOnly: true, timeout: 60_000 });
     try {
       return db.prepare(sql).all(...values) as T[];
     } finally {
@@ -101,7 +101,8 @@ export class Home {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#hosts.map((host) => host.kill()));
     await Promise.all(this.#opened.map((tl) => tl.close({ graceMs: 0 })));
-    rmSync(this.path, { recursive: true, force: true });
+    // Agents of a host that was killed may still write.
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 20 });
     expect(this.#bugs, 'faults of the program itself').toEqual([]);
   }
 

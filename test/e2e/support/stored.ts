@@ -38,6 +38,6 @@ export function killAgent(home: DataHome): void {
 }
 
 function rows<T>({ path }: DataHome, sql: string, ...values: string[]): T[] {
-  using db = new DatabaseSync(join(path, 'throughline.db'), { readOnly: true });
+  using db = new DatabaseSync(join(path, 'throughline.db'), { readOnly: true, timeout: 60_000 });
   return db.prepare(sql).all(...values) as T[];
 }

@@ -150,6 +150,7 @@ test('a reader of damaged events gets an error, and does not come back again and
   };
   await expect(reading()).rejects.toMatchObject({ code: 'storage_damaged', hint: expect.stringContaining('doctor') });
   await client.close();
+  await until('it is in the log', () => follows() > before);
   expect(follows() - before).toBe(1);
   await stop(home);
 });

@@ -13,8 +13,8 @@ export interface Hook {
   /** At which call, from 1; counted only once a commit had this kind of write, when one is named. */
   readonly call?: number;
   readonly since?: string;
-  /** `stop`: SIGSTOP. `spin`: nothing else runs in the process until there is a file of this name. */
-  readonly action: 'kill' | 'stop' | { readonly spin: string };
+  /** `stop`: SIGSTOP. `block`: nothing else runs in the process until there is a file of this name. */
+  readonly action: 'kill' | 'stop' | { readonly block: string };
 }
 
 /** The store, with the hook in it. It also says when the store refused a verb because the lease was lost. */
@@ -49,7 +49,9 @@ function kindsOf(args: readonly unknown[]): string[] {
   return writes.map((write) => (write.write === 'event' ? write.event.kind : write.write));
 }
 
-const LONGEST_SPIN_MS = 20_000;
+/** A limit for what hangs: whoever takes over has the time that it takes on a busy machine. */
+const LONGEST_BLOCK_MS = 120_000;
+const LOOK_MS = 10;
 
 function act(action: Hook['action']): void {
   if (action === 'kill') process.kill(process.pid, 'SIGKILL');
@@ -60,7 +62,11 @@ function act(action: Hook['action']): void {
 export function standStill(how: Exclude<Hook['action'], 'kill'>): void {
   say({ stopped: true });
   if (how === 'stop') process.kill(process.pid, 'SIGSTOP');
-  else for (const end = performance.now() + LONGEST_SPIN_MS; !existsSync(how.spin) && performance.now() < end; );
+  else {
+    const never = new Int32Array(new SharedArrayBuffer(4));
+    const end = performance.now() + LONGEST_BLOCK_MS;
+    while (!existsSync(how.block) && performance.now() < end) Atomics.wait(never, 0, 0, LOOK_MS);
+  }
   say({ woke: true });
 }
 

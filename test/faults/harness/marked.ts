@@ -15,16 +15,23 @@ export function marked(mark: string): Marked[] {
   return process.platform === 'linux' ? fromProc(`${MARK}=${mark}`) : fromPs(`${MARK}=${mark}`);
 }
 
+/** Whether a process was stopped by a signal; where that cannot be seen, it is taken to be. */
+export function isStopped(pid: number): boolean {
+  if (process.platform !== 'linux') return true;
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return stat.charAt(stat.lastIndexOf(')') + 2) === 'T';
+}
+
 /** Ends them, one by one, by their numbers. */
 export async function endMarked(mark: string): Promise<void> {
   await until('the agents of the test to end', () => {
     const left = marked(mark);
-    for (const { pid } of left) kill(pid);
+    for (const { pid } of left) endProcess(pid);
     return left.length === 0;
   });
 }
 
-function kill(pid: number): void {
+export function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {

@@ -54,7 +54,7 @@ export class Place {
 
   /** Rows of the database itself, past everything that could hide something. */
   rows<Row>(sql: string, ...values: (string | number)[]): Row[] {
-    const db = new DatabaseSync(this.database, { readOnly: true, timeout: 5_000 });
+    const db = new DatabaseSync(this.database, { readOnly: true, timeout: 60_000 });
     try {
       return db.prepare(sql).all(...values) as Row[];
     } finally {
@@ -66,6 +66,6 @@ export class Place {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#programs.map((program) => program.end()));
     await endMarked(this.mark);
-    rmSync(this.#dir, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.#dir, { recursive: true, force: true, maxRetries: 20 });
   }
 }

@@ -42,7 +42,7 @@ export async function workThroughQueue(place: Place, options: QueueOptions): Pro
   const runners = await Promise.all([start(), start()]);
   for (let kill = 1; kill <= kills; kill += 1) {
     const enough = done() + random.whole(1, Math.max(1, Math.floor(count / kills)));
-    await until('some more are done', () => done() >= Math.min(enough, count), { every: 3 });
+    await until('some more are done', () => done() >= Math.min(enough, count));
     const victims = kill % 3 === 0 ? [0, 1] : [random.whole(0, 1)];
     await Promise.all(victims.map((i) => (runners[i] as Program).end()));
     for (const i of victims) runners[i] = await start();

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { identityOf } from '../../contracts/liveness.ts';
+import { identityOf, isAlive } from '../../contracts/liveness.ts';
 import { CliHome, type Ended, parseLines, type Running } from '../../e2e/cli-process.ts';
 import { serveProcess } from '../../e2e/http/support/served-process.ts';
 import { until } from '../../e2e/support/conversations.ts';
@@ -16,7 +16,7 @@ afterEach(() => home.remove());
 const ENDLESS = '/stream 100000 5';
 
 function query<T>(sql: string): T[] {
-  const db = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true });
+  const db = new DatabaseSync(join(home.path, 'home', 'throughline.db'), { readOnly: true, timeout: 60_000 });
   try {
     return db.prepare(sql).all() as T[];
   } finally {
@@ -52,9 +52,6 @@ async function killedWithQueue(): Promise<void> {
   expect(states()).toEqual(['running', 'queued']);
 }
 
-const isAlive = (pid: number) =>
-  existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
-
 test.each<[string, () => Promise<Ended>, number, (ended: Ended) => void]>([
   ['show', () => home.run('show', 'notes'), 0, ({ stdout }) => expect(stdout).toMatch(/interrupted: The program/)],
   ['summary', () => home.run('summary', 'notes'), 0, ({ stdout }) => expect(stdout).toContain('; 0 open')],
@@ -85,7 +82,9 @@ test.each<[string, () => Promise<Ended>, number, (ended: Ended) => void]>([
 });
 
 test('doctor without --fix says what it found, and changes nothing', async () => {
-  await killedSend();
+  const agent = await killedSend();
+  // It ends by itself when its input does. Until then it is found as well.
+  await until('the agent has ended', () => !isAlive(agent));
   const looked = await home.run('doctor', '--json');
   expect(looked.code).toBe(1);
   const found = parseLines(looked.stdout).filter(({ check }) => check !== 'agents');

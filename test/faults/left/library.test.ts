@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { open, type Throughline } from '../../../src/index.ts';
@@ -11,10 +12,10 @@ const ENDLESS = '/stream 100000 5';
 const states = async (tl: Throughline, key: string) => (await tl.engine.turns(key)).map(({ state }) => state);
 
 /** A process that was killed in the middle of the first of three turns. */
-async function killed(home: Home, first = ENDLESS): Promise<Host> {
+async function killed(home: Home, second = 'The codeword is amber.'): Promise<Host> {
   const host = await home.host();
   await host.engine.ensure({ key: 'left' });
-  for (const prompt of [first, 'The codeword is amber.', WHICH]) await host.engine.submit('left', prompt);
+  for (const prompt of [ENDLESS, second, WHICH]) await host.engine.submit('left', prompt);
   await host.calls.followUntil('left', 0, 'turn.update');
   await host.kill();
   return host;
@@ -60,18 +61,22 @@ test('with takeUp: false it is left, except for the turn that was in the middle;
 
 test('closing starts nothing that another process has submitted, and waits for what was sent', async () => {
   await using home = new Home();
-  await killed(home, 'Hello.\n/stream 60 20');
+  const go = join(home.path, 'go');
+  await killed(home, `/await ${go}`);
   const taker = await home.open();
   const [, second, third] = await taker.engine.turns('left');
   await event(taker.engine, 'left', 'turn.sent', { turn: second?.id ?? '' });
-  await taker.close();
+  await taker.tasks.close();
+  const closing = taker.engine.close({ graceMs: 120_000 });
+  writeFileSync(go, ''); // until then, the second turn cannot end
+  await closing;
   const tl = await home.open({}, { takeUp: false });
   expect(await states(tl, 'left')).toEqual(['interrupted', 'completed', 'queued']);
   expect((await tl.engine.turn(third?.id ?? '')).attempt).toBe(0);
 });
 
 test('a turn that was taken up and not sent yet is given back when its process closes', async () => {
-  await using home = new Home({ scripted: { startMs: 3_000 } });
+  await using home = new Home({ scripted: { startMs: 600_000 } });
   const host = await home.host({ maxRunning: 0 });
   await host.engine.ensure({ key: 'left' });
   const { turn } = await host.engine.submit('left', 'Hello.');

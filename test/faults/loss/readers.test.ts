@@ -43,9 +43,7 @@ async function putBack() {
   return { second, engine, before, board: { seq, logId } };
 }
 
-test('after an older copy was put back, readers are told instead of waiting for ever', {
-  timeout: 60_000,
-}, async () => {
+test('after an older copy was put back, readers are told instead of waiting for ever', async () => {
   const { second, engine, before, board } = await putBack();
   const tasks = new HttpTasks(engine.caller, null);
   const seen = { events: 0, tasks: 0 };

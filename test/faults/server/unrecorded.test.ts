@@ -14,20 +14,18 @@ import { until } from '../harness/until.ts';
 /** From the start of the agent until the kill, in milliseconds. */
 const MOMENTS = [0, 5, 15, 30, 60, 100];
 
-/** An agent that never answers, and stays when its input ends or somebody asks it to go. */
-function slow(home: CliHome): object {
+/** An agent that never answers, and stays when its input ends or somebody asks it to go. Nobody gives it up before the kill. */
+function slow(home: CliHome, openMs = 600_000): object {
   const file = join(home.path, 'slow');
   writeFileSync(file, '#!/bin/sh\ntrap "" TERM HUP\nexec sleep 600\n');
   chmodSync(file, 0o755);
-  return { adapter: 'acp', command: [file], options: { openMs: 1_000 } };
+  return { adapter: 'acp', command: [file], options: { openMs } };
 }
 
 function makeHome(agent: (home: CliHome) => object): { home: CliHome; mark: string } {
   const mark = randomUUID();
   const home = new CliHome();
-  const settings = agent(home) as { env?: object };
-  const agents = { agent: { ...settings, env: { ...settings.env, [MARK]: mark } } };
-  writeFileSync(home.config, JSON.stringify({ agents }));
+  useAgent(home, mark, agent(home));
   onTestFinished(async () => {
     await endMarked(mark);
     await home.remove();
@@ -35,7 +33,11 @@ function makeHome(agent: (home: CliHome) => object): { home: CliHome; mark: stri
   return { home, mark };
 }
 
-/** Kills the server soon after an agent was started, again and again. The last one is ended in good order. */
+function useAgent(home: CliHome, mark: string, settings: { env?: object }): void {
+  home.configure({ agents: { agent: { ...settings, env: { ...settings.env, [MARK]: mark } } } });
+}
+
+/** Kills the server soon after an agent was started, again and again. */
 async function killedEarly({ home, mark }: { home: CliHome; mark: string }): Promise<void> {
   for (const [round, moment] of MOMENTS.entries()) {
     const server = await serveProcess(home, '--log-level', 'warn');
@@ -49,15 +51,19 @@ async function killedEarly({ home, mark }: { home: CliHome; mark: string }): Pro
     server.running.kill('SIGKILL');
     await server.running.ended;
   }
+}
+
+/** A server that is ended in good order: it leaves nothing, of its own or of those before it. */
+async function endedWell(home: CliHome): Promise<void> {
   const last = await serveProcess(home, '--log-level', 'warn');
   last.running.kill('SIGTERM');
   await last.running.ended;
 }
 
 const AGENTS: Readonly<
-  Record<string, { agent(home: CliHome, url: string): object; needs(context: TestContext): void }>
+  Record<string, { agent(home: CliHome, url: string, openMs?: number): object; needs(context: TestContext): void }>
 > = {
-  'an agent that never answers': { agent: slow, needs: () => {} },
+  'an agent that never answers': { agent: (home, _, openMs) => slow(home, openMs), needs: () => {} },
   'codex-acp': {
     agent: (home, url) => codexAcp({ url }, home.path),
     needs(context) {
@@ -69,15 +75,16 @@ const AGENTS: Readonly<
 
 test.for(Object.entries(AGENTS))(
   '%s: servers that are killed right after it was started leave none behind',
-  {
-    timeout: 120_000,
-  },
+  { timeout: 600_000 },
   async ([, { agent, needs }], context) => {
     needs(context);
     const model = await startModel();
     onTestFinished(() => model.close());
     const world = makeHome((home) => agent(home, model.url));
     await killedEarly(world);
+    // From here on it is given up soon: a server that is stopped waits for that.
+    useAgent(world.home, world.mark, agent(world.home, model.url, 1_000));
+    await endedWell(world.home);
     expect(marked(world.mark)).toEqual([]);
   },
 );
@@ -95,9 +102,11 @@ test.each([
     return marked(mark)[0]?.pid;
   };
   const pid = await leave();
-  const found = parseLines((await home.run('doctor', '--json')).stdout).filter(({ check }) => check === 'processes');
+  const found = parseLines((await home.run('doctor', '--no-agents', '--json')).stdout).filter(
+    ({ check }) => check === 'processes',
+  );
   expect(found).toMatchObject([{ subject: `process ${pid}`, problem: expect.stringContaining('has ended') }]);
-  await home.run('doctor', '--fix');
+  await home.run('doctor', '--no-agents', '--fix');
   expect(marked(mark)).toEqual([]);
 
   await leave();

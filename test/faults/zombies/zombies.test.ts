@@ -2,9 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AgentName } from '../harness/agents.ts';
 import type { Hook } from '../harness/hook.ts';
-import { marked } from '../harness/marked.ts';
+import { isStopped, marked } from '../harness/marked.ts';
 import { newcomer } from '../harness/newcomer.ts';
 import { Place } from '../harness/place.ts';
+import type { Program } from '../harness/program.ts';
 import { until } from '../harness/until.ts';
 import { gapless, inOrder, oneEnd, ranOnce } from '../storm/checks.ts';
 import { readFacts } from '../storm/facts.ts';
@@ -64,6 +65,12 @@ const CASES = STANDSTILLS.flatMap((standstill) =>
 );
 const ENGINE = { leaseMs: 600, flushMs: 0 };
 
+/** It says so a moment before; a signal to continue that came in that moment would have no effect. */
+async function standsStill(zombie: Program, how: 'stopped' | 'blocked'): Promise<void> {
+  await zombie.said('stopped');
+  if (how === 'stopped') await until('it is stopped', () => isStopped(zombie.pid));
+}
+
 describe('a worker that wakes up after its lease has passed on', () => {
   test.concurrent.each(CASES)('$how $where ($agent) writes nothing and comes to itself', async (standstill) => {
     await using place = new Place();
@@ -72,11 +79,11 @@ describe('a worker that wakes up after its lease has passed on', () => {
     // The turn's own words come late, so that a worker which stands still in its middle leaves an agent that works.
     const prompt = `The codeword is one.\n/stream 2 30\n/tool one ${file}\n/stream 2 30\n${QUESTION}`;
     const goOn = place.file('go-on');
-    const hook: Hook = { ...standstill.hook, action: how === 'stopped' ? 'stop' : { spin: goOn } };
+    const hook: Hook = { ...standstill.hook, action: how === 'stopped' ? 'stop' : { block: goOn } };
     const options = { requestId: 'one', agent };
     const zombie = place.start('stepper', { key: 'c', hook, requests: [{ prompt, options }], engine: ENGINE });
     const { turn } = await zombie.said('accepted');
-    await zombie.said('stopped');
+    await standsStill(zombie, how);
     const ran = standstill.end === 'interrupted' ? standstill.ran : 0;
     await until('its agent to have done its work', () => place.ran('c').length >= ran);
 
@@ -124,7 +131,7 @@ describe('a worker that wakes up after its lease has passed on', () => {
       const [warm] = marked(place.mark);
       expect(warm?.parent).toBe(zombie.pid);
       zombie.send({ stop: true });
-      await zombie.said('stopped');
+      await standsStill(zombie, 'stopped');
       await using taker = await newcomer(place, { ...ENGINE, maxWarm: 0 });
       const two = await taker.run('c', `The codeword is two.\n${QUESTION}`, { agent });
       expect(codewordsIn(two.reply)).toEqual(['one', 'two']);

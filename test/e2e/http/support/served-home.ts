@@ -161,7 +161,7 @@ export class ServedHome {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.down();
-    rmSync(this.path, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 20 });
     expect(
       this.log.filter((line) => line.includes('internal error')),
       'faults of the program itself',
