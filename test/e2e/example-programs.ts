@@ -11,6 +11,19 @@ export const EXAMPLES = process.env.THROUGHLINE_EXAMPLES ?? fileURLToPath(new UR
 
 const running = new Set<Program>();
 
+/** An environment in which an example is killed as soon as it has written this: whoever watches it may be too late. */
+export function killedWhenWritten(name: string, text: string): NodeJS.ProcessEnv {
+  const kill = `if (process.argv[1]?.endsWith(${JSON.stringify(name)})) {
+    const { write } = process.stdout;
+    process.stdout.write = (...args) => {
+      const taken = write.apply(process.stdout, args);
+      if (String(args[0]).includes(${JSON.stringify(text)})) process.kill(process.pid, 'SIGKILL');
+      return taken;
+    };
+  }`;
+  return { ...process.env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(kill)}` };
+}
+
 /** Kills those that still run. */
 export async function endPrograms(): Promise<void> {
   await Promise.all([...running].map((program) => program.kill()));
@@ -20,6 +33,8 @@ export class Program {
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
   readonly ended: Promise<number | null>;
   output = '';
+  /** It has ended, and all that it wrote was read. */
+  #over = false;
 
   constructor(name: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
     this.#child = spawn(process.execPath, [join(EXAMPLES, name), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -30,7 +45,10 @@ export class Program {
     }
     this.ended = new Promise((resolve) => this.#child.once('close', resolve));
     running.add(this);
-    void this.ended.then(() => running.delete(this));
+    void this.ended.then(() => {
+      this.#over = true;
+      running.delete(this);
+    });
   }
 
   get lines(): string[] {
@@ -39,7 +57,7 @@ export class Program {
 
   async says(pattern: RegExp): Promise<string> {
     const found = await until(`${pattern}`, () => {
-      if (this.#child.exitCode !== null && !pattern.test(this.output)) throw new Error(`ended early: ${this.output}`);
+      if (this.#over && !pattern.test(this.output)) throw new Error(`ended early: ${this.output}`);
       return pattern.exec(this.output);
     });
     return found[0];

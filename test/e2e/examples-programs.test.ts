@@ -9,7 +9,7 @@ import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../faults/harness/until.ts';
 import { CliHome } from './cli-process.ts';
-import { EXAMPLES, endPrograms, Program, startLoginApp } from './example-programs.ts';
+import { EXAMPLES, endPrograms, killedWhenWritten, Program, startLoginApp } from './example-programs.ts';
 import { serveProcess } from './http/support/served-process.ts';
 
 // The three programs of docs/library.md, run as their users would: real processes, real requests, real kills.
@@ -20,13 +20,13 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await endPrograms();
-  rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
+  rmSync(scratch, { recursive: true, force: true, maxRetries: 20 });
 });
 
 describe('the orchestrator', () => {
-  const start = () => {
+  const start = (env?: NodeJS.ProcessEnv) => {
     mkdirSync(join(scratch, 'work'), { recursive: true });
-    return new Program('orchestrator.ts', [join(scratch, 'home'), join(scratch, 'work')]);
+    return new Program('orchestrator.ts', [join(scratch, 'home'), join(scratch, 'work')], env);
   };
   const linesOf = (file: string) =>
     readFileSync(join(scratch, 'work', file), 'utf8')
@@ -54,9 +54,9 @@ describe('the orchestrator', () => {
   });
 
   test('goes on after a kill with the same tasks, and repeats nothing that was done', async () => {
-    const killed = start();
-    await killed.says(/changelog: done/);
-    await killed.kill();
+    const killed = start(killedWhenWritten('orchestrator.ts', 'changelog: done'));
+    expect(await killed.ended, killed.output).toBeNull();
+    expect(killed.lines.at(-1)).toBe('changelog: done. The gate passed: exit code 0.');
     const next = start();
     expect(await next.ended, next.output).toBe(0);
     expect(next.lines[0]).toBe('going on');

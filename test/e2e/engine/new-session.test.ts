@@ -83,7 +83,7 @@ test('it is refused where the agent issues its ids, and beside a session that ex
 });
 
 test('the id is recorded before the agent gets it; when its process is killed then, the next one opens that session', async () => {
-  await using home = new Home({ a: { ...TAKES_IDS, startMs: 1_500 } });
+  await using home = new Home({ a: { ...TAKES_IDS, startMs: 600_000 } });
   const host = await home.host();
   await host.engine.ensure({ key: 'chat' });
   const { turn } = await host.engine.submit('chat', 'The codeword is amber.', { newSession: THREE });
@@ -92,7 +92,8 @@ test('the id is recorded before the agent gets it; when its process is killed th
   expect(await host.engine.turn(turn.id)).toMatchObject({ state: 'running', sent: null });
   await host.kill();
   expect(recorded()).toEqual([{ id: THREE, state: 'dormant' }]);
-  const { engine } = await home.open();
+  // There it starts at once.
+  const { engine } = await home.open({}, { settings: { agents: { a: { adapter: 'scripted', options: TAKES_IDS } } } });
   expect(await ended(engine, turn)).toMatchObject({ state: 'completed', sessionId: THREE, attempt: 2 });
   expect((await engine.sessions('chat')).map(({ id, turns }) => [id, turns])).toEqual([[THREE, 1]]);
 });

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Agent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { allEvents, ended, event, WHICH } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
@@ -28,15 +29,24 @@ test.each([
   ['transcript', { resume: 'none' }],
   ['replay', {}],
 ] as const)('it is told that %s has begun while the agent still starts', async (rung, options) => {
-  await using home = new Home({ a: { ...options, startMs: 1_500 } });
+  await using home = new Home({ a: options });
   await told(home);
-  const [tl, other] = await Promise.all([home.open(), home.open()]);
-  const { turn } = await tl.engine.submit('chat', WHICH, rung === 'replay' ? { restore: { rung } } : {});
+  const starts = Promise.withResolvers<void>();
+  const slow = (agent: Agent): Agent => ({
+    ...agent,
+    async open(request) {
+      await starts.promise;
+      return agent.open(request);
+    },
+  });
+  const [engine, other] = await Promise.all([home.engine({ agent: slow }), home.open()]);
+  const { turn } = await engine.submit('chat', WHICH, rung === 'replay' ? { restore: { rung } } : {});
   const started = await event(other.engine, 'chat', 'restore.started', { turn: turn.id });
   expect((await other.engine.turn(turn.id)).sent).toBeNull();
   expect(started.payload).toEqual({ rung, total: 3 });
-  await ended(tl.engine, turn);
-  const all = await steps(tl.engine, turn.id);
+  starts.resolve();
+  await ended(engine, turn);
+  const all = await steps(engine, turn.id);
   expect(all[0]).toEqual(['started', rung, 3]);
   expect(all.slice(-2)).toEqual([['progress', rung, 3, 3], 'sent']);
 });

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Settings } from '../../../src/index.ts';
 import { ended, refusedWith, run } from '../support/conversations.ts';
@@ -55,8 +57,10 @@ test('a turn that was accepted before the limit was reached fails unsent, and ca
   await using home = new Home();
   const one = await limited(home, { conversationPerDay: '100 tokens' });
   await one.engine.ensure({ key: 'chat' });
-  const { turn: first } = await one.engine.submit('chat', '/stream 5 100\n/usage 90 10');
+  const go = join(home.path, 'go');
+  const { turn: first } = await one.engine.submit('chat', `/await ${go}\n/usage 90 10`);
   const { turn: second } = await one.engine.submit('chat', 'Hello.');
+  writeFileSync(go, ''); // until then, nothing is spent
   expect((await ended(one.engine, first)).state).toBe('completed');
   const over = await ended(one.engine, second);
   expect(over).toMatchObject({ state: 'failed', failure: { code: 'over_budget' }, sent: null });

@@ -17,7 +17,8 @@ test('a task whose runner is killed in the middle of a turn goes on by its own r
   await until('its tool runs', () => lines(home, 'effects') === 2);
   await host.kill();
   const tl = await home.open();
-  expect(await tl.tasks.resume()).toMatchObject([{ id, state: 'running' }]);
+  // It is queued for a moment, if the runner was already found dead.
+  expect(await tl.tasks.resume()).toMatchObject([{ id, state: expect.stringMatching(/^(queued|running)$/) }]);
   await until('it was tried again', () => lines(home, 'effects') === 4);
   await tl.tasks.cancel(id);
   const task = only(await tl.tasks.waitFor([id]));

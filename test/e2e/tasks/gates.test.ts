@@ -127,7 +127,9 @@ test('a cancel reaches the gate and all that it started', async () => {
   const { id } = only(tasks);
   await until('the gate runs', async () => {
     const { progress } = await tl.tasks.task(id);
-    return progress.conversationId !== null && existsSync(await pidFile(home, progress.conversationId));
+    if (progress.conversationId === null) return false;
+    const file = await pidFile(home, progress.conversationId);
+    return existsSync(file) && readFileSync(file, 'utf8') !== '';
   });
   await tl.tasks.cancel(id);
   const task = only(await tl.tasks.waitFor([id]));

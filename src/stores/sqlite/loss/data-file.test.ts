@@ -147,7 +147,7 @@ test('whoever watches the health is told, also while nobody writes, and when the
   onTestFinished(() => store.close());
   const id = await newConversation(store);
   renameSync(file, `${file}.kept`);
-  await vi.waitFor(() => expect(reason).toMatchObject({ code: 'storage_gone', unready: true }), 5_000);
+  await vi.waitFor(() => expect(reason).toMatchObject({ code: 'storage_gone', unready: true }), 120_000);
   renameSync(`${file}.kept`, file);
   await enqueue(store, id);
   expect(reason).toBeNull();
