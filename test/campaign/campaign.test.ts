@@ -27,7 +27,7 @@ const SCENARIOS: readonly Scenario[] = [
   realAgents,
 ].filter(({ onlyLong }: Scenario) => LONG || !onlyLong);
 const PAGE = fileURLToPath(new URL('../../docs/reliability.md', import.meta.url));
-const LIMIT_MS = LONG ? 1_800_000 : 300_000;
+const LIMIT_MS = LONG ? 1_800_000 : 900_000;
 
 describe('the campaign', () => {
   const seed = seedOfRun();

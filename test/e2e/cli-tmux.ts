@@ -7,6 +7,9 @@ import { type CliHome, pause } from './cli-process.ts';
 
 const run = promisify(execFile);
 
+/** How often the screen is looked at: each look is a process. */
+const LOOK_MS = 50;
+
 /** Why there is no terminal to test with; null: there is one. */
 export const NO_TMUX = spawnSync('tmux', ['-V']).error === undefined ? null : 'needs tmux (apt install tmux)';
 
@@ -102,7 +105,7 @@ export class Tmux {
   /** Waits until the screen shows it, and gives the screen. */
   async until(pattern: RegExp): Promise<string> {
     let screen = '';
-    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(20)) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(LOOK_MS)) {
       screen = await this.screen();
       if (pattern.test(screen)) return screen;
     }
@@ -111,7 +114,7 @@ export class Tmux {
 
   /** Waits until the screen no longer shows it. */
   async gone(pattern: RegExp): Promise<void> {
-    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(20)) {
+    for (const deadline = Date.now() + 120_000; Date.now() < deadline; await pause(LOOK_MS)) {
       if (!pattern.test(await this.screen())) return;
     }
     throw new Error(`the terminal still shows ${pattern}`);

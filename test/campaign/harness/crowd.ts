@@ -112,7 +112,7 @@ export class Crowd {
     for (const { owner, key, readers } of this.#talks) {
       const { lastSeq } = await this.#world.caller(owner).ok('GET', `/conversations/${key}`);
       const behind = () => readers.some(({ events }) => (events.at(-1)?.seq ?? 0) < lastSeq);
-      await until(`the readers of ${key}`, () => !behind(), { ms: 20_000 }).catch((error) => this.#violated(error));
+      await until(`the readers of ${key}`, () => !behind()).catch((error) => this.#violated(error));
     }
   }
 
@@ -124,7 +124,7 @@ export class Crowd {
       all.push({ ...shown, acknowledged: [...acknowledged.values()], told: readers });
       // Also after the last turn something may happen: a session is put away.
       const behind = () => readers.some(({ events }) => events.length < shown.texts.length);
-      await until(`the readers of ${key}`, () => !behind(), { ms: 20_000 }).catch((error) => this.#violated(error));
+      await until(`the readers of ${key}`, () => !behind()).catch((error) => this.#violated(error));
     }
     await Promise.all(this.#talks.flatMap(({ readers }) => readers.map(({ close }) => close())));
     const violations = [

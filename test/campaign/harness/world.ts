@@ -185,7 +185,7 @@ export class World {
   async leftOver(): Promise<string[]> {
     const { code } = await this.stop();
     const violations = code === 0 ? [] : [`the server ended with the code ${code}`];
-    await until('agents to end', () => this.agents().length === 0, { ms: 20_000 }).catch(() => {});
+    await until('agents to end', () => this.agents().length === 0).catch(() => {});
     const orphans = this.agents();
     if (orphans.length > 0) violations.push(`${orphans.length} agents are left: ${orphans.map(commandOf).join('; ')}`);
     const looked = await this.home.run('doctor', '--json');

@@ -3,8 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Scenario } from '../harness/figures.ts';
 import { World } from '../harness/world.ts';
 
-/** How long `/livez` may take while the burst lasts, on a connection of its own. */
+/** How long `/livez` may take while the burst lasts, on a connection of its own; and beside other tests, where whoever asks waits as well. */
 const LONGEST_MS = 2_000;
+const LONGEST_BESIDE_OTHERS_MS = 20_000;
 /** On a busy machine: so many times what it takes before. */
 const TIMES = 50;
 
@@ -31,7 +32,7 @@ export const bursts: Scenario = {
     }
     stop.abort();
     await watching;
-    const most = Math.max(LONGEST_MS, TIMES * Math.max(...calm));
+    const most = Math.max(long ? LONGEST_MS : LONGEST_BESIDE_OTHERS_MS, TIMES * Math.max(...calm));
     if (healthy.slowest > most) violations.push(`/livez took ${healthy.slowest} ms during the burst`);
     violations.push(...(await world.leftOver()));
     const figures = { 'conversations at once': count, 'health checks': healthy.asked };

@@ -274,7 +274,7 @@ async function damagedPage(tried: Tried): Promise<void> {
   if (met && (await tried.reasons()).length === 0)
     tried.violations.push('healthz says nothing of the damage that was met');
   await world.kill();
-  await until('agents to end', () => world.agents().length === 0, { ms: 20_000 }).catch(() => {});
+  await until('agents to end', () => world.agents().length === 0).catch(() => {});
 }
 
 function overwrite(file: string, at: number): void {

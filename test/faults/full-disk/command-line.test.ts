@@ -69,7 +69,8 @@ test('on a full disk every look works, and a prompt is refused: nothing was stor
 test('on a full disk a turn that a killed command left is shown as it is, with who can end it; with room it is ended', async (context) => {
   const disk = smallDisk(context);
   const { start, run } = homeOn(disk);
-  const sending = start('send', 'chat', '/stream 100000 5');
+  // Slowly: in a log that has become long, and was read into the file, there would be room for the end.
+  const sending = start('send', 'chat', '/stream 100000 200');
   await sending.until('stdout', /chunk 2 /);
   sending.kill('SIGKILL');
   await sending.ended;

@@ -19,6 +19,8 @@ test.each([
   const home = new CliHome();
   const env = { THROUGHLINE_HOME: join(home.path, folder) };
   const start = () => home.start(['serve', '--json', '--port', '0', '--log-level', 'silent'], { env });
+  /** How those that did not serve explained it, by what the one that served was doing. */
+  const said = { serves: 0, starts: 0 };
   try {
     for (let round = 0; round < ROUNDS; round += 1) {
       const all = Array.from({ length: count }, start);
@@ -29,17 +31,19 @@ test.each([
       for (const { ended } of outcomes) {
         if (ended === null) continue;
         expect(ended).toMatchObject({ code: 1, stdout: '' });
-        expect(JSON.parse(ended.stderr)).toMatchObject({
-          error: {
-            code: 'conflict',
-            message: `This data home already has a running server: ${url}, process ${running?.pid}.`,
-          },
-        });
+        const { error } = JSON.parse(ended.stderr);
+        const serves = `This data home already has a running server: ${url}, process ${running?.pid}.`;
+        // On a very busy machine nobody waits until the one that is first has started.
+        const starts = 'Another server of this data home is starting or stopping.';
+        expect(error.code).toBe('conflict');
+        expect([serves, starts]).toContain(error.message);
+        said[error.message === serves ? 'serves' : 'starts'] += 1;
       }
       expect((await fetch(`${url}/healthz`)).status).toBe(200);
       running?.kill('SIGKILL');
       await running?.ended;
     }
+    expect(said.serves, JSON.stringify(said)).toBeGreaterThan(0);
   } finally {
     await home.remove();
   }

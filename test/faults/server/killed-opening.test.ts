@@ -10,6 +10,7 @@ import { claudeEnvironment, findClaude, packageFolder, userHome } from '../../ag
 import { CliHome, parseLines } from '../../e2e/cli-process.ts';
 import type { Caller } from '../../e2e/http/support/caller.ts';
 import { serveProcess } from '../../e2e/http/support/served-process.ts';
+import { endProcess } from '../harness/marked.ts';
 import { Random, seedOfRun } from '../harness/random.ts';
 import { until } from '../harness/until.ts';
 
@@ -71,7 +72,7 @@ async function makeHome() {
   };
   writeFileSync(home.config, JSON.stringify({ defaultAgent: 'scripted', agents }));
   onTestFinished(async () => {
-    for (const { pid } of started(home)) process.kill(pid, 'SIGKILL');
+    for (const { pid } of started(home)) endProcess(pid);
     await home.remove();
     await model.close();
   });
@@ -98,6 +99,10 @@ interface Started {
 
 /** Living programs that belong to the home: they run in it, or have it in their environment. Servers and commands of ours are none. */
 function started(home: CliHome): Started[] {
+  return processesOf(home).filter(({ what }) => !/ serve --json | doctor /.test(what));
+}
+
+function processesOf(home: CliHome): Started[] {
   return readdirSync('/proc').flatMap((name) => {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) return [];
@@ -106,8 +111,8 @@ function started(home: CliHome): Started[] {
       const [stat, what] = [read('stat'), read('cmdline').replaceAll('\0', ' ')];
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       const belongs = read('environ').includes(home.path) || readlinkSync(`/proc/${name}/cwd`).startsWith(home.path);
-      if (!belongs || fields[0] === 'Z' || / serve --json | doctor /.test(what)) return [];
-      return [{ pid, what: what.slice(0, 80), began: Number(fields[19]) }];
+      if (!belongs || fields[0] === 'Z') return [];
+      return [{ pid, what, began: Number(fields[19]) }];
     } catch {
       return []; // it ended while we looked, or is another user's
     }
@@ -116,13 +121,15 @@ function started(home: CliHome): Started[] {
 
 /** Programs of a server that was killed: the doctor has to name each, or the one that started it. */
 async function expectFound(home: CliHome): Promise<Started[]> {
-  await delay(50); // a child of the killed server may not have its own environment yet
+  // A child of the killed server is a copy of it until it has become its own program, with its own environment.
+  await until('every child is a program', () => !processesOf(home).some(({ what }) => what.includes(' serve --json ')));
   const { stdout } = await home.run('doctor', '--json');
   const named = parseLines(stdout)
     .filter(({ check }) => check === 'processes')
     .map(({ subject }) => Number(subject.split(' ')[1]));
   const stay = started(home);
-  const groups = new Set(named.map(groupOf));
+  // The first of a group may have ended by now; the group has its number.
+  const groups = new Set([...named, ...named.map(groupOf)]);
   const unnamed = stay.filter(({ pid }) => !named.includes(pid) && !groups.has(groupOf(pid)));
   expect(unnamed).toEqual([]);
   return stay;
@@ -139,7 +146,7 @@ function groupOf(pid: number): number {
 
 async function expectEnded(home: CliHome, left: readonly Started[]): Promise<void> {
   const isLeft = ({ pid, began }: Started) => left.some((one) => one.pid === pid && one.began === began);
-  await until('the next server has ended them', () => !started(home).some(isLeft), { ms: 20_000, every: 50 });
+  await until('the next server has ended them', () => !started(home).some(isLeft), { every: 50 });
 }
 
 async function openTurns(caller: Caller): Promise<number> {

@@ -19,16 +19,17 @@ const RECOVERED_MS = 2_000;
 const STARTS = 3;
 /** A single one may have met something else: but none has waited for a lease to expire, which is ten seconds at the least. */
 const SINGLE = 5;
-/** After so many rounds, each time, a start with nothing to recover is measured as well. */
-const PLAIN_EVERY = LONG ? 10 : 4;
+/** In the long mode: after so many rounds, each time, a start with nothing to recover is measured as well. */
+const PLAIN_EVERY = 10;
 
 /*
  * A server that streams twenty answers is killed, again and again. After every kill the next server ends what was running, each
  * turn once, and goes on; readers come back by themselves and miss nothing.
  *
- * Most of them are held to two seconds. Where the machine is so busy that a third of that is not even enough to start in, they are
- * held to three times what their start took: both meet the same load. Starting itself must not wait for what is to be recovered, so
- * it is compared with starts that have nothing to recover, of the same minutes.
+ * None of them may wait for a lease to expire. In the long mode, where nothing else runs, most of them are held to two seconds. Where
+ * the machine is so busy that a third of that is not even enough to start in, they are held to three times what their start took: both
+ * meet the same load. Starting itself must not wait for what is to be recovered, so it is compared with starts that have nothing to
+ * recover, of the same minutes. Beside other tests such ratios are chance: some of them run during one start and not during another.
  */
 test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`, { timeout: 1_800_000 }, async () => {
   const mark = randomUUID();
@@ -71,7 +72,7 @@ test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`,
       const [, restMs] = await timed(() => until('every turn has ended', haveEnded));
       server = next;
       recoveries.push({ startMs, ms: startMs + restMs });
-      if (round % PLAIN_EVERY !== 0) continue;
+      if (!LONG || round % PLAIN_EVERY !== 0) continue;
       const [plain, ms] = await timed(() => serveProcess(empty, '--log-level', 'warn'));
       plainMs.push(ms);
       await end(plain);
@@ -106,12 +107,13 @@ function expectRecovered(recoveries: readonly Recovery[], plainMs: readonly numb
   const starts = recoveries.map(({ startMs }) => startMs);
   console.info(
     `recovered after ${all.length} kills: median ${median(all)} ms, longest ${Math.round(Math.max(...all))} ms, ` +
-      `${all.filter((ms) => ms > RECOVERED_MS).length} of them beyond ${RECOVERED_MS} ms; until it served: median ${median(starts)} ms, ` +
-      `with nothing to recover ${median(plainMs)} ms`,
+      `${all.filter((ms) => ms > RECOVERED_MS).length} of them beyond ${RECOVERED_MS} ms; until it served: median ${median(starts)} ms`,
   );
-  expect(median(all)).toBeLessThan(Math.max(RECOVERED_MS, STARTS * median(starts)));
   const late = recoveries.filter(({ startMs, ms }) => ms > SINGLE * Math.max(RECOVERED_MS, STARTS * startMs));
   expect(late).toEqual([]);
+  if (!LONG) return;
+  console.info(`until it served with nothing to recover: median ${median(plainMs)} ms`);
+  expect(median(all)).toBeLessThan(Math.max(RECOVERED_MS, STARTS * median(starts)));
   expect(median(starts)).toBeLessThan(Math.max(RECOVERED_MS / STARTS, STARTS * median(plainMs)));
 }
 

@@ -8,7 +8,7 @@ const [count, kills] = LONG ? [1_000, 20] : [120, 5];
 const parallel = 5;
 
 test(`${count} queued tasks and ${kills} kills: each is done once, in order, never more at once than may be, in turn for their owners`, {
-  timeout: LONG ? 600_000 : 120_000,
+  timeout: 600_000,
 }, async () => {
   const seed = seedOfRun();
   await using place = new Place();
