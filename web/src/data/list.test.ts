@@ -1,6 +1,6 @@
-import type { Conversation } from 'throughline/client';
+import type { Conversation, ThroughlineClient } from 'throughline/client';
 import { describe, expect, test } from 'vitest';
-import { withNewest } from './list.ts';
+import { readMore, useList, withNewest } from './list.ts';
 
 const row = (id: string, updatedAt: number) => ({ id, updatedAt }) as Conversation;
 const NONE = new Set<string>();
@@ -31,5 +31,36 @@ describe('the list after its first page was read again', () => {
     const rows = [row('c', 1), row('b', 1), row('a', 1)];
     const merged = withNewest({ rows, hasMore: false }, [row('d', 2), row('c', 1)], NONE, 2);
     expect(merged).toEqual({ rows: [row('d', 2), row('c', 1), row('b', 1), row('a', 1)], hasMore: false });
+  });
+});
+
+describe('the next page', () => {
+  const asked: string[] = [];
+  /** A server with five conversations, and a list that is read anew while the page is on its way. */
+  const read = async (...anew: Conversation[][]) => {
+    asked.length = 0;
+    const conversations = async ({ before: end }: { before: { id: string } }) => {
+      asked.push(end.id);
+      const rows = anew.shift();
+      if (rows !== undefined) useList.setState({ rows });
+      return before.rows.filter(({ id }) => id < end.id);
+    };
+    await readMore({ conversations } as unknown as ThroughlineClient);
+    return useList
+      .getState()
+      .rows.map(({ id }) => id)
+      .join('');
+  };
+
+  test('joins a list that was read anew meanwhile and ends as before', async () => {
+    useList.setState({ rows: [row('e', 5), row('d', 4)], hasMore: true });
+    expect(await read([row('e', 5), row('d', 4)])).toBe('edcba');
+    expect(asked).toEqual(['d']);
+  });
+
+  test('is read again for a list that ends elsewhere by then', async () => {
+    useList.setState({ rows: [row('e', 5), row('d', 4)], hasMore: true });
+    expect(await read([row('d', 6), row('e', 5), row('c', 3)])).toBe('decba');
+    expect(asked).toEqual(['d', 'c']);
   });
 });

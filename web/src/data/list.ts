@@ -179,18 +179,23 @@ export function readMore(tl: ThroughlineClient): Promise<void> {
   return reading;
 }
 
+/** Reads again if the list has another end by the time its page is here. The same end may be another object: the list was read anew. */
 async function readPage(tl: ThroughlineClient): Promise<void> {
-  const { rows, filter } = useList.getState();
-  const last = rows.at(-1);
-  if (last === undefined) return;
-  const { updatedAt, id } = last;
-  try {
-    const page = await tl.conversations({ ...optionsOf(filter), limit: 4 * PAGE, before: { updatedAt, id } });
-    useList.setState((now) => {
-      if (now.filter !== filter || now.rows.at(-1) !== last) return {};
-      return { rows: [...now.rows, ...page], hasMore: page.length > 0, known: knownWith(now.known, page) };
-    });
-  } catch (error) {
-    useList.setState({ error });
+  const { filter } = useList.getState();
+  for (let isRead = false; !isRead; ) {
+    const last = useList.getState().rows.at(-1);
+    if (last === undefined) return;
+    const { updatedAt, id } = last;
+    try {
+      const page = await tl.conversations({ ...optionsOf(filter), limit: 4 * PAGE, before: { updatedAt, id } });
+      const now = useList.getState();
+      if (now.filter !== filter || !now.hasMore) return;
+      const end = now.rows.at(-1);
+      isRead = end?.id === id && end.updatedAt === updatedAt;
+      if (!isRead) continue;
+      useList.setState({ rows: [...now.rows, ...page], hasMore: page.length > 0, known: knownWith(now.known, page) });
+    } catch (error) {
+      return useList.setState({ error });
+    }
   }
 }

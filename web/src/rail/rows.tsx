@@ -37,7 +37,7 @@ export function Rows({ rows, onChosen, hasKeys }: RowsProps) {
   const lastShown = items.at(-1)?.index ?? 0;
   useEffect(() => {
     if (hasMore && lastShown >= rows.length - 10) void readMore(tl);
-  }, [tl, hasMore, lastShown, rows.length]);
+  }, [tl, hasMore, lastShown, rows]);
   const cursor = useCursor(rows, place?.id ?? null, (index) => virtual.scrollToIndex(index), box);
   useActions(hasKeys ? moves(cursor.move) : []);
   if (rows.length === 0) {

@@ -48,16 +48,20 @@ export interface Look {
   conversation: boolean;
 }
 
-/** What follows from events: the new state of what they are about, and what has to be read. `partsOf`: what an open turn has said. */
+/**
+ * What follows from events: the new state of what they are about, and what has to be read. `partsOf`: what an open turn has said.
+ * `early`: those of turns that are not known yet.
+ */
 export function afterEvents(
   before: ConversationState,
   events: readonly ConversationEvent[],
   partsOf: (turnId: string) => LiveParts,
-): { readonly change: Partial<ConversationState>; readonly look: Look } {
+): { readonly change: Partial<ConversationState>; readonly look: Look; readonly early: ConversationEvent[] } {
   const turns = new Map(before.turns);
   const byId = new Map([...turns.values()].filter(isOpen).map((item) => [item.turn.id, item.turn.n]));
   const look: Look = { turns: new Set(), sessions: false, permissions: false, conversation: false };
   const grown = new Set<string>();
+  const early: ConversationEvent[] = [];
   let shared: Shared = before;
   let { isKilled } = before;
   for (const event of events) {
@@ -73,13 +77,14 @@ export function afterEvents(
     const n = byId.get(turnId);
     const item = n === undefined ? undefined : turns.get(n);
     if (item !== undefined) turns.set(item.turn.n, afterEvent(item, event));
+    else if (kind !== 'turn.update') early.push(event);
   }
   for (const id of grown) {
     const item = turns.get(byId.get(id) ?? -1);
     if (item !== undefined) turns.set(item.turn.n, { ...item, parts: partsOf(id).parts });
   }
   const { announced, receipts, warming, endings } = shared;
-  return { change: { turns, announced, receipts, warming, endings, isKilled }, look };
+  return { change: { turns, announced, receipts, warming, endings, isKilled }, look, early };
 }
 
 /** The last turn that was sent and has ended, and the first after it that is open, or is to come. */

@@ -80,3 +80,21 @@ test('what a turn says in the same moment in which it is heard of is shown, also
   await expect.poll(() => store.state.getState().turns.get(1)?.parts).toMatchObject([{ type: 'text', text: 'Here.' }]);
   store.close();
 });
+
+test('how far a restore is shows, also when it began before the turn was known, and nothing more is said of it', async () => {
+  const server = new Server();
+  const store = new ConversationStore(server.tl, server.live, 'c');
+  await store.open();
+  server.turn = { id: 't', n: 1, state: 'queued', sent: null }; // as it was when it was asked for
+  const events = [
+    { kind: 'turn.queued', payload: {} },
+    { kind: 'turn.started', payload: { attempt: 1 } },
+    { kind: 'restore.started', payload: { rung: 'replay', total: 3 } },
+    { kind: 'restore.progress', payload: { rung: 'replay', done: 1, total: 3 } },
+  ].map((event, index) => ({ conversationId: 'c', seq: 5 + index, turnId: 't', at: 1, ...event }));
+  for (const event of events) server.follower?.onEvent(event as ConversationEvent);
+  await expect
+    .poll(() => store.state.getState().turns.get(1))
+    .toMatchObject({ turn: { state: 'running' }, restoring: { done: 1, total: 3 } });
+  store.close();
+});

@@ -1,4 +1,4 @@
-import type { Conversation, ConversationEvent, Engine, ThroughlineClient } from 'throughline/client';
+import type { Conversation, ConversationEvent, Engine, ThroughlineClient, Turn } from 'throughline/client';
 import { createStore, type StoreApi } from 'zustand/vanilla';
 import type { Live } from '../../live/live.ts';
 import { Newest } from '../newest.ts';
@@ -14,6 +14,8 @@ export class ConversationStore {
   readonly #engine: Engine;
   readonly #live: Live;
   readonly #parts = new Map<string, LiveParts>();
+  /** What happened in turns before they were known here, by their ids. */
+  readonly #early = new Map<string, ConversationEvent[]>();
   readonly #loading = new Map<number, Promise<void>>();
   readonly #newest = new Newest();
   readonly #endingsRead = new Set<number>();
@@ -175,9 +177,19 @@ export class ConversationStore {
     if (this.#closed) return;
     const events = this.#waiting;
     this.#waiting = [];
-    const { change, look } = afterEvents(this.state.getState(), events, (turnId) => this.#partsOf(turnId));
+    const { change, look, early } = afterEvents(this.state.getState(), events, (turnId) => this.#partsOf(turnId));
+    for (const event of early) this.#early.set(event.turnId ?? '', [...this.#earlyOf(event.turnId), event]);
     this.state.setState(change);
     this.#look(look);
+  }
+
+  #newItem(turn: Turn): TurnItem {
+    const item = itemOf(turn, this.#parts.get(turn.id)?.parts);
+    return isOpen(item) ? this.#earlyOf(turn.id).reduce(afterEvent, item) : item;
+  }
+
+  #earlyOf(turnId: string | null): readonly ConversationEvent[] {
+    return this.#early.get(turnId ?? '') ?? [];
   }
 
   #partsOf(turnId: string): LiveParts {
@@ -203,8 +215,9 @@ export class ConversationStore {
     const turn = await this.#newest.of(id, this.#engine.turn(id));
     if (turn === null) return;
     const known = this.state.getState().turns.get(turn.n);
-    // What it has said may have come before it was known here.
-    const item = { ...(known ?? itemOf(turn, this.#parts.get(id)?.parts)), turn };
+    // What it has said and done may have come before it was known here.
+    const item = known === undefined ? this.#newItem(turn) : { ...known, turn };
+    this.#early.delete(id);
     const [record] = isOpen(item) ? [] : await this.#engine.records(this.id, { after: turn.n - 1, limit: 1 });
     if (!isOpen(item)) this.#parts.delete(id);
     this.#put([record?.n === turn.n ? { ...item, parts: record.parts } : item]);
