@@ -28,6 +28,7 @@ const MEASURES = [
   'throughput',
   'bell',
   'postgres',
+  'postgres-load',
   'restore',
   'task-turn',
   'task-queue',

@@ -18,6 +18,7 @@ const LONG = [
   'page-size',
   'pages',
   'postgres',
+  'postgres-load',
   'sandboxes',
   'send',
 ];

@@ -5,6 +5,7 @@ import { NO_POSTGRES, PostgresServer } from '../../test/postgres/server.ts';
 import type { Finding, Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { history } from '../support/history.ts';
+import { countsOf, perTurn } from '../support/postgres-counts.ts';
 import { sightings } from '../support/sightings.ts';
 import { median, quantile } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
@@ -109,33 +110,21 @@ function aboutSight(latencies: readonly number[]): Finding {
   };
 }
 
-const SIZE = `
-  SELECT sum(pg_total_relation_size(c.oid))::float8 AS bytes, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS log
-  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public' AND c.relkind = 'r'`;
-const ROWS = `SELECT sum(n_tup_ins)::float8 AS added, sum(n_tup_upd + n_tup_del)::float8 AS changed FROM pg_stat_user_tables`;
-
 /** What turns take of the database, on average. */
 async function costsOf(server: PostgresServer, url: string, talk: Talk, turns: number): Promise<Finding[]> {
   const name = new URL(url).pathname.slice(1);
-  const look = async () => {
-    // What a connection has counted is reported when it is idle for a second, or when it ends.
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    const [[size = {}], [rows = {}]] = [await server.query(SIZE, [], name), await server.query(ROWS, [], name)];
-    return { ...size, ...rows } as Record<'bytes' | 'log' | 'added' | 'changed', number>;
-  };
-  const before = await look();
+  const before = await countsOf(server, name);
   const messages = counted();
   for (let i = 0; i < turns; i += 1) await talk.turn();
   const { statements, trips } = messages.stop();
-  const after = await look();
-  const each = (what: keyof typeof before) => (after[what] - before[what]) / turns;
+  const each = perTurn(before, await countsOf(server, name), turns);
   const stated = (what: string, value: number, unit: string, note: string): Finding => ({
     ...{ name: `PostgreSQL: ${what} a turn`, value, unit, target: null, note: `mean of ${turns} turns; ${note}` },
   });
   return [
     stated('round trips to the database', trips / turns, '', `${(statements / turns).toFixed(1)} statements`),
-    stated('rows added', each('added'), '', `${each('changed').toFixed(1)} changed or removed`),
-    stated('bytes of tables and indexes', each('bytes'), 'B', `${Math.round(each('log'))} bytes of its log`),
+    stated('rows added', each.added, '', `${each.changed.toFixed(1)} changed or removed`),
+    stated('bytes of tables and indexes', each.bytes, 'B', `${Math.round(each.log)} bytes of its log`),
   ];
 }
 
