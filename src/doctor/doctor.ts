@@ -7,7 +7,15 @@ import { LOSS_CAUSE, lossInWords, lostInWords } from '../core/loss.ts';
 import type { SandboxProcess } from '../core/process.ts';
 import type { SessionState } from '../core/restore/session.ts';
 import { isOwnSandbox, PROBE } from '../core/sandbox/sandbox-id.ts';
-import { isHeld, isTakenBy, type Standing, whyStranded } from '../core/turn/standing.ts';
+import {
+  continuable,
+  isHeld,
+  isTakenBy,
+  isThere,
+  runsOnlyAt,
+  type Standing,
+  whyStranded,
+} from '../core/turn/standing.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
@@ -54,6 +62,7 @@ const CHECKS: readonly Check[] = [
   checkLosses,
   checkLeases,
   checkTurns,
+  checkPlaces,
   checkTasks,
   checkProcesses,
   checkSessions,
@@ -173,6 +182,20 @@ async function checkTurns(parts: DoctorParts, { standings }: Census): Promise<Fi
     const remedy = 'End what is left of it, and record what is known of the turn.';
     return [{ ...found, problem, remedy, repair: () => settle(owner, turn.id) }];
   });
+}
+
+/** Conversations that nobody can continue where they are. A person decides: start a server there, fork them, or move them. */
+async function checkPlaces({ store, processes, place }: DoctorParts, { places }: Census): Promise<Finding[]> {
+  const away = places.filter((one) => one.place !== place);
+  const takers = away.length === 0 ? [] : await store.takers();
+  const isServed = (one: string) => takers.some((taker) => taker.place === one && isThere(taker, processes.status));
+  return away
+    .filter((one) => !isServed(one.place))
+    .map(({ place: other, name, conversations }) => {
+      const { message, hint } = continuable(runsOnlyAt(`Each of ${conversations} conversations`, name, other));
+      const found = { check: 'places', subject: `place ${name ?? other}`, remedy: null, isNote: true };
+      return { ...found, problem: `${message} ${hint}`, repair: async () => {} };
+    });
 }
 
 function whatBecameOf(holder: Standing['holder'], processes: Processes): string {

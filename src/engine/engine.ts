@@ -151,13 +151,19 @@ class EmbeddedEngine implements Engine {
     const found = await read();
     const { changed, hindered } = await this.#lookAt(found.filter(({ open }) => open > 0).map(({ id }) => id));
     const now = changed ? await read() : found;
-    return now.map((one) => toPublicConversation(one, hindered.get(one.id) ?? NO_HINDRANCE));
+    const unserved = await this.#machinery.attendance.unserved(now);
+    return now.map((one) => toPublicConversation(one, hindered.get(one.id) ?? unserved(one)));
   }
 
   async rename(conversation: string, title: string): Promise<PublicConversation> {
     checkName(title, 'title');
     const { id } = await this.#find(conversation);
     return this.#shown(await this.#store.setTitle(this.owner, id, title.trim(), 'caller'));
+  }
+
+  async move(conversation: string): Promise<PublicConversation> {
+    const found = await this.#find(conversation);
+    return this.#shown(await this.#machinery.attendance.move(found, this.#actor.by));
   }
 
   async erase(conversation: string, options: EraseOptions = {}): Promise<Erased> {
@@ -290,8 +296,7 @@ class EmbeddedEngine implements Engine {
   ): Promise<PublicReceipt | null> {
     checkAgent(this.#parts, options.agent);
     const found = await this.#find(conversation);
-    await this.#machinery.attendance.checkRuns(found);
-    const { id } = found;
+    const { id } = await this.#machinery.attendance.checkRuns(found);
     const restore = parseRestore(options.restore);
     const receipt = await this.#machinery.worker.withHeld(id, (held, shutdown) =>
       warm(held, options.agent ?? null, restore, shutdown),
@@ -454,7 +459,8 @@ class EmbeddedEngine implements Engine {
     const { id } = found;
     const { changed, hindered } = await this.#lookAt(found.open > 0 ? [id] : []);
     const conversation = changed ? await this.#find(id) : found;
-    return { id, conversation, hindrance: hindered.get(id) ?? NO_HINDRANCE };
+    const unserved = await this.#machinery.attendance.unserved([conversation]);
+    return { id, conversation, hindrance: hindered.get(id) ?? unserved(conversation) };
   }
 
   /** For what an open turn is in the way of: one that a dead process left must not be. */
@@ -464,7 +470,9 @@ class EmbeddedEngine implements Engine {
   }
 
   async #shown(found: Conversation): Promise<PublicConversation> {
-    if (found.open === 0) return toPublicConversation(found, NO_HINDRANCE);
+    if (found.open === 0) {
+      return toPublicConversation(found, (await this.#machinery.attendance.unserved([found]))(found));
+    }
     const { conversation, hindrance } = await this.#looked(found.id);
     return toPublicConversation(conversation, hindrance);
   }

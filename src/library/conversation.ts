@@ -300,6 +300,14 @@ export class ConversationHandle {
     return this.#engine.restores(await this.#existing(), page);
   }
 
+  /**
+   * Continues it in the place of this data home, or of the server, when the one that it has is gone: without the files of its work. Throws
+   * `conflict` while a process runs there.
+   */
+  async move(): Promise<PublicConversation> {
+    return this.#engine.move(await this.#existing());
+  }
+
   async rename(title: string): Promise<PublicConversation> {
     return this.#engine.rename(await this.#existing(), title);
   }

@@ -50,6 +50,12 @@ export interface Engine {
    */
   list(page?: ListOptions): Promise<PublicConversation[]>;
   rename(conversation: string, title: string): Promise<PublicConversation>;
+  /**
+   * Makes the place of this engine the place of the conversation, for one whose data home is gone (R8). It continues in an empty sandbox of its own:
+   * the files of its work stay where they were, and the receipt of the next turn says so. `conflict` while a process runs in the place that
+   * it has. Does nothing in that place itself.
+   */
+  move(conversation: string): Promise<PublicConversation>;
 
   /**
    * Deletes all that was said in it and frees its key; only `verify`, by its id, still finds it. Returns what agents have written

@@ -7,6 +7,7 @@ export const ROUTES = {
   ensureConversation: { method: 'POST', path: '/conversations' },
   getConversation: { method: 'GET', path: '/conversations/{conversation}' },
   renameConversation: { method: 'PATCH', path: '/conversations/{conversation}' },
+  moveConversation: { method: 'POST', path: '/conversations/{conversation}/move' },
   eraseConversation: { method: 'DELETE', path: '/conversations/{conversation}' },
   summarise: { method: 'GET', path: '/conversations/{conversation}/summary' },
   show: { method: 'GET', path: '/conversations/{conversation}/view' },

@@ -17,10 +17,12 @@ export class Servers implements AsyncDisposable {
   }
 
   /** A data home with the store; of the place that all have, unless it is `alone`. */
-  newHome({ alone = false } = {}): CliHome {
+  newHome({ alone = false, moveHere = false } = {}): CliHome {
     const home = new CliHome();
     this.#homes.push(home);
-    const place = alone ? {} : { sandbox: { place: 'team', root: join(this.folder, 'sandboxes') } };
+    const place = alone
+      ? { sandbox: { moveHere } }
+      : { sandbox: { place: 'team', root: join(this.folder, 'sandboxes') } };
     const common = { store: this.#store, defaultAgent: 'scripted', agents: AGENTS, turns: MANY_SLOTS };
     home.configure({ ...common, ...place });
     return home;

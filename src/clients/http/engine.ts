@@ -112,6 +112,10 @@ export class HttpEngine implements Engine {
     return (await this.caller.ask('listConversations', { query })).conversations;
   }
 
+  async move(conversation: string): Promise<PublicConversation> {
+    return this.caller.ask('moveConversation', { params: this.#at(conversation) });
+  }
+
   async rename(conversation: string, title: string): Promise<PublicConversation> {
     checkName(title, 'title');
     return this.caller.ask('renameConversation', { params: this.#at(conversation), body: { title } });

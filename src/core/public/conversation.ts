@@ -55,7 +55,7 @@ export interface PublicConversation {
   readonly open: number;
   /** Questions of agents that wait for an answer. */
   readonly openPermissions: number;
-  /** Why no process runs them; null: there is none, or they are run. */
+  /** Why no process runs them, or would run the next one; null: they are run, or would be. */
   readonly stranded: Stranded | null;
   /** Why they have not begun although a process will run them; null: they have, or are about to. */
   readonly delayed: Delayed | null;

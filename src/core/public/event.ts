@@ -52,6 +52,8 @@ export interface PublicEventPayloads {
   'conversation.forked': PublicParent;
   'conversation.imported': { readonly turns: number };
   'conversation.titled': { readonly title: string; readonly source: TitleSource };
+  /** It continues in another place: data homes, by their names. The files of its work stay where they were. */
+  'conversation.moved': { readonly from: string; readonly to: string; readonly by: string };
 
   /**
    * The turn is stored and will run. `preview`: the beginning of its prompt. `retryOf`: the id of the turn it repeats. `replaces`: the
@@ -161,6 +163,7 @@ const PAYLOADS: { readonly [K in EventKind]: (stored: EventPayloads[K]) => Publi
   'conversation.forked': toPublicParent,
   'conversation.imported': unchanged,
   'conversation.titled': unchanged,
+  'conversation.moved': unchanged,
   'turn.queued': unchanged,
   'turn.started': unchanged,
   'turn.requeued': unchanged,

@@ -1,3 +1,4 @@
+import { given } from '../input/arguments.ts';
 import { type LeftOut, NOTHING_OMITTED, type Proof, type Receipt, type Tried } from '../restore/receipt.ts';
 import type { ReceiptRung } from '../restore/restore-settings.ts';
 import type { Session, SessionOrigin, SessionState } from '../restore/session.ts';
@@ -66,6 +67,11 @@ export interface PublicReceipt {
   readonly delivered: number;
   /** Estimated tokens of what was delivered. */
   readonly deliveredTokens: number;
+  /**
+   * The place (a data home) where the files of the work are: the conversation was moved from there since its last turn, and they are not
+   * here. Left out: they are where they were.
+   */
+  readonly filesLeft?: string;
   /** The last turn of the session was interrupted, and it was told so. */
   readonly unsettled: boolean;
   /** Calls to the model made for restoring alone, and what they cost. */
@@ -120,7 +126,7 @@ export function toPublicReceipt(stored: Receipt): PublicReceipt {
   const { modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms } = stored;
   return {
     ...{ turn, attempt, agent, rung, sessionId, carried, condensed, dropped, shortened, leftOut },
-    ...{ unknownBefore, delivered, deliveredTokens, unsettled },
+    ...{ unknownBefore, delivered, deliveredTokens, unsettled, ...given({ filesLeft: stored.filesLeft }) },
     ...{ modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms },
   };
 }

@@ -78,6 +78,11 @@ export interface Receipt extends Omissions {
   readonly delivered: number;
   /** Estimated tokens of what was delivered. */
   readonly deliveredTokens: number;
+  /**
+   * The place where the files of the work are: the conversation was moved from there since its last turn, and they are not here. Left out:
+   * they are where they were.
+   */
+  readonly filesLeft?: string;
   /** The last turn of the session was interrupted, and it was told so. */
   readonly unsettled: boolean;
   /** Calls to the model made for restoring alone, and what they cost. */

@@ -109,6 +109,10 @@ export const SANDBOX = object({
       { type: 'string', pattern: '^[A-Za-z0-9._-]{1,100}$' },
     ),
   ),
+  moveHere: about(
+    'Whether this data home continues conversations of places in which no process runs any more: in an empty sandbox, without the files of their work. Default: no, unless somebody asks for it ("throughline move").',
+    flag,
+  ),
   worktree: about(
     'Whether a conversation whose directory is in a git repository works in a worktree of it, on a branch of its own, unless it says otherwise. Default: no.',
     flag,
@@ -175,9 +179,14 @@ export interface PlaceSettings {
   /** How long nobody may have used one before it is put to rest, and before it is removed. Null: neither happens by itself. */
   readonly restAfterMs: number | null;
   readonly removeAfterMs: number | null;
+  /** Whether conversations of places without a process are continued here, without their files. */
+  readonly moveHere: boolean;
 }
 
-export const NO_PLACE_SETTINGS: PlaceSettings = { setup: [], diskMb: null, restAfterMs: null, removeAfterMs: null };
+export const NO_PLACE_SETTINGS: PlaceSettings = {
+  ...{ setup: [], diskMb: null, restAfterMs: null, removeAfterMs: null },
+  moveHere: false,
+};
 
 /** A link of ours is replaced; anything else under its name stays, and the step fails. */
 const MAKE_LINK = `
@@ -186,7 +195,7 @@ if [ -e "$2" ]; then echo "$2 exists and is no link."; exit 1; fi
 ln -s -- "$1" "$2"`;
 
 export function placeSettings(settings: SandboxSettings, absolute: (path: string) => string): PlaceSettings {
-  const { setup = [], links = [], diskMb = null, restAfterSeconds, removeAfterSeconds } = settings;
+  const { setup = [], links = [], diskMb = null, restAfterSeconds, removeAfterSeconds, moveHere = false } = settings;
   const ms = (seconds: number | undefined) => (seconds === undefined ? null : seconds * 1_000);
   const link = ({ name, path }: Output<typeof LINK>): SetupStep => ({
     ...{ name: `link ${name}`, timeoutMs: 60_000 },
@@ -197,7 +206,7 @@ export function placeSettings(settings: SandboxSettings, absolute: (path: string
   });
   return {
     ...{ setup: [...links.map(link), ...setup.map(step)], diskMb },
-    ...{ restAfterMs: ms(restAfterSeconds), removeAfterMs: ms(removeAfterSeconds) },
+    ...{ restAfterMs: ms(restAfterSeconds), removeAfterMs: ms(removeAfterSeconds), moveHere },
   };
 }
 

@@ -112,7 +112,7 @@ export function isLeftInTheMiddle({ driver, turn }: Standing, held: boolean): bo
 }
 
 function otherHome({ turn, home, place }: Standing): Stranded {
-  return { reason: 'other_home', ...forkable(runsOnlyAt(`Turn ${turn.n}`, home, place)) };
+  return { reason: 'other_home', ...continuable(runsOnlyAt(`Turn ${turn.n}`, home, place)) };
 }
 
 /** What to say of something that only processes of another data home run, while there is none. */
@@ -126,8 +126,11 @@ export function runsOnlyAt(what: string, home: string | null, place: string): { 
 }
 
 /** A conversation, and so its turns, can also be continued here. */
-export function forkable({ message, hint }: { message: string; hint: string }): { message: string; hint: string } {
-  return { message, hint: `${hint} To continue here, fork the conversation.` };
+export function continuable({ message, hint }: { message: string; hint: string }): { message: string; hint: string } {
+  return {
+    message,
+    hint: `${hint} To continue here, fork the conversation; if that place is gone, move it ("throughline move"): without its files.`,
+  };
 }
 
 /** Only the program that drives the agent itself knows how the request went. */

@@ -81,9 +81,9 @@ async function firstTurn(
   return { ...turn, creates, ...(adopts && { adopts }) };
 }
 
-async function laterTurn(by: Intake, owner: string, conversation: Conversation, asked: Asked): Promise<NewTurn> {
-  checkDriver(conversation);
-  await by.attendance.checkRuns(conversation);
+async function laterTurn(by: Intake, owner: string, found: Conversation, asked: Asked): Promise<NewTurn> {
+  checkDriver(found);
+  const conversation = await by.attendance.checkRuns(found);
   const turn = newTurn(by.parts, conversation, asked);
   const agentOfTurn = () => by.parts.store.agentFor(owner, turn);
   await checkNewSession(by.parts, owner, turn, agentOfTurn);

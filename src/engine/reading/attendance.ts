@@ -1,7 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { isStorageFault, ThroughlineError } from '../../core/errors.ts';
 import {
-  forkable,
+  continuable,
   type Hindrance,
   isHeld,
   isLeftInTheMiddle,
@@ -12,6 +12,7 @@ import {
   type Standing,
   whyStranded,
 } from '../../core/turn/standing.ts';
+import { conversationLeases, freeDead } from '../../leases/lease-keeper.ts';
 import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
@@ -23,6 +24,9 @@ export interface Looked {
   /** By conversation: why its open turns do not run. Those that run are not in it. */
   readonly hindered: ReadonlyMap<string, Hindrance>;
 }
+
+/** Who moved a conversation that nobody asked to move. */
+const BY_SETTINGS = 'the settings';
 
 const NOTHING: Looked = { changed: false, hindered: new Map() };
 
@@ -43,19 +47,78 @@ export class Attendance {
     if (conversations.length === 0) return NOTHING;
     const { store } = this.#parts;
     const before = await store.standings(owner, conversations);
-    const changed = before.some((standing) => this.#isLeft(standing)) && (await this.#settle(before));
+    const moved = await this.#takeOver(before);
+    const settled = before.some((standing) => this.#isLeft(standing)) && (await this.#settle(before));
+    const changed = moved || settled;
     const now = changed ? await store.standings(owner, conversations) : before;
     return { changed, hindered: new Map([...this.#delayed(now), ...(await this.#stranded(now))]) };
   }
 
-  /** A conversation of another data home is run there or not at all. Throws `refused` while no process does it. */
-  async checkRuns({ key, id, place }: Conversation): Promise<void> {
-    if (this.#isHere(place)) return;
+  /**
+   * A conversation of another data home is run there or not at all: while no process does it, it is moved here if the settings allow that,
+   * else this throws `refused`. Returns the conversation as it is then.
+   */
+  async checkRuns(conversation: Conversation): Promise<Conversation> {
+    const { stranded } = (await this.unserved([conversation]))(conversation);
+    if (stranded === null) return conversation;
+    if (this.#parts.settings.sandbox.moveHere) return this.#moveHere(conversation, BY_SETTINGS);
+    throw new ThroughlineError('refused', stranded.message, { hint: stranded.hint });
+  }
+
+  /** Makes this place the place of the conversation (R8). Throws `conflict` while a process runs where it is now. */
+  async move(conversation: Conversation, by: string): Promise<Conversation> {
+    if (this.#isHere(conversation.place)) return conversation;
+    const { stranded } = (await this.unserved([conversation]))(conversation);
+    if (stranded !== null) return this.#moveHere(conversation, by);
+    throw new ThroughlineError(
+      'conflict',
+      'The data home of this conversation has a running process: it continues there.',
+      {
+        hint: 'Stop that process, if its files are to be left. On another machine, three minutes have to pass after its end.',
+      },
+    );
+  }
+
+  async #moveHere({ owner, id }: Pick<Conversation, 'owner' | 'id'>, by: string): Promise<Conversation> {
+    const { store, processes, sandboxes } = this.#parts;
+    // The lease of a dead process of this machine need not end first.
+    await freeDead(conversationLeases(store), { processes, sandboxes });
+    return store.moveConversation(owner, id, { place: sandboxes.place, name: sandboxes.home, by });
+  }
+
+  /** Why nothing can be continued in these conversations: no process runs in the place that they have. */
+  async unserved(conversations: readonly Conversation[]): Promise<(one: Conversation) => Hindrance> {
+    const places = await this.#unservedOf(conversations);
+    const named = await Promise.all(
+      [...places].map(async (place) => [place, await this.#parts.store.placeName(place)] as const),
+    );
+    const names = new Map(named);
+    return ({ key, id, place, driver }) => {
+      const name = driver === 'worker' ? names.get(place) : undefined;
+      if (name === undefined) return NO_HINDRANCE;
+      const why = continuable(runsOnlyAt(`"${key ?? id}"`, name, place));
+      return { ...NO_HINDRANCE, stranded: { reason: 'other_home', ...why } };
+    };
+  }
+
+  /** Their places in which no process runs. Costs nothing where all are here. */
+  async #unservedOf(all: readonly Pick<Conversation, 'place' | 'driver'>[]): Promise<Set<string>> {
     const { store, processes } = this.#parts;
-    const takers = await store.takers();
-    if (takers.some((taker) => taker.place === place && isThere(taker, processes.status))) return;
-    const { message, hint } = forkable(runsOnlyAt(`"${key ?? id}"`, await store.placeName(place), place));
-    throw new ThroughlineError('refused', message, { hint });
+    const away = all.filter(({ place, driver }) => driver === 'worker' && !this.#isHere(place));
+    const places = new Set(away.map(({ place }) => place));
+    if (places.size === 0) return places;
+    for (const taker of await store.takers()) if (isThere(taker, processes.status)) places.delete(taker.place);
+    return places;
+  }
+
+  /** Moves here what waits in a place without a process, if the settings allow it. True: something was moved. */
+  async #takeOver(standings: readonly Standing[]): Promise<boolean> {
+    if (!this.#parts.settings.sandbox.moveHere || !this.#worker.takesUp) return false;
+    const unheld = standings.filter((standing) => !this.#isHeld(standing));
+    const places = await this.#unservedOf(unheld);
+    const left = unheld.filter(({ place }) => places.has(place));
+    for (const { owner, conversation: id } of left) await this.#moveHere({ owner, id }, BY_SETTINGS);
+    return left.length > 0;
   }
 
   /** Its holder is dead, or nobody holds it in the middle of a turn, or this process is about to end that turn. */

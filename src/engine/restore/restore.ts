@@ -266,6 +266,7 @@ function receiptOf(request: RestoreRequest, started: number, went: Went): Receip
     unknownBefore: unknown,
     delivered: given.turns,
     deliveredTokens: given.tokens,
+    ...held.filesLeftBefore(turn?.n ?? null),
     unsettled: given.unsettled,
     modelCalls: given.usage.modelCalls,
     usage: given.usage,

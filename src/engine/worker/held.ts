@@ -1,12 +1,13 @@
 import type { Conversation } from '../../core/conversation.ts';
 import type { Failure } from '../../core/errors.ts';
 import { BudgetWatch } from '../../core/limits/budget-watch.ts';
+import type { Receipt } from '../../core/restore/receipt.ts';
 import type { SessionState } from '../../core/restore/session.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { WorkerInfo } from '../../ports/store/leases.ts';
+import type { Claim, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import { readySandbox } from '../sandboxes/ready.ts';
 import type { Slot } from './slots.ts';
@@ -78,11 +79,15 @@ export class Held {
   #state: HeldState = WORKING;
   readonly #watches = new Map<string, BudgetWatch>();
   #sandbox: Promise<OpenSandbox> | null = null;
+  /** Where it was moved from since its last turn; null: it was not. */
+  readonly #movedFrom: string | null;
+  /** The first turn since then; null: none yet. */
+  #firstTurn: number | null = null;
 
   constructor(
     parts: EngineParts,
     lease: Lease,
-    conversation: Conversation,
+    { conversation, movedFrom }: Pick<Claim, 'conversation' | 'movedFrom'>,
     by: { worker: WorkerInfo; settling: boolean },
   ) {
     this.parts = parts;
@@ -90,6 +95,14 @@ export class Held {
     this.worker = by.worker;
     this.conversation = conversation;
     this.settling = by.settling;
+    this.#movedFrom = movedFrom;
+  }
+
+  /** What the receipts of the first turn after a move say, and of warm-ups before it. */
+  filesLeftBefore(turn: number | null): Pick<Receipt, 'filesLeft'> {
+    if (this.#firstTurn !== null && this.#firstTurn !== turn) return {};
+    this.#firstTurn = turn;
+    return this.#movedFrom === null ? {} : { filesLeft: this.#movedFrom };
   }
 
   get state(): HeldState {

@@ -220,7 +220,7 @@ export class Worker {
     // Whoever only looks does not wait for space on the disk.
     const storageMs = settling ? 0 : settings.storageMs;
     const lease = new Lease(claim.fence, { store, clock, storageMs, onTrouble });
-    const held = new Held(this.#parts, lease, claim.conversation, { worker: this.self, settling });
+    const held = new Held(this.#parts, lease, claim, { worker: this.self, settling });
     held.slot = slot;
     this.#held.set(claim.conversation.id, held);
     // A warm conversation would not notice otherwise. What was erased elsewhere must not stay in a process here.

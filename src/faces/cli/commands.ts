@@ -55,6 +55,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'end the live sessions of a conversation; nothing is lost',
     load: () => import('./commands/sessions/kill.ts'),
   },
+  move: {
+    summary: 'continue a conversation here whose data home is gone',
+    load: () => import('./commands/conversations/move.ts'),
+  },
   rename: { summary: 'give a conversation another title', load: () => import('./commands/conversations/rename.ts') },
   changes: {
     summary: 'show what the agent changed in its directory',
@@ -155,6 +159,7 @@ export const WAITS: Readonly<Record<string, string>> = {
   queue: 'reading the queue …',
   sessions: 'reading sessions …',
   kill: 'ending the session …',
+  move: 'moving the conversation …',
   rename: 'storing the title …',
   changes: 'comparing files …',
   files: 'looking for files …',

@@ -98,9 +98,10 @@ function how({ rung, carried, condensed, dropped, proof }: PublicReceipt): strin
 }
 
 function extras(receipt: PublicReceipt): string[] {
-  const { shortened, leftOut, unknownBefore, unsettled, modelCalls, toolsRan, lockWaits } = receipt;
+  const { shortened, leftOut, unknownBefore, filesLeft, unsettled, modelCalls, toolsRan, lockWaits } = receipt;
   const result: string[] = [];
   if (unknownBefore !== null) result.push(`what was said before turn ${unknownBefore} is not known`);
+  if (filesLeft !== undefined) result.push(`moved: the files of the work are not here, but at ${filesLeft}`);
   if (shortened > 0) result.push(`${shortened} of them shortened`);
   const parts = [count(leftOut.outputs, 'tool output'), count(leftOut.images, 'image'), count(leftOut.files, 'file')];
   const missing = parts.filter((part) => part !== null);

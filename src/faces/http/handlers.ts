@@ -40,6 +40,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     return engine.ensure(body);
   },
   getConversation: ({ engine, params }) => engine.conversation(params.conversation),
+  moveConversation: ({ engine, params }) => engine.move(params.conversation),
   renameConversation: ({ engine, params, body }) => engine.rename(params.conversation, body.title),
   eraseConversation: ({ engine, params, query }) => engine.erase(params.conversation, query),
   summarise: ({ engine, params }) => engine.summary(params.conversation),

@@ -13,6 +13,8 @@ export interface Census {
   readonly sandboxes: readonly string[];
   /** Those of them that only erased conversations have. */
   readonly erased: readonly CensusErased[];
+  /** The places of all conversations that are run there, with how many there are. `name` null: none is known. */
+  readonly places: readonly { readonly place: string; readonly name: string | null; readonly conversations: number }[];
   /** Unfinished tasks. */
   readonly tasks: readonly CensusTask[];
 }

@@ -41,8 +41,21 @@ export interface ConversationStore {
    * any owner, or an unfinished task works in it. A conversation that was erased before is then found as well.
    */
   eraseConversation(owner: string, conversation: string, options?: { sandbox?: string }): Promise<Erasure>;
+  /**
+   * Makes another place the place of the conversation, in a sandbox of its own; its directory is forgotten (R8). Whoever held it has lost
+   * the lease; open turns are run in the new place. Throws `conflict` while a lease has not ended, and `refused` for one that a tracker
+   * drives. Does nothing in the place itself.
+   */
+  moveConversation(owner: string, conversation: string, to: Move): Promise<Conversation>;
   /** A conversation by its id or key; also one that this owner has erased, by its id; also one whose rows are damaged. */
   findToErase(owner: string, idOrKey: string): Promise<ToErase | null>;
+}
+
+/** A place with its name, and who asked for it. */
+export interface Move {
+  readonly place: string;
+  readonly name: string;
+  readonly by: string;
 }
 
 export interface ToErase extends Pick<Conversation, 'id' | 'sandbox' | 'place'> {

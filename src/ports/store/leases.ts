@@ -127,4 +127,6 @@ export interface Claim {
   readonly turn: Turn | null;
   /** Sent under an earlier epoch and not ended: it is ended before anything else (R6). */
   readonly unfinished: Turn | null;
+  /** The name of the place that the conversation was moved from since a session of it was last used; null: it was not. */
+  readonly movedFrom: string | null;
 }

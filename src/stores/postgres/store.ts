@@ -25,6 +25,7 @@ import {
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
+import { moveConversation } from './conversations/move.ts';
 import { verify } from './conversations/verify.ts';
 import { census, measure } from './reading/census.ts';
 import * as reads from './reading/reads.ts';
@@ -163,6 +164,7 @@ function conversations(access: Access): ConversationStore {
     fork: access.writing(fork),
     importConversation: access.writing(importConversation),
     eraseConversation: access.writing(eraseConversation),
+    moveConversation: access.writing(moveConversation),
     findToErase: access.reading(findToErase),
   };
 }

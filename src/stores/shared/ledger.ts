@@ -61,3 +61,21 @@ export function underFence<R extends Pick<LeaseRow, 'owner' | 'epoch' | 'worker'
 export function noConversation(): ThroughlineError {
   return new ThroughlineError('not_found', 'There is no such conversation.');
 }
+
+/** A conversation leaves its place only when nobody holds it; whoever did is fenced off. Throws `conflict`, `refused`. */
+export function leavePlace(row: LeaseRow, monotonic: number): void {
+  if (row.driver !== 'worker') {
+    throw new ThroughlineError(
+      'refused',
+      'A program drives this conversation with its own agent; it has no place here.',
+    );
+  }
+  if (row.worker !== null && row.ready_at !== null && row.ready_at > monotonic) {
+    throw new ThroughlineError('conflict', 'A process holds this conversation.', {
+      hint: 'Stop that process, or wait until its lease has ended, and try again.',
+    });
+  }
+  row.epoch += 1;
+  row.worker = null;
+  row.ready_at = row.pending > 0 ? monotonic : null;
+}

@@ -26,6 +26,7 @@ import {
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
+import { moveConversation } from './conversations/move.ts';
 import { endUnfinished } from './conversations/unfinished.ts';
 import { verify } from './conversations/verify.ts';
 import { Access, type AccessOptions } from './file/access.ts';
@@ -152,6 +153,7 @@ function conversations(access: Access): ConversationStore {
     fork: (...args) => fork(access, ...args),
     importConversation: (...args) => importConversation(access, ...args),
     eraseConversation: (...args) => eraseConversation(access, ...args),
+    moveConversation: access.writing(moveConversation),
     findToErase: access.reading(findToErase),
   };
 }

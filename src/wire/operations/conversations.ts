@@ -71,6 +71,13 @@ export const conversations = {
     body: namedObject('NewTitle', { title: Name }),
     answer: Conversation,
   },
+  moveConversation: {
+    summary:
+      'Makes the place of this server the place of a conversation whose data home is gone. It continues in an empty sandbox: the files of its work stay where ' +
+      'they were, and the receipt of the next turn says so (`filesLeft`). 409 while a process runs in the place that it has.',
+    scope: 'admin',
+    answer: Conversation,
+  },
   eraseConversation: {
     summary:
       'Deletes all that was said in a conversation. Refused while a turn is open. Its chain can still be verified. `sandbox`: also ' +

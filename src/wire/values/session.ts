@@ -48,6 +48,7 @@ export const Receipt = namedObject('Receipt', {
   delivered: Count,
   deliveredTokens: z.number(),
   unsettled: z.boolean(),
+  filesLeft: z.exactOptional(z.string()),
   modelCalls: Count,
   usage: Usage,
   toolsRan: z.array(z.string()),

@@ -17,7 +17,14 @@ type Need = Scope | 'token' | 'read+admin' | 'operator';
 /** What each operation needs, written down a second time: a slip in the server's own table shows here. */
 const NEEDS: Readonly<Record<OperationName, Need>> = {
   ...{ listConversations: 'read', ensureConversation: 'prompt', getConversation: 'read', renameConversation: 'prompt' },
-  ...{ eraseConversation: 'admin', summarise: 'read', show: 'read', listSessions: 'read', follow: 'read' },
+  ...{
+    eraseConversation: 'admin',
+    moveConversation: 'admin',
+    summarise: 'read',
+    show: 'read',
+    listSessions: 'read',
+    follow: 'read',
+  },
   ...{
     warm: 'prompt',
     kill: 'prompt',

@@ -180,6 +180,51 @@ export function leases(world: World): void {
     expect((await claim(store, { place: 'another-host' })).conversation.id).toBe(id);
   });
 
+  test('a conversation moves to another place only when nobody holds it, and its last holder can write no more', async () => {
+    const { store, site } = world;
+    const there = { place: 'another-host', name: '/there', by: 'ann' };
+    const { conversation, turn, holder, fence } = await begun(store, { cwd: '/work' });
+    await holder.write(opening(session()), sending(turn.id));
+    await store.namePlace(claimRequest().place, '/here');
+    expect(await codeOf(store.moveConversation(ANN, conversation, there))).toBe('conflict');
+    expect(await codeOf(store.moveConversation(BOB, conversation, there))).toBe('not_found');
+    const [held] = await store.holdings(ANN, 9);
+    site.pass((held?.leftMs ?? 0) + 1);
+    const moved = await store.moveConversation(ANN, conversation, there);
+    expect(moved).toMatchObject({ place: 'another-host', sandbox: conversation, cwd: null });
+    expect((await allEvents(store, conversation)).at(-1)).toMatchObject({
+      kind: 'conversation.moved',
+      payload: { from: '/here', to: '/there', by: 'ann' },
+    });
+    expect(await codeOf(holder.write(update(turn.id, 'late')))).toBe('lease_lost');
+    expect(await store.workers(), 'it held nothing else').toEqual([]);
+    expect(await store.moveConversation(ANN, conversation, there), 'once more').toEqual(moved);
+    expect(await store.claim(claimRequest({ conversation }))).toBeNull();
+
+    const taken = await claim(store, { place: 'another-host' });
+    expect(taken).toMatchObject({ unfinished: { id: turn.id }, movedFrom: '/here', fence: { epoch: fence.epoch + 2 } });
+    const next = new Holder(store, taken.fence);
+    await next.write(ending(turn));
+    await store.release(taken.fence);
+    await enqueue(store, conversation);
+    const again = await claim(store, { place: 'another-host' });
+    expect(again, 'nothing was sent there yet').toMatchObject({ movedFrom: '/here', turn: { n: 2 } });
+    const last = new Holder(store, again.fence);
+    await last.write(sending(again.turn?.id ?? ''));
+    await last.write(ending(again.turn as Turn));
+    await store.release(again.fence);
+    await enqueue(store, conversation);
+    expect((await claim(store, { place: 'another-host' })).movedFrom).toBeNull();
+    expect(await store.verify(ANN, conversation)).toMatchObject({ broken: null });
+  });
+
+  test('a conversation that a tracker drives is not moved', async () => {
+    const { store } = world;
+    const id = await newConversation(store, { driver: 'tracker' });
+    const there = { place: 'another-host', name: '/there', by: 'ann' };
+    expect(await codeOf(store.moveConversation(ANN, id, there))).toBe('refused');
+  });
+
   test('a tracker claims what is tracked, and nothing else', async () => {
     const { store } = world;
     await enqueue(store, await newConversation(store));

@@ -32,6 +32,7 @@ test('every operation of the table, each answer as the document has it', async (
   expect(await caller.ok('GET', at)).toEqual(made);
   expect(await caller.ok('POST', '/conversations', { key: 'a b/c' })).toEqual(made);
   expect(await caller.ok('PATCH', at, { title: 'Renamed' })).toMatchObject({ title: 'Renamed', id: made.id });
+  expect(await caller.ok('POST', `${at}/move`), 'it is here already').toMatchObject({ id: made.id, stranded: null });
 
   const first = await caller.post(`${at}/turns`, {
     prompt: 'The codeword is osprey',

@@ -64,6 +64,7 @@ const STORED: { readonly [K in EventKind]: EventPayloads[K] } = {
   'conversation.created': { key: 'ticket', agent: 'claude', cwd: '/work' },
   'conversation.forked': { conversation: 'c-1', n: 2, hash: 'abcdef' },
   'conversation.imported': { turns: 3 },
+  'conversation.moved': { from: '/a', to: '/b', by: 'ann' },
   'conversation.titled': { title: 'Notes', source: 'caller' },
   'turn.queued': { n: 1, agent: 'claude', requestId: 'r-1', retryOf: null, by: 'ann by key 0123', preview: 'Hello' },
   'turn.started': { n: 1, attempt: 1 },

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../faults/harness/until.ts';
@@ -142,6 +142,54 @@ function servers(): void {
     const refused = await other.run('send', 'notes', 'And now?');
     expect(refused.stderr).toMatch(/"notes" runs only at the data home .*fork the conversation/s);
     expect(refused.code).not.toBe(0);
+  });
+
+  test('a conversation whose data home is gone continues at another one when somebody says so: without its files', async () => {
+    const gone = all.newHome({ alone: true });
+    const a = await all.serve(gone);
+    await a.caller.finished(await prompt(a.caller, '/tool write work.txt\nThe codeword is osprey'));
+    const b = await all.serve(all.newHome({ alone: true }));
+    expect((await b.caller.ask('POST', '/conversations/notes/move')).status, 'its server runs').toBe(409);
+    a.running.kill('SIGKILL');
+    await a.running.ended;
+    rmSync(gone.path, { recursive: true });
+    const refused = await b.caller.ask('POST', '/conversations/notes/turns', { prompt: 'And now?' });
+    expect(refused).toMatchObject({ status: 422, body: { detail: expect.stringMatching(/"notes" runs only at/) } });
+    const stranded = { reason: 'other_home', hint: expect.stringContaining('throughline move') };
+    expect((await b.caller.ok('GET', '/conversations')).conversations[0]).toMatchObject({ stranded });
+    const { findings } = await b.caller.ok('GET', '/doctor');
+    expect(findings.map(({ check }: { check: string }) => check)).toContain('places');
+
+    expect(await b.caller.ok('POST', '/conversations/notes/move')).toMatchObject({ stranded: null, cwd: null });
+    const [moved] = await eventsUntil(b.caller, 'conversation.moved').then((events) => events.slice(-1));
+    expect(moved.payload).toMatchObject({ from: join(gone.path, 'home') });
+    expect((await b.caller.finished(await prompt(b.caller, 'Which codewords have you seen?'))).reply).toContain(
+      'osprey',
+    );
+    await b.caller.finished(await prompt(b.caller, 'hello'));
+    const { receipts } = await b.caller.ok('GET', '/conversations/notes/sessions');
+    expect(receipts[1]).toMatchObject({ rung: 'transcript', carried: 1, filesLeft: join(gone.path, 'home') });
+    expect(receipts[2], 'said once').not.toHaveProperty('filesLeft');
+    expect((await b.caller.ok('GET', '/conversations/notes/files')).paths).toEqual([]);
+    expect(await b.caller.ok('GET', '/conversations/notes/verify')).toMatchObject({ broken: null });
+  });
+
+  test('with sandbox.moveHere a server takes over what a dead one left, also in the middle of a turn', async () => {
+    const a = await all.serve(all.newHome({ alone: true }));
+    await a.caller.finished(await prompt(a.caller, 'The codeword is osprey'));
+    const told = (await eventsUntil(a.caller, 'turn.ended')).at(-1).seq;
+    const running = await prompt(a.caller, '/say Here.\n/hang');
+    await eventsUntil(a.caller, 'turn.update', told);
+    const b = await all.serve(all.newHome({ alone: true, moveHere: true }));
+    a.running.kill('SIGKILL');
+    await a.running.ended;
+    const ended = async () => (await b.caller.ok('GET', `/turns/${running.id}`)).state === 'interrupted';
+    await until('its turn is ended by the other one', ended);
+    expect((await b.caller.finished(await prompt(b.caller, 'Which codewords have you seen?'))).reply).toContain(
+      'osprey',
+    );
+    const { receipts } = await b.caller.ok('GET', '/conversations/notes/sessions');
+    expect(receipts.at(-1)).toMatchObject({ filesLeft: expect.any(String) });
   });
 }
 

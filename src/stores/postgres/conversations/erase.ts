@@ -42,6 +42,7 @@ export const FORGET: readonly string[] = [
   // No driver claims it, and its holder has lost the lease.
   `UPDATE leases SET owner = '', driver = 'erased', epoch = epoch + 1, pending = 0, worker = NULL, ready_at = NULL WHERE conv = $1`,
 ];
+const FORGET_MOVE = "DELETE FROM facts WHERE owner = '' AND name = 'moved:' || $1";
 const NOTE = 'INSERT INTO erasures (owner, conversation, at, sandbox) VALUES ($1, $2, $3, $4)';
 const NOTE_SANDBOX = 'UPDATE erasures SET sandbox = 1 WHERE owner = $1 AND conversation = $2';
 const NOTED = `
@@ -84,6 +85,7 @@ async function eraseNow(tx: Tx, owner: string, id: string, sandbox: string | und
   const outside = await outsideOf(sql, row.conv);
   for (const statement of FORGET) sql.run(statement, row.conv);
   if (row.worker !== null) dropIdleWorker(sql, row.worker);
+  sql.run(FORGET_MOVE, id);
   sql.run(NOTE, owner, id, now, sandbox === undefined ? 0 : 1);
   tx.moved(id);
   return outside;

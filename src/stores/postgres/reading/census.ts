@@ -20,6 +20,10 @@ const TASKS = `
     ARRAY(SELECT f.id FROM task_after a JOIN tasks f ON f.no = a.first
      WHERE a.task = t.no AND f.state IN ('failed', 'cancelled') ORDER BY f.no) AS "blockedBy"
   FROM tasks t WHERE t.state IN ('waiting', 'queued', 'running') OR t.gate IS NOT NULL ORDER BY t.no`;
+const PLACES = `
+  SELECT c.place, f.value AS name, count(*) AS conversations FROM conversations c
+  LEFT JOIN facts f ON f.owner = '' AND f.name = 'place:' || c.place
+  WHERE c.owner <> '' AND c.driver = 'worker' AND c.place <> 'any' GROUP BY c.place, f.value ORDER BY c.place`;
 const SIZE = 'SELECT pg_database_size(current_database()) AS bytes';
 
 export async function census(sql: Sql, monotonic: number): Promise<Census> {
@@ -30,6 +34,7 @@ export async function census(sql: Sql, monotonic: number): Promise<Census> {
     standings: await allStandings(sql, monotonic),
     sandboxes: (await sql.all<{ sandbox: string }>(SANDBOXES)).map(({ sandbox }) => sandbox),
     erased: await sql.all<CensusErased>(ERASED),
+    places: await sql.all<Census['places'][number]>(PLACES),
     tasks: tasks.map((row) => ({ ...row, gate: storedProcess(parsed(row.gate)) })),
   };
 }

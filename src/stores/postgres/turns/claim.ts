@@ -6,6 +6,7 @@ import { conversationOf, TURN, type TurnRow } from '../../shared/rows.ts';
 import { readTurn } from '../conversations/content.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
+import { lastMovedFrom } from '../conversations/move.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql, Value } from '../server/connect.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';
@@ -125,6 +126,7 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
   }
   await endLiving(ledger);
   const next = oldest === undefined || sent ? null : await requeue(ledger, oldest);
+  const movedFrom = await lastMovedFrom(tx.sql, row);
   const begun = next === null || request.settle ? null : await beginTurn(ledger, next);
   await ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx.sql, before);
@@ -132,6 +134,7 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
     conversation: conversationOf(await conversationRow(tx.sql, row.owner, row.id)),
     turn: begun,
+    movedFrom,
     unfinished: sent ? { ...(await readTurn(tx.sql, oldest)), state: 'running' } : null,
   };
 }

@@ -23,6 +23,7 @@ const HIDE = [
   // No driver claims it, and its holder has lost the lease.
   `UPDATE leases SET owner = '', driver = 'erased', epoch = epoch + 1, pending = 0, worker = NULL, ready_at = NULL WHERE conv = ?`,
 ];
+const FORGET_MOVE = "DELETE FROM facts WHERE owner = '' AND name = 'moved:' || ?";
 const NOTE = 'INSERT INTO erasures (owner, conversation, at, sandbox) VALUES (?, ?, ?, ?)';
 const NOTE_SANDBOX = 'UPDATE erasures SET sandbox = 1 WHERE owner = ? AND conversation = ?';
 const NOTED = `
@@ -76,6 +77,7 @@ function hideNow(tx: Tx, owner: string, id: string, sandbox: string | undefined)
   const outside = outsideOf(db, row.conv);
   for (const statement of HIDE) db.run(statement, row.conv);
   if (row.worker !== null) dropIdleWorker(db, row.worker);
+  db.run(FORGET_MOVE, id);
   db.run(NOTE, owner, id, now, sandbox === undefined ? 0 : 1);
   markUnfinished(tx, id, 'erase', row.conv);
   tx.moved(id, null);

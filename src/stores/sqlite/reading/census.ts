@@ -21,6 +21,10 @@ const TASKS = `
     (SELECT json_group_array(f.id) FROM task_after a JOIN tasks f ON f.no = a.first
      WHERE a.task = t.no AND f.state IN ('failed', 'cancelled')) AS blockedBy
   FROM tasks t WHERE t.state IN ('waiting', 'queued', 'running') OR t.gate IS NOT NULL ORDER BY t.no`;
+const PLACES = `
+  SELECT c.place, f.value AS name, count(*) AS conversations FROM conversations c
+  LEFT JOIN facts f ON f.owner = '' AND f.name = 'place:' || c.place
+  WHERE c.owner <> '' AND c.driver = 'worker' AND c.place <> 'any' GROUP BY c.place, f.value ORDER BY c.place`;
 
 export function census(db: Database, monotonic: number): Census {
   type SessionRow = Row<Omit<CensusSession, 'held' | 'newest'>, never, 'process'> & { held: number; newest: number };
@@ -37,6 +41,7 @@ export function census(db: Database, monotonic: number): Census {
     erased: db
       .all<Omit<CensusErased, 'toDelete'> & { toDelete: number }>(ERASED)
       .map((row) => ({ ...row, toDelete: row.toDelete === 1 })),
+    places: db.all<Census['places'][number]>(PLACES),
     tasks: db
       .all<TaskRow>(TASKS)
       .map((row) => ({ ...row, gate: storedProcess(parsed(row.gate)), blockedBy: JSON.parse(row.blockedBy) })),

@@ -5,6 +5,7 @@ import { type LeaseRow, underFence } from '../../shared/ledger.ts';
 import { conversationOf, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import { LEASE_BY_NO, Ledger } from '../conversations/ledger.ts';
+import { lastMovedFrom } from '../conversations/move.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
@@ -145,6 +146,7 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
   if (oldest !== undefined && oldest.state !== 'queued') withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
   endLiving(ledger);
   const next = oldest === undefined || sent ? null : requeue(ledger, oldest);
+  const movedFrom = lastMovedFrom(tx.db, row);
   const begun = next === null || request.settle ? null : beginTurn(ledger, next);
   ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx.db, before);
@@ -152,6 +154,7 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
     conversation: conversationOf(conversationRow(tx.db, row.owner, row.id)),
     turn: begun,
+    movedFrom,
     unfinished: sent ? { ...turnOf(tx.db, oldest), state: 'running' } : null,
   };
 }

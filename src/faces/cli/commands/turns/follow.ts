@@ -108,6 +108,7 @@ const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => s
   'conversation.forked': ({ conversationId, n }) => `forked from ${conversationId} after turn ${n}`,
   'conversation.imported': ({ turns: count }) => `imported with ${turns(count)}`,
   'conversation.titled': ({ title }) => `titled "${title}"`,
+  'conversation.moved': ({ from, to, by }) => `moved by ${by} from ${from} to ${to}, without the files of its work`,
   'turn.queued': ({ n, agent, preview }) => `turn ${n} for ${agent}: ${preview}`,
   'turn.started': ({ n, attempt }) => `turn ${n} started${attempt > 1 ? `, attempt ${attempt}` : ''}`,
   'turn.requeued': ({ n }) => `turn ${n} is queued again: its worker ended before anything was sent`,
