@@ -173,6 +173,8 @@ function copies(): void {
       killed.kill('SIGKILL');
       await killed.ended;
       await other.end();
+      const left = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'throughline copy'";
+      await until('the server has heard of its end', async () => (await rows(left)).length === 0);
       if (to === url()) {
         expect(await rows('SELECT count(*)::int AS n FROM turns'), 'a part of it is there').toEqual([{ n: 2 }]);
         swapKeys();
