@@ -232,7 +232,7 @@ function whenUsed(name: string, make: () => Promise<Agent>): Required<Agent> {
   };
   return {
     name,
-    traits: async (sandbox) => (await agent()).traits(sandbox),
+    traits: async (sandbox, signal) => (await agent()).traits(sandbox, signal),
     open: async (request) => (await agent()).open(request),
     position: async (...args) => (await agent()).position(...args),
     storage: async (sandbox) => (await (await agent()).storage?.(sandbox)) ?? name,

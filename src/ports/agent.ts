@@ -17,8 +17,11 @@ import type { OpenSandbox } from './sandbox.ts';
  */
 export interface Agent {
   readonly name: string;
-  /** Probes once for each `host` of sandboxes and remembers. Throws `agent_unavailable` with what to do. */
-  traits(sandbox: OpenSandbox): Promise<AgentTraits>;
+  /**
+   * Probes once for each `host` of sandboxes and remembers. An aborted signal ends what was started for it, unless others wait for the
+   * same. Throws `agent_unavailable` with what to do.
+   */
+  traits(sandbox: OpenSandbox, signal?: AbortSignal): Promise<AgentTraits>;
   /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
   where?(sandbox: OpenSandbox): Promise<string | null>;
   /** For people: why we do not use everything that it says it can do, and what to do about it; null or left out: we do. */

@@ -1,7 +1,8 @@
 // Agents that violate the protocol: whatever they send is recorded and breaks nothing.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { PublicTurn } from '../../src/core/public/turn.ts';
 import { until } from '../contracts/agent-sandbox.ts';
 import { isAlive } from '../contracts/liveness.ts';
 import { allEvents, ended, event } from '../e2e/support/conversations.ts';
@@ -171,4 +172,55 @@ test.each([
   await until('it has tried to act when the session was loaded, and after the turn', () => reads().length === 4);
   expect(reads()).toEqual(reads().map(() => '{"content":"read me"}'));
   expect(readdirSync(cwd).toSorted()).toEqual(['notes', 'read']);
+});
+
+describe('an agent that never says what it can do', () => {
+  /** It writes its process id first. */
+  const silent = (_: unknown, root: string) => ({
+    adapter: 'acp',
+    command: ['/bin/sh', '-c', `echo $$ >> '${root}/pids'; exec sleep 600`],
+    options: { openMs: 600_000 },
+  });
+  const pids = (home: AcpHome) => {
+    const file = join(home.path, 'pids');
+    return existsSync(file) ? (readFileSync(file, 'utf8').match(/\d+\n/g) ?? []).map(Number) : [];
+  };
+  const started = async (home: AcpHome, times = 1) => {
+    await until('it was started', () => pids(home).length === times);
+    return pids(home)[times - 1] ?? 0;
+  };
+
+  test('is ended when the last turn that waits for it is cancelled, and not before', async () => {
+    await using home = await AcpHome.make({ agent: silent });
+    const tl = await home.open();
+    const isCancelled = async (turn: PublicTurn) => {
+      await tl.engine.cancel(turn.id);
+      expect(await ended(tl.engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
+    };
+    const one = await tl.conversation('one').send(FIRST).accepted;
+    const pid = await started(home);
+    const two = await tl.conversation('two').send(FIRST).accepted;
+    await event(tl.engine, 'two', 'turn.started', { turn: two.turn.id });
+    await isCancelled(two.turn);
+    expect(isAlive(pid)).toBe(true);
+    await isCancelled(one.turn);
+    expect(isAlive(pid)).toBe(false);
+    // Who asks afterwards asks anew.
+    const { turn } = await tl.conversation('one').send(SECOND).accepted;
+    await started(home, 2);
+    await isCancelled(turn);
+  });
+
+  test('is ended when Throughline is closed, and its turn waits for the next process', async () => {
+    await using home = await AcpHome.make({ agent: silent });
+    const tl = await home.open();
+    const { turn } = await tl.conversation('chat').send(FIRST).accepted;
+    const pid = await started(home);
+    await tl.engine.close({ graceMs: 0 });
+    expect(isAlive(pid)).toBe(false);
+    const next = await home.open();
+    await started(home, 2);
+    await next.engine.cancel(turn.id);
+    expect(await ended(next.engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
+  });
 });

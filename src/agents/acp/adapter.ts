@@ -52,7 +52,7 @@ class AcpAgent implements Agent {
   readonly #setup: Omit<AgentProgram, 'command' | 'memory'>;
   /** What was learnt of the program that was found last, by the host of the sandbox where it was found. */
   readonly #memories = new Map<string, AgentMemory>();
-  readonly #probing = new Map<string, Promise<Learnt>>();
+  readonly #probing = new Map<string, Probe>();
 
   constructor(settings: AcpSettings, setup: Omit<AgentProgram, 'command' | 'memory'>) {
     this.name = settings.name;
@@ -64,9 +64,9 @@ class AcpAgent implements Agent {
     return '"options": {"mode": …} (the modes are the agent\'s own; docs/acp.md)';
   }
 
-  async traits(sandbox: OpenSandbox): Promise<AgentTraits> {
+  async traits(sandbox: OpenSandbox, signal?: AbortSignal): Promise<AgentTraits> {
     const { options } = this.#setup;
-    const learnt = await this.#learn(sandbox);
+    const learnt = await this.#learn(sandbox, signal);
     const trusted = whyNotReopened(learnt) === null;
     const profile = await profileOf(learnt, this.#setup, sandbox);
     const reopens = trusted && (learnt.load || learnt.resume);
@@ -158,24 +158,59 @@ class AcpAgent implements Agent {
     return { ...this.#setup, command, memory };
   }
 
-  async #learn(sandbox: OpenSandbox): Promise<Learnt> {
+  async #learn(sandbox: OpenSandbox, signal?: AbortSignal): Promise<Learnt> {
     const { host } = sandbox;
     // Every turn asks for this. The program is looked for again when it is started, not while it runs.
     const known = this.#memories.get(host)?.learnt;
     if (known) return known;
     const program = await this.#program(sandbox);
     if (program.memory.learnt !== null) return program.memory.learnt;
-    const probing = this.#probing.get(host) ?? this.#probe(program, sandbox);
-    this.#probing.set(host, probing);
-    return probing;
+    const probe = this.#probing.get(host) ?? this.#probe(program, sandbox);
+    return awaited(probe, signal);
   }
 
-  async #probe(program: AgentProgram, sandbox: OpenSandbox): Promise<Learnt> {
-    try {
+  #probe(program: AgentProgram, sandbox: OpenSandbox): Probe {
+    const stop = new AbortController();
+    const look = async () => {
       const { probing } = await import('./open/probe.ts');
-      return await probing(program, sandbox, async ({ can }) => can);
-    } finally {
-      this.#probing.delete(sandbox.host);
-    }
+      return probing(program, sandbox, async ({ can }) => can, { signal: stop.signal });
+    };
+    const forget = () => {
+      if (this.#probing.get(sandbox.host) === probe) this.#probing.delete(sandbox.host);
+    };
+    const end = () => {
+      forget(); // who asks from now on looks anew
+      stop.abort();
+    };
+    const probe: Probe = { learnt: look().finally(forget), end, waiting: 0 };
+    this.#probing.set(sandbox.host, probe);
+    return probe;
   }
+}
+
+/** One look at what the program can do, for everybody who asks meanwhile. */
+interface Probe {
+  readonly learnt: Promise<Learnt>;
+  /** Ends the program that was started. */
+  end(): void;
+  waiting: number;
+}
+
+/** Waits for it. Who leaves early does not end it for the others; the last one to leave does, and waits until it has ended. */
+async function awaited(probe: Probe, signal: AbortSignal | undefined): Promise<Learnt> {
+  const left = Promise.withResolvers<void>();
+  const leave = () => left.resolve();
+  signal?.addEventListener('abort', leave, { once: true });
+  if (signal?.aborted) leave();
+  probe.waiting += 1;
+  try {
+    const learnt = await Promise.race([probe.learnt, left.promise]);
+    if (learnt) return learnt;
+  } finally {
+    probe.waiting -= 1;
+    signal?.removeEventListener('abort', leave);
+  }
+  if (probe.waiting > 0) throw new ThroughlineError('cancelled', 'Cancelled while others wait for the agent.');
+  probe.end();
+  return probe.learnt;
 }

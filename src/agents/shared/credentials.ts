@@ -30,7 +30,7 @@ export function withCredentials(agent: Agent, credentials: AgentCredentials): Ag
   };
   return {
     name: agent.name,
-    traits: (sandbox) => agent.traits(look(sandbox)),
+    traits: (sandbox, signal) => agent.traits(look(sandbox), signal),
     position: (id, sandbox) => agent.position(id, sandbox),
     tail: (id, sent, sandbox) => agent.tail(id, sent, sandbox),
     async open(request) {

@@ -72,7 +72,7 @@ async function stateOf(agent: Agent, sandboxes: Sandboxes, asked: boolean): Prom
   try {
     await using sandbox = await sandboxes.probe();
     const login = asked ? ((await askedStarts.run(late, async () => agent.login?.(sandbox, late))) ?? null) : null;
-    const traits = await agent.traits(sandbox);
+    const traits = await agent.traits(sandbox, late);
     const where = (await agent.where?.(sandbox)) ?? null;
     return { where, traits, problem: (await agent.doubt?.(sandbox)) ?? null, login };
   } catch (error) {

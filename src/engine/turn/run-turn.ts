@@ -6,7 +6,7 @@ import { effectiveRestore, type RestoreSettings } from '../../core/restore/resto
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import { choicesOf, mergeChoices } from '../../core/turn/choices.ts';
 import type { Turn } from '../../core/turn/turn.ts';
-import { type AttemptFacts, decideAfterAttempt, type TurnVerdict } from '../../core/turn/turn-decision.ts';
+import { type AttemptFacts, decideAfterAttempt, stopped, type TurnVerdict } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { Changes } from '../reading/changes.ts';
@@ -36,7 +36,7 @@ export async function runTurn(held: Held, turn: Turn, changes: Changes, stops: S
     const over = judgeSpending(limits, held.parts.clock.now());
     if (over !== null && signal.stop === null) return await endUnsent(held, turn, over, null);
     const agent = await findAgent(held, turn, signal);
-    if ('failure' in agent) return await endUnsent(held, turn, agent.failure, null);
+    if ('failure' in agent) return await endWithoutAgent(held, turn, signal, agent.failure);
     const run = await prepare(held, turn, agent, signal, limits);
     for (let course = run.first; ; ) {
       const attempted = await makeAttempt(run, course);
@@ -92,11 +92,19 @@ async function findAgent(held: Held, { agent: name }: Turn, stops: TurnSignal) {
   try {
     if (agent === undefined) throw noSuchAgent(name, agents.keys());
     await held.readySandbox(signal, heard);
-    return { agent, traits: await agent.traits(await held.openSandbox()) };
+    return { agent, traits: await agent.traits(await held.openSandbox(), signal) };
   } catch (error) {
     if (error instanceof ThroughlineError) return { failure: failureOf(error) };
     throw error;
   }
+}
+
+/** Nothing was started for it. */
+async function endWithoutAgent(held: Held, turn: Turn, { stop }: TurnSignal, failure: Failure): Promise<void> {
+  held.lease.lost.throwIfAborted();
+  // It stays queued for the next worker.
+  if (stop === 'shutdown') return;
+  await endUnsent(held, turn, stop === null ? failure : stopped(stop), null);
 }
 
 async function prepare(

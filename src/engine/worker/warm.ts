@@ -31,7 +31,7 @@ export async function warm(
   const restored = await restore({
     held,
     agent,
-    traits: await agent.traits(await held.openSandbox()),
+    traits: await agent.traits(await held.openSandbox(), signal),
     settings: effectiveRestore(settings.restore, held.conversation.restore, override),
     explicit: null,
     newSession: null,

@@ -15,26 +15,23 @@ import { until } from '../harness/until.ts';
 const MOMENTS = [0, 5, 15, 30, 60, 100];
 
 /** An agent that never answers, and stays when its input ends or somebody asks it to go. Nobody gives it up before the kill. */
-function slow(home: CliHome, openMs = 600_000): object {
+function slow(home: CliHome): object {
   const file = join(home.path, 'slow');
   writeFileSync(file, '#!/bin/sh\ntrap "" TERM HUP\nexec sleep 600\n');
   chmodSync(file, 0o755);
-  return { adapter: 'acp', command: [file], options: { openMs } };
+  return { adapter: 'acp', command: [file], options: { openMs: 600_000 } };
 }
 
 function makeHome(agent: (home: CliHome) => object): { home: CliHome; mark: string } {
   const mark = randomUUID();
   const home = new CliHome();
-  useAgent(home, mark, agent(home));
+  const settings: { env?: object } = agent(home);
+  home.configure({ agents: { agent: { ...settings, env: { ...settings.env, [MARK]: mark } } } });
   onTestFinished(async () => {
     await endMarked(mark);
     await home.remove();
   });
   return { home, mark };
-}
-
-function useAgent(home: CliHome, mark: string, settings: { env?: object }): void {
-  home.configure({ agents: { agent: { ...settings, env: { ...settings.env, [MARK]: mark } } } });
 }
 
 /** Kills the server soon after an agent was started, again and again. */
@@ -61,9 +58,9 @@ async function endedWell(home: CliHome): Promise<void> {
 }
 
 const AGENTS: Readonly<
-  Record<string, { agent(home: CliHome, url: string, openMs?: number): object; needs(context: TestContext): void }>
+  Record<string, { agent(home: CliHome, url: string): object; needs(context: TestContext): void }>
 > = {
-  'an agent that never answers': { agent: (home, _, openMs) => slow(home, openMs), needs: () => {} },
+  'an agent that never answers': { agent: slow, needs: () => {} },
   'codex-acp': {
     agent: (home, url) => codexAcp({ url }, home.path),
     needs(context) {
@@ -82,8 +79,6 @@ test.for(Object.entries(AGENTS))(
     onTestFinished(() => model.close());
     const world = makeHome((home) => agent(home, model.url));
     await killedEarly(world);
-    // From here on it is given up soon: a server that is stopped waits for that.
-    useAgent(world.home, world.mark, agent(world.home, model.url, 1_000));
     await endedWell(world.home);
     expect(marked(world.mark)).toEqual([]);
   },
