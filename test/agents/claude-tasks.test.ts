@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { addUsage, NO_USAGE, type Usage } from '../../src/core/turn/usage.ts';
 import type { Task } from '../../src/index.ts';
 import { conversationOf } from '../../src/testing/index.ts';
-import { known, until, WHICH } from '../e2e/support/conversations.ts';
+import { allEvents, known, until, WHICH } from '../e2e/support/conversations.ts';
 import { findClaude, NOT_INSTALLED } from './claude.ts';
 import { ClaudeHome } from './claude-home.ts';
 
@@ -172,7 +172,9 @@ function tasksWithClaude(): void {
       const first = await home.serve();
       await first.tl.tasks.add({ parallel, tasks });
       const asked = (name: string) => home.model.requests.some((request) => !request.side && isAbout(request, name));
-      await until('the slow ones were asked', () => slow.every(asked), LONG / 2);
+      await until('the slow ones were asked', () => slow.every(asked), LONG / 2).catch(async ({ message }: Error) => {
+        throw new Error(`${message}; ${await standingOf(first.tl)}`);
+      });
       await first.kill();
       const { tl: second } = await home.serve();
       const done = (await second.tasks.waitFor(names)) as Task[];
@@ -197,6 +199,16 @@ function tasksWithClaude(): void {
 }
 
 const NEVER_MS = 3_600_000;
+
+/** What each task does, and the events of its last turn but the words of its agent. */
+async function standingOf({ tasks, engine }: Awaited<ReturnType<ClaudeHome['serve']>>['tl']): Promise<string> {
+  const all = await tasks.list();
+  const lines = all.map(async ({ id, name, state }) => {
+    const events = state === 'queued' ? [] : await allEvents(engine, `task/${id}`);
+    return `${name} is ${state} (${events.flatMap(({ kind }) => (kind === 'turn.update' ? [] : [kind])).join(', ')})`;
+  });
+  return (await Promise.all(lines)).join('; ');
+}
 
 const isAbout = (request: Parameters<typeof conversationOf>[0], name: string) =>
   conversationOf(request).some(({ text }) => text.includes(`codeword is ${name}.`));
