@@ -26,7 +26,10 @@ export interface LeaseStore {
   begin(fence: Fence, agents: readonly string[]): Promise<Turn | null>;
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly Fence[], leaseMs: number): Promise<Fence[]>;
-  /** Gives the lease back; open turns become claimable. Does nothing when the lease is lost. */
+  /**
+   * Gives the lease back; open turns become claimable. Sessions that are still recorded as living become dormant, as in
+   * `forgetWorker`. Does nothing when the lease is lost.
+   */
   release(fence: Fence): Promise<void>;
   /** Workers that hold leases now. */
   workers(): Promise<WorkerInfo[]>;

@@ -441,18 +441,19 @@ export function leases(world: World): void {
     await store.forgetWorker('nobody');
   });
 
-  test.each(['forgotten', 'taken over'])(
-    'when its holder is %s, sessions left living are dormant; that of a turn which was sent is left to whoever ends the turn',
+  test.each(['is forgotten', 'is taken over', 'gives it back'])(
+    'when its holder %s, sessions left living are dormant; that of a turn which was sent is left to whoever ends the turn',
     async (how) => {
       const { store, site } = world;
-      const { conversation, turn, holder } = await begun(store);
+      const { conversation, turn, holder, fence } = await begun(store);
       const [old, current] = [session(), session()];
       await holder.write(opening(old), opening(current, turn.id), sending(turn.id, { session: current.ref }));
       const states = async () => {
         const all = await store.sessions(ANN, conversation);
         return Object.fromEntries(all.map(({ ref, state }) => [ref, state]));
       };
-      if (how === 'forgotten') await store.forgetWorker(WORKER.id);
+      if (how === 'is forgotten') await store.forgetWorker(WORKER.id);
+      else if (how === 'gives it back') await store.release(fence);
       else {
         site.pass(1000);
         await claim(store, { worker: worker('w2', 2) });

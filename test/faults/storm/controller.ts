@@ -103,9 +103,17 @@ export class Storm {
     await until('orphans to be ended', () => this.crew.orphans().length === 0, { ms });
     await this.crew.endRunners();
     await until('agents to end with those who ran them', () => marked(this.#place.mark).length === 0, { ms });
-    // The followers write too: they free what the killed held, one conversation after another.
-    await until('no session to be said to live', () => this.#living() === 0, { ms });
+    await this.#free(ms);
     await until('the followers to see all', () => this.#caughtUp(), { ms });
+  }
+
+  /** A process that comes frees what the killed held. Followers may have begun with it, one conversation after another. */
+  async #free(ms: number): Promise<void> {
+    const { home, mark } = this.#place;
+    await using _ = await open({ home, settings: settingsFor(mark), engine: { maxRunning: 0 } });
+    await until('no session to be said to live', () => this.#living().length === 0, { ms }).catch((error: Error) => {
+      throw new Error(`${error.message}; left: ${JSON.stringify(this.#living())}`);
+    });
   }
 
   async #someEvents(count: number, atMostMs: number): Promise<void> {
@@ -166,8 +174,12 @@ export class Storm {
     if (this.#random.chance(0.1)) this.#random.pick(submitters).program.send(request);
   }
 
-  #living(): number {
-    return this.#place.rows("SELECT 1 FROM sessions WHERE state = 'live'").length;
+  /** The sessions that are said to live, with the holders of their conversations. */
+  #living(): object[] {
+    return this.#place.rows(
+      `SELECT c.key, s.id, s.process, l.worker, l.pending, l.epoch FROM sessions s
+       JOIN conversations c ON c.no = s.conv JOIN leases l ON l.conv = s.conv WHERE s.state = 'live'`,
+    );
   }
 
   #caughtUp(): boolean {

@@ -149,6 +149,11 @@ export function claim(
   return { begun: started(conversation, oldest), unfinished: null };
 }
 
+export function release(conversation: Conversation): void {
+  endLiving(conversation);
+  conversation.holder = null;
+}
+
 /** Its holder is gone, and with it the processes of its sessions. */
 export function endLiving(conversation: Conversation): void {
   const unsure = open(conversation).flatMap(({ sent, sessionId }) => (sent ? [sessionId] : []));

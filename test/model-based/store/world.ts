@@ -292,7 +292,7 @@ export class World {
     const pen = this.#pen(worker, conversation);
     if (pen === null) return;
     await this.#store(worker).release(pen.fence);
-    if (model.held(conversation, pen.fence.epoch)) conversation.holder = null;
+    if (model.held(conversation, pen.fence.epoch)) model.release(conversation);
   }
 
   // ── under the fence ──

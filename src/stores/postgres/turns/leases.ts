@@ -18,7 +18,9 @@ const RENEW = `
     ORDER BY l.conv FOR NO KEY UPDATE OF l
   ) UPDATE leases l SET ready_at = $1 FROM wanted w WHERE l.conv = w.conv RETURNING w.place::int AS place`;
 const HELD = `
-  SELECT l.conv, l.worker FROM leases l JOIN conversations c ON c.no = l.conv
+  SELECT l.conv, l.worker,
+    l.driver = 'worker' AND EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living
+  FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = $1 AND c.owner = $2 AND l.epoch = $3 AND l.worker IS NOT NULL FOR NO KEY UPDATE OF l`;
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN $1::float8 END WHERE conv = $2';
 const WORKERS =
@@ -83,8 +85,9 @@ export async function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): 
 
 /** Decided by the row's own count of open turns: a query of the turns could miss one that is being added. */
 export async function release(tx: Tx, { conversation, owner, epoch }: Fence): Promise<void> {
-  const held = await tx.sql.one<{ conv: number; worker: number }>(HELD, conversation, owner, epoch);
+  const held = await tx.sql.one<{ conv: number; worker: number; living: boolean }>(HELD, conversation, owner, epoch);
   if (held === undefined) return;
+  if (held.living) await endLivingOf(await Ledger.byNo(tx, held.conv));
   tx.sql.run(RELEASE, tx.monotonic, held.conv);
   dropIdleWorker(tx.sql, held.worker);
   tx.moved(conversation);
@@ -110,12 +113,16 @@ export async function forgetWorker(tx: Tx, worker: string): Promise<void> {
   for (const { conv } of await tx.sql.all<{ conv: number }>(HELD_BY, row.no)) {
     const ledger = await Ledger.byNo(tx, conv);
     if (ledger.row.worker !== row.no) continue;
-    await endLiving(ledger);
-    await ledger.save();
+    await endLivingOf(ledger);
     tx.sql.run(RELEASE, tx.monotonic, conv);
     tx.moved(ledger.row.id);
   }
   tx.sql.run(DELETE_WORKER, row.no);
+}
+
+async function endLivingOf(ledger: Ledger): Promise<void> {
+  await endLiving(ledger);
+  await ledger.save();
 }
 
 /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */

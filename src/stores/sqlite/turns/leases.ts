@@ -12,8 +12,9 @@ const RENEW = `
   UPDATE leases SET ready_at = ?
   WHERE conv = (SELECT no FROM conversations WHERE id = ? AND owner = ?) AND epoch = ? AND worker IS NOT NULL`;
 const HELD = `
-  SELECT conv, worker FROM leases
-  WHERE conv = (SELECT no FROM conversations WHERE id = ? AND owner = ?) AND epoch = ? AND worker IS NOT NULL`;
+  SELECT l.conv, l.worker,
+    l.driver = 'worker' AND EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living FROM leases l
+  WHERE l.conv = (SELECT no FROM conversations WHERE id = ? AND owner = ?) AND l.epoch = ? AND l.worker IS NOT NULL`;
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ? END WHERE conv = ?';
 const WORKER = 'SELECT no FROM workers WHERE id = ?';
 const WORKERS = 'SELECT id, process FROM workers WHERE no IN (SELECT worker FROM leases WHERE worker IS NOT NULL)';
@@ -72,8 +73,9 @@ export function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): Fence[
 
 /** Decided by the row's own count of open turns: a query of the turns could miss one that is being added. */
 export function release(tx: Tx, { conversation, owner, epoch }: Fence): void {
-  const held = tx.db.one<{ conv: number; worker: number }>(HELD, conversation, owner, epoch);
+  const held = tx.db.one<{ conv: number; worker: number; living: number }>(HELD, conversation, owner, epoch);
   if (held === undefined) return;
+  if (held.living) endLivingOf(tx, held.conv);
   tx.db.run(RELEASE, tx.monotonic, held.conv);
   dropIdleWorker(tx.db, held.worker);
   tx.moved(conversation, null);
@@ -92,13 +94,17 @@ export function forgetWorker(tx: Tx, worker: string): void {
   const row = tx.db.one<{ no: number }>(WORKER, worker);
   if (row === undefined) return;
   for (const { conv, id } of tx.db.all<{ conv: number; id: string }>(HELD_BY, row.no)) {
-    const ledger = Ledger.byNo(tx, conv);
-    endLiving(ledger);
-    ledger.save();
+    endLivingOf(tx, conv);
     tx.db.run(RELEASE, tx.monotonic, conv);
     tx.moved(id, null);
   }
   tx.db.run(DELETE_WORKER, row.no);
+}
+
+function endLivingOf(tx: Tx, conv: number): void {
+  const ledger = Ledger.byNo(tx, conv);
+  endLiving(ledger);
+  ledger.save();
 }
 
 /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
