@@ -15,7 +15,7 @@ const write = (file: string, content: string) => `model: tool Write ${JSON.strin
 const CALCULATOR = (divide: string) =>
   `export const add = (a, b) => a + b;\nexport const subtract = (a, b) => a - b;\nexport const divide = (a, b) => ${divide};\n`;
 
-const LONG = 240_000;
+const LONG = 600_000;
 
 if (findClaude() === null) test('tasks with Claude', (context) => context.skip(NOT_INSTALLED));
 else describe('tasks with Claude', { timeout: LONG }, tasksWithClaude);
