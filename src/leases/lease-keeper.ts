@@ -46,7 +46,9 @@ export class LeaseKeeper<F> {
     this.#renewedAt = this.#parts.clock.monotonic();
     this.#timers = [every(beatMs, () => this.#beat())];
     if (this.#kind.isElsewhere) this.#timers.push(every(leaseMs / 30, () => this.#giveUp()));
-    if (this.#holder.wake) this.#timers.push(every(Math.min(beatMs, LOOK_MS), () => this.look()));
+    // Where leases of other machines end by their time alone, nobody else tells that one has ended.
+    const lookMs = this.#kind.isElsewhere ? LOOK_ELSEWHERE_MS : LOOK_MS;
+    if (this.#holder.wake) this.#timers.push(every(Math.min(beatMs, lookMs), () => this.look()));
   }
 
   stop(): void {
@@ -195,4 +197,5 @@ export interface KeeperParts extends LookingParts {
 }
 
 const LOOK_MS = 1_000;
+const LOOK_ELSEWHERE_MS = 250;
 const LOOK_AGAIN_MS = 100;
