@@ -1,4 +1,5 @@
 // The inbox, the rail, search, filters, palette and keys in a browser, from one device and from two.
+import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { theBrowser } from '../browser.ts';
@@ -74,6 +75,37 @@ server.test('a failed restore needs somebody, until it is left as it is; a faile
   await page.getByRole('button', { name: 'Leave it as it is' }).click();
   await expect.poll(() => page.title()).toBe('Throughline');
   await forgetting.ask('Once more'); // and now for other browsers as well
+});
+
+server.test('what no process serves says so in the lists and in its head, and is moved here', async ({ open }) => {
+  // Another data home in the same store, and nobody runs there any more.
+  const gone = { THROUGHLINE_HOME: join(server.home.path, 'gone') };
+  const store = `sqlite:${join(server.home.path, 'home', 'throughline.db')}`;
+  const left = ['send', 'drifting', '--store', store, 'The codeword is heron\n/tool write work.txt'];
+  expect(await server.home.start(left, { env: gone }).ended).toMatchObject({ code: 0 });
+  const page = await open('/');
+  const message = `"drifting" runs only at the data home ${gone.THROUGHLINE_HOME}, and no process takes it up there.`;
+  await row(page, /codeword is heron/)
+    .getByText('Stranded')
+    .waitFor();
+  const line = section(page, 'At rest').getByRole('listitem').filter({ hasText: message });
+  expect(await line.getByRole('button', { name: 'Restore' }).count()).toBe(0);
+  await line.getByRole('link').click();
+  const note = page.getByRole('region', { name: 'Stranded' });
+  await note.getByText(message).waitFor();
+  await note.getByText('throughline move drifting', { exact: true }).waitFor();
+  await axe(page);
+  await note.getByRole('button', { name: 'Move here…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Move here' }).click();
+  await note.waitFor({ state: 'detached' });
+  await row(page, /codeword is heron/)
+    .getByText('At rest')
+    .waitFor();
+  await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Which codewords have you seen?');
+  await page.keyboard.press('Enter');
+  const seam = page.getByRole('button', { name: /Moved here.*without its files/ });
+  await seam.click();
+  await page.getByText(`The files of the work are not here, but at ${gone.THROUGHLINE_HOME}`).waitFor();
 });
 
 server.test('a task that asks needs somebody, until it asks no more', async ({ open }) => {

@@ -1,3 +1,4 @@
+import type { Conversation } from 'throughline/client';
 import { useLocation } from 'wouter';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
 import { focusComposer } from '../composer/field.tsx';
@@ -11,7 +12,7 @@ import { say } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
 import { fileName } from './standing.ts';
 
-type Shown = 'title' | 'erase' | 'verify';
+export type Shown = 'title' | 'erase' | 'verify' | 'move';
 
 /** Everything that can be done with the conversation as it is now, with the same on the command line. */
 export function useConversationActions(show: (what: Shown) => void): readonly Action[] {
@@ -21,7 +22,7 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
   const last = useConversation(({ turns, last }) => turns.get(last)?.turn ?? null);
   const { running } = useOpenTurns();
   const [, go] = useLocation();
-  const [mayPrompt, mayErase] = [useMay('prompt'), useMay('admin')];
+  const [mayPrompt, mayAdmin] = [useMay('prompt'), useMay('admin')];
   if (conversation === null) return [];
   const name = conversation.title || conversation.key || 'Untitled';
   const cli = (command: string, rest = '') =>
@@ -48,6 +49,7 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
     say(`Before turn ${last.n}. Its prompt is in the composer.`, 'good');
   };
   return [
+    ...(canMove(conversation) && mayAdmin ? [action('move', 'Move here…', cli('move'), () => show('move'))] : []),
     ...(hasLive && mayPrompt
       ? [action('kill', 'Kill the live session', cli('kill'), () => trying(killed(verbs)))]
       : []),
@@ -70,8 +72,13 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
       : []),
     action('export', 'Export as JSON', cli('export', ' --output FILE'), () => trying(saved(verbs, fileName(name)))),
     action('verify', 'Verify the chain of events', cli('verify'), () => show('verify')),
-    ...(mayErase ? [action('erase', 'Erase…', cli('erase', ' --yes'), () => show('erase'))] : []),
+    ...(mayAdmin ? [action('erase', 'Erase…', cli('erase', ' --yes'), () => show('erase'))] : []),
   ];
+}
+
+/** What the server moves: the place of another data home, in which no process runs. */
+function canMove({ stranded, driver }: Conversation): boolean {
+  return stranded?.reason === 'other_home' && driver === 'worker';
 }
 
 function trying(work: Promise<void>): void {

@@ -8,38 +8,42 @@ import { usePanel } from '../panel/panel.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { StateMark } from '../ui/state.tsx';
-import { useConversationActions } from './deeds.ts';
+import { type Shown, useConversationActions } from './deeds.ts';
 import { EraseDialog, TitleField, VerifyDialog } from './dialogs.tsx';
 import { stateNow } from './standing.ts';
-
-type Shown = 'title' | 'erase' | 'verify' | null;
+import { MoveDialog, StrandedNote } from './stranded.tsx';
 
 /** What the conversation is called, who answers, how it stands, and what can be done with it. */
 export function Header() {
-  const [shown, show] = useState<Shown>(null);
+  const [shown, show] = useState<Shown | null>(null);
   const actions = useConversationActions(show);
   useActions(actions);
   const kill = actions.find(({ id }) => id === 'conversation.kill');
+  const move = actions.find(({ id }) => id === 'conversation.move');
   return (
-    <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line pr-2 pl-4">
-      {shown === 'title' ? <TitleField onDone={() => show(null)} /> : <Title onRename={() => show('title')} />}
-      <Standing />
-      {kill !== undefined && (
-        <Button
-          small
-          onClick={kill.run}
-          title="Ends the agent's process. Nothing that was said is lost."
-          className="max-sm:hidden"
-        >
-          <Skull size={14} aria-hidden />
-          Kill session
-        </Button>
-      )}
-      <ActionMenu actions={actions} />
-      <PanelButton />
-      <VerifyDialog open={shown === 'verify'} onClose={() => show(null)} />
-      <EraseDialog open={shown === 'erase'} onClose={() => show(null)} />
-    </header>
+    <>
+      <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line pr-2 pl-4">
+        {shown === 'title' ? <TitleField onDone={() => show(null)} /> : <Title onRename={() => show('title')} />}
+        <Standing />
+        {kill !== undefined && (
+          <Button
+            small
+            onClick={kill.run}
+            title="Ends the agent's process. Nothing that was said is lost."
+            className="max-sm:hidden"
+          >
+            <Skull size={14} aria-hidden />
+            Kill session
+          </Button>
+        )}
+        <ActionMenu actions={actions} />
+        <PanelButton />
+        <VerifyDialog open={shown === 'verify'} onClose={() => show(null)} />
+        <EraseDialog open={shown === 'erase'} onClose={() => show(null)} />
+        <MoveDialog open={shown === 'move'} onClose={() => show(null)} />
+      </header>
+      <StrandedNote move={move ?? null} />
+    </>
   );
 }
 
@@ -77,7 +81,7 @@ function Standing() {
   return (
     <p className="flex shrink-0 items-center gap-2 text-[13px] text-muted">
       {agent !== null && <span className="max-w-28 truncate max-sm:hidden">{agent}</span>}
-      <StateMark state={state} />
+      <StateMark state={state} stranded={conversation.stranded} />
     </p>
   );
 }

@@ -23,16 +23,24 @@ import { leaveUnrestored, useInbox } from './use-inbox.ts';
 const LINE =
   'flex min-h-11 min-w-0 flex-1 items-center gap-3 rounded-md px-2 py-1.5 -mx-2 text-sm hover:bg-hover pointer-coarse:min-h-13';
 
-function ConversationLine({ row, note, action }: { row: Conversation; note?: string | null; action?: ReactNode }) {
+function ConversationLine({
+  row,
+  note,
+  action,
+}: {
+  row: Conversation;
+  note?: string | null | undefined;
+  action?: ReactNode;
+}) {
   const tokens = row.usage.inputTokens + row.usage.outputTokens;
   return (
     <li className="flex items-center gap-1">
       <Link href={`/c/${row.id}`} className={LINE}>
-        <StateMark state={row.state} className="w-24 text-xs max-sm:hidden" />
+        <StateMark state={row.state} stranded={row.stranded} className="w-24 text-xs max-sm:hidden" />
         <span className="min-w-0 flex-1">
           <span className="block truncate">{nameOf(row)}</span>
           <span className="flex gap-2 text-xs text-muted sm:hidden">
-            <StateMark state={row.state} />
+            <StateMark state={row.state} stranded={row.stranded} />
             {row.lastAgent ?? ''}
           </span>
           {note && <span className="block text-[13px] text-warn">{note}</span>}
@@ -89,14 +97,18 @@ export function Inbox() {
         {running.length > 0 && (
           <Section title="Running" count={running.length}>
             {running.map((row) => (
-              <ConversationLine key={row.id} row={row} note={hindranceOf(row)} />
+              <ConversationLine
+                key={row.id}
+                row={row}
+                note={row.delayed && `${row.delayed.message} ${row.delayed.hint}`}
+              />
             ))}
           </Section>
         )}
         {changed.length > 0 && (
           <Section title="Changed since you looked" count={changed.length} action={<SeenButton />}>
             {changed.map((row) => (
-              <ConversationLine key={row.id} row={row} />
+              <ConversationLine key={row.id} row={row} note={row.stranded?.message} />
             ))}
           </Section>
         )}
@@ -113,7 +125,12 @@ function Resting({ rows }: { rows: readonly Conversation[] }) {
       hint="Their context is kept, whatever became of their sessions. The next prompt brings it back; “Restore” does so ahead of it."
     >
       {rows.map((row) => (
-        <ConversationLine key={row.id} row={row} action={<RestoreButton row={row} />} />
+        <ConversationLine
+          key={row.id}
+          row={row}
+          note={row.stranded?.message}
+          action={row.stranded === null && <RestoreButton row={row} />}
+        />
       ))}
     </Section>
   );
@@ -173,6 +190,7 @@ function keyOf(need: Need): string {
 function NeedLine({ need, movedAt }: { need: Need; movedAt: number }) {
   if (need.kind === 'task') return <TaskLine task={need.task} />;
   if (need.kind === 'unrestored') return <UnrestoredLine row={need.conversation} />;
+  if (need.kind === 'stranded') return <StrandedLine row={need.conversation} />;
   const { permission, conversation } = need;
   return (
     <div className="space-y-1 py-2">
@@ -231,10 +249,19 @@ function UnrestoredLine({ row }: { row: Conversation }) {
   );
 }
 
-/** Why something that is open does not go on. */
-function hindranceOf({ stranded, delayed }: Conversation): string | null {
-  const why = stranded ?? delayed;
-  return why === null ? null : `${why.message} ${why.hint}`;
+function StrandedLine({ row }: { row: Conversation }) {
+  return (
+    <Link href={`/c/${row.id}`} className={LINE}>
+      <StateMark state={row.state} stranded={row.stranded} className="text-xs" />
+      <span className="min-w-0 flex-1">
+        <span className="block truncate font-medium">{nameOf(row)}</span>
+        <span className="block text-[13px] text-muted wrap-anywhere">
+          {row.stranded?.message} {row.stranded?.hint}
+        </span>
+      </span>
+      <Ago at={row.updatedAt} className="text-xs text-faint tabular-nums" />
+    </Link>
+  );
 }
 
 function SeenButton() {

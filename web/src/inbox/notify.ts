@@ -33,14 +33,12 @@ function needNotice(need: Need): Notice {
     const body = progress.decision?.reason ?? '';
     return { id: `${id} ${progress.round}`, title: `Task ${name ?? goal} asks you`, body, path: `/tasks/${id}` };
   }
-  const { id, lastSeq } = need.conversation;
-  const title = `${nameOf(need.conversation)} was not restored`;
-  return {
-    id: `${id} ${lastSeq}`,
-    title,
-    body: 'Its context could not be restored. Nothing was sent.',
-    path: `/c/${id}`,
-  };
+  const { id, lastSeq, stranded } = need.conversation;
+  const [what, body] =
+    need.kind === 'stranded'
+      ? ['is stranded', stranded?.message ?? '']
+      : ['was not restored', 'Its context could not be restored. Nothing was sent.'];
+  return { id: `${id} ${lastSeq}`, title: `${nameOf(need.conversation)} ${what}`, body, path: `/c/${id}` };
 }
 
 const ENDS: Readonly<Record<string, string>> = { idle: 'is done', failed: 'failed', interrupted: 'was interrupted' };

@@ -13,6 +13,8 @@ const row = (id: string, more: Partial<Conversation> = {}) =>
     lastSeq: 5,
     updatedAt: 10,
     openPermissions: 0,
+    open: 0,
+    stranded: null,
     ...more,
   }) as Conversation;
 const permission = (id: string, conversationId: string, state = 'open') =>
@@ -41,6 +43,21 @@ describe('the sections of the inbox', () => {
     const { needs, running, changed, resting } = inbox(rows, { permissions: [permission('p', 'asks')] });
     expect(needs.map(({ kind }) => kind)).toEqual(['permission', 'unrestored']);
     expect([ids(running), ids(changed), ids(resting)]).toEqual([['runs', 'waits'], ['failed'], ['rests']]);
+  });
+
+  test('what nobody runs needs somebody while a turn of it waits, and once if it asks as well', () => {
+    const stranded = { reason: 'other_home', message: 'It runs only there.', hint: 'Move it.' } as const;
+    const rows = [
+      row('rests', { stranded }),
+      row('waits', { stranded, open: 1, state: 'queued' }),
+      row('asks', { stranded, open: 1, state: 'asks' }),
+    ];
+    const now = inbox(rows, { permissions: [permission('p', 'asks')] });
+    expect(now.needs.map(({ kind }) => kind)).toEqual(['permission', 'stranded']);
+    expect([ids(now.running), ids(now.resting)]).toEqual([[], ['rests']]);
+    expect(noticesOf(inbox([]), now).map(({ title, body }) => `${title}: ${body}`)).toContain(
+      'waits is stranded: It runs only there.',
+    );
   });
 
   test('nobody is needed for what was answered elsewhere, for a task that goes on, or for what was left as it is', () => {

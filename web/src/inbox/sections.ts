@@ -15,7 +15,9 @@ export interface InboxFacts {
 export type Need =
   | { readonly kind: 'permission'; readonly permission: Permission; readonly conversation: Conversation | null }
   | { readonly kind: 'task'; readonly task: Task }
-  | { readonly kind: 'unrestored'; readonly conversation: Conversation };
+  | { readonly kind: 'unrestored'; readonly conversation: Conversation }
+  /** Its turns wait, and nobody runs them until somebody acts. */
+  | { readonly kind: 'stranded'; readonly conversation: Conversation };
 
 /** A conversation is in one section only. */
 export interface InboxSections {
@@ -33,6 +35,8 @@ export function inboxOf({ known, permissions, tasks, seen, left }: InboxFacts): 
   const unrestored = rows.filter((row) => row.state === 'unrestored' && left[row.id] !== row.lastSeq);
   // Answered ones may still be here until they are read again.
   const asked = permissions.filter(({ state }) => state === 'open');
+  const isAsked = new Set(asked.map(({ conversationId }) => conversationId));
+  const stranded = rows.filter((row) => row.stranded !== null && row.open > 0 && !isAsked.has(row.id));
   const needs: Need[] = [
     ...asked.map((permission) => {
       const conversation = known.get(permission.conversationId) ?? null;
@@ -40,8 +44,9 @@ export function inboxOf({ known, permissions, tasks, seen, left }: InboxFacts): 
     }),
     ...tasks.filter(({ state }) => state === 'asking').map((task) => ({ kind: 'task', task }) as const),
     ...unrestored.reverse().map((conversation) => ({ kind: 'unrestored', conversation }) as const),
+    ...stranded.reverse().map((conversation) => ({ kind: 'stranded', conversation }) as const),
   ];
-  const needed = new Set([...asked.map(({ conversationId }) => conversationId), ...unrestored.map(({ id }) => id)]);
+  const needed = new Set([...isAsked, ...unrestored.map(({ id }) => id), ...stranded.map(({ id }) => id)]);
   const others = rows.filter(({ id }) => !needed.has(id));
   const running = others.filter(({ state }) => state === 'asks' || state === 'running' || state === 'queued');
   const ended = others.filter((row) => !running.includes(row) && (row.historyCount > 0 || row.state !== 'idle'));

@@ -144,7 +144,7 @@ function Row({ row, isHere, isTabStop, onChosen, onMove }: RowProps) {
         <Ago at={row.updatedAt} className="shrink-0 text-xs text-faint tabular-nums" />
       </span>
       <span className="flex items-center gap-2 text-xs text-faint">
-        <StateMark state={row.state} />
+        <StateMark state={row.state} stranded={row.stranded} />
         <span className="min-w-0 flex-1 truncate">{row.lastAgent ?? ''}</span>
         {tokens > 0 && (
           <span className="shrink-0 tabular-nums" title={`${tokens.toLocaleString()} tokens`}>

@@ -117,7 +117,8 @@ function ProofLine({ when, proof }: { when: string; proof: Proof | null }) {
 
 /** What else the receipt says, where there is something to say. */
 function More({ receipt }: { receipt: Receipt }) {
-  const { shortened, leftOut, unsettled, toolsRan, lockWaits, delivered, deliveredTokens, unknownBefore } = receipt;
+  const { shortened, leftOut, unsettled, toolsRan, lockWaits, delivered, deliveredTokens } = receipt;
+  const { unknownBefore, filesLeft } = receipt;
   const lines = [
     delivered > 0 &&
       `${delivered} ${delivered === 1 ? 'turn was' : 'turns were'} told, about ${deliveredTokens.toLocaleString('en')} tokens`,
@@ -126,6 +127,7 @@ function More({ receipt }: { receipt: Receipt }) {
     leftOut.images > 0 && `${leftOut.images} images only named`,
     leftOut.files > 0 && `${leftOut.files} files only named`,
     unknownBefore !== null && `Something before turn ${unknownBefore} could not be read`,
+    filesLeft !== undefined && `The files of the work are not here, but at ${filesLeft}`,
     unsettled && 'It was told that its last turn was interrupted',
     toolsRan.length > 0 && `Tools that ran in the replay: ${toolsRan.join(', ')}`,
     lockWaits.count > 0 && `Waited ${duration(lockWaits.ms)} for a lock`,

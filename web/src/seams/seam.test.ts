@@ -57,6 +57,12 @@ const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
     'good Restored: Said elsewhere · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
   ],
   [
+    'a move from a place that is gone',
+    { ended: 'ann ended its process' },
+    { filesLeft: '/srv/old' },
+    'warn Restored: Moved here · rebuilt by transcript · without its files · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
+  ],
+  [
     'a handoff',
     { previous: { agent: 'codex' } },
     {},

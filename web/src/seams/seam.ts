@@ -40,7 +40,8 @@ export function seamOf(facts: SeamFacts): Seam | null {
   const cause = facts.fork === null ? handover : forkText(facts.fork);
   const receipt = facts.receipts.findLast(isRestore) ?? (handover === null ? null : facts.receipts.at(-1)) ?? null;
   if (receipt === null) return cause === null ? null : { tone: 'good', verdict: 'Copied', words: [cause], receipt };
-  const words = [cause ?? causeOf(receipt, facts), HOW[receipt.rung], ...countsOf(receipt)];
+  const left = receipt.filesLeft === undefined ? [] : ['without its files'];
+  const words = [cause ?? causeOf(receipt, facts), HOW[receipt.rung], ...left, ...countsOf(receipt)];
   return { tone: toneOf(receipt), verdict: verdictOf(receipt), words, receipt };
 }
 
@@ -72,8 +73,9 @@ export const HOW: Readonly<Record<ReceiptRung, string>> = {
 };
 
 /** Why a new process or session was needed. */
-function causeOf({ tried: [first], rung }: Receipt, { ended, imported }: SeamFacts): string {
+function causeOf({ tried: [first], rung, filesLeft }: Receipt, { ended, imported }: SeamFacts): string {
   if (rung === 'none') return 'Context could not be restored';
+  if (filesLeft !== undefined) return 'Moved here';
   if (imported) return 'Said elsewhere';
   if (ended !== null) return / ended its process$/.test(ended) ? 'Process was killed' : sentence(ended);
   return first === undefined ? 'Process had ended' : sentence(first.failure);
@@ -102,9 +104,9 @@ export const PROOF: Readonly<Record<Proof, string>> = {
   refuted: 'refuted',
 };
 
-function toneOf({ rung, dropped, proof }: Receipt): Tone {
+function toneOf({ rung, dropped, proof, filesLeft }: Receipt): Tone {
   if (rung === 'none' || proof === 'refuted') return 'bad';
-  return rung === 'fresh' || dropped > 0 || proof === 'none' ? 'warn' : 'good';
+  return rung === 'fresh' || dropped > 0 || proof === 'none' || filesLeft !== undefined ? 'warn' : 'good';
 }
 
 function verdictOf({ rung, proof, dropped }: Receipt): string {

@@ -84,7 +84,7 @@ function Standing({ id }: { id: string }) {
   if (row === undefined) return null;
   return (
     <span className="flex items-center gap-2 text-xs text-faint">
-      <StateMark state={row.state} />
+      <StateMark state={row.state} stranded={row.stranded} />
       <span className="min-w-0 flex-1 truncate">{row.lastAgent ?? ''}</span>
       <Ago at={row.updatedAt} className="shrink-0 tabular-nums" />
     </span>

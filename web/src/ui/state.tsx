@@ -1,6 +1,16 @@
 import { clsx } from 'clsx';
-import { Circle, CircleHelp, CirclePause, CirclePlay, CircleX, Clock, type LucideIcon, Unlink } from 'lucide-react';
-import type { ConversationState } from 'throughline/client';
+import {
+  Circle,
+  CircleHelp,
+  CirclePause,
+  CirclePlay,
+  CircleX,
+  Clock,
+  type LucideIcon,
+  Unlink,
+  Unplug,
+} from 'lucide-react';
+import type { Conversation, ConversationState } from 'throughline/client';
 
 interface Look {
   readonly word: string;
@@ -19,10 +29,19 @@ export const STATES: Readonly<Record<ConversationState, Look>> = {
   idle: { word: 'At rest', icon: Circle, colour: 'text-faint' },
 };
 
-export function StateMark({ state, className }: { state: ConversationState; className?: string }) {
-  const { word, icon: Icon, colour } = STATES[state];
+const STRANDED: Look = { word: 'Stranded', icon: Unplug, colour: 'text-warn' };
+
+interface MarkProps {
+  readonly state: ConversationState;
+  /** Why nobody goes on with it, which matters more than how it stands; left out or null: it goes on. */
+  readonly stranded?: Conversation['stranded'];
+  readonly className?: string;
+}
+
+export function StateMark({ state, stranded = null, className }: MarkProps) {
+  const { word, icon: Icon, colour } = stranded === null ? STATES[state] : STRANDED;
   return (
-    <span className={clsx('inline-flex shrink-0 items-center gap-1', colour, className)}>
+    <span className={clsx('inline-flex shrink-0 items-center gap-1', colour, className)} title={stranded?.message}>
       <Icon size={12} aria-hidden />
       {word}
     </span>

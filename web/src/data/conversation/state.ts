@@ -70,6 +70,8 @@ export function afterEvents(
     if (kind.startsWith('session.') || kind === 'turn.ended') look.sessions = true;
     if (kind.startsWith('permission.')) look.permissions = true;
     if (kind.startsWith('conversation.') || kind === 'turn.ended') look.conversation = true;
+    // Somebody goes on with it.
+    if (kind !== 'turn.update' && (before.conversation?.stranded ?? null) !== null) look.conversation = true;
     if (kind === 'turn.started') isKilled = false;
     shared = sharedAfter(shared, event, placesIn(turns, before.last));
     if (turnId === null) continue;

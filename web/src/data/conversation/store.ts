@@ -203,7 +203,7 @@ export class ConversationStore {
     const looks = [...what.turns].map((id) => this.#readTurn(id));
     if (what.sessions) looks.push(this.#readSessions());
     if (what.permissions) looks.push(this.#readPermissions());
-    if (what.conversation) looks.push(this.#readConversation());
+    if (what.conversation) looks.push(this.readConversation());
     Promise.all(looks).catch((error) => {
       if (this.#closed) return;
       this.#owed = { ...what, turns: new Set([...(this.#owed?.turns ?? []), ...what.turns]) };
@@ -234,7 +234,7 @@ export class ConversationStore {
     if (permissions !== null) this.state.setState({ permissions });
   }
 
-  async #readConversation(): Promise<void> {
+  async readConversation(): Promise<void> {
     const conversation = await this.#newest.of('conversation', this.#engine.conversation(this.id));
     if (conversation !== null) this.state.setState({ conversation });
   }

@@ -19,6 +19,8 @@ export interface Verbs {
   /** A fork before a turn, with the prompt of that turn in its composer; its address. Before the first: a new conversation. */
   goBack(turn: Turn): Promise<string>;
   verify(): Promise<ChainCheck>;
+  /** Makes this server's place its place, in which it has no files yet. */
+  move(): Promise<void>;
   erase(sandbox: boolean): Promise<Erased>;
   /** The whole conversation as JSON. */
   exported(): Promise<Blob>;
@@ -60,6 +62,13 @@ function verbsOf({ engine }: ThroughlineClient, store: ReturnType<typeof useConv
       return to === null ? '/new' : `/c/${to}`;
     },
     verify: () => engine.verify(id),
+    async move() {
+      try {
+        await engine.move(id);
+      } finally {
+        await store.readConversation();
+      }
+    },
     async erase(sandbox) {
       const erased = await engine.erase(id, { sandbox });
       forgetDraft(id);
