@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { changesIn } from './changes.ts';
+import { commitOf } from './worktree.ts';
 
 function folder(): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-git-')));
@@ -163,6 +164,36 @@ test('nothing that the repository names is run, and nothing of it is changed', a
   ]);
   expect(existsSync(ran)).toBe(false);
   expect(readFileSync(join(path, '.git/index')).equals(before)).toBe(true);
+});
+
+test('settings that name another folder as that of the files show nothing of it', async () => {
+  const [path, elsewhere] = [repository({ a: 'x\n' }), folder()];
+  write(elsewhere, 'a', 'secret\n');
+  git(path, 'config', 'core.worktree', elsewhere);
+  await expect(changesIn(path, null)).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test.each(['ext', 'file', 'ssh'])('an object that is missing is not fetched by %s', async (protocol) => {
+  const path = repository({ a: 'x\n' });
+  const [ran, evil] = [join(folder(), 'ran'), join(path, 'evil')];
+  write(path, 'evil', `#!/bin/sh\necho "$0" >> ${ran}\n`);
+  chmodSync(evil, 0o755);
+  const url = { ext: `ext::${evil}`, file: folder(), ssh: 'ssh://localhost/x' }[protocol] ?? '';
+  const settings = {
+    ...{ 'remote.origin.url': url, 'remote.origin.promisor': 'true', 'remote.origin.uploadpack': evil },
+    ...{ 'core.sshCommand': evil, 'protocol.allow': 'always', 'core.repositoryformatversion': '1' },
+    'extensions.partialClone': 'origin',
+  };
+  for (const [name, value] of Object.entries(settings)) git(path, 'config', name, value);
+  const head = git(path, 'rev-parse', 'HEAD').trim();
+  rmSync(join(path, '.git/objects', head.slice(0, 2), head.slice(2)));
+  // The trap works: git itself runs it.
+  expect(() => execFileSync('git', ['cat-file', '-t', 'HEAD'], { cwd: path, env: ENV, stdio: 'ignore' })).toThrow();
+  expect(existsSync(ran)).toBe(true);
+  rmSync(ran);
+  await expect(changesIn(path, null)).rejects.toMatchObject({ code: 'refused' });
+  expect(await commitOf(join(path, '.git'), 'HEAD', AbortSignal.timeout(60_000))).toBeNull();
+  expect(existsSync(ran)).toBe(false);
 });
 
 test('without a repository, or with one that begins above, it says so; one that cannot be read is refused', async () => {

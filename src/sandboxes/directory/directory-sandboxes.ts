@@ -9,7 +9,7 @@ import { filesIn } from '../shared/files.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { type LocalSandboxSettings, localProcesses, localSandbox } from '../shared/local-sandbox.ts';
 import type { LocalProcesses } from '../shared/spawn.ts';
-import { changesIn } from './changes.ts';
+import { changesIn, changesOfIsolated } from './changes.ts';
 import { isThere as exists, worktreeChanges } from './worktree.ts';
 import { knownIn, openWorktreeIn, removeUnlessUnsaved, worktreesAt } from './worktrees.ts';
 
@@ -41,11 +41,12 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
     const work = cwd === null ? directory(join(folder, 'work')) : await named(cwd);
     return isolate({ id, folder, work, state, processes });
   };
+  const open: Sandboxes['open'] = async (id, { cwd }) =>
+    openAt(id, join(root, checkedId(id)), settings.isolate ? await withoutLinks(cwd) : cwd);
   return {
     place,
     home,
-    open: async (id, { cwd }) =>
-      openAt(id, join(root, checkedId(id)), settings.isolate ? await withoutLinks(cwd) : cwd),
+    open,
     async probe({ cwd } = { cwd: null }) {
       const folder = await emptyFolder(root);
       const remove = () => rm(folder, { recursive: true, force: true, maxRetries: 3 });
@@ -71,13 +72,14 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
     worktrees: worktreesAt((id) => join(root, checkedId(id)), settings.worktree ?? false),
     async changes(id, { cwd }) {
       if (isWorktree(id)) return worktreeChanges(await knownIn(join(root, checkedId(id))));
-      if (cwd !== null) return changesIn(await named(cwd), null);
-      const work = join(root, checkedId(id), 'work');
-      if (!(await exists(work))) {
+      const own = join(root, checkedId(id), 'work');
+      if (cwd === null && !(await exists(own))) {
         throw new ThroughlineError('not_found', 'The agent of this conversation has not worked in a directory yet.');
       }
-      const real = await realpath(work);
-      return changesIn(real, real);
+      if (settings.isolate) return changesOfIsolated(await open(id, { cwd }), cwd);
+      if (cwd !== null) return changesIn(await named(cwd), null);
+      const work = await realpath(own);
+      return changesIn(work, work);
     },
     files: (id, { cwd, match }) => filesOf(join(root, checkedId(id), 'work'), isWorktree(id) ? null : cwd, match),
     async remove(id, { discard = false } = {}) {

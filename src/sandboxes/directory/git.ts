@@ -1,32 +1,19 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { mkdir, mkdtemp, open, rm, utimes, writeFile } from 'node:fs/promises';
-import { devNull, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MOST_PATCHES } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-
-/*
- * The agent can write to the repository, its configuration included, and much of that runs programs: hooks, external diffs, text
- * conversions, filters, file system monitors, the fetching of missing objects. So git never works with that configuration. Only where the
- * repository is, is asked of it. The rest happens in a git directory of our own, which has no configuration, and reads the objects of
- * the repository, a copy of its index, and the files.
- */
-
-export interface Repository {
-  /** Its files. */
-  readonly top: string;
-  readonly objects: string;
-  readonly index: string;
-  readonly exclude: string;
-  /** Null: there is no commit yet. */
-  readonly head: string | null;
-}
-
-const MOST_LISTED = 4 * 1_048_576;
-
-/** What git prints. Throws `GitFailed`. */
-export type Git = (...args: string[]) => Promise<{ text: string; isWhole: boolean }>;
+import {
+  BARE,
+  formatFor,
+  type Git,
+  GitFailed,
+  mostOf,
+  type Printed,
+  QUIET,
+  type Repository,
+} from '../shared/compare.ts';
 
 interface Where {
   readonly cwd: string;
@@ -55,9 +42,7 @@ async function gitDirectory(
   { top, objects, index, exclude, head }: Repository,
 ): Promise<Record<string, string>> {
   await Promise.all(['objects', 'refs', 'info'].map((name) => mkdir(join(ours, name))));
-  const isLong = head !== null && head.length > 40;
-  const format = isLong ? '[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n' : '';
-  await writeFile(join(ours, 'config'), format);
+  await writeFile(join(ours, 'config'), formatFor(head));
   await writeFile(join(ours, 'HEAD'), 'ref: refs/heads/none\n');
   // Without it every file would be compared byte by byte; and none is known to git.
   await copyIfThere(index, join(ours, 'index'));
@@ -84,37 +69,20 @@ async function copyIfThere(from: string, to: string): Promise<void> {
   }
 }
 
-/** No settings of the person or the machine, no questions, nothing fetched, nothing written. */
-export const BARE = {
-  ...{ PATH: process.env.PATH ?? '', LC_ALL: 'C', HOME: devNull },
-  ...{ GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: devNull, GIT_ATTR_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' },
-  ...{ GIT_NO_LAZY_FETCH: '1', GIT_ALLOW_PROTOCOL: 'none', GIT_OPTIONAL_LOCKS: '0', GIT_LITERAL_PATHSPECS: '1' },
-};
-
-export class GitFailed extends Error {
-  /** What it had printed until then. */
-  readonly printed: string;
-
-  constructor(said: string, printed = '') {
-    super(said);
-    this.printed = printed;
-  }
-}
-
-/** `isWhole`: it printed no more than is taken. Throws `GitFailed`, and `refused` when there is no git. */
+/** Runs git on this machine. Throws `GitFailed`, and `refused` when there is no git. */
 export function run(
   args: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,
-): Promise<{ text: string; isWhole: boolean }> {
-  const { promise, resolve: done, reject } = Promise.withResolvers<{ text: string; isWhole: boolean }>();
-  const quiet = ['-c', 'core.fsmonitor=false', '-c', `core.hooksPath=${devNull}`, '--no-pager'];
+): Promise<Printed> {
+  const { promise, resolve: done, reject } = Promise.withResolvers<Printed>();
   const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
-  const child = spawn('git', [...quiet, ...args], { cwd, env, signal, killSignal: 'SIGKILL', stdio });
+  const own = { PATH: process.env.PATH ?? '', ...env };
+  const child = spawn('git', [...QUIET, ...args], { cwd, env: own, signal, killSignal: 'SIGKILL', stdio });
   const chunks: Buffer[] = [];
   let [bytes, said] = [0, ''];
-  const most = args.includes('--patch') ? MOST_PATCHES : MOST_LISTED;
+  const most = mostOf(args);
   child.stdout.on('data', (chunk: Buffer) => {
     if (bytes < most) chunks.push(chunk);
     bytes += chunk.length;

@@ -2,8 +2,9 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Keep, Kept } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
+import { BARE, type Git, GitFailed } from '../shared/compare.ts';
 import { localFolder } from '../shared/local-folder.ts';
-import { BARE, type Git, GitFailed, run, withOwnGit } from './git.ts';
+import { run, withOwnGit } from './git.ts';
 import {
   commitOf,
   replaceIndex,

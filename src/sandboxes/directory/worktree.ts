@@ -3,9 +3,10 @@ import { join, relative } from 'node:path';
 import type { Changes } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { branchOf } from '../../core/sandbox/sandbox-id.ts';
+import { BARE, GitFailed, type Repository } from '../shared/compare.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { compared } from './changes.ts';
-import { BARE, GitFailed, type Repository, run, withOwnGit } from './git.ts';
+import { run, withOwnGit } from './git.ts';
 
 /*
  * The working directory of a conversation as a worktree of a git repository, on a branch of its own. What it belongs to is written beside it,

@@ -8,6 +8,8 @@ export interface GivenSandboxes {
   starter(words: readonly string[]): readonly [string, ...string[]];
   /** Each has a home of its own. */
   readonly ownHomes?: boolean;
+  /** Agents see nothing else of the machine that we run on. */
+  readonly isolated?: boolean;
   /** A start takes long: the commands of a test run in one shell that waits for them. */
   readonly slowStarts?: boolean;
   /** How often a race is tried, where every step takes long. Left out: 300 times. */

@@ -13,6 +13,7 @@ async function isolated(): Promise<GivenSandboxes> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-sandboxes-')));
   return {
     ownHomes: true,
+    isolated: true,
     sandboxes: () => isolatedSandboxes(root, { network: 'none' }),
     starter: (words) => [process.execPath, STARTER, root, ...words],
     dispose: async () => rmSync(root, { recursive: true, force: true }),

@@ -25,6 +25,7 @@ async function contained(): Promise<GivenSandboxes> {
   const root = join(base, 'data-home');
   return {
     ownHomes: true,
+    isolated: true,
     slowStarts: true,
     rounds: 50, // the code that reads and writes is the directory's, which has more
     sandboxes: () => containerSandboxes(base, { network: 'none' }),

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import type { Child } from '../../../src/ports/sandbox.ts';
 import { type Around, aroundOf, type GivenSandboxes } from './around.ts';
+import { changesContract } from './changes.ts';
 import { credentialsContract } from './credentials.ts';
 import { filesContract } from './files.ts';
 import { linksContract, racesContract } from './links.ts';
@@ -10,7 +11,7 @@ import { processesContract } from './processes.ts';
 /** Those whose files somebody else looks after can leave that part out. */
 const PARTS = {
   ...{ files: filesContract, links: linksContract, races: racesContract, processes: processesContract },
-  credentials: credentialsContract,
+  ...{ credentials: credentialsContract, changes: changesContract },
 };
 
 export function sandboxContract(

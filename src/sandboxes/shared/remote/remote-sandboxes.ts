@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { PROBE } from '../../../core/sandbox/sandbox-id.ts';
 import type { Folder, OpenSandbox, Sandboxes } from '../../../ports/sandbox.ts';
+import { changesInside } from '../changes-inside.ts';
 import { filesIn } from '../files.ts';
 import { type RemoteMachine, word, words } from './machine.ts';
 import { findScript } from './program-scripts.ts';
@@ -42,7 +43,7 @@ export function remoteSandboxes(settings: RemoteSettings): Sandboxes {
     orphans: () => programs.orphans(),
     list: () => there.list(),
     find: (id) => there.find(id),
-    changes: () => there.changes(),
+    changes: (id, options) => there.changes(id, options),
     files: (id, options) => there.files(id, options),
     remove: (id) => there.remove(id),
     checkDirectory: (path) => there.checkDirectory(path),
@@ -87,10 +88,11 @@ class RemoteSandboxes {
     return (await this.#folder(root).stat(checkedId(id))) === null ? null : `${root}/${id}`;
   }
 
-  async changes(): Promise<never> {
-    throw new ThroughlineError('refused', `Changes on ${this.#settings.machine.name} are not shown.`, {
-      hint: 'Look there with "git status" and "git diff".',
-    });
+  async changes(id: string, { cwd }: { cwd: string | null }) {
+    if (cwd === null && (await this.find(id)) === null) {
+      throw new ThroughlineError('not_found', 'The agent of this conversation has not worked in a directory yet.');
+    }
+    return changesInside(await this.open(id, { cwd }), { within: cwd === null });
   }
 
   async files(id: string, { cwd, match }: { cwd: string | null; match: string }) {

@@ -1,0 +1,108 @@
+import { posix } from 'node:path';
+import type { Changes } from '../../core/changes.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
+import {
+  BARE,
+  compare,
+  formatFor,
+  type Git,
+  GitFailed,
+  inTime,
+  mostOf,
+  noRepository,
+  type Printed,
+  QUIET,
+  type Repository,
+  repositoryBy,
+} from './compare.ts';
+
+/** Programs take a while to start in some sandboxes. */
+const TIME_MS = 30_000;
+
+/**
+ * What differs in the working directory of a sandbox from the last commit, by a git that runs in it: whatever the agent has written into
+ * the repository, nothing is read that it could not read itself. `within`: repositories that begin above the directory do not count.
+ * Throws as `Sandboxes.changes`.
+ */
+export async function changesInside(sandbox: OpenSandbox, { within }: { within: boolean }): Promise<Changes> {
+  const { work } = sandbox;
+  const program = await sandbox.find('git');
+  if (program === null) {
+    throw new ThroughlineError('refused', 'There is no git in the sandbox, so its changes cannot be shown.', {
+      hint: 'Install git there: in the image, or on the machine.',
+    });
+  }
+  const folder = await sandbox.folder(work);
+  const above = within ? { GIT_CEILING_DIRECTORIES: posix.dirname(work) } : {};
+  return inTime(work, TIME_MS, async (signal) => {
+    const plain: Git = (...args) => run(sandbox, [program, ...QUIET, ...args], { env: above, signal });
+    const repository = await repositoryBy(plain, work).catch(async (error: unknown) => {
+      const isThere = error instanceof GitFailed && (await folder.stat('.git')) !== null;
+      throw error instanceof GitFailed && !isThere && !signal.aborted ? noRepository(work) : error;
+    });
+    return compare(ownGit(sandbox, program, repository, signal), repository.head, folder, signal);
+  });
+}
+
+/** A git directory of our own, for one call: programs of a sandbox share no folder for temporary files. */
+const OWN = `ours=$(mktemp -d "\${TMPDIR:-/tmp}/throughline-changes-XXXXXX") || exit 1
+trap 'rm -rf "$ours"' EXIT; trap 'exit 1' TERM
+mkdir "$ours/objects" "$ours/refs" "$ours/info" || exit 1
+printf %s "$FORMAT" > "$ours/config"; echo 'ref: refs/heads/none' > "$ours/HEAD"
+copy() { [ ! -e "$1" ] || { [ -f "$1" ] && cp -p "$1" "$2"; } || { echo "$1 is not a file." >&2; exit 1; }; }
+copy "$INDEX" "$ours/index"; copy "$EXCLUDE" "$ours/info/exclude"
+GIT_DIR=$ours; export GIT_DIR
+"$@"`;
+
+function ownGit(
+  sandbox: OpenSandbox,
+  program: string,
+  { top, objects, index, exclude, head }: Repository,
+  signal: AbortSignal,
+): Git {
+  const env = {
+    ...{ GIT_WORK_TREE: top, GIT_OBJECT_DIRECTORY: objects },
+    ...{ INDEX: index, EXCLUDE: exclude, FORMAT: formatFor(head) },
+  };
+  return (...args) => run(sandbox, ['/bin/sh', '-c', OWN, 'sh', program, ...QUIET, ...args], { env, signal });
+}
+
+interface RunOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/** Throws `GitFailed`. */
+async function run(sandbox: OpenSandbox, command: readonly string[], { env, signal }: RunOptions): Promise<Printed> {
+  const child = await sandbox.spawn(command, { env: { ...BARE, ...env } });
+  const end = () => child.kill('SIGKILL');
+  if (signal.aborted) end();
+  else signal.addEventListener('abort', end, { once: true });
+  try {
+    child.stdin.end();
+    const [out, said, { code }] = await Promise.all([
+      upTo(mostOf(command), child.stdout, () => child.kill('SIGTERM')),
+      upTo(MOST_SAID, child.stderr),
+      child.exited,
+    ]);
+    if (code === 0 || !out.isWhole) return out;
+    throw new GitFailed(said.text.trim() || `git ended with ${code}`, out.text);
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
+}
+
+const MOST_SAID = 2_000;
+
+/** Reads all of it, and keeps its beginning. */
+async function upTo(most: number, output: AsyncIterable<Uint8Array>, beyond = () => {}): Promise<Printed> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of output) {
+    if (bytes < most) chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= most) beyond();
+  }
+  return { text: Buffer.concat(chunks).toString('utf8'), isWhole: bytes < most };
+}

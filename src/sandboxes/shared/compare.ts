@@ -1,0 +1,172 @@
+import { posix } from 'node:path';
+import {
+  bounded,
+  type ChangedFile,
+  type Changes,
+  changedFile,
+  MOST_FILES,
+  MOST_PATCH,
+  MOST_PATCHES,
+  patchesOf,
+  rawEntries,
+  untrackedFile,
+} from '../../core/changes.ts';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { Folder } from '../../ports/sandbox.ts';
+
+/*
+ * The agent can write to the repository, its configuration included, and much of that runs programs: hooks, external diffs, text
+ * conversions, filters, file system monitors, the fetching of missing objects. So git never works with that configuration. Only where the
+ * repository is, is asked of it. The rest happens in a git directory of our own, which has no configuration, and reads the objects of
+ * the repository, a copy of its index, and the files.
+ */
+
+export interface Repository {
+  /** Its files. */
+  readonly top: string;
+  readonly objects: string;
+  readonly index: string;
+  readonly exclude: string;
+  /** Null: there is no commit yet. */
+  readonly head: string | null;
+}
+
+export interface Printed {
+  readonly text: string;
+  /** It printed no more than is taken. */
+  readonly isWhole: boolean;
+}
+
+/** Runs git. Throws `GitFailed`. */
+export type Git = (...args: string[]) => Promise<Printed>;
+
+export class GitFailed extends Error {
+  /** What it had printed until then. */
+  readonly printed: string;
+
+  constructor(said: string, printed = '') {
+    super(said);
+    this.printed = printed;
+  }
+}
+
+const NOWHERE = '/dev/null';
+
+/** Arguments of every call. */
+export const QUIET = ['-c', 'core.fsmonitor=false', '-c', `core.hooksPath=${NOWHERE}`, '--no-pager'];
+
+/** No settings of the person or the machine, no questions, nothing fetched, nothing written. */
+export const BARE = {
+  ...{ LC_ALL: 'C', HOME: NOWHERE },
+  ...{ GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: NOWHERE, GIT_ATTR_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' },
+  ...{ GIT_NO_LAZY_FETCH: '1', GIT_ALLOW_PROTOCOL: 'none', GIT_OPTIONAL_LOCKS: '0', GIT_LITERAL_PATHSPECS: '1' },
+};
+
+const MOST_LISTED = 4 * 1_048_576;
+
+/** How much is taken of what git prints. */
+export const mostOf = (args: readonly string[]) => (args.includes('--patch') ? MOST_PATCHES : MOST_LISTED);
+
+/** The configuration of a git directory of our own. */
+export const formatFor = (head: string | null) =>
+  head !== null && head.length > 40 ? '[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n' : '';
+
+/** Asks git, which runs in `directory`, only for names of files: that runs nothing. Throws `GitFailed` when there is no repository. */
+export async function repositoryBy(git: Git, directory: string): Promise<Repository> {
+  const ask = (...args: string[]) => git('-c', 'safe.directory=*', 'rev-parse', ...args);
+  const paths = ['objects', 'index', 'info/exclude'].flatMap((name) => ['--git-path', name]);
+  const [found, head] = await Promise.all([
+    ask('--show-toplevel', ...paths),
+    ask('--verify', '--quiet', 'HEAD').catch((error: unknown) => {
+      if (error instanceof GitFailed) return null;
+      throw error;
+    }),
+  ]);
+  const [top = '', ...rest] = found.text.split('\n');
+  const [objects = '', index = '', exclude = ''] = rest.map((path) => posix.resolve(directory, path));
+  return { top, objects, index, exclude, head: head?.text.trim() ?? null };
+}
+
+/** What git, which runs in `folder`, finds there. */
+export async function compare(git: Git, head: string | null, folder: Folder, signal: AbortSignal): Promise<Changes> {
+  const [tracked, untracked] = await Promise.all([
+    head === null ? { files: [], more: 0 } : trackedFiles(git, head),
+    untrackedFiles(git, folder, signal),
+  ]);
+  return bounded(head, [...tracked.files, ...untracked.files], tracked.more + untracked.more);
+}
+
+const COMPARED = ['diff', '--no-ext-diff', '--no-textconv', '--no-renames', '--no-color', '--ignore-submodules=all'];
+
+async function trackedFiles(git: Git, head: string): Promise<{ files: ChangedFile[]; more: number }> {
+  const [listed, patches] = await Promise.all([
+    git(...COMPARED, '--raw', '-z', '--relative', head, '--', '.'),
+    git(...COMPARED, '--patch', '--relative', head, '--', '.'),
+  ]);
+  const entries = rawEntries(listed.text.slice(0, listed.text.lastIndexOf('\0') + 1));
+  const texts = patchesOf(entries, patches.text);
+  const last = texts.findLastIndex((text) => text !== '');
+  const files = entries.map(({ path, change }, at) => {
+    const isWhole = patches.isWhole || at < last;
+    return changedFile(path, change, texts[at] ?? '', isWhole);
+  });
+  return { files, more: listed.isWhole ? 0 : 1 };
+}
+
+async function untrackedFiles(
+  git: Git,
+  folder: Folder,
+  signal: AbortSignal,
+): Promise<{ files: ChangedFile[]; more: number }> {
+  const { text, isWhole } = await git('ls-files', '--others', '--exclude-standard', '-z', '--', '.');
+  const paths = text
+    .slice(0, text.lastIndexOf('\0') + 1)
+    .split('\0')
+    .filter(Boolean);
+  const files: ChangedFile[] = [];
+  for (const path of paths.slice(0, MOST_FILES)) {
+    signal.throwIfAborted();
+    files.push(untrackedFile(path, await textOf(folder, path)));
+  }
+  return { files, more: paths.length - files.length + (isWhole ? 0 : 1) };
+}
+
+/** Null: it is no file, or not a small text. */
+async function textOf(folder: Folder, path: string): Promise<string | null> {
+  try {
+    const found = await folder.read(path, { most: MOST_PATCH });
+    if (found === null || found.size > MOST_PATCH) return null;
+    return Buffer.from(found.bytes).toString('utf8');
+  } catch (error) {
+    if (error instanceof ThroughlineError) return null;
+    throw error;
+  }
+}
+
+/** Gives the work a signal that aborts when its time is over. Throws `timed_out` then, and `refused` for what git cannot do. */
+export async function inTime<T>(
+  directory: string,
+  milliseconds: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const signal = AbortSignal.timeout(milliseconds);
+  try {
+    return await work(signal);
+  } catch (error) {
+    if (error instanceof GitFailed && !signal.aborted) {
+      throw new ThroughlineError('refused', `Git cannot compare ${directory}.`, { hint: error.message, cause: error });
+    }
+    if (!signal.aborted) throw error;
+    const seconds = milliseconds / 1_000;
+    throw new ThroughlineError('timed_out', `Git needs more than ${seconds} seconds to compare ${directory}.`, {
+      hint: 'Look there with "git status" and "git diff".',
+      cause: error,
+    });
+  }
+}
+
+export function noRepository(directory: string): ThroughlineError {
+  return new ThroughlineError('not_found', `The directory ${directory} is not in a git repository.`, {
+    hint: 'Changes are shown where the agent works in a repository: create the conversation with the directory of one (cwd).',
+  });
+}
