@@ -23,7 +23,10 @@ const measure: Measure = async ({ quick }) => {
   const socket = join(home.path, 'socket');
   const server = await startServer({
     ...{ engine, token: 'bench', socket, host: '127.0.0.1', port: 0, version: 'bench', metrics: new Metrics() },
-    ...{ keys: { findKey: async () => null }, log: createLog('silent', [], () => {}) },
+    ...{
+      keys: { findKey: async () => null, createLink: async () => 0, takeLink: async () => null },
+      log: createLog('silent', [], () => {}),
+    },
   });
   const client = await connect({ transport: socketTransport(socket), token: 'bench' });
   const [embedded, served] = [await turnsOf(engine, 'embedded'), await turnsOf(client, 'served')];

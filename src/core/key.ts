@@ -12,6 +12,14 @@ export type PageScope = (typeof PAGE_SCOPES)[number];
 export const SCOPES = [...PAGE_SCOPES, 'act-as'] as const;
 export type Scope = (typeof SCOPES)[number];
 
+/** What a signed-in browser may do. */
+export interface Grant {
+  readonly owner: string;
+  readonly scopes: readonly PageScope[];
+  /** When it ends. In a link: at the latest; null: a week after it was opened. */
+  readonly expiresAt: number | null;
+}
+
 /** A key to the HTTP interface, as stored: its secret only as a SHA-256 hash. */
 export interface ApiKey {
   /** The part of the key that may be shown. */

@@ -44,7 +44,8 @@ export interface Serving {
   readonly socket: string | null;
   /** Null: none was asked for. */
   readonly demo: DemoConversation | null;
-  newLink(): string;
+  /** A one-time link to its page, for its owner and with every scope. Throws when the store cannot be written. */
+  newLink(): Promise<string>;
   /** Gives running turns `graceMs` to end. Idempotent. */
   close(options: { graceMs: number }): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../core/key.ts';
+import type { ApiKey, Grant } from '../core/key.ts';
 import type { Loss } from '../core/loss.ts';
 import type { Census, Inspection, StoreMeasure } from './store/census.ts';
 import type { ConversationStore } from './store/conversations.ts';
@@ -29,7 +29,8 @@ export interface Store
     SandboxStore,
     PermissionStore,
     UsageStore,
-    KeyStore {
+    KeyStore,
+    LinkStore {
   /** The tasks that turns work on. */
   readonly tasks: TaskStore;
   /**
@@ -80,3 +81,26 @@ export interface KeyStore {
 }
 
 export type NewKey = Pick<ApiKey, 'id' | 'name' | 'scopes' | 'owners' | 'hash' | 'expiresAt'>;
+
+/** One-time links that sign browsers in, at any server of the store. Of the code in a link only a hash is stored. */
+export interface LinkStore {
+  /** Returns when it expires, by the clock of the store. Forgets links that have expired, and the owner's oldest ones beyond `most`. */
+  createLink(owner: string, link: NewLink): Promise<number>;
+  /**
+   * Gives what it grants to the first caller of all processes; from then on there is no such link. Of any owner. Null: it is unknown,
+   * was taken before, or has expired.
+   */
+  takeLink(hash: string): Promise<Grant | null>;
+}
+
+export interface NewLink {
+  /** In hexadecimal. No two codes have the same one. */
+  readonly hash: string;
+  readonly scopes: Grant['scopes'];
+  /** When what it grants ends at the latest; null: the link sets no limit. */
+  readonly grantEnds: number | null;
+  /** How long it can be taken. */
+  readonly validMs: number;
+  /** How many links the owner may have. */
+  readonly most: number;
+}

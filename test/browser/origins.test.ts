@@ -113,7 +113,7 @@ browserTest(
   async (context) => {
     await using site = await OtherSite.start();
     await using home = await ServedHome.start({ server: { allowOrigins: [site.origin] } });
-    await opened(context, home.newLink()); // this browser is signed in from here on
+    await opened(context, await home.newLink()); // this browser is signed in from here on
     const page = await opened(context, site.origin);
     expect(await refusal(page, home.url, TOKEN)).toMatchObject({
       ...{

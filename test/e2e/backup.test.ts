@@ -23,7 +23,7 @@ async function openHome(home: string) {
 }
 
 /** A data home with one conversation of two turns, closed, and a backup of it. */
-async function backedUp({ sandboxes = false } = {}) {
+async function backedUp({ sandboxes = false, link = false } = {}) {
   const folder = temporaryFolder();
   const home = join(folder, 'home');
   const file = join(folder, sandboxes ? 'backup.tar' : 'backup.db');
@@ -31,6 +31,11 @@ async function backedUp({ sandboxes = false } = {}) {
   await tl.conversation('notes').ask('The codeword is amber-heron');
   await tl.conversation('notes').ask('/tool write work.txt\nThe codeword is osprey');
   await tl.close();
+  if (link) {
+    const store = await openAt(join(home, 'throughline.db'));
+    await store.createLink('local', { hash: 'hash', scopes: ['read'], grantEnds: null, validMs: 3_600_000, most: 9 });
+    await store.close();
+  }
   const made = await backupHome({ home, file, force: false, sandboxes });
   return { folder, home, file, made };
 }
@@ -42,10 +47,10 @@ const codeOf = (work: Promise<unknown>) =>
     () => null,
     (error) => error.code,
   );
-/** The log of a data home that nobody uses. */
+/** The log of a data home that nobody uses, and what its one-time link grants. */
 async function logOf(home: string) {
   const store = await openAt(join(home, 'throughline.db'));
-  const log = { id: await store.log(), losses: await store.losses() };
+  const log = { id: await store.log(), losses: await store.losses(), link: await store.takeLink('hash') };
   await store.close();
   return log;
 }
@@ -151,7 +156,7 @@ test('progress is shown for every step', async () => {
 });
 
 test('after a restore, a session that knows more than the record is not continued, and the receipt says so', async () => {
-  const { home, file } = await backedUp();
+  const { home, file } = await backedUp({ link: true });
   const later = await openHome(home);
   await later.conversation('notes').ask('The codeword is secret-finch');
   await later.close();
@@ -161,6 +166,8 @@ test('after a restore, a session that knows more than the record is not continue
   // Nothing is called lost, and readers notice that it is another log.
   const after = await logOf(home);
   expect(after.losses).toEqual([]);
+  // A link that was used is not valid once more.
+  expect([before.link === null, after.link]).toEqual([false, null]);
   expect(after.id).not.toBe(before.id);
   const [kept = ''] = restored.kept;
   expect(contents(kept)).toContain('secret-finch');

@@ -2,6 +2,7 @@ import { addAbortListener } from 'node:events';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { failureOf, isGone, type ThroughlineError } from '../../core/errors.ts';
 import { type HealthReport, healthReport } from '../../core/health.ts';
+import type { Grant } from '../../core/key.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { Health } from '../../ports/health.ts';
 import type { Insight, SignInLink } from '../../ports/server.ts';
@@ -25,7 +26,7 @@ import {
 import { checkHost, type Door } from './access/door.ts';
 import { HeavyCalls } from './access/heavy-calls.ts';
 import { checkOrigin, crossOriginHeaders, isLinkedFromElsewhere, preflight, SIGN_IN } from './access/origins.ts';
-import { type AskedGrant, type Grant, grantBy } from './access/sign-in.ts';
+import { type AskedGrant, grantBy } from './access/sign-in.ts';
 import { type MakeBackup, sendBackup } from './backup.ts';
 import { HANDLERS } from './handlers.ts';
 import { writeJson } from './json/write-json.ts';
@@ -63,7 +64,7 @@ export interface AppParts {
   /** Left out: this server says nothing about its store and what it runs. */
   readonly insight?: Insight;
   /** A link that signs a browser in, once. */
-  readonly newLink: (grant: Grant) => SignInLink;
+  readonly newLink: (grant: Grant) => Promise<SignInLink>;
   /** Aborted when the server begins to stop, with a `closed`: it accepts no new work. */
   readonly draining: AbortSignal;
   /** Aborted when the server has stopped: every stream ends. */
@@ -184,7 +185,7 @@ async function entered(c: Context<AppEnv>, parts: AppParts): Promise<Response> {
     const { headers, body } = askToSignIn(code);
     return c.body(body, 200, headers);
   }
-  const cookie = parts.keeper.signIn.redeem(code, c.env.door);
+  const cookie = await parts.keeper.signIn.redeem(code, c.env.door);
   if (cookie !== null) return c.body(null, 303, { location: '/', 'set-cookie': cookie });
   await failed(parts.keeper, credentialsOf(c, parts), 'link');
   if (c.req.header('accept')?.includes('text/html')) return c.body(NO_LINK.body, 401, NO_LINK.headers);
@@ -278,7 +279,7 @@ async function readCall(
   const lastEventId = operation.stream ? lastNumber(c.req.header('last-event-id')) : null;
   const waiting: Waiting = (work) => readers.waiting(principal, [c.req.raw.signal, parts.draining], work);
   const health = () => healthOf(parts);
-  const newLink = (asked: AskedGrant) =>
+  const newLink = async (asked: AskedGrant) =>
     parts.newLink(grantBy({ ...principal, serverOwner: parts.keeper.owner }, asked));
   const { insight = null } = parts;
   const ours = { engine, tasks, board: tasks ?? null, tracker, streams, newLink, health, insight };

@@ -25,7 +25,7 @@ interface Call<N extends OperationName> {
   /** On behalf of the caller; null: this server has none. */
   readonly tracker: ((holder: string) => ClientTracker) | null;
   /** Throws `forbidden` for more than the caller has. */
-  readonly newLink: (asked: AskedGrant) => SignInLink;
+  readonly newLink: (asked: AskedGrant) => Promise<SignInLink>;
   readonly health: () => HealthReport;
   /** Null: this server cannot say. */
   readonly insight: Insight | null;

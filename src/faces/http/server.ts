@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { ThroughlineError } from '../../core/errors.ts';
 import { PAGE_SCOPES } from '../../core/key.ts';
-import type { Store } from '../../ports/store.ts';
+import type { LinkStore, Store } from '../../ports/store.ts';
 import { type Door, loopbackDoor, publicDoor, socketDoor } from './access/door.ts';
 import { Failures } from './access/failures.ts';
 import { parseOrigins } from './access/origins.ts';
@@ -16,7 +16,7 @@ export interface ServerOptions
     AppParts,
     'engine' | 'tasks' | 'trackers' | 'log' | 'metrics' | 'health' | 'version' | 'backup' | 'insight' | 'page'
   > {
-  readonly keys: Pick<Store, 'findKey'>;
+  readonly keys: Pick<Store, 'findKey'> & LinkStore;
   readonly token: string;
   /** The path of the unix socket; null: none. */
   readonly socket: string | null;
@@ -73,7 +73,7 @@ export class HttpServer {
 
   constructor(options: ServerOptions) {
     this.#options = options;
-    this.#signIn = new SignIn(options.token, options.now ?? Date.now);
+    this.#signIn = new SignIn(options.token, options.keys, options.now ?? Date.now);
   }
 
   async listen(publicUrl: URL | null): Promise<void> {
@@ -106,9 +106,9 @@ export class HttpServer {
   }
 
   /** A link that signs a browser in, once, for the owner of this server and with every scope. */
-  newLink(): string {
+  async newLink(): Promise<string> {
     const { owner } = this.#options.engine;
-    return this.#signIn.newLink(this.url, { owner, scopes: PAGE_SCOPES, expiresAt: null }).link;
+    return (await this.#signIn.newLink(this.url, { owner, scopes: PAGE_SCOPES, expiresAt: null })).link;
   }
 
   /**

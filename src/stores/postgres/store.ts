@@ -1,5 +1,4 @@
 import { ThroughlineError } from '../../core/errors.ts';
-import type { ApiKey } from '../../core/key.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
 import type { StoreConnections } from '../../ports/store/census.ts';
@@ -11,9 +10,8 @@ import type { SessionStore } from '../../ports/store/sessions.ts';
 import type { TurnStore } from '../../ports/store/turns.ts';
 import type { UsageStore } from '../../ports/store/usage.ts';
 import type { WriteStore } from '../../ports/store/writes.ts';
-import type { NewKey, Store } from '../../ports/store.ts';
+import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
-import type { Row } from '../shared/rows.ts';
 import {
   ensureConversation,
   findByKey,
@@ -27,14 +25,15 @@ import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
 import { moveConversation } from './conversations/move.ts';
 import { verify } from './conversations/verify.ts';
+import { keyStore } from './keys.ts';
 import { census, measure } from './reading/census.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
 import { sandboxStore } from './sandboxes/sandboxes.ts';
-import { Access, type Tx } from './server/access.ts';
+import { Access } from './server/access.ts';
 import { Bell } from './server/bell.ts';
 import { Server, type Sql } from './server/connect.ts';
-import { openFault, violated } from './server/faults.ts';
+import { openFault } from './server/faults.ts';
 import { upgrade } from './server/upgrade.ts';
 import { taskStore } from './tasks/task-store.ts';
 import { begin, beginnable, claim, claimable, nextReady } from './turns/claim.ts';
@@ -51,8 +50,9 @@ import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
 
 /*
  * The Store port on a PostgreSQL database, which any number of processes of any number of machines may share. This file says which
- * function serves which verb. The few for keys are at its end; all others are in
+ * function serves which verb. They are in
  *
+ *   keys.ts          keys to the HTTP interface, and one-time links
  *   server/          the database itself: connections, transactions, faults, the bell, bringing the schema up to date
  *   conversations/   a conversation's rows, its ledger (numbered events); copying, erasing, checking the chain
  *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
@@ -125,10 +125,7 @@ function storeOn(access: Access): Store {
     ...history(access),
     ...sessions(access),
     ...sandboxStore(access),
-    createKey: access.writing(createKey),
-    findKey: access.reading(findKey),
-    keys: access.reading(keysOf),
-    revokeKey: access.writing(revokeKey),
+    ...keyStore(access),
     log: () => access.read(async (sql) => (await sql.one<{ value: string }>(LOG))?.value ?? ''),
     // A server that loses what it has acknowledged is not noticed here: `fsync` and backups are its own.
     losses: async () => [],
@@ -251,49 +248,4 @@ function sessions(access: Access): SessionStore {
     receipts: access.reading(receipts),
     restores: access.reading(restores),
   };
-}
-
-// ── keys ──
-
-const KEY = `
-  SELECT owner, id, name, scopes, owners, hash, created_at AS "createdAt", expires_at AS "expiresAt", revoked_at AS "revokedAt"
-  FROM keys`;
-const KEY_BY_ID = `${KEY} WHERE id = $1`;
-const KEYS_OF_OWNER = `${KEY} WHERE owner = $1 ORDER BY no DESC`;
-const INSERT_KEY = `
-  INSERT INTO keys (owner, id, name, scopes, owners, hash, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
-const REVOKE_KEY = 'UPDATE keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL';
-
-type KeyRow = Row<ApiKey, 'scopes'>;
-
-async function createKey(
-  tx: Tx,
-  owner: string,
-  { id, name, scopes, owners, hash, expiresAt }: NewKey,
-): Promise<ApiKey> {
-  try {
-    await tx.sql.changed(INSERT_KEY, owner, id, name, JSON.stringify(scopes), owners, hash, tx.now, expiresAt);
-  } catch (error) {
-    throw violated(error) === null ? error : new ThroughlineError('conflict', 'A key with this id exists already.');
-  }
-  return (await findKey(tx.sql, id)) as ApiKey;
-}
-
-async function findKey(sql: Sql, id: string): Promise<ApiKey | null> {
-  const row = await sql.one<KeyRow>(KEY_BY_ID, id);
-  return row === undefined ? null : keyOf(row);
-}
-
-async function keysOf(sql: Sql, owner: string): Promise<ApiKey[]> {
-  return (await sql.all<KeyRow>(KEYS_OF_OWNER, owner)).map(keyOf);
-}
-
-async function revokeKey(tx: Tx, owner: string, id: string): Promise<ApiKey> {
-  if ((await findKey(tx.sql, id))?.owner !== owner) throw new ThroughlineError('not_found', 'There is no such key.');
-  tx.sql.run(REVOKE_KEY, tx.now, id);
-  return (await findKey(tx.sql, id)) as ApiKey;
-}
-
-function keyOf(row: KeyRow): ApiKey {
-  return { ...row, scopes: JSON.parse(row.scopes) };
 }

@@ -98,6 +98,8 @@ function walksOverTable(step: string): boolean {
 /** Every verb of the port, and every kind of write. */
 async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<void> {
   const stop = store.listen(() => {});
+  await store.createLink(ANN, { hash: 'h', scopes: ['read'], grantEnds: null, validMs: 9, most: 9 });
+  await store.takeLink('h');
   const { conversation, turn, holder, fence } = await begun(store, { key: 'k' });
   const other = await begun(store);
   await store.ensureConversation(ANN, spec({ key: 'k' }));

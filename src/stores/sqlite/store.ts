@@ -1,6 +1,4 @@
-import { ThroughlineError } from '../../core/errors.ts';
 import { given } from '../../core/input/arguments.ts';
-import type { ApiKey } from '../../core/key.ts';
 import type { Session } from '../../core/restore/session.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
@@ -12,9 +10,8 @@ import type { SessionStore } from '../../ports/store/sessions.ts';
 import type { TurnStore } from '../../ports/store/turns.ts';
 import type { UsageStore } from '../../ports/store/usage.ts';
 import type { WriteStore } from '../../ports/store/writes.ts';
-import type { NewKey, Store } from '../../ports/store.ts';
+import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
-import type { Row } from '../shared/rows.ts';
 import {
   ensureConversation,
   findByKey,
@@ -33,7 +30,8 @@ import { Access, type AccessOptions } from './file/access.ts';
 import type { Database } from './file/database.ts';
 import { unlessDamaged, whileBusy } from './file/faults.ts';
 import { openDatabase } from './file/open.ts';
-import type { Tx, WriteQueue } from './file/write-queue.ts';
+import type { WriteQueue } from './file/write-queue.ts';
+import { keyStore } from './keys.ts';
 import { acceptLosses, logId, losses } from './loss/losses.ts';
 import { census, measure } from './reading/census.ts';
 import { inspect } from './reading/inspect.ts';
@@ -67,9 +65,9 @@ import { told } from './turns/told.ts';
 import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
 
 /*
- * The Store port on one SQLite file. This file says which function serves which verb. The few for keys are at its end; all
- * others are in
+ * The Store port on one SQLite file. This file says which function serves which verb. They are in
  *
+ *   keys.ts          keys to the HTTP interface, and one-time links
  *   file/            the database itself: opening it, access to it, its faults, the write queue (group commit), the bell
  *   loss/            what notices that stored data is gone: the identity of the files, the high-water mark
  *   conversations/   a conversation's rows, its ledger (numbered events), their hash chain; copying, erasing
@@ -115,10 +113,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     ...history(access),
     ...sessions(access),
     ...sandboxStore(access),
-    createKey: access.writing(createKey),
-    findKey: access.reading(findKey),
-    keys: access.reading(keysOf),
-    revokeKey: access.writing(revokeKey),
+    ...keyStore(access),
     log: access.reading(logId),
     losses: access.reading(losses),
     acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
@@ -262,40 +257,3 @@ async function sessionsInPages(
 }
 
 const SESSIONS_AT_ONCE = 500;
-
-// ── keys ──
-
-const KEY =
-  'SELECT owner, id, name, scopes, owners, hash, created_at AS createdAt, expires_at AS expiresAt, revoked_at AS revokedAt FROM keys';
-const KEY_BY_ID = `${KEY} WHERE id = ?`;
-const KEYS_OF_OWNER = `${KEY} WHERE owner = ? ORDER BY no DESC`;
-const INSERT_KEY =
-  'INSERT INTO keys (owner, id, name, scopes, owners, hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)';
-const REVOKE_KEY = 'UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL';
-
-type KeyRow = Row<ApiKey, 'scopes'>;
-
-function createKey(tx: Tx, owner: string, { id, name, scopes, owners, hash, expiresAt }: NewKey): ApiKey {
-  if (findKey(tx.db, id) !== null) throw new ThroughlineError('conflict', 'A key with this id exists already.');
-  tx.db.run(INSERT_KEY, owner, id, name, JSON.stringify(scopes), owners, hash, tx.now, expiresAt);
-  return findKey(tx.db, id) as ApiKey;
-}
-
-function findKey(db: Database, id: string): ApiKey | null {
-  const row = db.one<KeyRow>(KEY_BY_ID, id);
-  return row === undefined ? null : keyOf(row);
-}
-
-function keysOf(db: Database, owner: string): ApiKey[] {
-  return db.all<KeyRow>(KEYS_OF_OWNER, owner).map(keyOf);
-}
-
-function revokeKey(tx: Tx, owner: string, id: string): ApiKey {
-  if (findKey(tx.db, id)?.owner !== owner) throw new ThroughlineError('not_found', 'There is no such key.');
-  tx.db.run(REVOKE_KEY, tx.now, id);
-  return findKey(tx.db, id) as ApiKey;
-}
-
-function keyOf(row: KeyRow): ApiKey {
-  return { ...row, scopes: JSON.parse(row.scopes) };
-}

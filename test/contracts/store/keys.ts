@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NewKey } from '../../../src/ports/store.ts';
+import type { NewKey, NewLink } from '../../../src/ports/store.ts';
 import { ANN, BOB, codeOf, fresh, type World } from './world.ts';
 
 export function keys(world: World): void {
@@ -39,7 +39,51 @@ export function keys(world: World): void {
     expect(await codeOf(store.createKey(BOB, made))).toBe('conflict');
     expect((await store.findKey(made.id))?.owner).toBe(ANN);
   });
+
+  test('a one-time link is taken once, in whatever process and at the same moment, and gives what was granted', async () => {
+    const { store, site } = world;
+    const others = [store, await site.open(), await site.open()];
+    const made = [newLink({ scopes: ['read', 'prompt'], grantEnds: 9_000_000_000_000 }), newLink(), newLink()];
+    for (const link of made) await store.createLink(ANN, link);
+    for (const { hash, scopes, grantEnds } of made) {
+      const taken = await Promise.all([...others, ...others].map((each) => each.takeLink(hash)));
+      const granted = taken.filter((grant) => grant !== null);
+      expect(granted).toEqual([{ owner: ANN, scopes, expiresAt: grantEnds }]);
+      expect(await store.takeLink(hash)).toBeNull();
+    }
+    expect(await store.takeLink('unknown')).toBeNull();
+  });
+
+  test('a link expires, and is forgotten when the next one is made', async () => {
+    const { store, site } = world;
+    const [old, late, next] = [newLink(), newLink(), newLink()];
+    const expires = await store.createLink(ANN, old);
+    site.pass(1);
+    expect(await store.createLink(BOB, late)).toBe(expires + 1);
+    site.pass(old.validMs - 1);
+    expect(await store.takeLink(old.hash)).toBeNull();
+    expect(await store.takeLink(late.hash)).toMatchObject({ owner: BOB });
+    await store.createLink(ANN, old);
+    site.pass(old.validMs);
+    await store.createLink(BOB, next);
+    const kept = await site.contents();
+    expect([kept.includes(old.hash), kept.includes(next.hash)]).toEqual([false, true]);
+  });
+
+  test('an owner has so many links, and the oldest are dropped; others keep theirs', async () => {
+    const { store } = world;
+    const of = (owner: string) => ({ owner, link: newLink({ most: 2 }) });
+    const made = [of(BOB), of(ANN), of(ANN), of(ANN)];
+    for (const { owner, link } of made) await store.createLink(owner, link);
+    const taken = [];
+    for (const { link } of made) taken.push((await store.takeLink(link.hash))?.owner ?? null);
+    expect(taken).toEqual([BOB, null, ANN, ANN]);
+  });
 }
+
+const newLink = (given: Partial<NewLink> = {}): NewLink => ({
+  ...{ hash: fresh('hash'), scopes: ['read'], grantEnds: null, validMs: 900_000, most: 64, ...given },
+});
 
 export function newKey(given: Partial<NewKey> = {}): NewKey {
   return {

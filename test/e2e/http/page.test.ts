@@ -72,7 +72,7 @@ test('HEAD gives the headers of what is open to all, and uses up no link', async
     expect({ path, status: answer.status, body: await answer.text() }).toEqual({ path, status: 200, body: '' });
   }
   expect((await open('/', {}, 'HEAD')).headers.get('content-length')).toBe('41');
-  const link = home.newLink().slice(home.url.length);
+  const link = (await home.newLink()).slice(home.url.length);
   expect((await open(link, {}, 'HEAD')).status).toBe(405);
   expect((await open('/v1/events', {}, 'HEAD')).status).toBe(405);
   const entered = await open(link);
@@ -88,7 +88,7 @@ test('a link on another site opens the page; no other site can frame it, load it
   expect(await statusOf('/', { ...foreign, 'sec-fetch-dest': 'iframe' })).toBe(403);
   expect(await statusOf('/', { ...foreign, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' })).toBe(403);
   expect(await statusOf('/', { ...foreign, origin: 'https://evil.example' })).toBe(403);
-  const link = home.newLink().slice(home.url.length);
+  const link = (await home.newLink()).slice(home.url.length);
   for (const path of ['/v1/conversations', '/backup', '/metrics']) {
     expect({ path, status: await statusOf(path, foreign) }).toEqual({ path, status: 403 });
   }
@@ -99,7 +99,7 @@ test('a link on another site opens the page; no other site can frame it, load it
 
 test('a link that stands in a message on another site signs in when its reader says so, and not before', async () => {
   const host = `127.0.0.1:${home.port}`;
-  const link = home.newLink().slice(home.url.length);
+  const link = (await home.newLink()).slice(home.url.length);
   for (const site of ['cross-site', 'same-site']) {
     const asked = await rawRequest(home, link, { host, ...NAVIGATES, 'sec-fetch-site': site });
     expect([asked.status, asked.headers['set-cookie']]).toEqual([200, undefined]);
@@ -117,7 +117,7 @@ test('a link that stands in a message on another site signs in when its reader s
 });
 
 test('a link that was used tells a person what to do, and a program what is wrong', async () => {
-  const link = home.newLink().slice(home.url.length);
+  const link = (await home.newLink()).slice(home.url.length);
   expect((await open(link)).status).toBe(303);
   const again = await open(link, { accept: 'text/html' });
   expect([again.status, again.headers.get('content-type')]).toEqual([401, 'text/html; charset=utf-8']);

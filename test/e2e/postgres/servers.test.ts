@@ -66,14 +66,24 @@ function servers(): void {
     expect(first.seq, 'the stream goes on after the last number of the other').toBe(last + 1);
     expect((others.at(-1) ?? first).payload.outcome).toBe('cancelled');
 
-    const entered = await fetch(a.link, { redirect: 'manual' });
-    const [cookie = ''] = (entered.headers.get('set-cookie') ?? '').split(';');
-    // Behind one public address it has the same name at both; here the name has the port.
-    const renamed = cookie.replace(new URL(a.url).port, new URL(b.url).port);
-    const page = await fetch(`${b.url}/v1/conversations`, {
-      headers: { cookie: renamed, 'sec-fetch-site': 'same-origin' },
-    });
-    expect((await read('GET', '/v1/conversations', page)).status, 'a cookie of the other').toBe(200);
+    // Behind one public address a link leads to any of them, and the cookie has the same name at all; here the name has the port.
+    const { link } = await a.caller.ok('POST', '/links', { owner: 'ann', scopes: ['read'] });
+    const at = (server: { url: string }) => link.replace(a.url, server.url);
+    const opened = await Promise.all([b, a, b, a].map((server) => fetch(at(server), { redirect: 'manual' })));
+    expect(opened.map(({ status }) => status).toSorted(), 'once at both together').toEqual([303, 401, 401, 401]);
+    const cookies = opened
+      .map(({ headers }) => headers.get('set-cookie')?.split(';')[0])
+      .filter((one) => one !== undefined);
+    expect(cookies).toHaveLength(1);
+    for (const { url } of [a, b]) {
+      const cookie = cookies[0]?.replace(/-\d+=/, `-${new URL(url).port}=`) ?? '';
+      const headers = { cookie, 'sec-fetch-site': 'same-origin' };
+      const me = await read('GET', '/v1/me', await fetch(`${url}/v1/me`, { headers }));
+      expect(me.body, 'the cookie of either').toMatchObject({ owner: 'ann', by: 'page', scopes: ['read'] });
+    }
+    expect(await rows('SELECT owner FROM sign_in_links'), 'of the links that the two printed').toEqual([
+      ...[{ owner: 'local' }, { owner: 'local' }],
+    ]);
 
     a.running.kill('SIGTERM');
     expect(await a.running.ended).toMatchObject({ code: 0 });

@@ -26,8 +26,9 @@ const database = async () => postgres().url(await postgres().database());
 const withStore = (url: string, ...args: string[]) => home.start(args, { env: { THROUGHLINE_STORE: url } }).ended;
 
 function store(): void {
-  test('a server keeps everything there; what only a file has is refused with the reason', async () => {
-    const url = await database();
+  test('a server keeps everything there; what only a file has is refused with the reason; read-only, it is shown', async () => {
+    const name = await postgres().database();
+    const url = postgres().url(name);
     const { caller, running, token } = await serveProcess(home, '--store', url);
     const { turn } = await caller.ok('POST', '/conversations/notes/turns', { prompt: 'The codeword is osprey' });
     expect((await caller.finished(turn)).reply).toContain('osprey');
@@ -54,6 +55,13 @@ function store(): void {
     const saved = await home.run('backup', join(home.path, 'saved.db'), '--store', url);
     expect(saved.stderr).toMatch(/no backups of a PostgreSQL database[\s\S]*pg_dump/);
     expect(await home.run('doctor', '--store', url)).toMatchObject({ code: 0 });
+
+    // A database that takes nothing: the server starts all the same, and shows what there is.
+    await postgres().query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const looking = await serveProcess(home, '--store', url);
+    expect(looking.link).toBeNull();
+    await looking.running.until('stderr', /"code":"storage_readonly".*"something does not work"/);
+    expect((await looking.caller.ok('GET', '/conversations')).conversations).toHaveLength(1);
   });
 
   test('the settings, the environment and open() name it, the nearest one first', async () => {

@@ -44,7 +44,7 @@ async function served(
   const server = await startServer({
     ...behind,
     ...{ token, socket, host: '127.0.0.1', port: 0, version: 'test', metrics: new Metrics() },
-    keys: { findKey: async () => null },
+    keys: { findKey: async () => null, createLink: async () => 0, takeLink: async () => null },
     log: createLog('error', [token], onBug),
   });
   const transport = way === 'socket' ? socketTransport(socket) : fetchTransport(server.url);

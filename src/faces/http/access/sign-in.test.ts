@@ -1,6 +1,9 @@
 import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PAGE_SCOPES, SCOPES, type Scope } from '../../../core/key.ts';
+import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
+import { type Grant, PAGE_SCOPES, SCOPES, type Scope } from '../../../core/key.ts';
 import { type AskedGrant, grantBy, SignIn } from './sign-in.ts';
 
 const DOOR = { secure: false, cookie: 'c' };
@@ -52,29 +55,48 @@ describe('what a link grants', () => {
   });
 });
 
+const GRANTED = { owner: 'Jürgen.ß', scopes: ['read', 'prompt'] as const };
+const newStore = () => openAt(join(temporaryFolder(), 'store.db'));
+const codeOf = async (signIn: SignIn, grant: Grant) => (await signIn.newLink('', grant)).link.split('=')[1] ?? '';
+
+describe('the code of a link', () => {
+  test('works at every server with the same token, once, and is nowhere in the store', async () => {
+    const file = join(temporaryFolder(), 'store.db');
+    const [a, b, other] = ['token', 'token', 'another'].map(async (token) => {
+      return new SignIn(token, await openAt(file), Date.now);
+    }) as [Promise<SignIn>, Promise<SignIn>, Promise<SignIn>];
+    const code = await codeOf(await a, { ...GRANTED, expiresAt: null });
+    expect(['', '-wal'].map((end) => readFileSync(`${file}${end}`).includes(code))).toEqual([false, false]);
+    expect(await (await other).redeem(code, DOOR)).toBeNull();
+    const cookie = await (await b).redeem(code, DOOR);
+    expect((await a).grantOf(/^c=(.*?);/.exec(cookie ?? '')?.[1] ?? '')).toMatchObject(GRANTED);
+    expect([await (await a).redeem(code, DOOR), await (await b).redeem(code, DOOR)]).toEqual([null, null]);
+  });
+});
+
 describe('the cookie', () => {
-  const enter = (signIn: SignIn, expiresAt: number | null = null) => {
-    const { link } = signIn.newLink('', { owner: 'Jürgen.ß', scopes: ['read', 'prompt'], expiresAt });
-    const [, value = ''] = /^c=(.*?);/.exec(signIn.redeem(link.split('=')[1] ?? '', DOOR) ?? '') ?? [];
+  const enter = async (signIn: SignIn, expiresAt: number | null = null) => {
+    const code = await codeOf(signIn, { ...GRANTED, expiresAt });
+    const [, value = ''] = /^c=(.*?);/.exec((await signIn.redeem(code, DOOR)) ?? '') ?? [];
     return value;
   };
 
-  test('has what the link said, for a week, or as long as its maker', () => {
+  test('has what the link said, for a week, or as long as its maker', async () => {
     let now = 1_000;
-    const signIn = new SignIn('token', () => now);
-    const [week, day] = [enter(signIn), enter(signIn, now + DAY)];
-    const granted = { owner: 'Jürgen.ß', scopes: ['read', 'prompt'] };
-    expect(signIn.grantOf(week)).toEqual({ ...granted, expiresAt: now + 7 * DAY });
-    expect(signIn.grantOf(day)).toEqual({ ...granted, expiresAt: now + DAY });
+    const signIn = new SignIn('token', await newStore(), () => now);
+    const [week, day] = [await enter(signIn), await enter(signIn, now + DAY)];
+    expect(signIn.grantOf(week)).toEqual({ ...GRANTED, expiresAt: now + 7 * DAY });
+    expect(signIn.grantOf(day)).toEqual({ ...GRANTED, expiresAt: now + DAY });
     now += DAY;
     expect([signIn.grantOf(week) === null, signIn.grantOf(day)]).toEqual([false, null]);
     now += 6 * DAY;
     expect(signIn.grantOf(week)).toBeNull();
   });
 
-  test('counts for nothing when any part of it is changed, and with another token', () => {
-    const signIn = new SignIn('token', Date.now);
-    const cookie = enter(signIn);
+  test('counts for nothing when any part of it is changed, and with another token', async () => {
+    const store = await newStore();
+    const signIn = new SignIn('token', store, Date.now);
+    const cookie = await enter(signIn);
     const [until, nonce, who, signature] = cookie.split('.');
     const more = Buffer.from(JSON.stringify({ owner: 'Jürgen.ß', scopes: SCOPES })).toString('base64url');
     for (const forged of [
@@ -87,14 +109,14 @@ describe('the cookie', () => {
     ]) {
       expect(signIn.grantOf(forged)).toBeNull();
     }
-    expect(new SignIn('another', Date.now).grantOf(cookie)).toBeNull();
+    expect(new SignIn('another', store, Date.now).grantOf(cookie)).toBeNull();
     expect(signIn.grantOf(cookie)).not.toBeNull();
   });
 
-  test('of an older version, which had every scope, is no longer valid', () => {
+  test('of an older version, which had every scope, is no longer valid', async () => {
     const key = createHmac('sha256', 'token').update('throughline cookie').digest();
     const claim = `${Date.now() + DAY}.nonce`;
     const old = `${claim}.${createHmac('sha256', key).update(claim).digest('base64url')}`;
-    expect(new SignIn('token', Date.now).grantOf(old)).toBeNull();
+    expect(new SignIn('token', await newStore(), Date.now).grantOf(old)).toBeNull();
   });
 });

@@ -1,54 +1,50 @@
 import { createHmac } from 'node:crypto';
 import { checkKey } from '../../../core/input/names.ts';
-import { PAGE_SCOPES, type PageScope, type Scope } from '../../../core/key.ts';
+import { type Grant, PAGE_SCOPES, type PageScope, type Scope } from '../../../core/key.ts';
 import type { SignInLink } from '../../../ports/server.ts';
+import type { LinkStore } from '../../../ports/store.ts';
 import { Refusal } from '../refusal.ts';
 import type { Door } from './door.ts';
 import { freshSecret, sameSecret } from './secrets.ts';
 
 const CODE_MS = 15 * 60_000;
 const COOKIE_MS = 7 * 24 * 3_600_000;
-/** The oldest unused codes are dropped beyond this many. */
-const MOST_CODES = 64;
-
-/** What a signed-in browser may do. */
-export interface Grant {
-  readonly owner: string;
-  readonly scopes: readonly PageScope[];
-  /** When it ends. In a link: at the latest; null: a week after it was opened. */
-  readonly expiresAt: number | null;
-}
+/** An owner's oldest unused links are dropped beyond this many. */
+const MOST_LINKS = 64;
 
 /**
- * Signs browsers in: a link with a code that works once gives a cookie that no script can read. The cookie holds its expiry, its owner
- * and its scopes, and is signed with a key made from the token. So it survives a restart, and becomes invalid with the token.
+ * Signs browsers in: a link with a code that works once gives a cookie that no script can read. The store has the hash of the code, so
+ * that a link works at every server of the store, and once at all of them together. The cookie holds its expiry, its owner
+ * and its scopes. Hash and signature are made with keys from the token: both survive a restart, become invalid with the token, and count at
+ * every server that has the same one.
  */
 export class SignIn {
+  readonly #codeKey: Buffer;
   readonly #key: Buffer;
+  readonly #links: LinkStore;
   readonly #now: () => number;
-  readonly #codes = new Map<string, { readonly until: number; readonly grant: Grant }>();
 
-  constructor(token: string, now: () => number) {
+  constructor(token: string, links: LinkStore, now: () => number) {
+    this.#codeKey = createHmac('sha256', token).update('throughline link').digest();
     this.#key = createHmac('sha256', token).update('throughline cookie').digest();
+    this.#links = links;
     this.#now = now;
   }
 
-  newLink(url: string, grant: Grant): SignInLink {
-    const [oldest] = this.#codes.keys();
-    if (oldest !== undefined && this.#codes.size >= MOST_CODES) this.#codes.delete(oldest);
+  /** Throws what the store throws. */
+  async newLink(url: string, { owner, scopes, expiresAt: grantEnds }: Grant): Promise<SignInLink> {
     const code = freshSecret();
-    const expiresAt = this.#now() + CODE_MS;
-    this.#codes.set(code, { until: expiresAt, grant });
-    return { link: `${url}/enter?code=${code}`, expiresAt, owner: grant.owner, scopes: grant.scopes };
+    const link = { hash: this.#hash(code), scopes, grantEnds, validMs: CODE_MS, most: MOST_LINKS };
+    const expiresAt = await this.#links.createLink(owner, link);
+    return { link: `${url}/enter?code=${code}`, expiresAt, owner, scopes };
   }
 
   /** The value of `Set-Cookie`; null: the code is unknown, used or expired. */
-  redeem(code: string, { secure, cookie }: Pick<Door, 'secure' | 'cookie'>): string | null {
-    const found = this.#codes.get(code);
-    this.#codes.delete(code);
+  async redeem(code: string, { secure, cookie }: Pick<Door, 'secure' | 'cookie'>): Promise<string | null> {
+    const granted = await this.#links.takeLink(this.#hash(code));
+    if (granted === null) return null;
     const now = this.#now();
-    if (found === undefined || now >= found.until) return null;
-    const { owner, scopes, expiresAt } = found.grant;
+    const { owner, scopes, expiresAt } = granted;
     const until = Math.min(now + COOKIE_MS, expiresAt ?? Number.POSITIVE_INFINITY);
     const who = Buffer.from(JSON.stringify({ owner, scopes })).toString('base64url');
     const claim = `${until}.${freshSecret()}.${who}`;
@@ -67,6 +63,10 @@ export class SignIn {
     if (who === undefined || this.#now() >= Number(until)) return null;
     const { owner, scopes } = JSON.parse(Buffer.from(who, 'base64url').toString()) as Grant;
     return { owner, scopes, expiresAt: Number(until) };
+  }
+
+  #hash(code: string): string {
+    return createHmac('sha256', this.#codeKey).update(code).digest('hex');
   }
 
   #sign(claim: string): string {

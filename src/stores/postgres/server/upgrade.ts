@@ -1,10 +1,11 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { sql as schema } from '../migrations/0001-schema.ts';
+import { sql as signInLinks } from '../migrations/0002-sign-in-links.ts';
 import type { Server } from './connect.ts';
 import { openFault } from './faults.ts';
 
 /** By number, from 1. What was published never changes. */
-const MIGRATIONS: readonly string[] = [schema];
+const MIGRATIONS: readonly string[] = [schema, signInLinks];
 /** All processes that open a database upgrade it one after the other. The number is ours alone. */
 export const LOCK = 7_448_330_121;
 

@@ -18,8 +18,8 @@ const table = (name: string, key: readonly string[] = ['no'], page = PAGE): Tabl
 
 /**
  * What a copy of a store has, under names that all stores share. What a row refers to comes before it. The hot rows (`leases`) come last: where they are the same,
- * all events of the conversation have been copied. Workers are left out: they are processes. Of the facts, the names of places, moves, and conversations that are half
- * erased are those of the data; the others belong to one database.
+ * all events of the conversation have been copied. Workers are left out: they are processes. One-time links, too: in a copy each would work a second
+ * time. Of the facts, the names of places, moves, and conversations that are half erased are those of the data; the others belong to one database.
  */
 export const TABLES: readonly Table[] = [
   {

@@ -10,7 +10,7 @@ import { sql as LEFT_LIVING } from '../migrations/0019-left-living.ts';
 
 /*
  * A backup becomes the database of a data home. It is a copy of something that may still run elsewhere, so it takes nothing over from
- * there: no lease, no process, and not the id of the log.
+ * there: no lease, no process, no one-time link, and not the id of the log.
  */
 
 // Its leases have expired, and their holders are not in this database.
@@ -18,6 +18,7 @@ const FORGET_PROCESSES = `
   DELETE FROM facts WHERE owner = '' AND name GLOB 'clock:*';
   UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ready_at END WHERE worker IS NOT NULL;
   DELETE FROM workers;
+  DELETE FROM sign_in_links;
   UPDATE tasks SET lease_end = 0 WHERE state = 'running';
   UPDATE sessions SET process = NULL WHERE process IS NOT NULL;
   UPDATE turns SET sent = json_set(sent, '$.process', json('null')) WHERE ended_at IS NULL AND sent ->> '$.process' IS NOT NULL;

@@ -26,6 +26,7 @@ import { sql as storeClock } from './0025-store-clock.ts';
 import { sql as ownersOfKeys } from './0026-owners-of-keys.ts';
 import { sql as titles } from './0027-titles.ts';
 import { sql as sandboxes } from './0028-sandboxes.ts';
+import { sql as signInLinks } from './0029-sign-in-links.ts';
 
 /** Every schema there has been, in order; the number of a migration is its place here, from 1. None is ever changed. */
 export const MIGRATIONS: readonly string[] = [
@@ -57,4 +58,5 @@ export const MIGRATIONS: readonly string[] = [
   ownersOfKeys,
   titles,
   sandboxes,
+  signInLinks,
 ];

@@ -45,6 +45,7 @@ const JSON_OF_OTHERS = {
   task_events: ['payload'],
   task_usage: ['usage'],
   keys: ['scopes'],
+  sign_in_links: ['scopes'],
   sandboxes: ['setup', 'disk', 'holder'],
 };
 

@@ -42,7 +42,7 @@ test('behind TLS it is called by one name, takes keys and not the token, and its
   expect((await ask('agents.example.org', key)).status).toBe(200);
   expect((await ask('agents.example.org', TOKEN)).status).toBe(401);
   expect((await ask(`127.0.0.1:${home.port}`, key)).status).toBe(421);
-  const link = home.newLink();
+  const link = await home.newLink();
   expect(link).toMatch(/^https:\/\/agents\.example\.org\/enter\?code=/);
   const entered = await rawRequest(home, link.slice('https://agents.example.org'.length), {
     host: 'agents.example.org',

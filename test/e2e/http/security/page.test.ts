@@ -145,7 +145,7 @@ describe('a page of an origin that is allowed', () => {
     const token = await home.caller.with(FROM).get('/conversations');
     expect(token).toMatchObject({ status: 403, body: { detail: expect.stringContaining('needs a key') } });
     expect((await home.caller.with({ ...FROM, authorization: 'Bearer wrong' }).get('/conversations')).status).toBe(403);
-    const { headers } = await new Caller(home.url, {}).get(`/${home.newLink().slice(home.url.length)}`);
+    const { headers } = await new Caller(home.url, {}).get(`/${(await home.newLink()).slice(home.url.length)}`);
     const cookie = (headers.get('set-cookie') ?? '').split(';')[0] as string;
     for (const site of ['cross-site', 'same-origin']) {
       const signedIn = new Caller(home.url, { cookie, origin: APP, 'sec-fetch-site': site });
@@ -153,7 +153,7 @@ describe('a page of an origin that is allowed', () => {
     }
     const { caller } = await home.key('ann', ['read', 'prompt', 'admin']);
     const app = caller.with(FROM);
-    for (const path of ['//', '//metrics', '//backup', `/${home.newLink().slice(home.url.length)}`]) {
+    for (const path of ['//', '//metrics', '//backup', `/${(await home.newLink()).slice(home.url.length)}`]) {
       const { status, body } = await app.get(path);
       expect({ path, status, code: body.code }).toEqual({ path, status: 403, code: 'forbidden' });
       // It is allowed already: allowing it would change nothing.
@@ -208,7 +208,7 @@ test.each([
 describe('the cookie of the page', () => {
   test('a link works once, for a cookie that no script reads and no other site sends', async () => {
     await using home = await ServedHome.start();
-    const link = home.newLink().slice(home.url.length);
+    const link = (await home.newLink()).slice(home.url.length);
     const browser = new Caller(home.url, { 'sec-fetch-site': 'none' });
     const entered = await browser.get(`/${link}`);
     expect(entered.status).toBe(303);
@@ -221,7 +221,7 @@ describe('the cookie of the page', () => {
 
   test('counts only with the word of the browser that a page of ours asked', async () => {
     await using home = await ServedHome.start();
-    const { headers } = await new Caller(home.url, {}).get(`/${home.newLink().slice(home.url.length)}`);
+    const { headers } = await new Caller(home.url, {}).get(`/${(await home.newLink()).slice(home.url.length)}`);
     const cookie = (headers.get('set-cookie') ?? '').split(';')[0] as string;
     const ours = { cookie, 'sec-fetch-site': 'same-origin', origin: home.url };
     const create = (given: Record<string, string>) =>

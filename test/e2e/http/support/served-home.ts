@@ -113,7 +113,7 @@ export class ServedHome {
     return this.#server.shared;
   }
 
-  newLink(): string {
+  newLink(): Promise<string> {
     return this.#server.newLink();
   }
 
@@ -123,7 +123,7 @@ export class ServedHome {
     const tasks = this.#tasks;
     const never = new AbortController().signal;
     const log = createLog('debug', [TOKEN], (line) => this.log.push(line));
-    const signIn = new SignIn(TOKEN, Date.now);
+    const signIn = new SignIn(TOKEN, parts.store, Date.now);
     const failures = new Failures(log, Date.now);
     const app = createApp({
       engine,
@@ -132,7 +132,7 @@ export class ServedHome {
       keeper: { token: TOKEN, signIn, keys: parts.store, owner: 'local', now: Date.now, failures },
       log,
       ...{ metrics: this.metrics, version: 'test', stream: STREAM, mostReaders: 9 },
-      ...{ draining: never, shutdown: never, newLink: () => ({ link: '', expiresAt: 0, owner: '', scopes: [] }) },
+      ...{ draining: never, shutdown: never, newLink: async () => ({ link: '', expiresAt: 0, owner: '', scopes: [] }) },
     });
     const env = { door: loopbackDoor(1), begin: beginNowhere };
     return async (address, { headers, ...init }) =>

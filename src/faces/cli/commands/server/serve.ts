@@ -65,12 +65,12 @@ async function serve(flags: ServeFlags, { parts, output, options, waits }: Cli):
     onStopSignals({ cancel: resolve, kill: () => process.exit(EXIT.cancelled), terminate: resolve });
     void parent?.then(resolve);
   });
-  const shown = await startDemo(serving, output).catch(async (error: unknown) => {
+  const started = async () => ({ shown: await startDemo(serving, output), link: await firstLink(serving, output) });
+  const { shown, link } = await started().catch(async (error: unknown) => {
     await serving.close({ graceMs: 0 });
     throw error;
   });
   output.waitFor(null);
-  const link = serving.newLink();
   if (output.json) {
     const { url, socket, home } = serving;
     output.value({ kind: 'serving', url, link, socket, home, pid: process.pid, ...(shown && { demo: shown }) });
@@ -99,10 +99,23 @@ function endOfParent(): Promise<void> {
   return promise;
 }
 
-function introduce({ url, home }: Serving, link: string, demo: DemoConversation | null, output: Output): void {
+/** Null: the store cannot be written now. A server is useful without the link: it says what does not work, and lets people read. */
+async function firstLink(serving: Serving, output: Output): Promise<string | null> {
+  try {
+    return await serving.newLink();
+  } catch (error) {
+    if (!(error instanceof ThroughlineError)) throw error;
+    output.note(`There is no link to the page: ${error.message} Once that works again, "throughline link" prints one.`);
+    return null;
+  }
+}
+
+function introduce({ url, home }: Serving, link: string | null, demo: DemoConversation | null, output: Output): void {
   output.line('Throughline serves at ', styled('bold', url));
-  output.line(`  open    ${link}`);
-  output.line(styled('dim', '          (the page; the link signs a browser in, once, within 15 minutes)'));
+  if (link !== null) {
+    output.line(`  open    ${link}`);
+    output.line(styled('dim', '          (the page; the link signs a browser in, once, within 15 minutes)'));
+  }
   output.line(`  data    ${home}`);
   if (demo !== null) {
     output.line(`  demo    the conversation "${demo.key}"`);
