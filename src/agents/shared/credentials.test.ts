@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Agent } from '../../ports/agent.ts';
+import { chunkText } from '../../core/turn/update.ts';
+import type { Agent, AgentEvent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { type AgentCredentials, withCredentials } from './credentials.ts';
 
@@ -60,3 +61,48 @@ test('what nobody can read fails the session, not the look at the agent', async 
   await expect(agent.login?.(sandbox, signal)).rejects.toThrow('the variable is not set');
   expect(seen).toEqual([]);
 });
+
+test('a value that an agent says in pieces, or that is read from its storage later, is not passed on', async () => {
+  const said = [
+    ...['no s', 'ecre', 'ts: sk-', 'value-', 'of-ann, s', 'k-value-o', 'f!'].map((text) => chunk(text)),
+    ...[chunk('sk-value'), chunk('-of-ann', 'thought'), { type: 'session', id: 's' } as const, chunk('ends with sk')],
+    { type: 'ended', outcome: { kind: 'completed' } } as const,
+  ];
+  const { agent, sandbox } = speaking(said);
+  const opened = await open(agent, sandbox);
+  if (!opened.ok) return expect.unreachable();
+  const heard: AgentEvent[] = [];
+  const request = { id: 'p', content: [{ type: 'text', text: 'x' }], expected: null, signal } as const;
+  for await (const event of opened.session.prompt(request)) heard.push(event);
+  const texts = heard.map((event) => (event.type === 'update' ? (chunkText(event.update) ?? '') : event.type));
+  expect(texts.join('')).toBe('no secrets: [KEY], sk-value-of!sk-value-of-annsessionends with skended');
+  expect(texts[0]).toBe('no ');
+  expect(heard.filter((event) => event.type === 'update').at(-2)?.update.sessionUpdate).toBe('agent_message_chunk');
+
+  expect(await agent.tail('s', { prompt: 'p', position: null }, sandbox)).toMatchObject({
+    updates: [{ content: { text: 'it is [KEY]' } }],
+  });
+  const unknown = speaking(said, async () => {
+    throw new ThroughlineError('agent_unavailable', 'the vault does not answer');
+  });
+  expect(await unknown.agent.tail('s', { prompt: 'p', position: null }, sandbox)).toBeNull();
+});
+
+const chunk = (text: string, what = 'message') =>
+  ({ type: 'update', update: { sessionUpdate: `agent_${what}_chunk`, content: { type: 'text', text } } }) as AgentEvent;
+
+/** An agent that says these, and whose storage has the value. */
+function speaking(said: readonly AgentEvent[], of: AgentCredentials['of'] = async () => ({ KEY: 'sk-value-of-ann' })) {
+  const session = {
+    prompt: async function* () {
+      yield* said;
+    },
+  } as unknown as AgentSession;
+  const stored = chunk('it is sk-value-of-ann');
+  const agent = {
+    name: 'agent',
+    open: async () => ({ ok: true, session, proof: 'none' }),
+    tail: async () => ({ updates: stored.type === 'update' ? [stored.update] : [], position: null }),
+  } as unknown as Agent;
+  return { agent: withCredentials(agent, { perOwner: true, of }), sandbox: {} as OpenSandbox };
+}

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { ThroughlineError } from '../../core/errors.ts';
-import { type Credentials, hides, placeOf } from '../../core/sandbox/credentials.ts';
-import type { Agent, AgentSession, Opened } from '../../ports/agent.ts';
+import { type Credentials, hides, placeOf, unfinishedIn } from '../../core/sandbox/credentials.ts';
+import { chunkText, type Update } from '../../core/turn/update.ts';
+import type { Agent, AgentEvent, AgentSession, Opened } from '../../ports/agent.ts';
 import type { Folder, OpenSandbox } from '../../ports/sandbox.ts';
 
 /*
@@ -26,16 +27,20 @@ export function withCredentials(agent: Agent, credentials: AgentCredentials): Ag
   });
   const act = async (sandbox: OpenSandbox) => {
     const taken = await credentials.of(sandbox.owner ?? null);
-    return { hide: hides(taken), sandbox: await handed(sandbox, taken) };
+    return { taken, hide: hides(taken), sandbox: await handed(sandbox, taken) };
   };
   return {
     name: agent.name,
     traits: (sandbox, signal) => agent.traits(look(sandbox), signal),
     position: (id, sandbox) => agent.position(id, sandbox),
-    tail: (id, sent, sandbox) => agent.tail(id, sent, sandbox),
+    async tail(id, sent, sandbox) {
+      // Without the values nobody can say what has to be hidden.
+      const hide = await credentials.of(sandbox.owner ?? null).then(hides, () => null);
+      return hide === null ? null : hide(await agent.tail(id, sent, sandbox));
+    },
     async open(request) {
-      const { hide, sandbox } = await act(request.sandbox);
-      return discreetly(hide, async () => quiet(await agent.open({ ...request, sandbox }), hide));
+      const { taken, hide, sandbox } = await act(request.sandbox);
+      return discreetly(hide, async () => quiet(await agent.open({ ...request, sandbox }), taken));
     },
     ...(agent.history && {
       history: async (id, given, signal) => {
@@ -136,12 +141,14 @@ async function discreetly<T>(hide: Hide, work: () => Promise<T>): Promise<T> {
   }
 }
 
-function quiet(opened: Opened, hide: Hide): Opened {
-  return opened.ok ? { ...opened, session: quietSession(opened.session, hide) } : hide(opened);
+function quiet(opened: Opened, taken: Credentials): Opened {
+  return opened.ok ? { ...opened, session: quietSession(opened.session, taken) } : hides(taken)(opened);
 }
 
-/** The session; what its agent says has none of them in it, as far as one event shows it. */
-function quietSession(session: AgentSession, hide: Hide): AgentSession {
+/** The session; what its agent says has none of them in it. */
+function quietSession(session: AgentSession, taken: Credentials): AgentSession {
+  const hide = hides(taken);
+  const unfinished = unfinishedIn(taken);
   return {
     get id() {
       return session.id;
@@ -156,7 +163,7 @@ function quietSession(session: AgentSession, hide: Hide): AgentSession {
       return session.memo ?? null;
     },
     async *prompt(request) {
-      for await (const event of session.prompt(request)) yield hide(event);
+      for await (const event of inWholes(session.prompt(request), unfinished)) yield hide(event);
     },
     ...(session.transcript && { transcript: async (from) => (await session.transcript?.(from)) ?? null }),
     ...(session.wording && { wording: (content) => session.wording?.(content) ?? content }),
@@ -167,4 +174,36 @@ function quietSession(session: AgentSession, hide: Hide): AgentSession {
     close: () => session.close(),
     kill: () => session.kill(),
   };
+}
+
+/** The same events; the end of a text that may be the beginning of a value comes with the next piece of that text. */
+async function* inWholes(
+  events: AsyncIterable<AgentEvent>,
+  unfinished: (text: string) => number,
+): AsyncGenerator<AgentEvent> {
+  let held: Update | null = null;
+  for await (const event of events) {
+    const text: string | null = event.type === 'update' ? chunkText(event.update) : null;
+    if (held !== null && !(event.type === 'update' && text !== null && goesOn(held, event.update))) {
+      yield { type: 'update', update: held };
+      held = null;
+    }
+    if (event.type !== 'update' || text === null) {
+      yield event;
+      continue;
+    }
+    const whole: string = held === null ? text : chunkText(held) + text;
+    const end = whole.length - unfinished(whole);
+    if (held === null && end === whole.length) yield event;
+    else if (end > 0) yield { type: 'update', update: withText(event.update, whole.slice(0, end)) };
+    held = end === whole.length ? null : withText(event.update, whole.slice(end));
+  }
+  if (held !== null) yield { type: 'update', update: held };
+}
+
+const goesOn = (one: Update, next: Update) => JSON.stringify(withText(one, '')) === JSON.stringify(withText(next, ''));
+
+function withText(chunk: Update, text: string): Update {
+  const content = 'content' in chunk ? (chunk.content as object) : {};
+  return { ...chunk, content: { ...content, text } } as Update;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseSettings } from '../input/settings.ts';
-import { fileOfOwner, hides, isPerOwner, placeOf } from './credentials.ts';
+import { fileOfOwner, hides, isPerOwner, placeOf, unfinishedIn } from './credentials.ts';
 
 test('a name is a variable, or a file in the home and nowhere else', () => {
   expect(placeOf('API_KEY')).toEqual({ variable: 'API_KEY' });
@@ -41,4 +41,12 @@ test('values are replaced in every text, and what has none of them stays the sam
   const clean = { list: [1, null, 'abc', { text: 'a whole file' }], bytes: new Uint8Array(1) };
   expect(hide(clean)).toBe(clean);
   expect(hide({ ...clean, deep: [{ text: 'is secret-1$&!' }] })).toEqual({ ...clean, deep: [{ text: 'is [KEY]!' }] });
+});
+
+test('the end of a text that may be the beginning of a value is known by its length', () => {
+  const unfinished = unfinishedIn({ KEY: 'secret-1', LONG: 'secret-1-more', SHORT: 'abc', AGAIN: 'xy-12345-xy' });
+  expect(['', 'a b', 'ab', 'a sec!', 'a secret-1-more'].map(unfinished)).toEqual([0, 0, 0, 0, 0]);
+  expect(['s', 'a secret-', 'ssse', 'a secret-1', 'a secret-1-mor'].map(unfinished)).toEqual([1, 7, 2, 8, 12]);
+  // A value that ends as it begins is whole.
+  expect(unfinished('xy-12345-xy')).toBe(0);
 });

@@ -99,11 +99,35 @@ export function fileOfOwner(path: string, owner: string): string {
 /** A shorter one may be a word that is said anyway. */
 const SHORTEST_SECRET = 8;
 
-/** Replaces the values of variables wherever they occur in the texts of a value; the same value, if they do not. */
-export function hides(credentials: Credentials): <T>(value: T) => T {
-  const secrets = Object.entries(credentials)
+/** Longest first: a value may be the beginning of another. */
+function secretsOf(credentials: Credentials): (readonly [name: string, secret: string])[] {
+  return Object.entries(credentials)
     .filter(([name, secret]) => isVariable(name) && secret.length >= SHORTEST_SECRET)
     .toSorted(([, one], [, other]) => other.length - one.length);
+}
+
+/** How many characters at the end of a text may be the beginning of a value, whose rest comes with the next text. */
+export function unfinishedIn(credentials: Credentials): (text: string) => number {
+  const secrets = secretsOf(credentials).map(([, secret]) => secret);
+  const begun = (text: string, secret: string) => {
+    let length = Math.min(text.length, secret.length - 1);
+    while (length > 0 && !text.endsWith(secret.slice(0, length))) length -= 1;
+    return length;
+  };
+  return (text) => {
+    const from = text.length - Math.max(0, ...secrets.map((secret) => begun(text, secret)));
+    // A whole value that goes on behind that point is not cut.
+    const isCut = secrets.some((secret) => {
+      const at = text.lastIndexOf(secret);
+      return at !== -1 && at < from && at + secret.length > from;
+    });
+    return isCut ? 0 : text.length - from;
+  };
+}
+
+/** Replaces the values of variables wherever they occur in the texts of a value; the same value, if they do not. */
+export function hides(credentials: Credentials): <T>(value: T) => T {
+  const secrets = secretsOf(credentials);
   const inText = (said: string) =>
     secrets.reduce(
       (all, [name, secret]) => (all.includes(secret) ? all.replaceAll(secret, () => `[${name}]`) : all),
