@@ -23,9 +23,10 @@ export async function readySandbox(entrance: Entrance): Promise<void> {
   if (opened !== 'same' && isWorthTelling(parts, sandbox)) {
     tell({ kind: `sandbox.${opened}`, turn: null, payload: { id, name } });
   }
-  if (opened === 'reopened' && sandbox.setup.length > 0 && (await parts.sandboxes.find(id)) === null) {
-    // Somebody has deleted its files, and what was set up with them.
-    await parts.store.changeSandbox(entrance.owner, id, { setup: [] });
+  if (opened !== 'created' && (await parts.sandboxes.find(id)) === null) {
+    // Somebody has deleted its files, and what was set up with them; or a rented machine is gone.
+    if (sandbox.setup.length > 0) await parts.store.changeSandbox(entrance.owner, id, { setup: [] });
+    await entrance.gone?.();
   }
   await setUp(entrance, (worker) => holdAlone({ ...entrance, worker }));
   await checkSize(entrance, sandbox);

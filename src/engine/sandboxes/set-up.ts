@@ -17,6 +17,8 @@ export interface Entrance {
   readonly place: string;
   /** Opens it; its set-up runs in its own working directory. */
   readonly open: () => Promise<OpenSandbox>;
+  /** Called when its files are no longer there: what was opened before is of no use. */
+  readonly gone?: () => Promise<void>;
   /** Tells the conversation. */
   readonly tell: (event: EventDraft) => void;
   /** Called when a step of the set-up writes something. */

@@ -157,8 +157,18 @@ export class Held {
       ...{ parts, worker, owner, id, place, signal, ...(heard && { heard }) },
       // A directory that the caller named is not ours to set up. A worktree is.
       open: () => (cwd === null || isWorktree(id) ? this.openSandbox() : parts.sandboxes.open(id, { cwd: null })),
+      gone: () => this.#openAgain(),
       tell: (event) => lease.note({ write: 'event', event }),
     });
+  }
+
+  /** Agents that still run there work in a directory that has no name any more. */
+  async #openAgain(): Promise<void> {
+    this.#sandbox = null;
+    for (const name of this.live.keys()) {
+      const agent = this.parts.agents.get(name)?.agent;
+      if (agent !== undefined) await this.endLive(agent);
+    }
   }
 
   /** Where the agent's sessions of this conversation live. */

@@ -44,6 +44,7 @@ type HeadOf<Name extends keyof Operations> = Operations[Name] extends (args: nev
 const MOST_TRIES = 3;
 const START_MS = 30_000;
 const LOOK_MS = 50;
+const ANSWER_MS = 5_000;
 
 /** One machine of a vendor, by its name, and the bridge in it: woken, made and started again whenever that is needed. */
 export class MachineBridge {
@@ -77,6 +78,15 @@ export class MachineBridge {
         if (!repeat || tries === MOST_TRIES) throw this.#unreachable(error);
       }
     }
+  }
+
+  /** Whether its bridge answers, as far as we know where that is. */
+  async answers(): Promise<boolean> {
+    if (this.#address === null) return false;
+    return requested(this.#address, 'hello', null, '', { signal: AbortSignal.timeout(ANSWER_MS) }).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Makes sure that it stays awake for a while. */

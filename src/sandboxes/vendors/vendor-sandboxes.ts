@@ -93,7 +93,10 @@ function machinesAsSandboxes(
       return { root: `${kind} (untried against the real service): ${prefix}-s-*`, ids };
     },
     async find(id) {
-      return (await (await vendor()).find(nameOf(id))) === null ? null : `${kind}: ${nameOf(id)}`;
+      const name = nameOf(id);
+      // Before every turn: the vendor is asked only when the machine does not answer itself.
+      const isThere = (await (await get(name)).answers()) || (await (await vendor()).find(name)) !== null;
+      return isThere ? `${kind}: ${name}` : null;
     },
     async changes(id, { cwd }) {
       if (cwd !== null) throw noDirectory(cwd);

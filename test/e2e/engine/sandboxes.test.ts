@@ -98,18 +98,25 @@ test('set-up steps run once in a sandbox, for all conversations and processes, a
   ]);
 });
 
-test('a sandbox whose files somebody has deleted is set up again', async () => {
-  await using home = new Home();
-  const settings = { sandbox: { setup: [step('first', 'echo one >> ran')] } };
-  const tl = await home.open({}, home.with(settings));
-  await tl.conversation('chat').ask('Hello.');
-  const { id } = await tl.conversation('chat').get();
-  await tl.close();
-  rmSync(join(home.sandboxes, id), { recursive: true });
-  const next = await home.open({}, home.with(settings));
-  await next.conversation('chat').ask('Hello again.');
-  expect(readFileSync(join(home.sandboxes, id, 'work', 'ran'), 'utf8')).toBe('one\n');
-});
+test.each(['the same process', 'another process'])(
+  'a sandbox whose files somebody has deleted is made and set up again by %s, and the conversation restored',
+  async (which) => {
+    await using home = new Home();
+    const settings = { sandbox: { setup: [step('first', 'echo one >> ran')] } };
+    const tl = await home.open({}, home.with(settings));
+    await tl.conversation('chat').ask('Hello.');
+    const { id } = await tl.conversation('chat').get();
+    if (which === 'another process') await tl.close();
+    rmSync(join(home.sandboxes, id), { recursive: true });
+    const next = which === 'another process' ? await home.open({}, home.with(settings)) : tl;
+    const { turn, receipt } = await next.conversation('chat').ask('Hello again.');
+    expect([turn.state, receipt?.rung]).toEqual(['completed', 'transcript']);
+    expect(readFileSync(join(home.sandboxes, id, 'work', 'ran'), 'utf8')).toBe('one\n');
+    // And it stays so: the next turn is an ordinary one.
+    expect((await next.conversation('chat').ask('Once more.')).receipt?.rung).toBe('live');
+    expect(readFileSync(join(home.sandboxes, id, 'work', 'ran'), 'utf8')).toBe('one\n');
+  },
+);
 
 test('a failed step fails the turn and is tried again at the next; changed steps run again, with all after them', async () => {
   await using home = new Home();
