@@ -1,8 +1,20 @@
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+const made = process.env.THROUGHLINE_TEST_PROGRAM;
 
 /**
  * The executable that tests start: the bundled one, as in the published package, which scripts/test-program.js has made. Where that did
  * not run, the checkout's own.
  */
-export const PROGRAM =
-  process.env.THROUGHLINE_TEST_PROGRAM ?? fileURLToPath(new URL('../bin/throughline.js', import.meta.url));
+export const PROGRAM: string = made ?? fileURLToPath(new URL('../bin/throughline.js', import.meta.url));
+
+/** The library for programs of tests that only use it: also the bundled one, because it is loaded in half the time. */
+export const library = (): Promise<typeof import('../src/index.ts')> =>
+  import(made === undefined ? '../src/index.ts' : join(dirname(made), '../dist/index.js'));
+
+/** A program of test/agents/acp-programs: also bundled, with the packages that it uses. */
+export function agentProgram(name: string): string {
+  if (made !== undefined) return join(dirname(made), '../agents', `${name}.mjs`);
+  return fileURLToPath(new URL(`agents/acp-programs/${name}.ts`, import.meta.url));
+}

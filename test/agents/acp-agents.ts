@@ -2,6 +2,7 @@
 // test/agents has installed. All of them talk to the stand-in model.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { agentProgram } from '../program.ts';
 import { NOT_INSTALLED, packageFolder, userHome } from './claude.ts';
 
 interface Model {
@@ -17,8 +18,6 @@ export interface AcpAgentSettings {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-const programs = join(import.meta.dirname, 'acp-programs');
-
 /** Most of a start is compiling; agents get only the variables that they are given. */
 const { NODE_COMPILE_CACHE } = process.env;
 const cache: Record<string, string> = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
@@ -30,7 +29,7 @@ export function ownAgent(
   [program, ...args]: readonly [string, ...string[]],
   options: Readonly<Record<string, unknown>> = {},
 ): AcpAgentSettings {
-  const command = [process.execPath, join(programs, `${program}.ts`), ...args];
+  const command = [process.execPath, agentProgram(program), ...args];
   return { adapter: 'acp', command, env: { ...cache, HOME: home, MODEL_URL: model.url }, options };
 }
 

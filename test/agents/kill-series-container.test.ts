@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { MARK, starterOf } from '../../src/core/process.ts';
 import { placeOf } from '../../src/host/place.ts';
 import { marksOf } from '../../src/sandboxes/container/engine.ts';
 import { containerSettings, whyNoPodman, writeRootfs } from '../contracts/sandbox/container-given.ts';
 import { marked } from '../faults/harness/marked.ts';
+import { agentProgram } from '../program.ts';
 import { agentProcess, type InTheMiddle, killSeries, onThisMachine, ourProcess } from './kill-series.ts';
 import { nameOf, parentOf, processesWith } from './processes-of.ts';
 
 const ours = onThisMachine();
 const PACKAGES = join(import.meta.dirname, '../../node_modules');
-const AGENTS = join(import.meta.dirname, 'acp-programs');
+const AGENTS = dirname(agentProgram('honest'));
 
 /** The first process of the agent's container. */
 function first({ home }: InTheMiddle): number {

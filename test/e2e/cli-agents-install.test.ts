@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startModel } from '../../src/testing/index.ts';
 import { until } from '../contracts/agent-sandbox.ts';
+import { agentProgram } from '../program.ts';
 import { CliHome } from './cli-process.ts';
 import { serveProcess } from './http/support/served-process.ts';
 
@@ -124,7 +125,7 @@ test('Codex is installed by name, too', async () => {
 
 test('a running server notices an agent that is installed', async () => {
   const model = await startModel();
-  const honest = join(import.meta.dirname, '..', 'agents', 'acp-programs', 'honest.ts');
+  const honest = agentProgram('honest');
   npmForCodex(`process.env.MODEL_URL = '${model.url}'; import('${honest}');`);
   const server = await serveProcess(home, { env });
   try {

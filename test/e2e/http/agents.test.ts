@@ -1,13 +1,13 @@
 // Looking at agents starts their programs. However many ask, few are started.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { compose } from '../../../src/compose.ts';
+import { agentProgram } from '../../program.ts';
 import { CliHome } from '../cli-process.ts';
 import { serveProcess } from './support/served-process.ts';
 
-const AGENT = fileURLToPath(new URL('../../agents/acp-programs/hostile.ts', import.meta.url));
+const AGENT = agentProgram('hostile');
 
 let home: CliHome;
 beforeEach(() => {

@@ -4,8 +4,9 @@ import { createInterface } from 'node:readline';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { PublicEvent } from '../../../src/core/public/event.ts';
-import { open, type SendOptions, type Throughline, ThroughlineError, type TurnResult } from '../../../src/index.ts';
+import type { SendOptions, Throughline, TurnResult } from '../../../src/index.ts';
 import type { ConversationSpec, Submitted } from '../../../src/ports/engine.ts';
+import { library } from '../../program.ts';
 
 /** What a test may ask for beside the engine's and the tracker's own verbs. */
 const calls = (tl: Throughline) => ({
@@ -54,6 +55,7 @@ const calls = (tl: Throughline) => ({
 let stalled: AsyncIterator<PublicEvent> | undefined;
 export type HostCalls = ReturnType<typeof calls>;
 
+const { open, ThroughlineError } = await library();
 const tl = await open(JSON.parse(process.argv[2] ?? '{}'));
 const users = new Map<string | null, { tl: Throughline; on: Record<string, object> }>();
 

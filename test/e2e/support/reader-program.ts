@@ -1,7 +1,8 @@
 // Opens Throughline, takes one event of a conversation, and never closes anything. `waits`: it then asks for the next one.
-import { open } from '../../../src/index.ts';
+import { library } from '../../program.ts';
 
 const [options = '{}', conversation = '', what = ''] = process.argv.slice(2);
+const { open } = await library();
 const tl = await open(JSON.parse(options));
 const reader = tl.engine.follow(conversation)[Symbol.asyncIterator]();
 console.log('took', (await reader.next()).value.seq);

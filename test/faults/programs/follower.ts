@@ -1,4 +1,4 @@
-import { open } from '../../../src/index.ts';
+import { library } from '../../program.ts';
 import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
 
@@ -14,6 +14,7 @@ interface Input {
 const { home, mark, engine: settings, from } = input<Input>();
 
 onCommand(() => {});
+const { open } = await library();
 const { engine } = await open({ home, settings: settingsFor(mark), engine: settings });
 ready();
 await Promise.all(

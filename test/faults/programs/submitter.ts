@@ -1,5 +1,5 @@
-import { open } from '../../../src/index.ts';
 import type { SubmitOptions } from '../../../src/ports/engine.ts';
+import { library } from '../../program.ts';
 import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
 
@@ -20,7 +20,7 @@ interface Input {
 }
 
 const { home, mark, engine: settings, requests } = input<Input>();
-const opening = open({ home, settings: settingsFor(mark), engine: settings });
+const opening = library().then(({ open }) => open({ home, settings: settingsFor(mark), engine: settings }));
 
 async function submit({ key, prompt, options }: Request): Promise<void> {
   const { engine } = await opening;

@@ -1,4 +1,4 @@
-import { open } from '../../../src/index.ts';
+import { library } from '../../program.ts';
 import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready } from '../harness/commands.ts';
 
@@ -6,5 +6,6 @@ import { input, onCommand, ready } from '../harness/commands.ts';
 const { home, mark, engine } = input<{ home: string; mark: string; engine: object }>();
 
 onCommand(() => {});
+const { open } = await library();
 await open({ home, settings: settingsFor(mark), engine });
 ready();
