@@ -39,6 +39,9 @@ server.test(
     await list.getByText('atelier').click();
     await list.getByText(/2 conversations · used/).waitFor();
     await list.getByRole('link', { name: 'printer' }).waitFor();
+    await list.getByRole('button', { name: 'Measure' }).click();
+    await list.getByText(/^Work .*B · files of agents .*B · copies of sessions .*B · measured now$/).waitFor();
+    await list.getByText(/^(One sandbox takes|\d+ sandboxes take) .*B, as they were measured last\.$/).waitFor();
     await axe(page);
     await list.getByRole('button', { name: 'Put to rest…' }).click();
     await page.getByText('throughline sandbox rest atelier').waitFor();

@@ -127,6 +127,21 @@ server.test('what the agent changed in its worktree is committed and merged, or 
   await discarding.getByRole('button', { name: 'Discard' }).click();
   await page.getByText('Nothing has changed').waitFor();
   expect((await chat.changes()).files).toEqual([]);
+  // A worktree with changes goes with the conversation only if somebody says so.
+  await chat.ask('/tool write unsaved.txt');
+  await page.getByRole('button', { name: 'What can be done with this conversation' }).click();
+  await page.getByRole('menuitem', { name: 'Erase…' }).click();
+  const erasing = page.getByRole('dialog', { name: 'Erase the conversation' });
+  const discard = erasing.getByLabel('Also if changes in its worktree are not committed');
+  expect(await discard.count()).toBe(0);
+  await erasing.getByLabel('Also delete its own sandbox, with the work in it').check();
+  await erasing.getByRole('button', { name: 'Erase' }).click();
+  await erasing.getByRole('alert').getByText('discard').waitFor();
+  await discard.check();
+  await erasing.getByText('throughline erase tree --sandbox --discard --yes').waitFor();
+  await erasing.getByRole('button', { name: 'Erase' }).click();
+  await page.getByText('Erased.').waitFor();
+  expect(git('worktree', 'list').trim().split('\n')).toHaveLength(1);
 });
 
 server.test('raw shows every event as it is stored, and newer ones as they come', async ({ open }) => {
@@ -140,6 +155,11 @@ server.test('raw shows every event as it is stored, and newer ones as they come'
   const missing = async () => (await chat.get()).lastSeq - (await events.count());
   await expect.poll(missing).toBe(0);
   await chat.ask('/say Two.');
+  await expect.poll(missing).toBe(0);
+  // No turn has to end for it.
+  const { lastSeq } = await chat.get();
+  await chat.kill();
+  expect((await chat.get()).lastSeq).toBeGreaterThan(lastSeq);
   await expect.poll(missing).toBe(0);
 });
 

@@ -94,10 +94,14 @@ export function EraseDialog({ open, onClose }: DialogState) {
   const { erase } = useVerbs();
   const conversation = useConversation((state) => state.conversation);
   const [sandbox, setSandbox] = useState(false);
+  const [wantsDiscard, setDiscard] = useState(false);
+  const hasWorktree = sandbox && conversation?.worktree === true;
+  const discard = hasWorktree && wantsDiscard;
+  const options = [sandbox && ' --sandbox', discard && ' --discard'].filter(Boolean).join('');
   const [, go] = useLocation();
   const name = conversation?.title || conversation?.key || 'this conversation';
   const run = async () => {
-    const { remains } = await erase(sandbox);
+    const { remains } = await erase({ sandbox, discard });
     go('~/');
     const left = remains.map(({ where }) => where).join(', ');
     say(left === '' ? 'Erased.' : `Erased. Still there: ${left}`, 'good');
@@ -107,7 +111,7 @@ export function EraseDialog({ open, onClose }: DialogState) {
       open={open}
       onClose={onClose}
       title="Erase the conversation"
-      cli={`throughline erase ${shellWord(conversation?.key ?? conversation?.id ?? '')}${sandbox ? ' --sandbox' : ''} --yes`}
+      cli={`throughline erase ${shellWord(conversation?.key ?? conversation?.id ?? '')}${options} --yes`}
       label="Erase"
       otherwise="Keep it"
       run={run}
@@ -117,6 +121,9 @@ export function EraseDialog({ open, onClose }: DialogState) {
         answers, receipts, copies of sessions. Erasing cannot be undone.
       </p>
       <Choice label="Also delete its own sandbox, with the work in it" value={sandbox} onChange={setSandbox} />
+      {hasWorktree && (
+        <Choice label="Also if changes in its worktree are not committed" value={wantsDiscard} onChange={setDiscard} />
+      )}
     </Confirm>
   );
 }

@@ -144,6 +144,12 @@ function knownWith(known: ReadonlyMap<string, Conversation>, rows: readonly Conv
   return next;
 }
 
+/** Rows that were read elsewhere. Those that the list has are newer, or as new. */
+export function addKnown(rows: readonly Conversation[]): void {
+  const unknown = rows.filter(({ id }) => !useList.getState().known.has(id));
+  if (unknown.length > 0) useList.setState(({ known }) => ({ known: knownWith(known, unknown) }));
+}
+
 function optionsOf({ agent, states, days }: ListFilter) {
   return {
     ...(agent !== null && { agent }),

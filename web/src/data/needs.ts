@@ -1,7 +1,7 @@
 import { useEffect } from 'react';
 import type { Conversation, Permission, Task, ThroughlineClient } from 'throughline/client';
 import { create } from 'zustand';
-import { useList } from './list.ts';
+import { addKnown, useList } from './list.ts';
 import { Newest } from './newest.ts';
 import { useClient, useLive } from './session.ts';
 
@@ -16,6 +16,9 @@ export interface NeedsState {
 export const useNeeds = create<NeedsState>(() => ({ permissions: [], tasks: [] }));
 
 const newest = new Newest();
+
+/** Questions whose conversations are read one by one, so that they have a name. */
+const MOST_UNLISTED = 20;
 
 /** Keeps them current for as long as the component is shown. */
 export function useKeepNeeds(): void {
@@ -47,8 +50,19 @@ function askingOf(known: ReadonlyMap<string, Conversation>): string {
 
 export async function readPermissions(tl: ThroughlineClient): Promise<void> {
   // When it fails, the server cannot be reached, which is said elsewhere; the list comes again, and so does this.
-  const permissions = await newest.of('permissions', tl.permissions({ open: true })).catch(() => null);
-  if (permissions !== null) useNeeds.setState({ permissions });
+  const read = await newest.of('permissions', readAsked(tl)).catch(() => null);
+  if (read === null) return;
+  addKnown(read.unlisted);
+  useNeeds.setState({ permissions: read.permissions });
+}
+
+/** The open questions, and the conversations of those that the list does not have yet. */
+async function readAsked(tl: ThroughlineClient) {
+  const permissions = await tl.permissions({ open: true });
+  const { known } = useList.getState();
+  const missing = new Set(permissions.map(({ conversationId }) => conversationId).filter((id) => !known.has(id)));
+  const rows = [...missing].slice(0, MOST_UNLISTED).map((id) => tl.engine.conversation(id).catch(() => null));
+  return { permissions, unlisted: (await Promise.all(rows)).filter((row) => row !== null) };
 }
 
 async function readTasks(tl: ThroughlineClient): Promise<void> {

@@ -1,13 +1,13 @@
 import { useCallback, useEffect, useState } from 'react';
-import { type Sandbox, type SandboxView, ThroughlineError } from 'throughline/client';
+import { type Sandbox, type SandboxesDiskUse, type SandboxView, ThroughlineError } from 'throughline/client';
 import { Link } from 'wouter';
 import { soleConversation } from '../../../src/core/sandbox/sandbox-id.ts';
 import { useList } from '../data/list.ts';
-import { useClient } from '../data/session.ts';
+import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { nameOf } from '../ui/state.tsx';
-import { Ago, duration } from '../ui/time.tsx';
+import { Ago, bytes, duration } from '../ui/time.tsx';
 import { SandboxDeeds } from './sandbox-deeds.tsx';
 import { SANDBOX_STATES, sizeOf } from './sandbox-words.ts';
 import { Section } from './section.tsx';
@@ -16,12 +16,17 @@ const PAGE = 20;
 
 /** Where agents work, newest first. */
 export function Sandboxes() {
-  const { all, hasMore, error, readMore, look } = useSandboxes();
+  const { all, diskUse, hasMore, error, readMore, look } = useSandboxes();
   return (
     <Section title="Sandboxes">
       <p className="text-[13px] text-muted">
         Where agents work. A conversation has one of its own, or shares one by its name with others of the same owner.
       </p>
+      {diskUse !== null && diskUse.sandboxes > 0 && (
+        <p className="text-[13px] text-muted tabular-nums">
+          {`${diskUse.sandboxes === 1 ? 'One sandbox takes' : `${diskUse.sandboxes} sandboxes take`} ${bytes(diskUse.bytes)}, as they were measured last.`}
+        </p>
+      )}
       {error !== null && <ErrorNote error={error} cli="throughline sandbox list" />}
       {all === null && error === null && <Skeleton lines={3} />}
       {all?.length === 0 && <p className="text-[13px] text-muted">There are no sandboxes yet.</p>}
@@ -60,6 +65,10 @@ function useSandboxes() {
     [tl],
   );
   useEffect(() => read([]), [read]);
+  const [diskUse, setDiskUse] = useState<SandboxesDiskUse | null>(null);
+  // Without it the list is still whole, and says what is wrong.
+  const readDiskUse = useCallback(() => tl.sandboxesDiskUse().then(setDiskUse, () => setDiskUse(null)), [tl]);
+  useEffect(() => void readDiskUse(), [readDiskUse]);
   /** How it is now. One that is gone is not listed any more. */
   const look = async (id: string) => {
     const now = await tl
@@ -73,8 +82,9 @@ function useSandboxes() {
       ...rest,
       all: (all ?? []).flatMap((one) => (one.id !== id ? [one] : now === null ? [] : [now.sandbox])),
     }));
+    await readDiskUse();
   };
-  return { ...state, look, readMore: () => read(state.all ?? []) };
+  return { ...state, diskUse, look, readMore: () => read(state.all ?? []) };
 }
 
 function SandboxRow({ sandbox, onChanged }: { sandbox: Sandbox; onChanged(): Promise<void> }) {
@@ -97,7 +107,7 @@ function SandboxRow({ sandbox, onChanged }: { sandbox: Sandbox; onChanged(): Pro
       </summary>
       {isOpened && (
         <div className="space-y-3 pb-3 pl-4">
-          <Opened id={id} />
+          <Opened id={id} onMeasured={onChanged} />
           <SandboxDeeds sandbox={sandbox} called={called ?? id} onChanged={onChanged} />
         </div>
       )}
@@ -105,7 +115,35 @@ function SandboxRow({ sandbox, onChanged }: { sandbox: Sandbox; onChanged(): Pro
   );
 }
 
-function Opened({ id }: { id: string }) {
+/** What takes how much. One that nobody has opened yet has no files. */
+function DiskUse({ sandbox: { disk, state }, measure }: { sandbox: Sandbox; measure(): Promise<void> }) {
+  const mayMeasure = useMay('prompt');
+  const [isBusy, setBusy] = useState(false);
+  if (state === 'new' && disk === null) return null;
+  const run = () => {
+    setBusy(true);
+    void measure().finally(() => setBusy(false));
+  };
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-muted tabular-nums">
+      {disk === null ? (
+        'Its size is not known.'
+      ) : (
+        <span>
+          {`Work ${bytes(disk.work)} · files of agents ${bytes(disk.state)} · copies of sessions ${bytes(disk.copies)} · measured `}
+          <Ago at={disk.at} />
+        </span>
+      )}
+      {mayMeasure && (
+        <Button small disabled={isBusy} onClick={run}>
+          Measure
+        </Button>
+      )}
+    </p>
+  );
+}
+
+function Opened({ id, onMeasured }: { id: string; onMeasured(): Promise<void> }) {
   const tl = useClient();
   const known = useList((list) => list.known);
   const [{ view, error }, setState] = useState<{ view: SandboxView | null; error: unknown }>({
@@ -120,10 +158,19 @@ function Opened({ id }: { id: string }) {
         (error) => setState({ view: null, error }),
       );
   }, [tl, id]);
+  const measure = async () => {
+    try {
+      setState({ view: await tl.sandbox(id).show({ measure: true }), error: null });
+      await onMeasured();
+    } catch (failure) {
+      setState({ view, error: failure });
+    }
+  };
   if (error !== null) return <ErrorNote error={error} cli={`throughline sandbox show ${id}`} />;
   if (view === null) return <Skeleton lines={2} />;
   return (
     <div className="space-y-2">
+      <DiskUse sandbox={view.sandbox} measure={measure} />
       {view.setup.map(({ name, code, ms, output }) => (
         <div key={name}>
           <p className={code === 0 ? 'text-muted' : 'text-bad'}>

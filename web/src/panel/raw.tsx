@@ -12,9 +12,8 @@ const PAGE = 100;
 /** Every stored event as it is, the newest first: what all views are made of. */
 export function Raw() {
   const { id } = useConversationStore();
-  const conversation = useConversation((state) => state.conversation);
-  const { events, error, hasMore, more } = useEventsBackwards(id, conversation?.lastSeq ?? 0);
-  const name = conversation?.key ?? id;
+  const name = useConversation(({ conversation }) => conversation?.key ?? id);
+  const { events, error, hasMore, more } = useEventsBackwards();
   if (events === null) return error === null ? <Skeleton lines={6} /> : <ErrorNote error={error} />;
   return (
     <div className="space-y-2 p-3">
@@ -38,9 +37,13 @@ export function Raw() {
   );
 }
 
+/** An agent that streams brings many in a second. */
+const BETWEEN_MS = 500;
+
 /** When there are newer ones, they are read from the end up to those that are here, without a gap. */
-function useEventsBackwards(id: string, lastSeq: number) {
+function useEventsBackwards() {
   const { engine } = useClient();
+  const { id, state } = useConversationStore();
   const [events, setEvents] = useState<readonly ConversationEvent[] | null>(null);
   const [error, setError] = useState<unknown>(null);
   const newest = useRef(0);
@@ -53,9 +56,8 @@ function useEventsBackwards(id: string, lastSeq: number) {
     },
     [engine, id],
   );
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `lastSeq` says that there is something new
   useEffect(() => {
-    let isCurrent = true;
+    let [isCurrent, timer] = [true, 0];
     const readNewer = async () => {
       const known = newest.current;
       let page = await readPage('end');
@@ -65,11 +67,23 @@ function useEventsBackwards(id: string, lastSeq: number) {
       }
       if (isCurrent) newest.current = last;
     };
-    readNewer().catch(setError);
+    // One at a time: those that come meanwhile are read after it.
+    const look = (afterMs: number) => {
+      timer ||= window.setTimeout(async () => {
+        const { lastSeq } = state.getState();
+        await readNewer().catch(setError);
+        timer = 0;
+        if (isCurrent && lastSeq !== state.getState().lastSeq) look(BETWEEN_MS);
+      }, afterMs);
+    };
+    look(0);
+    const stop = state.subscribe((now, before) => now.lastSeq !== before.lastSeq && look(BETWEEN_MS));
     return () => {
       isCurrent = false;
+      window.clearTimeout(timer);
+      stop();
     };
-  }, [readPage, lastSeq]);
+  }, [readPage, state]);
   const oldest = events?.at(-1)?.seq ?? 1;
   return { events, error, hasMore: oldest > 1, more: () => void readPage(oldest).catch(setError) };
 }

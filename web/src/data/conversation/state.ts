@@ -14,6 +14,8 @@ export interface ConversationState extends Shared {
   readonly phase: 'loading' | 'ready' | 'failed';
   readonly error: unknown;
   readonly conversation: Conversation | null;
+  /** The number of its last event, as far as it is known here. */
+  readonly lastSeq: number;
   /** The number of its last turn; 0: it has none. Turns are numbered from 1 without gaps. */
   readonly last: number;
   /** By number. One that is missing is not loaded. */
@@ -31,6 +33,7 @@ export const NOTHING: ConversationState = {
   phase: 'loading',
   error: null,
   conversation: null,
+  lastSeq: 0,
   last: 0,
   turns: new Map(),
   sessions: [],
@@ -86,7 +89,8 @@ export function afterEvents(
     if (item !== undefined) turns.set(item.turn.n, { ...item, parts: partsOf(id).parts });
   }
   const { announced, receipts, warming, endings } = shared;
-  return { change: { turns, announced, receipts, warming, endings, isKilled }, look, early };
+  const lastSeq = events.at(-1)?.seq ?? before.lastSeq;
+  return { change: { lastSeq, turns, announced, receipts, warming, endings, isKilled }, look, early };
 }
 
 /** The last turn that was sent and has ended, and the first after it that is open, or is to come. */

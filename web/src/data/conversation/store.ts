@@ -43,7 +43,7 @@ export class ConversationStore {
         engine.outline(this.id, { before: 'end', limit: 1 }),
       ]);
       const last = ending.at(-1)?.n ?? 0;
-      this.state.setState({ conversation, last });
+      this.state.setState({ conversation, lastSeq: conversation.lastSeq, last });
       // The last page may have one turn only, and a screen has room for more.
       await Promise.all([this.load(last - PAGE / 4, last), this.#readSessions(), this.#readPermissions()]);
       if (this.#closed) return;

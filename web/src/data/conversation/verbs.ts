@@ -21,7 +21,7 @@ export interface Verbs {
   verify(): Promise<ChainCheck>;
   /** Makes this server's place its place, in which it has no files yet. */
   move(): Promise<void>;
-  erase(sandbox: boolean): Promise<Erased>;
+  erase(what: { readonly sandbox: boolean; readonly discard: boolean }): Promise<Erased>;
   /** The whole conversation as JSON. */
   exported(): Promise<Blob>;
   warm(agent: string | null): Promise<Receipt | null>;
@@ -69,8 +69,8 @@ function verbsOf({ engine }: ThroughlineClient, store: ReturnType<typeof useConv
         await store.readConversation();
       }
     },
-    async erase(sandbox) {
-      const erased = await engine.erase(id, { sandbox });
+    async erase(what) {
+      const erased = await engine.erase(id, what);
       forgetDraft(id);
       return erased;
     },
