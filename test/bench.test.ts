@@ -19,13 +19,15 @@ const LONG = [
   'pages',
   'postgres',
   'postgres-load',
+  'postgres-servers',
   'sandboxes',
   'send',
 ];
-/** Those of Claude need its package, that of the timeline a browser; the others take longer, and tests of their own do the same. */
+/** Those of Claude need its package, that of the timeline a browser, two of PostgreSQL what they compare it with; the others take longer, and tests of their own do the same. */
 const LEFT_OUT = [
   ...(process.env.THROUGHLINE_LONG === '1' ? [] : LONG),
   ...['claude-memory', 'claude-restore', 'claude-ssh', 'claude-warm', 'held', 'http-readers', 'task-queue', 'timeline'],
+  ...['postgres-langgraph', 'postgres-queues'],
 ];
 
 test.each(

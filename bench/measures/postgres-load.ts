@@ -2,24 +2,14 @@ import type { Engine } from '../../src/ports/engine.ts';
 import { openPostgresStore } from '../../src/stores/postgres/store.ts';
 import { NO_POSTGRES, PostgresServer } from '../../test/postgres/server.ts';
 import type { Finding, Measure } from '../finding.ts';
+import { PROMPT, REPLY } from '../postgres/contender.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { inProcessAgent, said } from '../support/in-process-agent.ts';
 import { addConversations } from '../support/many-conversations.ts';
-import { type Counts, countsOf, perTurn } from '../support/postgres-counts.ts';
+import { type Counts, countsOf, DURABLE, perTurn } from '../support/postgres-counts.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
-/** What a person's server has: the tests' own loses its data with the machine. */
-const DURABLE = ['fsync=on', 'full_page_writes=on', 'synchronous_commit=on', 'autovacuum=on', 'max_wal_size=4GB'];
 const AT_ONCE = 64;
-const [PROMPT, REPLY] = [text(400), text(2_000)];
-
-/** Words that do not compress to nothing. */
-function text(length: number): string {
-  let words = '';
-  for (let i = 1; words.length < length; i += 1) words += `${((i * 2_654_435_761) % 4_294_967_296).toString(36)} `;
-  return words.slice(0, length);
-}
-
 /**
  * Whole turns of many conversations at once on one PostgreSQL of this machine, and what they take of it: in an empty database, and in one with
  * many conversations. A double answers at once, so that nothing of an agent is in the figures.

@@ -5,15 +5,13 @@ import { NO_POSTGRES, PostgresServer } from '../../test/postgres/server.ts';
 import type { Finding, Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { history } from '../support/history.ts';
-import { countsOf, perTurn } from '../support/postgres-counts.ts';
+import { countsOf, DURABLE, perTurn } from '../support/postgres-counts.ts';
 import { sightings } from '../support/sightings.ts';
 import { median, quantile } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
 const PROMPT = '/say A word or two.';
 const EARLY = 10;
-/** What a person's server has: the tests' own loses its data with the machine. */
-const DURABLE = ['fsync=on', 'full_page_writes=on', 'synchronous_commit=on', 'autovacuum=on'];
 
 /**
  * The same turns in a file and in a real PostgreSQL on this machine, in alternation; early and late in a conversation; and what each of

@@ -6,18 +6,24 @@ import { NO_USAGE } from '../../src/core/turn/usage.ts';
 
 const SENTENCE = 'A turn of an ordinary conversation says about as much as this, and then a little more. ';
 
-/** A conversation of so many turns, each with about 1 KB of prompt and answer, as `export` would have written it. */
-export function history(turns: number, agent: string): ExportedConversation {
+/** What is said in each turn. */
+export interface Words {
+  readonly prompt: string;
+  readonly reply: string;
+}
+
+/** A conversation of so many turns, as `export` would have written it. `words` of each turn, left out: each has about 1 KB of prompt and answer. */
+export function history(turns: number, agent: string, words?: readonly Words[]): ExportedConversation {
   return {
     format: EXPORT_FORMAT,
     version: EXPORT_VERSION,
     conversation: { key: null, title: 'A long one', agent, restore: DEFAULT_RESTORE },
-    records: Array.from({ length: turns }, (_, i) => record(i + 1, agent)),
+    records: Array.from({ length: turns }, (_, i) => record(i + 1, agent, words?.[i])),
     sessions: [],
   };
 }
 
-function record(n: number, agent: string): TurnRecord {
+function record(n: number, agent: string, words?: Words): TurnRecord {
   const at = 1_700_000_000_000 + n * 60_000;
   return {
     version: 1,
@@ -25,8 +31,8 @@ function record(n: number, agent: string): TurnRecord {
     agent,
     sessionId: null,
     outcome: 'completed',
-    prompt: [{ type: 'text', text: `Question ${n}. ${SENTENCE.repeat(4)}` }],
-    parts: [{ type: 'text', text: `Answer ${n}. ${SENTENCE.repeat(8)}` }],
+    prompt: [{ type: 'text', text: words?.prompt ?? `Question ${n}. ${SENTENCE.repeat(4)}` }],
+    parts: [{ type: 'text', text: words?.reply ?? `Answer ${n}. ${SENTENCE.repeat(8)}` }],
     failure: null,
     usage: { ...NO_USAGE, inputTokens: 100, outputTokens: 200, modelCalls: 1 },
     startedAt: at,

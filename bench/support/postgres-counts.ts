@@ -2,6 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresServer } from '../../test/postgres/server.ts';
 
+/** What a person's server has: the tests' own loses its data with the machine. */
+export const DURABLE = [
+  ...['fsync=on', 'full_page_writes=on', 'synchronous_commit=on', 'autovacuum=on', 'max_wal_size=4GB'],
+];
+
 const SIZE = `
   SELECT sum(pg_total_relation_size(c.oid))::float8 AS bytes, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS log
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public' AND c.relkind = 'r'`;

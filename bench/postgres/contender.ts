@@ -1,0 +1,61 @@
+// What the measure of turns a second needs of each of those that it compares. Each is one file of this folder; the settings that it runs with are
+// written there. All of them run on a PostgreSQL of the same settings, each in a database of its own.
+
+/** How many turns or jobs one process runs at once. */
+export const AT_ONCE = 32;
+/** More connections than that do not help on a small machine, and each of the compared ones recommends about so many. */
+export const CONNECTIONS = AT_ONCE + 2;
+export const PROMPT = text(400);
+export const REPLY = text(2_000);
+
+/** Words that do not compress to nothing; other ones for each `n`. */
+export function text(length: number, n = 0): string {
+  let words = '';
+  for (let i = 1 + n * 1_000; words.length < length; i += 1)
+    words += `${((i * 2_654_435_761) % 4_294_967_296).toString(36)} `;
+  return words.slice(0, length);
+}
+
+export interface WorkerOptions {
+  readonly url: string;
+  /** How many turns run at once in this process. */
+  readonly atOnce: number;
+  /** How long the agent takes for its answer. */
+  readonly waitMs: number;
+  /** A directory that all workers have. */
+  readonly folder: string;
+}
+
+/** One process that accepts prompts, and works on those of all processes. */
+export interface Worker {
+  /** Resolves when the prompt is stored for good. The prompts of a conversation are answered one after the other, in this order. */
+  submit(conversation: string, n: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface Contender {
+  /** Makes the tables, before any worker starts. */
+  prepare(url: string): Promise<void>;
+  open(options: WorkerOptions): Promise<Worker>;
+  /** How many prompts wait or run: a statement with one number, `left`. */
+  readonly left: string;
+  /** How many replies are kept, each once and in its order: a statement with one number, `kept`. */
+  readonly kept: string;
+}
+
+/** A package of this folder. It is not installed where types are checked. */
+export function load<T>(name: string): Promise<T> {
+  return import(name);
+}
+
+// ── what job queues keep replies in: they have no place for them ──
+
+export const MAKE_REPLIES = `
+  CREATE TABLE replies (
+    no bigint GENERATED ALWAYS AS IDENTITY, conversation text, n int, reply text NOT NULL, PRIMARY KEY (conversation, n)
+  )`;
+/** A job that runs twice keeps one reply. */
+export const KEEP_REPLY = 'INSERT INTO replies (conversation, n, reply) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING';
+export const REPLIES_IN_ORDER = `
+  SELECT count(*)::int AS kept FROM (SELECT n, row_number() OVER (PARTITION BY conversation ORDER BY no) AS place FROM replies) r
+  WHERE n = place`;

@@ -1,0 +1,84 @@
+// One contender with so many processes, from the first prompt until the last reply is kept.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { PostgresServer } from '../../test/postgres/server.ts';
+import type { Contender } from './contender.ts';
+import type { Part } from './worker.ts';
+
+const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url));
+/** How often to look whether all is done. */
+const LOOK_MS = 50;
+
+export interface Race {
+  readonly processes: number;
+  readonly conversations: number;
+  readonly turns: number;
+  readonly atOnce: number;
+  readonly waitMs: number;
+}
+
+/** Turns a second. Throws unless every reply is kept once and in order. */
+export async function race(server: PostgresServer, name: string, wanted: Race): Promise<number> {
+  const { default: contender } = (await import(`./${name}.ts`)) as { default: Contender };
+  const database = await server.database();
+  await contender.prepare(server.url(database));
+  const folder = mkdtempSync(join(tmpdir(), 'throughline-bench-'));
+  const client = await server.connect(database);
+  const workers = Array.from({ length: wanted.processes }, (_, part) =>
+    start(name, partOf(wanted, part, { url: server.url(database), folder })),
+  );
+  try {
+    await Promise.all(workers.map((worker) => worker.said('ready')));
+    const start = performance.now();
+    await Promise.all(workers.map((worker) => worker.tell('go', 'submitted')));
+    while ((await client.query(contender.left)).rows[0].left > 0) await delay(LOOK_MS);
+    const seconds = (performance.now() - start) / 1_000;
+    const all = wanted.conversations * wanted.turns;
+    const { kept } = (await client.query(contender.kept)).rows[0];
+    if (kept !== all) throw new Error(`${name} has kept ${kept} of ${all} replies once and in order.`);
+    return all / seconds;
+  } finally {
+    await client.end();
+    await Promise.all(workers.map((worker) => worker.stop()));
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+    await server.query(`DROP DATABASE ${database} WITH (FORCE)`);
+  }
+}
+
+function partOf(wanted: Race, part: number, where: Pick<Part, 'url' | 'folder'>): Part {
+  const { processes, conversations, turns, atOnce, waitMs } = wanted;
+  const all = Array.from({ length: conversations }, (_, i) => `c${i}`);
+  return { ...where, turns, atOnce, waitMs, conversations: all.filter((_, i) => i % processes === part) };
+}
+
+function start(name: string, part: Part) {
+  const child = spawn(process.execPath, [WORKER, name, JSON.stringify(part)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: child.stdout });
+  const said = async (word: string) => {
+    const [line] = await Promise.race([once(lines, 'line'), ended(child)]);
+    if (line !== word) throw new Error(`A process of ${name} said ${JSON.stringify(line)} and not "${word}".`);
+  };
+  return {
+    said,
+    tell(word: string, answer: string): Promise<void> {
+      child.stdin.write(`${word}\n`);
+      return said(answer);
+    },
+    async stop(): Promise<void> {
+      if (child.exitCode !== null) return;
+      child.stdin.write('stop\n');
+      await once(child, 'exit');
+    },
+  };
+}
+
+async function ended(child: ChildProcess): Promise<string[]> {
+  const [code] = await once(child, 'exit');
+  return [`(ended with ${code})`];
+}
