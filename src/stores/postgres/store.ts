@@ -203,7 +203,7 @@ function leasing(access: Access): LeaseStore {
       if (!(await access.read((sql) => beginnable(sql, fence, agents)))) return null;
       return access.writeIn(fence.conversation, (tx) => begin(tx, fence, agents));
     },
-    renew: access.writing(leases.renew),
+    renew: (fences, leaseMs) => leases.renew(access, fences, leaseMs),
     release: (fence) => access.writeIn(fence.conversation, (tx) => leases.release(tx, fence)),
     workers: access.reading(leases.workers),
     processesOf: access.reading(leases.processesOf),

@@ -14,7 +14,9 @@ import type { Tx } from '../server/access.ts';
 
 // Both rows are locked, and so read anew after a wait. Not their keys: what refers to them does not wait.
 const LEASE = `
-  SELECT l.*, c.id, c.state, c.last_agent, c.title, c.title_source, c.choices FROM leases l JOIN conversations c ON c.no = l.conv`;
+  SELECT l.conv, l.owner, l.driver, l.place, l.next_n, l.next_seq, l.chain, l.head, l.history, l.epoch, l.pending, l.worker, l.ready_at,
+    c.id, c.state, c.last_agent, c.title, c.title_source, c.choices
+  FROM leases l JOIN conversations c ON c.no = l.conv`;
 const BY_ID = `${LEASE} WHERE c.id = $1 FOR NO KEY UPDATE`;
 const BY_NO = `${LEASE} WHERE l.conv = $1 FOR NO KEY UPDATE`;
 const UNLESS_LOCKED = `${BY_NO} SKIP LOCKED`;

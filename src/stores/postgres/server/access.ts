@@ -3,15 +3,25 @@ import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
 import { type Bell, News } from './bell.ts';
-import { type Server, type Sql, TxSql } from './connect.ts';
+import { type Server, type Sql, TxSql, type Value } from './connect.ts';
 import { isCollision, storageFault } from './faults.ts';
 
 /** What a verb gets, inside its transaction. */
 export interface Tx {
   readonly sql: TxSql;
-  /** Wall time; and the time that leases are measured in. Both are the database's: servers may have other clocks. */
+  /**
+   * Wall time; and the time that leases are measured in. Both are the database's: servers may have other clocks. In a verb of one conversation
+   * (`writeIn`) they are known with the first answer of the database, or when `begun` resolves.
+   */
   readonly now: number;
   readonly monotonic: number;
+  /** Until then the times are not known. Before that, a verb may send only statements that read. */
+  readonly begun: Promise<void>;
+  /**
+   * A statement that is sent right before the commit, for a row that many transactions change: they wait for each other only until that commit.
+   * In one transaction, such statements are sent in the order of their values, so that two do not wait for each other in a circle.
+   */
+  last(text: string, ...values: Value[]): void;
   /** Reports that a conversation or task has changed. `own`: the holder of the lease wrote it. */
   moved(id: string, own?: boolean): void;
 }
@@ -38,6 +48,39 @@ const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'log'"
 const TRY_MS = 1_000;
 /** How many transactions the latency is measured over. */
 const MEASURED = 256;
+
+/** The beginning of a transaction, which is sent and not waited for: its answer comes before that of the first statement. */
+class Beginning {
+  readonly ended: Promise<void>;
+  #times: Pick<Tx, 'now' | 'monotonic'> | null = null;
+  #fault: unknown = null;
+
+  constructor(answer: Promise<unknown>, times: (database: number) => Pick<Tx, 'now' | 'monotonic'>) {
+    this.ended = answer.then(
+      (results) => {
+        const [, , time] = results as { rows: { time: number }[] }[];
+        this.#times = times(time?.rows[0]?.time ?? 0);
+      },
+      (fault: unknown) => {
+        this.#fault = fault;
+        throw fault;
+      },
+    );
+    // Whoever waits for it hears of it; until then it is nobody's.
+    this.ended.catch(() => {});
+  }
+
+  /** Throws its fault, once that is known. */
+  check(): void {
+    if (this.#fault !== null) throw this.#fault;
+  }
+
+  get times(): Pick<Tx, 'now' | 'monotonic'> {
+    this.check();
+    if (this.#times === null) throw new Error('The time is not known before the first answer of the database.');
+    return this.#times;
+  }
+}
 
 /** How the verbs of a store reach the database, until it is closed. */
 export class Access {
@@ -73,7 +116,10 @@ export class Access {
   /** Resolves with the verb's result once it is durable. A verb that throws changes nothing. */
   async write<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
     this.checkOpen();
-    return this.#durable(verb);
+    return this.#durable(async (tx) => {
+      await tx.begun;
+      return verb(tx);
+    });
   }
 
   async #durable<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
@@ -90,7 +136,7 @@ export class Access {
 
   /**
    * The same for a verb of one conversation. Those of this process run in the order in which they were called, and do not keep several
-   * connections waiting for one row.
+   * connections waiting for one row. The verb is called at once: its first statement is sent together with the beginning of the transaction.
    */
   async writeIn<T>(conversation: string, verb: (tx: Tx) => Promise<T>): Promise<T> {
     this.checkOpen();
@@ -121,13 +167,30 @@ export class Access {
     const client = await this.#server.pool.connect();
     const began = performance.now();
     const news = new News();
-    const sql = new TxSql((text, values) => client.query(text, values));
+    const beginning = new Beginning(this.#server.query(client, BEGIN), (time) => this.#times(time));
+    const sql = new TxSql((text, values) => {
+      // Without a transaction each statement would be one.
+      beginning.check();
+      return this.#server.query(client, text, values);
+    });
+    const last: { readonly order: string; readonly send: () => void }[] = [];
+    const tx: Tx = {
+      ...{ sql, begun: beginning.ended, moved: news.add },
+      get now() {
+        return beginning.times.now;
+      },
+      get monotonic() {
+        return beginning.times.monotonic;
+      },
+      last: (text, ...values) => last.push({ order: JSON.stringify(values), send: () => sql.run(text, ...values) }),
+    };
     let broken: Error | boolean = false;
     try {
-      const [, , time] = (await client.query(BEGIN)) as unknown as { rows: { time: number }[] }[];
-      const value = await verb({ sql, ...this.#times(time?.rows[0]?.time ?? 0), moved: news.add });
+      const value = await verb(tx);
+      await beginning.ended;
+      for (const { send } of last.sort((a, b) => (a.order < b.order ? -1 : 1))) send();
       // Sent behind the verb's last statements: it takes no time of its own, and after a fault of one of them it commits nothing.
-      const committed = client.query('COMMIT');
+      const committed = this.#server.query(client, 'COMMIT');
       committed.catch(() => {});
       await sql.settled();
       await committed;
@@ -136,13 +199,17 @@ export class Access {
       this.bell.notify(news);
       return value;
     } catch (error) {
+      const first = await beginning.ended.then(
+        () => error,
+        (fault: unknown) => fault,
+      );
       // A connection on which not even that works is not used again.
       await client.query('ROLLBACK').catch((fault: Error) => {
         broken = fault;
       });
       // What is said of a statement after the first fault is only that the transaction is broken.
       await sql.settled();
-      throw error;
+      throw first;
     } finally {
       client.release(broken);
     }

@@ -1,5 +1,6 @@
 // The one file of the store that knows the package `pg`, which is an optional peer.
-import type { Client, CustomTypesConfig, Pool, QueryResult } from 'pg';
+import type { Writable } from 'node:stream';
+import type { Client, CustomTypesConfig, Pool, PoolClient, QueryResult } from 'pg';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
 import { openFault } from './faults.ts';
@@ -60,12 +61,41 @@ function storable(value: Value): unknown {
   return value instanceof Uint8Array && !Buffer.isBuffer(value) ? Buffer.from(value) : value;
 }
 
-/** Connections to one database. Statements are unnamed: behind a pooler that shares connections, named ones fail. */
+/** The number of the connection as the server has it. A pooler tells its clients another one. */
+const NUMBER = 'SELECT pg_backend_pid() AS number';
+/** A plan is kept while its tables grow, so it must not be one for small tables: all that we look for is in an index. */
+const KEEP_PLANS = 'SET enable_seqscan = off; SET jit = off';
+/** A statement whose columns would change with the next schema: PostgreSQL then refuses the plan that it has kept. */
+const ALL_COLUMNS = /^\s*SELECT (\w+\.)?\*/;
+const names = new Map<string, string>();
+
+/** Undefined: the statement has none, and is planned each time. */
+function nameOf(text: string): string | undefined {
+  const known = names.get(text);
+  if (known !== undefined || ALL_COLUMNS.test(text)) return known;
+  const name = `throughline_${names.size + 1}`;
+  names.set(text, name);
+  return name;
+}
+
+/** What is sent before anybody waits is written to the connection at once: each write would wake the server. */
+function together(client: PoolClient): void {
+  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
+}
+
+/**
+ * Connections to one database. On a connection to the server itself statements are named: they are planned once, and planning takes longer than
+ * running them. Behind a pooler that shares connections named ones fail, so there they are unnamed, and nothing is set for a session.
+ */
 export class Server {
   readonly pool: Pool;
   /** Whether connections for hearing of others go to another address. */
   readonly hearsElsewhere: boolean;
   readonly #newClient: () => Client;
+  /** Connections on which statements are named. */
+  readonly #direct = new WeakSet<object>();
 
   private constructor(pool: Pool, newClient: () => Client, hearsElsewhere: boolean) {
     this.pool = pool;
@@ -75,6 +105,23 @@ export class Server {
     // pool hears of those that are idle, and nobody of one that is in use.
     pool.on('error', () => {});
     pool.on('connect', (client) => void client.on('error', () => {}));
+    // Called with a new connection before it is used first.
+    pool.options.verify = (client, done) => void this.#look(client).then(() => done(), done);
+  }
+
+  async #look(client: PoolClient): Promise<void> {
+    const { rows } = await client.query(NUMBER);
+    if (rows[0]?.number !== (client as unknown as { processID: number }).processID) return;
+    await client.query(KEEP_PLANS);
+    this.#direct.add(client);
+  }
+
+  /** Sends to a connection of the pool. Without `values`: several statements, or one that needs no plan. */
+  query(client: PoolClient, text: string, values?: unknown[]): Promise<QueryResult> {
+    together(client);
+    if (values === undefined) return client.query(text);
+    const name = this.#direct.has(client) ? nameOf(text) : undefined;
+    return name === undefined ? client.query(text, values) : client.query({ name, text, values });
   }
 
   /** Throws when the package is missing, or the address cannot be read. Connects to nothing yet. `name`: of its connections, as the server lists them. */
@@ -117,7 +164,18 @@ export class Server {
 
   /** Statements that need no transaction: each takes whatever connection is free. */
   get sql(): Sql {
-    return new Sql((text, values) => this.pool.query(text, values));
+    return new Sql(async (text, values) => {
+      const client = await this.pool.connect();
+      let broken: Error | boolean = false;
+      try {
+        return await this.query(client, text, values);
+      } catch (error) {
+        broken = error as Error;
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    });
   }
 }
 

@@ -13,9 +13,11 @@ import { changeSession, openSession, useSession } from './sessions.ts';
 import { writeTold, writeToldAhead } from './told.ts';
 
 const LAST_OF = `
-  SELECT seq FROM events WHERE conv = $1 AND epoch = $2 AND counter >= $3 AND counter < $4
+  SELECT seq FROM events
+  WHERE conv = (SELECT no FROM conversations WHERE id = $1) AND epoch = $2 AND counter >= $3 AND counter < $4
   ORDER BY counter DESC, part DESC LIMIT 1`;
-const TURN_NAME = 'SELECT no, id, n FROM turns WHERE id = $1 AND conv = $2';
+const TURN_NAMES = `
+  SELECT no, id, n FROM turns WHERE id = ANY($1::text[]) AND conv = (SELECT no FROM conversations WHERE id = $2)`;
 const TURN_ROW = `${TURN} WHERE t.id = $1 AND t.conv = $2`;
 const BEGUN = 'SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = $1 AND conv = $2';
 const SEND = 'UPDATE turns SET sent = $1, was_sent = 1, session_id = coalesce($2, session_id) WHERE no = $3';
@@ -31,12 +33,17 @@ export async function commit(
   counter: number,
   writes: readonly Write[],
 ): Promise<{ seq: number }> {
-  const ledger = await Ledger.under(tx, fence);
+  // Sent at once, and run one after the other: the second sees what was written before the conversation was locked.
+  const [ledger, repeated, named] = await Promise.all([
+    Ledger.under(tx, fence),
+    tx.sql.one<{ seq: number }>(LAST_OF, fence.conversation, fence.epoch, counter, counter + writes.length),
+    tx.sql.all<NumberedTurn>(TURN_NAMES, namedTurns(writes), fence.conversation),
+  ]);
   const { row } = ledger;
   if (writes.length === 0) return { seq: row.next_seq - 1 };
   // It was made before, and only its reply was lost (R5).
-  const repeated = await tx.sql.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter, counter + writes.length);
   if (repeated !== undefined) return repeated;
+  for (const turn of named) ledger.names.set(turn.id, turn);
   for (const [index, write] of writes.entries()) {
     await apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 });
   }
@@ -49,17 +56,17 @@ async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> 
   switch (write.write) {
     case 'event': {
       const { kind, turn, payload } = write.event;
-      ledger.append(kind, await turnName(ledger, turn), payload as EventPayloads[typeof kind], stamp);
+      ledger.append(kind, turnName(ledger, turn), payload as EventPayloads[typeof kind], stamp);
       break;
     }
     case 'open-session':
-      await openSession(ledger, write.session, await turnName(ledger, write.turn), stamp);
+      await openSession(ledger, write.session, turnName(ledger, write.turn), stamp);
       break;
     case 'change-session':
       await changeSession(ledger, write.ref, write.change, write.reason, stamp);
       break;
     case 'receipt': {
-      const turn = await turnName(ledger, write.turn);
+      const turn = turnName(ledger, write.turn);
       checkReceipt(turn, write.receipt.turn);
       await writeReceipt(ledger, write.receipt, turn, write.session, stamp);
       break;
@@ -99,11 +106,18 @@ async function send(ledger: Ledger, write: Extract<Write, { write: 'send' }>, st
   ledger.append('turn.sent', turn, { n: turn.n, sent }, stamp);
 }
 
-async function turnName({ tx, row, names }: Ledger, id: string | null): Promise<NumberedTurn | null> {
+function namedTurns(writes: readonly Write[]): string[] {
+  const ids = writes.flatMap((write) => {
+    if (write.write === 'event') return write.event.turn ?? [];
+    return write.write === 'open-session' || write.write === 'receipt' ? (write.turn ?? []) : [];
+  });
+  return [...new Set(ids)];
+}
+
+function turnName({ names }: Ledger, id: string | null): NumberedTurn | null {
   if (id === null) return null;
-  const turn = names.get(id) ?? (await tx.sql.one<NumberedTurn>(TURN_NAME, id, row.conv));
+  const turn = names.get(id);
   if (turn === undefined) throw noTurn();
-  names.set(id, turn);
   return turn;
 }
 

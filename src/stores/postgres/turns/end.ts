@@ -13,9 +13,9 @@ import { addRecord } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql, TxSql } from '../server/connect.ts';
-import { withdrawOpen } from './permissions.ts';
-import { endUse, isFirstOfUnread } from './sessions.ts';
-import { countSpent, countTurns } from './totals.ts';
+import { openQuestions, withdraw } from './permissions.ts';
+import { endUse, sessionFor } from './sessions.ts';
+import { countTurns } from './totals.ts';
 
 const END = `
   UPDATE turns SET state = $1, failure = $2, usage = $3, ended_at = $4, recovered = $5, session_id = coalesce($6, session_id)
@@ -33,19 +33,25 @@ const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = $1';
 export async function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: Stamp): Promise<void> {
   const { tx, row } = ledger;
   const { outcome, failure, session, usage } = end;
-  const unread = session !== null && (await isFirstOfUnread(ledger, session));
+  // Sent at once: nothing between them changes what they find.
+  const [used, open] = await Promise.all([
+    session === null ? null : sessionFor(ledger, session, turn.agent),
+    openQuestions(tx, turn),
+  ]);
+  // It was adopted without its history, and no turn of it is recorded yet: before this turn, something is not known.
+  const unread = used !== null && used.unread === 1 && used.turns === 0;
   const record = end.record && unread ? ({ ...end.record, unknownBefore: true } as const) : end.record;
   checkRecord(turn, end);
   if (end.unsent) tx.sql.run(TAKE_BACK, turn.no);
-  await withdrawOpen(ledger, turn, 'The turn ended.', stamp);
+  withdraw(ledger, turn, open, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
-  const id = session === null ? null : await endUse(ledger, session, turn.agent, record === null ? 0 : 1, usage);
+  const id = used === null ? null : endUse(ledger, used, record === null ? 0 : 1, usage);
   const told = [failure === null ? null : JSON.stringify(failure), JSON.stringify(usage)] as const;
   tx.sql.run(END, outcome, ...told, at, record?.recovered ? 1 : null, id, turn.no);
   if (record !== null) {
     await keepRecord(ledger, turn, record);
-    await countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }]);
-    await countSpent(ledger, turn.agent, 1, usage);
+    const spent = { agent: turn.agent, turns: 1, usage };
+    await countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }], { spent });
   }
   row.pending -= 1;
   ledger.restate({ outcome, failure });

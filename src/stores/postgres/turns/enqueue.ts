@@ -29,7 +29,6 @@ import { openSession } from './sessions.ts';
 import { countTurns } from './totals.ts';
 
 const BY_REQUEST = `${TURN} WHERE t.owner = $1 AND t.request_id = $2 AND c.owner = t.owner`;
-const BY_NO = `${TURN} WHERE t.no = $1`;
 const RETRIED = 'SELECT 1 FROM turns WHERE id = $1 AND conv = $2';
 const SESSION_HOMES = `
   SELECT conv FROM sessions WHERE id = $1 AND agent = $2 AND state IN ('live', 'dormant', 'unsettled')`;
@@ -39,15 +38,17 @@ const ID_USED = `
   SELECT 1 FROM sessions WHERE id = $1 UNION ALL
   SELECT 1 FROM turns WHERE ended_at IS NULL AND new_session IS NOT NULL AND new_session = $1 LIMIT 1`;
 const INSERT = `
-  INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options, new_session,
+  WITH t AS (INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options, new_session,
     attempt, retry_of, was_sent, cancel_requested, usage, created_at, delivered, replaces)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $9, $10, $11, $12, 0, $13, 0, 0, $14, $15, $16, $17) RETURNING no`;
+  VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $9, $10, $11, $12, 0, $13, 0, 0, $14, $15, $16, $17) RETURNING *)
+  ${TURN.replace('FROM turns t', 'FROM t')}`;
 const OWN_SESSION = `
   SELECT 1 FROM sessions WHERE conv = $1 AND id = $2 AND agent = $3 AND state IN ('live', 'dormant', 'unsettled')`;
 const NEWEST = 'SELECT ref FROM sessions WHERE conv = $1 ORDER BY used_seq DESC, no DESC LIMIT 1';
 
 export async function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewTurn): Promise<Enqueued> {
   if (creates === undefined) return accept(tx, owner, asked);
+  await tx.begun;
   const { conversation } = await ensureConversation(tx, owner, creates);
   checkDriver(conversation.driver, creates.driver, creates.key);
   return accept(tx, owner, { ...asked, conversation: conversation.id });
@@ -66,23 +67,23 @@ async function accept(tx: Tx, owner: string, request: NewTurn): Promise<Enqueued
 
   await titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
   if (request.adopts) await adopt(ledger, agent, request.adopts);
-  const { no, seq } = await addTurn(ledger, request, agent, asked);
+  const { turn, seq } = await addTurn(ledger, request, agent, asked);
   ledger.touch();
   await ledger.save();
-  return { turn: await readTurn(tx.sql, (await tx.sql.one<TurnRow>(BY_NO, no)) as TurnRow), seq, duplicate: false };
+  return { turn: await readTurn(tx.sql, turn), seq, duplicate: false };
 }
 
 /** Puts a turn at the end of the queue. Nothing is checked here. */
 export async function addTurn(ledger: Ledger, added: AddedTurn, agent: string, asked: Uint8Array | null) {
   const { tx, row } = ledger;
   const n = row.next_n;
-  const no = await insertTurn(ledger, added, agent, asked);
+  const turn = await insertTurn(ledger, added, agent, asked);
   row.next_n += 1;
-  const seq = ledger.append('turn.queued', { no, id: added.id }, queuedPayload(added, n, agent));
+  const seq = ledger.append('turn.queued', turn, queuedPayload(added, n, agent));
   ledger.accepted();
   row.ready_at ??= tx.monotonic;
   row.last_agent = agent;
-  return { no, seq };
+  return { turn, seq };
 }
 
 /** The same request again gives the same turn (R3). */
@@ -132,10 +133,10 @@ async function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string
     request.replaces ?? null,
   ];
   try {
-    const added = await sql.one<{ no: number }>(INSERT, ...place, agent, prompt.json, prompt.refs, ...options, ...rest);
-    const no = added?.no as number;
-    linkContents(sql, row.owner, no, prompt.hashes);
-    return no;
+    const values = [...place, agent, prompt.json, prompt.refs, ...options, ...rest];
+    const added = (await sql.one<TurnRow>(INSERT, ...values)) as TurnRow;
+    linkContents(sql, row.owner, added.no, prompt.hashes);
+    return added;
   } catch (error) {
     // The same request, at the same moment, in another conversation.
     if (violated(error) === 'turns_request') throw new Collision();

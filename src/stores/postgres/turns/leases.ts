@@ -5,18 +5,20 @@ import type { Fence, Holding, Taker, WorkerInfo } from '../../../ports/store/lea
 import { parsed } from '../../shared/rows.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
 import { Ledger } from '../conversations/ledger.ts';
-import type { Tx } from '../server/access.ts';
+import type { Access, Tx } from '../server/access.ts';
 import type { Sql, TxSql } from '../server/connect.ts';
 import { endLiving } from './sessions.ts';
 
-/** All at once, in one order, so that two renewals do not wait for each other in a circle. */
-const RENEW = `
+/** All at once, in one order, so that two renewals do not wait for each other in a circle. `busy`: what to do about those that are locked. */
+const renewal = (busy: string) => `
   WITH wanted AS (
     SELECT l.conv, f.place FROM unnest($2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS f (id, owner, epoch, place)
       JOIN conversations c ON c.id = f.id AND c.owner = f.owner
       JOIN leases l ON l.conv = c.no AND l.epoch = f.epoch AND l.worker IS NOT NULL
-    ORDER BY l.conv FOR NO KEY UPDATE OF l
+    ORDER BY l.conv FOR NO KEY UPDATE OF l ${busy}
   ) UPDATE leases l SET ready_at = $1 FROM wanted w WHERE l.conv = w.conv RETURNING w.place::int AS place`;
+const RENEW_FREE = renewal('SKIP LOCKED');
+const RENEW = renewal('');
 const HELD = `
   SELECT l.conv, l.worker,
     l.driver = 'worker' AND EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living
@@ -70,16 +72,25 @@ export async function registerWorker(tx: Tx, worker: WorkerInfo): Promise<number
   return (await tx.sql.one<{ no: number }>(REGISTER, worker.id, JSON.stringify(worker.process)))?.no as number;
 }
 
-/** An expired lease that nobody has taken can be renewed. */
-export async function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): Promise<Fence[]> {
+/**
+ * An expired lease that nobody has taken can be renewed. Most are free and renewed at once; the rest follows in another transaction, so
+ * that the others do not stay locked until the last one is free.
+ */
+export async function renew(access: Access, fences: readonly Fence[], leaseMs: number): Promise<Fence[]> {
+  const rest = await access.write((tx) => renewed(tx, fences, leaseMs, RENEW_FREE));
+  return rest.length === 0 ? [] : access.write((tx) => renewed(tx, rest, leaseMs, RENEW));
+}
+
+/** Returns those that were not renewed. */
+async function renewed(tx: Tx, fences: readonly Fence[], leaseMs: number, text: string): Promise<Fence[]> {
   if (fences.length === 0) return [];
   const [ids, owners, epochs] = [
     fences.map(({ conversation }) => conversation),
     fences.map(({ owner }) => owner),
     fences.map(({ epoch }) => epoch),
   ];
-  const renewed = await tx.sql.all<{ place: number }>(RENEW, tx.monotonic + leaseMs, ids, owners, epochs);
-  const places = new Set(renewed.map(({ place }) => place - 1));
+  const rows = await tx.sql.all<{ place: number }>(text, tx.monotonic + leaseMs, ids, owners, epochs);
+  const places = new Set(rows.map(({ place }) => place - 1));
   return fences.filter((_, index) => !places.has(index));
 }
 

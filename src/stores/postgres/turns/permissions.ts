@@ -46,7 +46,7 @@ export async function answer(tx: Tx, owner: string, id: string, optionId: string
   checkAnswer(row, optionId);
   if (ledger.row.worker === null) throw nobodyWaits();
   tx.sql.run(ANSWER, optionId, by, tx.now, row.no);
-  await goOn(ledger, row.turn_no);
+  goOn(ledger, row.turn_no);
   ledger.append('permission.answered', { no: row.turn_no, id: row.turn }, { id, optionId, by });
   await ledger.save();
   return permissionOf((await read()) as PermissionRow);
@@ -59,23 +59,42 @@ export async function deny(ledger: Ledger, id: string, reason: string, stamp: St
   if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission(id);
   if (asked.state !== 'open') return;
   tx.sql.run(CLOSE, 'denied', reason, tx.now, asked.no);
-  await goOn(ledger, asked.turn_no);
+  goOn(ledger, asked.turn_no);
   ledger.append('permission.denied', { no: asked.turn_no, id: asked.turn }, { id, reason }, stamp);
 }
 
 /** Withdraws every open question of a turn whose attempt ends. */
 export async function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, stamp?: Stamp): Promise<void> {
+  withdraw(ledger, turn, await openQuestions(ledger.tx, turn), reason, stamp);
+}
+
+interface OpenQuestion {
+  readonly no: number;
+  readonly id: string;
+}
+
+export function openQuestions({ sql }: Tx, turn: TurnName): Promise<OpenQuestion[]> {
+  return sql.all<OpenQuestion>(OPEN_OF_TURN, turn.no);
+}
+
+/** Withdraws these. */
+export function withdraw(
+  ledger: Ledger,
+  turn: TurnName,
+  open: readonly OpenQuestion[],
+  reason: string,
+  stamp?: Stamp,
+): void {
   const { tx } = ledger;
-  const open = await tx.sql.all<{ no: number; id: string }>(OPEN_OF_TURN, turn.no);
   for (const { no, id } of open) {
     tx.sql.run(CLOSE, 'withdrawn', reason, tx.now, no);
     ledger.append('permission.withdrawn', turn, { id, reason }, stamp);
   }
-  if (open.length > 0) await goOn(ledger, turn.no);
+  if (open.length > 0) goOn(ledger, turn.no);
 }
 
 /** Unless it waits for another answer. */
-async function goOn(ledger: Ledger, turn: number): Promise<void> {
+function goOn(ledger: Ledger, turn: number): void {
   ledger.tx.sql.run(GO_ON, turn);
   ledger.restate();
 }

@@ -8,7 +8,7 @@ import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
 import type { Sql } from '../server/connect.ts';
 import { addSessionUsage } from './sessions.ts';
-import { countSpent, countTurns } from './totals.ts';
+import { countTurns } from './totals.ts';
 
 const FIND = 'SELECT body FROM receipts WHERE conv = $1 AND turn = $2 AND warm = $3 AND attempt = $4';
 const SAVE = `
@@ -41,8 +41,7 @@ export async function writeReceipt(
   const added = usageSince(receipt.usage, before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage);
   if (added !== null) {
     if (session !== null) await addSessionUsage(ledger, session, added);
-    await countSpent(ledger, receipt.agent, 0, added);
-    await countTurns(ledger, [], added);
+    await countTurns(ledger, [], { beside: added, spent: { agent: receipt.agent, turns: 0, usage: added } });
   }
   ledger.append('restore.receipt', turn, receipt, stamp);
 }

@@ -18,7 +18,7 @@ import { violated } from '../server/faults.ts';
 import { countSession } from './totals.ts';
 
 const BY_REF = `${SESSION} WHERE s.ref = $1 AND s.conv = $2`;
-const NAME = 'SELECT no, id, agent, usage FROM sessions WHERE ref = $1 AND conv = $2';
+const NAME = 'SELECT no, id, agent, usage, unread, turns FROM sessions WHERE ref = $1 AND conv = $2';
 const INSERT = `
   INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, condensed_to, state, position, process,
     storage, omitted, unread, turns, usage, opened_at, used_at, used_seq)
@@ -116,23 +116,18 @@ export async function useSession(ledger: Ledger, ref: string, agent: string): Pr
 }
 
 /** The same at the end of a turn, which is counted. `turns`: 0 for a turn that is not part of the history. */
-export async function endUse(ledger: Ledger, ref: string, agent: string, turns: number, usage: Usage): Promise<string> {
-  const { tx, row } = ledger;
-  const session = await sessionFor(ledger, ref, agent);
+export function endUse({ tx, row }: Ledger, session: UsedSession, turns: number, usage: Usage): string {
   tx.sql.run(END_USE, tx.now, row.next_seq, turns, addedUsage(session, usage), session.no);
   return session.id;
 }
 
-async function sessionFor(ledger: Ledger, ref: string, agent: string): Promise<SessionName> {
-  const session = await found<SessionName>(ledger, NAME, ref);
+type UsedSession = SessionName & Pick<SessionRow, 'unread' | 'turns'>;
+
+/** Throws `conflict` when it is another agent's. */
+export async function sessionFor(ledger: Ledger, ref: string, agent: string): Promise<UsedSession> {
+  const session = await found<UsedSession>(ledger, NAME, ref);
   checkAgent(session, agent);
   return session;
-}
-
-/** Whether it was adopted without its history, and no turn of it is recorded yet: before that turn, something is not known. */
-export async function isFirstOfUnread(ledger: Ledger, ref: string): Promise<boolean> {
-  const { unread, turns } = await found<SessionRow>(ledger, BY_REF, ref);
-  return unread === 1 && turns === 0;
 }
 
 /** Adds what was spent outside its turns. */

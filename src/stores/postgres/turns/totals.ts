@@ -19,22 +19,29 @@ import {
 } from '../../shared/totals.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
+import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 
 const LIMITS = 'SELECT limits FROM conversations WHERE id = $1 AND owner = $2';
-const TOTALS = 'SELECT * FROM totals WHERE conv = $1';
+const TOTALS = `
+  SELECT completed, first_n, first_at, last_n, last_at, sessions, changes, last_session, usage, day, day_spent AS spent
+  FROM totals WHERE conv = $1`;
 const COUNT_SESSION = 'UPDATE totals SET sessions = sessions + 1 WHERE conv = $1';
 const SAVE = `
-  UPDATE totals SET completed = $1, first_n = $2, first_at = $3, last_n = $4, last_at = $5, changes = $6, last_session = $7, usage = $8
-  WHERE conv = $9`;
-// Conversations of one owner end turns at the same time: the row is made first, and then locked.
-const MAKE_DAY = `
-  INSERT INTO usage_days (owner, day, agent, turns, usage) VALUES ($1, $2, $3, 0, $4) ON CONFLICT DO NOTHING`;
-const DAY = 'SELECT turns, usage FROM usage_days WHERE owner = $1 AND day = $2 AND agent = $3 FOR NO KEY UPDATE';
-const SAVE_DAY = 'UPDATE usage_days SET turns = turns + $4, usage = $5 WHERE owner = $1 AND day = $2 AND agent = $3';
+  UPDATE totals SET completed = $1, first_n = $2, first_at = $3, last_n = $4, last_at = $5, changes = $6, last_session = $7, usage = $8,
+    day = $9, day_spent = $10
+  WHERE conv = $11`;
+/** As `addUsage` and `JSON.stringify` would write it, so that nobody has to read the row first. */
+const SUM = `format('{${Object.keys(NO_USAGE)
+  .map((name) => `"${name}":%s`)
+  .join(',')}}', ${Object.keys(NO_USAGE)
+  .map((name) => `coalesce((d.usage::json->>'${name}')::numeric, 0) + (excluded.usage::json->>'${name}')::numeric`)
+  .join(', ')})`;
+const ADD_DAY = `
+  INSERT INTO usage_days AS d (owner, day, agent, turns, usage) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (owner, day, agent) DO UPDATE SET turns = d.turns + excluded.turns, usage = ${SUM}`;
 const OWNERS_DAY = 'SELECT usage FROM usage_days WHERE owner = $1 AND day = $2';
 const LAST_SPENT = 'SELECT day, day_spent AS spent FROM totals WHERE conv = $1';
-const SAVE_SPENT = 'UPDATE totals SET day = $1, day_spent = $2 WHERE conv = $3';
 const DAYS = `
   SELECT day, agent, turns, usage FROM usage_days
   WHERE owner = $1 AND day BETWEEN $2 AND $3 AND (day < $3 OR agent > $4) ORDER BY day DESC, agent LIMIT $5`;
@@ -46,23 +53,32 @@ export async function countSession({ tx, row }: Ledger): Promise<void> {
   tx.sql.run(COUNT_SESSION, row.conv);
 }
 
-/** Adds ended turns, in order, and what was spent outside turns (`beside`) to the conversation's totals. */
-export async function countTurns({ tx, row }: Ledger, ended: readonly EndedTurn[], beside: Usage = NO_USAGE) {
-  const totals = (await tx.sql.one<TotalsRow>(TOTALS, row.conv)) as TotalsRow;
-  addEndedTurns(totals, ended, beside);
-  const { completed, first_n, first_at, last_n, last_at, changes, last_session, usage } = totals;
-  tx.sql.run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, usage, row.conv);
+/** What was spent today. Imported and forked turns are not: that was before, or elsewhere. */
+interface Spent {
+  readonly agent: string;
+  readonly turns: number;
+  readonly usage: Usage;
 }
 
-/** Adds to today's usage of owner and conversation. Imported and forked turns do not count: they were spent before or elsewhere. */
-export async function countSpent({ tx, row }: Ledger, agent: string, turns: number, usage: Usage): Promise<void> {
+/** Adds ended turns, in order, and what was spent outside turns (`beside`) to the conversation's totals; `spent` to those of today. */
+export async function countTurns(
+  { tx, row }: Ledger,
+  ended: readonly EndedTurn[],
+  { beside = NO_USAGE, spent }: { readonly beside?: Usage; readonly spent?: Spent } = {},
+): Promise<void> {
+  const totals = (await tx.sql.one<TotalsRow & SpentRow>(TOTALS, row.conv)) as TotalsRow & SpentRow;
+  addEndedTurns(totals, ended, beside);
+  const { completed, first_n, first_at, last_n, last_at, changes, last_session, usage } = totals;
+  const today = spent === undefined ? [totals.day, totals.spent] : countToday(tx, row.owner, totals, spent);
+  tx.sql.run(SAVE, completed, first_n, first_at, last_n, last_at, changes, last_session, usage, ...today, row.conv);
+}
+
+/** Adds to today's usage of the owner. Returns the day, and what the conversation has spent on it. */
+function countToday(tx: Tx, owner: string, last: SpentRow, { agent, turns, usage }: Spent): [string, string] {
   const day = dayOf(tx.now);
-  const key = [row.owner, day, agent];
-  tx.sql.run(MAKE_DAY, ...key, JSON.stringify(NO_USAGE));
-  const before = (await tx.sql.one<{ usage: string }>(DAY, ...key)) as { usage: string };
-  tx.sql.run(SAVE_DAY, ...key, turns, JSON.stringify(addUsage(usage, JSON.parse(before.usage))));
-  const last = await tx.sql.one<SpentRow>(LAST_SPENT, row.conv);
-  tx.sql.run(SAVE_SPENT, day, addSpent(day, last, usage), row.conv);
+  // All conversations of an owner count in this row.
+  tx.last(ADD_DAY, owner, day, agent, turns, JSON.stringify(addUsage(NO_USAGE, usage)));
+  return [day, addSpent(day, last, usage)];
 }
 
 export async function spending(sql: Sql, owner: string, id: string | null, now: number): Promise<Spending> {
