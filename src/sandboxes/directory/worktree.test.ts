@@ -2,11 +2,13 @@ import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -219,6 +221,49 @@ test('files under a filter are left to git itself', async () => {
   );
   expect(await worktrees.unsaved(ID)).toBe(1);
   expect(existsSync(trace)).toBe(false);
+});
+
+test('one whose data home was moved keeps what is not committed, and git knows where it is', async () => {
+  const { path, root, tree } = await given();
+  write(tree, 'new.txt', 'unsaved\n');
+  const moved = join(folder(), 'moved');
+  renameSync(root, moved);
+  const sandboxes = directorySandboxes({ root: moved, place: 'test', processes });
+  await expect(sandboxes.remove(ID)).rejects.toMatchObject({ code: 'refused' });
+  const { work } = await sandboxes.open(ID, { cwd: path });
+  expect(read(work, 'new.txt')).toBe('unsaved\n');
+  expect(git(path, ...quiet, 'worktree', 'list', '--porcelain')).toContain(`worktree ${work}\n`);
+  expect(git(work, ...quiet, 'status', '--porcelain')).toBe('?? new.txt');
+  await worktreesOf(sandboxes).keep(ID, { commit: 'Add it', merge: true });
+  expect(read(path, 'new.txt')).toBe('unsaved\n');
+});
+
+test('a copy of one is not used beside it, and deleting the copy leaves it alone', async () => {
+  const { path, root, tree, sandboxes } = await given();
+  write(tree, 'new.txt', 'unsaved\n');
+  const copied = join(folder(), 'copied');
+  cpSync(root, copied, { recursive: true });
+  const copies = directorySandboxes({ root: copied, place: 'test', processes });
+  const refused = { code: 'refused', message: expect.stringContaining(`is a copy of the worktree ${tree}`) };
+  await expect(copies.open(ID, { cwd: path })).rejects.toMatchObject(refused);
+  await expect(copies.remove(ID)).rejects.toMatchObject(refused);
+  expect(read(copied, ID, 'work', 'new.txt')).toBe('unsaved\n');
+  await copies.remove(ID, { discard: true });
+  expect(existsSync(join(copied, ID))).toBe(false);
+  expect(await sandboxes.changes(ID, { cwd: path })).toMatchObject({ files: [{ path: 'new.txt' }] });
+});
+
+test('one whose repository was moved keeps its files, and goes on when it is back', async () => {
+  const { path, tree, sandboxes } = await given();
+  write(tree, 'new.txt', 'unsaved\n');
+  const moved = join(folder(), 'moved');
+  renameSync(path, moved);
+  const refused = { code: 'refused', hint: expect.stringContaining('move it back') };
+  await expect(sandboxes.changes(ID, { cwd: path })).rejects.toMatchObject(refused);
+  await expect(sandboxes.remove(ID)).rejects.toMatchObject(refused);
+  expect(read(tree, 'new.txt')).toBe('unsaved\n');
+  renameSync(moved, path);
+  expect(await sandboxes.changes(ID, { cwd: path })).toMatchObject({ files: [{ path: 'new.txt' }] });
 });
 
 test('a directory without a repository, or without a commit, is refused, and nothing is made', async () => {

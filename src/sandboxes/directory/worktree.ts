@@ -49,13 +49,40 @@ export async function openWorktree(folder: string, id: string, cwd: string): Pro
   return made;
 }
 
-/** Null: it was not made yet. */
+/** Null: it was not made yet. Throws `refused` for a copy. */
 export async function knownWorktree(folder: string): Promise<Worktree | null> {
   const text = await readFile(join(folder, NOTE), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
     throw error;
   });
-  return text === null ? null : JSON.parse(text);
+  if (text === null) return null;
+  const noted: Worktree = JSON.parse(text);
+  const tree = join(await realpath(folder), 'work');
+  return tree === noted.tree ? noted : movedWorktree(folder, noted, tree);
+}
+
+/** All sandboxes were moved, as with the data home: git is told where it is now. Throws `refused` for a copy: git knows one of both. */
+async function movedWorktree(folder: string, noted: Worktree, tree: string): Promise<Worktree> {
+  const [was, is] = await Promise.all([identityOf(noted.tree), identityOf(tree)]);
+  if (is !== null && is === was) return noted;
+  if (is !== null && was !== null) {
+    throw new ThroughlineError('refused', `${tree} is a copy of the worktree ${noted.tree}.`, {
+      hint: 'Work there, or fork the conversation. If the other one is not needed any more, delete it: then this takes its place.',
+    });
+  }
+  const worktree = { ...noted, tree };
+  if (is === null || !(await isThere(noted.admin))) return worktree;
+  const file = join(relative(noted.common, noted.admin), 'gitdir');
+  await localFolder(noted.common).replace(file, `${join(tree, '.git')}\n`);
+  await localFolder(folder).replace(NOTE, JSON.stringify(worktree));
+  return worktree;
+}
+
+/** Null: there is nothing. */
+async function identityOf(path: string): Promise<string | null> {
+  if (!(await isThere(path))) return null;
+  const { dev, ino } = await lstat(path);
+  return `${dev}:${ino}`;
 }
 
 type Named = Pick<Worktree, 'common' | 'from' | 'top' | 'prefix'> & { readonly head: string };
@@ -167,7 +194,7 @@ export async function forgetWorktree(worktree: Worktree): Promise<void> {
 
 function gone({ common, tree }: Worktree): ThroughlineError {
   return new ThroughlineError('refused', `The repository ${common} no longer has the worktree ${tree}.`, {
-    hint: 'Look at the files there. "git worktree repair" helps when the repository was moved.',
+    hint: 'Look at the files there. If the repository was moved, move it back.',
   });
 }
 

@@ -52,7 +52,11 @@ export async function openWorktreeIn(
 
 /** Throws `refused` when something would be lost. */
 export async function removeUnlessUnsaved(folder: string, discard: boolean): Promise<void> {
-  const known = await knownWorktree(folder);
+  const known = await knownWorktree(folder).catch((error: unknown) => {
+    // Of a copy only the files are deleted: what git knows is the other one.
+    if (discard && error instanceof ThroughlineError) return null;
+    throw error;
+  });
   if (known === null) return;
   const unsaved = discard ? 0 : await unsavedIn(known);
   if (unsaved > 0) throw unsavedChanges(unsaved);
