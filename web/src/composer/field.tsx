@@ -11,9 +11,9 @@ export function focusComposer(): void {
   field?.setSelectionRange(field.value.length, field.value.length);
 }
 
-/** Once the text that was just set is in the field. */
+/** At once: whoever types on must not have the caret moved behind them. */
 export function placeCaret(caret: number): void {
-  requestAnimationFrame(() => theField()?.setSelectionRange(caret, caret));
+  theField()?.setSelectionRange(caret, caret);
 }
 
 function theField(): HTMLTextAreaElement | null {

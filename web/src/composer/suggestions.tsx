@@ -1,5 +1,6 @@
 import { clsx } from 'clsx';
 import { useEffect, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { fitOf } from '../../../src/core/public/files.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useClient } from '../data/session.ts';
@@ -32,10 +33,13 @@ export function useSuggestions(text: string, onText: (text: string) => void): Su
   const all = closedFor === text ? [] : found;
   const chosen = Math.min(active, all.length - 1);
   const choose = (suggestion: Suggestion) => {
-    onText(suggestion.text);
-    setCaret(suggestion.caret);
-    setActive(0);
-    setClosedFor(suggestion.isOpen ? null : suggestion.text);
+    // The text is in the field when this returns.
+    flushSync(() => {
+      onText(suggestion.text);
+      setCaret(suggestion.caret);
+      setActive(0);
+      setClosedFor(suggestion.isOpen ? null : suggestion.text);
+    });
     placeCaret(suggestion.caret);
   };
   const onMeaning: Suggesting['onMeaning'] = (meaning) => {
