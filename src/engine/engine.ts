@@ -324,18 +324,22 @@ class EmbeddedEngine implements Engine {
     await worktrees.discard(sandbox);
   }
 
+  /** Whoever writes there must be alone: an agent that still runs could exchange a folder for a link meanwhile. */
   async #worktreeAtRest(conversation: string) {
-    const { sandbox, state } = await this.#withDirectory(conversation);
+    const { id, sandbox, state } = await this.#withDirectory(conversation);
     const { worktrees } = this.#parts.sandboxes;
     if (!isWorktree(sandbox) || worktrees === undefined) {
       throw new ThroughlineError('refused', 'This conversation has no worktree.', {
         hint: 'What was changed is in its directory: keep or discard it there with git.',
       });
     }
-    if (state !== 'running' && state !== 'asks') return { sandbox, worktrees };
-    throw new ThroughlineError('conflict', 'The agent works there: a turn is running.', {
-      hint: 'Wait until it has ended, or cancel it.',
-    });
+    if (state === 'running' || state === 'asks') {
+      throw new ThroughlineError('conflict', 'The agent works there: a turn is running.', {
+        hint: 'Wait until it has ended, or cancel it.',
+      });
+    }
+    await kill(this.#parts, this.#machinery.worker, { owner: this.owner, id, by: this.#actor.by });
+    return { sandbox, worktrees };
   }
 
   async files(conversation: string, options: { match?: string } = {}) {

@@ -90,6 +90,21 @@ test('while a turn runs, its changes are neither kept nor discarded', async () =
   await chat.keepChanges({ commit: 'Now' });
 });
 
+test('before its changes are kept or discarded, its agents are ended: they could exchange folders for links meanwhile', async () => {
+  await using home = new Home();
+  const cwd = makeRepository(join(home.path, 'repository'));
+  const tl = await home.open();
+  const chat = tl.conversation('chat', { cwd, worktree: true });
+  const processes = () => home.query<object>('SELECT id FROM sessions WHERE process IS NOT NULL').length;
+  for (const change of [() => chat.keepChanges({ commit: 'Add it' }), () => chat.discardChanges()]) {
+    await chat.ask('/tool write new.txt');
+    expect(processes()).toBe(1);
+    await change();
+    expect(processes()).toBe(0);
+  }
+  expect((await chat.ask('Hello.')).receipt?.rung).toBe('resume');
+});
+
 test('with the setting, a conversation in a repository gets one, and says otherwise if it likes', async () => {
   await using home = new Home();
   const cwd = makeRepository(join(home.path, 'repository'));
