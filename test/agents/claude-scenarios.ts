@@ -11,7 +11,7 @@ import { foreignHands } from './scenarios/foreign-hands.ts';
 import { fullDisk } from './scenarios/full-disk.ts';
 import { inATurn } from './scenarios/in-a-turn.ts';
 import { longHistory } from './scenarios/long-history.ts';
-import { mcpServers } from './scenarios/mcp-servers.ts';
+import { mcpServers, sessionsWithMcpServers } from './scenarios/mcp-servers.ts';
 import { oneStorage } from './scenarios/one-storage.ts';
 import { sweep } from './scenarios/sweep.ts';
 import { untaken } from './scenarios/untaken.ts';
@@ -31,6 +31,7 @@ const WITH_EACH: readonly (readonly [name: string, scenarios: Scenarios])[] = [
  */
 const WITH_ONE: readonly (readonly [name: string, scenarios: Scenarios, adapter: ClaudeAdapter])[] = [
   ['while it is warm', whileWarm, 'claude-sdk'],
+  ['and MCP servers of a fork, and slow ones', sessionsWithMcpServers, 'claude-cli'],
   ['after a crash, and in a replay', crashes, 'claude-sdk'],
   ['without a prompt', byItself, 'claude-cli'],
   ['and an id that the caller chose', chosenIds, 'claude-cli'],

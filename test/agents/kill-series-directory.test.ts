@@ -2,6 +2,7 @@ import { agentProcess, killSeries, onThisMachine, ourProcess } from './kill-seri
 
 killSeries({
   name: 'directory',
+  rounds: 3,
   missing: null,
   ...onThisMachine(),
   settings: () => ({ sandbox: { kind: 'directory' } }),

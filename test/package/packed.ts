@@ -27,6 +27,10 @@ export async function pack(): Promise<Packed> {
   const left = ['node_modules', '.git', 'dist', 'test', 'bench'];
   cpSync(ROOT, checkout, { recursive: true, filter: (path) => !left.includes(path.slice(ROOT.length)) });
   symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
+  // Packing builds what has changed of the page. It is that of the checkout here, which tests in a browser use as well; page.test.ts
+  // builds one from nothing.
+  await succeeds(process.execPath, [join(ROOT, 'scripts/page.js')]);
+  cpSync(join(ROOT, 'dist/page'), join(checkout, 'dist/page'), { recursive: true });
   await succeeds('npm', ['pack', '--loglevel=error', '--pack-destination', scratch], { cwd: checkout });
   const tarball = join(scratch, readdirSync(scratch).find((name) => name.endsWith('.tgz')) ?? '');
 

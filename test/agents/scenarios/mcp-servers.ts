@@ -67,15 +67,6 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     expect(existsSync(join(home.path, 'spied'))).toBe(false);
   });
 
-  test('a fork has them, and so has a session after a replay, which itself starts none', async () => {
-    await using home = await withNotes(adapter);
-    const tl = await home.open();
-    expect(await reads(home, tl)).toEqual(['new', 'started', 'called']);
-    await tl.engine.fork('chat', { turn: 1, key: 'fork' });
-    expect(await reads(home, tl, 'fork')).toEqual(['rehydrate', 'started', 'called']);
-    expect(await reads(home, tl, 'chat', { rung: 'replay' })).toEqual(['replay', 'started', 'called']);
-  });
-
   test('their secrets are in no argument, environment, file or answer', async () => {
     await using home = await withNotes(adapter);
     const tl = await home.open();
@@ -117,6 +108,18 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     expect(failure?.message).toMatch(/"web": /);
     expect(failure?.message).not.toContain(TOKEN);
     expect(home.model.requests).toEqual([]);
+  });
+}
+
+/** What does not depend on how a server is named to Claude. */
+export function sessionsWithMcpServers(adapter: ClaudeAdapter): void {
+  test('a fork has them, and so has a session after a replay, which itself starts none', async () => {
+    await using home = await withNotes(adapter);
+    const tl = await home.open();
+    expect(await reads(home, tl)).toEqual(['new', 'started', 'called']);
+    await tl.engine.fork('chat', { turn: 1, key: 'fork' });
+    expect(await reads(home, tl, 'fork')).toEqual(['rehydrate', 'started', 'called']);
+    expect(await reads(home, tl, 'chat', { rung: 'replay' })).toEqual(['replay', 'started', 'called']);
   });
 
   test('a turn can be cancelled while a slow server starts', async () => {

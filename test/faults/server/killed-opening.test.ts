@@ -15,7 +15,7 @@ import { Random, seedOfRun } from '../harness/random.ts';
 import { until } from '../harness/until.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
-const ROUNDS = LONG ? 30 : 3;
+const ROUNDS = LONG ? 30 : 2;
 /** The latest kill, in milliseconds after the requests. */
 const LATEST_MS = 1_500;
 

@@ -10,7 +10,7 @@ import { lastingPort } from './lasting-port.ts';
 import { Reader } from './reader.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
-const ROUNDS = LONG ? 50 : 8;
+const ROUNDS = LONG ? 50 : 4;
 const CONVERSATIONS = 20;
 
 /** From the start of the next server until its readers have seen every turn of the killed one end: most of them. */
