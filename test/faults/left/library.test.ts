@@ -185,8 +185,8 @@ test('a turn of another data home with the same store is refused while nobody ru
   await using elsewhere = await open({ home: join(home.path, 'elsewhere'), settings });
   const there = elsewhere.conversation('chat');
   expect(known((await there.ask(WHICH)).reply)).toEqual(['amber']); // the first one runs it
-  await first.engine.submit('chat', 'Hello.\n/stream 100000 5');
-  await event(first.engine, 'chat', 'turn.sent');
+  const { turn } = await first.engine.submit('chat', 'Hello.\n/stream 100000 5');
+  await event(first.engine, 'chat', 'turn.sent', { turn: turn.id });
   await first.engine.submit('chat', 'Never mind.');
   await first.close({ graceMs: 0 });
   const message = `runs only at the data home ${home.path}, and no process takes it up there.`;
