@@ -18,7 +18,7 @@ import {
 } from './compare.ts';
 
 /** Programs take a while to start in some sandboxes. */
-const TIME_MS = 30_000;
+const TIME_MS = 60_000;
 
 /**
  * What differs in the working directory of a sandbox from the last commit, by a git that runs in it: whatever the agent has written into
