@@ -46,6 +46,7 @@ interface Data {
   readonly release: string;
   readonly task: string;
   readonly deploy: string;
+  readonly stranded: string;
 }
 
 interface View {
@@ -124,6 +125,10 @@ const VIEWS: Readonly<Record<string, View>> = {
   new: { path: () => '/new', shows: text('New conversation') },
   compare: { path: ({ release }) => `/c/${release}/compare`, shows: text('Tokens in / out') },
   permission: { path: ({ deploy }) => `/c/${deploy}`, shows: text(/migration on staging/), act: untilAnswerable },
+  stranded: {
+    path: ({ stranded }) => `/c/${stranded}`,
+    shows: (page) => page.getByRole('region', { name: 'Stranded' }),
+  },
   keys: { path: () => '/', shows: text('At rest'), act: dialog('?') },
   options: {
     path: () => '/new',
@@ -209,20 +214,37 @@ async function takeAll(from: Browser, url: string, data: Data, how: Context, siz
 
 /** Nothing of this machine's own settings and logins. */
 function startServer(): ChildProcess {
-  const config = join(folder, 'settings.json');
   const agents = {
     scripted: { adapter: 'scripted' },
     forgetful: { adapter: 'scripted', options: { memory: 'process' } },
   };
-  writeFileSync(config, JSON.stringify({ defaultAgent: 'scripted', agents }));
+  writeFileSync(join(folder, 'settings.json'), JSON.stringify({ defaultAgent: 'scripted', agents }));
+  return throughline('home', ['serve', '--demo', '--json', '--port', '0', '--log-level', 'warn']);
+}
+
+function throughline(home: string, args: readonly string[]): ChildProcess {
   const env = {
     PATH: process.env.PATH,
     HOME: folder,
-    THROUGHLINE_HOME: join(folder, 'home'),
-    THROUGHLINE_CONFIG: config,
+    THROUGHLINE_HOME: join(folder, home),
+    THROUGHLINE_CONFIG: join(folder, 'settings.json'),
   };
-  const args = [join(root, 'bin/throughline.js'), 'serve', '--demo', '--json', '--port', '0', '--log-level', 'warn'];
-  return spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const command = [join(root, 'bin/throughline.js'), ...args];
+  return spawn(process.execPath, command, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+/** A conversation of another data home, where no process runs any more. */
+async function leaveStranded(): Promise<void> {
+  const store = `sqlite:${join(folder, 'home/throughline.db')}`;
+  const child = throughline('laptop', [
+    'send',
+    'budget',
+    '--store',
+    store,
+    'Budget of the autumn\n/say It is balanced.',
+  ]);
+  child.stdout?.resume();
+  await once(child, 'exit');
 }
 
 /** Conversations in every state that a view shows. */
@@ -249,7 +271,10 @@ async function prepare(url: string): Promise<Data> {
     name: 'notes',
   });
   await tl.tasks.add({ goal: 'Migrate the settings\n/hang', cwd: folder, name: 'migrate' });
+  await leaveStranded();
+  const stranded = await tl.conversation('budget').get();
   const demo = await tl.conversation('demo').get();
   const deploy = await tl.conversation('deploy').get();
-  return { demo: demo.id, release: (await release.get()).id, task: task?.id ?? '', deploy: deploy.id };
+  const ids = { demo: demo.id, deploy: deploy.id, stranded: stranded.id };
+  return { ...ids, release: (await release.get()).id, task: task?.id ?? '' };
 }

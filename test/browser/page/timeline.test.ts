@@ -263,6 +263,29 @@ server.test(
   },
 );
 
+server.test(
+  'a conversation opens at its end, also when its turns are higher than expected',
+  async ({ open }) => {
+    const answers = [
+      '## Heading\n\n- one\n- two\n- three',
+      'Code:\n\n```ts\nexport function one(): number {\n  const two = 2;\n  return two - 1;\n}\n```\n\nBelow it.',
+      'A table:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |',
+    ];
+    const id = await imported('tall', 3, (n) => answers[n - 1] ?? '');
+    const talk = (await server.tl()).conversation('tall');
+    const prompt = '/think About it.\n/tool read notes.md\n/tool write more.md\n/say One.';
+    await talk.ask(prompt, { agent: 'forgetful' });
+    await talk.kill();
+    await talk.ask('/say Two.');
+    const page = await open(`/c/${id}`);
+    await seam(page, 5).waitFor();
+    await page.getByRole('button', { name: 'Show the panel' }).click();
+    await page.getByRole('tab', { name: 'Lineage' }).click();
+    await atEnd(page);
+  },
+  { viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' },
+);
+
 server.test('a turn and a seam have addresses: opening one goes there', async ({ open }) => {
   const id = await imported('addresses', 400);
   const page = await open(`/c/${id}/turn/123`);

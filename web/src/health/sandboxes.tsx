@@ -24,7 +24,9 @@ export function Sandboxes() {
       </p>
       {diskUse !== null && diskUse.sandboxes > 0 && (
         <p className="text-[13px] text-muted tabular-nums">
-          {`${diskUse.sandboxes === 1 ? 'One sandbox takes' : `${diskUse.sandboxes} sandboxes take`} ${bytes(diskUse.bytes)}, as they were measured last.`}
+          {diskUse.bytes === 0
+            ? 'No size is known yet.'
+            : `${diskUse.sandboxes === 1 ? 'One sandbox takes' : `${diskUse.sandboxes} sandboxes take`} ${bytes(diskUse.bytes)}, as they were measured last.`}
         </p>
       )}
       {error !== null && <ErrorNote error={error} cli="throughline sandbox list" />}

@@ -125,12 +125,7 @@ function Resting({ rows }: { rows: readonly Conversation[] }) {
       hint="Their context is kept, whatever became of their sessions. The next prompt brings it back; “Restore” does so ahead of it."
     >
       {rows.map((row) => (
-        <ConversationLine
-          key={row.id}
-          row={row}
-          note={row.stranded?.message}
-          action={row.stranded === null && <RestoreButton row={row} />}
-        />
+        <ConversationLine key={row.id} row={row} note={row.stranded?.message} action={<RestoreButton row={row} />} />
       ))}
     </Section>
   );
@@ -297,7 +292,14 @@ function RestoreButton({ row }: { row: Conversation }) {
     }
   };
   return (
-    <Button small look="quiet" disabled={busy} onClick={() => void restore()}>
+    // Of what cannot be restored here, only its room stays: the columns are in line.
+    <Button
+      small
+      look="quiet"
+      disabled={busy || row.stranded !== null}
+      className={row.stranded === null ? undefined : 'invisible'}
+      onClick={() => void restore()}
+    >
       <FlameKindling size={14} aria-hidden />
       {busy ? 'Restoring …' : 'Restore'}
     </Button>

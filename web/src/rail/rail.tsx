@@ -68,9 +68,13 @@ export function Rail({ onChosen = () => {}, isSheet = false }: { onChosen?: () =
         <SearchResults search={search} onChosen={onChosen} />
       ) : (
         <>
-          {phase === 'loading' && <Skeleton lines={6} />}
+          {phase === 'loading' && (
+            <div className="min-h-0 flex-1">
+              <Skeleton lines={6} />
+            </div>
+          )}
           {phase === 'failed' && (
-            <div className="px-3">
+            <div className="min-h-0 flex-1 px-3">
               <ErrorNote error={error} cli="throughline list" />
             </div>
           )}

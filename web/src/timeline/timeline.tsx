@@ -238,7 +238,7 @@ function useReadAhead(virtualizer: List, last: number): void {
 interface Scrolling {
   /** Somebody came to the end. */
   onEnd(): void;
-  /** There is less or more room: a question, the queue or the first steps are shown around it. */
+  /** There is less or more room: a question, the queue or the first steps are shown around it. Or turns were measured, and are higher than expected. */
   onResized(wasAtEnd: boolean): void;
 }
 
@@ -260,12 +260,14 @@ function useScrolling(scroller: { readonly current: HTMLDivElement | null }, scr
       if (isAtEnd) latest.current.onEnd();
     };
     const sizes = new ResizeObserver(() => {
-      if (element.clientHeight === height) return;
+      const isEndLost = isAtEnd && leftBelow() > AT_END;
+      if (element.clientHeight === height && !isEndLost) return;
       height = element.clientHeight;
       latest.current.onResized(isAtEnd);
     });
     element.addEventListener('scroll', look, { passive: true });
     sizes.observe(element);
+    if (element.firstElementChild !== null) sizes.observe(element.firstElementChild);
     return () => {
       element.removeEventListener('scroll', look);
       sizes.disconnect();
