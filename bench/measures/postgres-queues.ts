@@ -18,7 +18,7 @@ const measure: Measure = async ({ quick }) => {
   if (NO_POSTGRES !== null) throw new Error(NO_POSTGRES);
   if (!existsSync(PACKAGES))
     throw new Error('The packages to compare with are missing: node scripts/setup.js bench/postgres');
-  const [conversations, turns, rounds] = quick ? [40, 2, 1] : [1_000, 5, 2];
+  const [conversations, turns, rounds] = quick ? [40, 2, 1] : [1_000, 2, 2];
   const names = ['throughline', ...OTHERS];
   const found = new Map(names.map((name) => [name, [] as number[]]));
   const server = new PostgresServer();

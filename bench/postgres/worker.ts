@@ -25,6 +25,9 @@ for await (const line of createInterface({ input: process.stdin })) {
   }
 }
 
+// Whoever started it is gone.
+process.exit(1);
+
 /** So many conversations at once; in each, one prompt after the other. */
 async function submitAll(): Promise<void> {
   const waiting = conversations.values();
