@@ -314,7 +314,7 @@ export class ConversationHandle {
 
   /** Deletes all that was said in it; this cannot be undone. `conflict` while a turn is open. */
   async erase(options: EraseOptions = {}): Promise<Erased> {
-    checkOptions(options, { sandbox: true, discard: true }, 'erase()');
+    checkOptions(options, { sandbox: true, discard: true, head: true }, 'erase()');
     const erased = await this.#engine.erase(await this.#existing(), options);
     // Its key is free again. Without one, every verb says from now on that it is gone.
     if (this.#spec.key !== undefined) this.#id = null;

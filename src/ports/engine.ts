@@ -61,7 +61,8 @@ export interface Engine {
    * Deletes all that was said in it and frees its key; only `verify`, by its id, still finds it. Returns what agents have written
    * themselves and what is still there. `conflict` while a turn, or a task in it, is open. With `sandbox`, its own sandbox is
    * deleted as well, also of a conversation that was erased before, by its id. `refused` when the sandbox is shared, or when
-   * another conversation works in it; then nothing is erased. A directory that the caller named is never deleted.
+   * another conversation works in it; then nothing is erased. A directory that the caller named is never deleted. With `head`, only what was
+   * verified is erased: `conflict` when something was added since.
    */
   erase(conversation: string, options?: EraseOptions): Promise<Erased>;
 
@@ -315,6 +316,8 @@ export interface EraseOptions {
   readonly sandbox?: boolean;
   /** With `sandbox`: also when it is a worktree with changes that nobody committed. Left out: that is refused. */
   readonly discard?: boolean;
+  /** The `head` that `verify` returned: erase it only if nothing was added since. For archives: what was exported after that is all there is. */
+  readonly head?: string;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -458,6 +459,35 @@ test('verify checks a head that was kept, also after the conversation went on an
   expect(other).toMatchObject({ code: 1, stdout: '' });
   expect(other.stderr).toContain('does not contain the head');
   expect(await home.run('verify', conversation.id, '--head', 'osprey')).toMatchObject({ code: 2, stdout: '' });
+});
+
+test('an archived conversation is in its file and nowhere else; import brings it back, and the agent knows it', async () => {
+  const file = join(home.path, 'old.json');
+  await home.ok('send', 'old', 'The codeword is osprey');
+  await home.ok('send', 'old', 'And more');
+  const before = JSON.parse(await home.ok('export', 'old'));
+  const [archived] = await home.lines('archive', 'old', file);
+  expect(archived).toMatchObject({ key: 'old', file, turns: 2, remains: [{ what: 'sandbox' }] });
+  const written = readFileSync(file);
+  expect(archived.sha256).toBe(createHash('sha256').update(written).digest('hex'));
+  expect([JSON.parse(written.toString()), statSync(file).mode & 0o777]).toEqual([before, 0o600]);
+  expect(await home.run('show', 'old')).toMatchObject({ code: 4 });
+  expect(await home.ok('verify', archived.archived, '--head', archived.head)).toMatch(/^intact: /);
+  expect(await home.run('import', file)).toMatchObject({ code: 0, stdout: 'old\n' });
+  expect(JSON.parse(await home.ok('export', 'old'))).toMatchObject({ records: before.records });
+  expect(await home.ok('send', 'old', 'Which codewords have you seen?')).toContain('osprey');
+
+  expect(await home.run('archive', 'old', file)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('exists already'),
+  });
+  const hanging = home.start(['send', 'old', '/hang']);
+  await expect.poll(async () => (await home.run('show', 'old')).stdout).toContain('running');
+  const refused = await home.run('archive', 'old', `${file}.2`);
+  expect([refused.code, existsSync(`${file}.2`)]).toEqual([1, false]);
+  expect(readFileSync(file).equals(written)).toBe(true);
+  hanging.kill('SIGINT');
+  await hanging.ended;
 });
 
 test('queue lists prompts that have not begun, and edits, moves and drops them', async () => {

@@ -121,9 +121,9 @@ export class HttpEngine implements Engine {
     return this.caller.ask('renameConversation', { params: this.#at(conversation), body: { title } });
   }
 
-  async erase(conversation: string, { sandbox, discard }: EraseOptions = {}): Promise<Erased> {
+  async erase(conversation: string, { sandbox, discard, head }: EraseOptions = {}): Promise<Erased> {
     const params = this.#at(conversation);
-    const query = { sandbox, discard };
+    const query = { sandbox, discard, head };
     return this.caller.ask('eraseConversation', { params, query, within: 'longMs', repeatable: false });
   }
 

@@ -1,5 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { checkHead } from '../../core/event.ts';
+import { given } from '../../core/input/arguments.ts';
 import { isOwnSandbox, isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { Erased, EraseOptions, Remains } from '../../ports/engine.ts';
 import type { ErasedSession } from '../../ports/store/conversations.ts';
@@ -13,9 +15,10 @@ export async function erase(
   parts: EngineParts,
   owner: string,
   idOrKey: string,
-  { sandbox: withSandbox = false, discard = false }: EraseOptions,
+  { sandbox: withSandbox = false, discard = false, head }: EraseOptions,
 ): Promise<Erased> {
   const { store, sandboxes } = parts;
+  if (head !== undefined) checkHead(head);
   const known = await store.findToErase(owner, idOrKey);
   // One that was erased before is found to delete what it has left.
   if (known === null || (known.isErased && !withSandbox)) throw noSuchConversation(idOrKey);
@@ -24,7 +27,7 @@ export async function erase(
   if (withSandbox) checkOwn(parts, known);
   if (withSandbox && directory !== null && !discard) await checkSaved(parts, known);
   if (known.isErased && directory === null) return { erased: id, remains: [] };
-  const options = withSandbox && directory !== null ? { sandbox: directory } : {};
+  const options = given({ head, sandbox: withSandbox && directory !== null ? directory : undefined });
   const { cwd, sessions } = await store.eraseConversation(owner, id, options);
   if (withSandbox) {
     await deleteSandbox(parts, known, { sessions, discard });

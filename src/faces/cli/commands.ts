@@ -87,6 +87,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'delete everything that was said in a conversation',
     load: () => import('./commands/conversations/erase.ts'),
   },
+  archive: {
+    summary: 'move a conversation out of the store, into a file',
+    load: () => import('./commands/server/archive.ts'),
+  },
   sandbox: {
     summary: 'list the places where agents work, and who works there',
     load: () => import('./commands/sandboxes/sandbox.ts'),
@@ -170,6 +174,7 @@ export const WAITS: Readonly<Record<string, string>> = {
   import: 'storing the conversation …',
   task: 'waiting for the tasks …',
   erase: 'erasing …',
+  archive: 'archiving …',
   sandbox: 'reading sandboxes …',
   usage: 'adding up …',
   agents: 'starting the agents to see whether you are logged in …',

@@ -39,8 +39,9 @@ export interface ConversationStore {
    * loses it. `conflict` while a turn, or such a task, is open, unless damage keeps it from ending. Returns what it had outside of the store.
    * `sandbox`: the real path of its sandbox, which the caller deletes next; that is noted. `refused` when another conversation, of
    * any owner, or an unfinished task works in it. A conversation that was erased before is then found as well.
+   * `head`: what `verify` returned; `conflict` when the conversation has another one by now.
    */
-  eraseConversation(owner: string, conversation: string, options?: { sandbox?: string }): Promise<Erasure>;
+  eraseConversation(owner: string, conversation: string, options?: EraseStored): Promise<Erasure>;
   /**
    * Makes another place the place of the conversation, in a sandbox of its own; its directory is forgotten (R8). Whoever held it has lost
    * the lease; open turns are run in the new place. Throws `conflict` while a lease has not ended, and `refused` for one that a tracker
@@ -61,6 +62,11 @@ export interface Move {
 export interface ToErase extends Pick<Conversation, 'id' | 'sandbox' | 'place'> {
   /** It was erased before. */
   readonly isErased: boolean;
+}
+
+export interface EraseStored {
+  readonly sandbox?: string;
+  readonly head?: string;
 }
 
 /** What an erased conversation had outside of the store. */

@@ -1,7 +1,7 @@
 import type { ConversationState } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Fence } from '../../ports/store/leases.ts';
-import { newSalt, nextChain, payloadDigest } from './chain.ts';
+import { hex, newSalt, nextChain, payloadDigest } from './chain.ts';
 
 /** The hot row of a conversation, with the conversation's id. */
 export interface LeaseRow {
@@ -45,6 +45,17 @@ export function nextEvent(row: LeaseRow, now: number, kind: string, turn: TurnNa
   row.chain = nextChain(row.chain, payloadDigest(salt, json), link);
   row.next_seq += 1;
   return { seq, json, salt };
+}
+
+/** Throws `conflict` when the chain ends with another event than somebody has seen. */
+export function checkEndsWith(
+  { next_seq, chain }: Pick<LeaseRow, 'next_seq' | 'chain'>,
+  head: string | undefined,
+): void {
+  if (head === undefined || head === `${next_seq - 1}:${hex(chain)}`) return;
+  throw new ThroughlineError('conflict', 'The conversation has changed since it was verified. Nothing was erased.', {
+    hint: 'Verify and export it again, and erase it with the new head.',
+  });
 }
 
 /** The row, of the conversation that the fence names. Throws `lease_lost`: only the epoch decides, not the time. */

@@ -82,10 +82,11 @@ export const conversations = {
     summary:
       'Deletes all that was said in a conversation. Refused while a turn is open. Its chain can still be verified. `sandbox`: also ' +
       'deletes its own sandbox, with the work and the sessions of its agents there; a worktree with changes that are not committed is refused, ' +
-      'unless `discard` is set. `remains`: what agents wrote and what is still there.',
+      'unless `discard` is set. `head`: what `verify` returned; 409 if something was added since, so that an export made in between is whole. ' +
+      '`remains`: what agents wrote and what is still there.',
     scope: 'admin',
     heavy: true,
-    query: z.strictObject({ sandbox: optional(Flag), discard: optional(Flag) }),
+    query: z.strictObject({ sandbox: optional(Flag), discard: optional(Flag), head: optional(ChainHead) }),
     answer: Erased,
   },
   summarise: {

@@ -57,6 +57,23 @@ export function erasing(world: World): void {
     expect((await enqueue(store, next.conversation.id, { requestId: 'once' })).n).toBe(1);
   });
 
+  test('with a head, only what ends there is erased', async () => {
+    const { store } = world;
+    const { conversation } = await said(world);
+    const { head } = await store.verify(ANN, conversation);
+    const { id: later } = await enqueue(store, conversation);
+    await store.requestCancel(ANN, later, 'ann');
+    expect(await codeOf(store.eraseConversation(ANN, conversation, { head }))).toBe('conflict');
+    const { head: now, broken } = await store.verify(ANN, conversation);
+    expect([now === head, broken]).toEqual([false, null]);
+    const forged = `${now.slice(0, -1)}${now.endsWith('0') ? 1 : 0}`;
+    expect(await codeOf(store.eraseConversation(ANN, conversation, { head: forged }))).toBe('conflict');
+    expect(await store.findConversation(ANN, conversation)).not.toBeNull();
+    await store.eraseConversation(ANN, conversation, { head: now });
+    expect(await store.findConversation(ANN, conversation)).toBeNull();
+    expect(await store.verify(ANN, conversation, head)).toMatchObject({ kept: true });
+  });
+
   test('one with an open turn is not erased', async () => {
     const { store } = world;
     const { conversation } = await begun(store);

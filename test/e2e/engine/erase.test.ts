@@ -32,7 +32,11 @@ test('erasing leaves what agents wrote, and says where it is; with the sandbox n
   const { id: kept } = await tl.engine.conversation('kept');
   const { id: deleted } = await tl.engine.conversation('deleted');
   const { id: other } = await tl.engine.conversation('other');
-  expect(await tl.engine.erase('kept')).toEqual({
+  const { head } = await tl.engine.verify('kept');
+  await run(tl.engine, 'kept', 'And more.');
+  await refusedWith('conflict', tl.engine.erase('kept', { head }), /has changed since it was verified/);
+  await refusedWith('invalid', tl.engine.erase('kept', { head: 'x' }), /head/);
+  expect(await tl.engine.erase('kept', { head: (await tl.engine.verify('kept')).head })).toEqual({
     erased: kept,
     remains: [{ what: 'sandbox', where: join(home.sandboxes, kept) }],
   });

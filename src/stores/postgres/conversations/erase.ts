@@ -2,7 +2,8 @@ import type { Conversation } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { storedProcess } from '../../../core/process.ts';
 import type { TaskSpec } from '../../../core/tasks/task.ts';
-import type { ErasedSession, Erasure, ToErase } from '../../../ports/store/conversations.ts';
+import type { ErasedSession, EraseStored, Erasure, ToErase } from '../../../ports/store/conversations.ts';
+import { checkEndsWith } from '../../shared/ledger.ts';
 import { parsed, type Row } from '../../shared/rows.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
@@ -63,16 +64,17 @@ export async function eraseConversation(
   tx: Tx,
   owner: string,
   id: string,
-  { sandbox }: { sandbox?: string } = {},
+  options: EraseStored = {},
 ): Promise<Erasure> {
+  const { sandbox } = options;
   const before = sandbox === undefined ? undefined : await tx.sql.one<ErasedRow>(NOTED, owner, id);
-  if (before === undefined) return eraseNow(tx, owner, id, sandbox);
+  if (before === undefined) return eraseNow(tx, owner, id, options);
   await checkUnused(tx.sql, before.no, sandbox);
   tx.sql.run(NOTE_SANDBOX, owner, id);
   return { cwd: null, sessions: [] };
 }
 
-async function eraseNow(tx: Tx, owner: string, id: string, sandbox: string | undefined): Promise<Erasure> {
+async function eraseNow(tx: Tx, owner: string, id: string, { sandbox, head }: EraseStored): Promise<Erasure> {
   const { sql, now } = tx;
   const { row } = await Ledger.of(tx, owner, id);
   await checkUnused(sql, row.conv, sandbox);
@@ -81,6 +83,7 @@ async function eraseNow(tx: Tx, owner: string, id: string, sandbox: string | und
       hint: 'Cancel them, and erase it when they have ended.',
     });
   }
+  checkEndsWith(row, head);
   await eraseTasks(tx, owner, id);
   const outside = await outsideOf(sql, row.conv);
   for (const statement of FORGET) sql.run(statement, row.conv);

@@ -1,7 +1,8 @@
 import type { Conversation } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { storedProcess } from '../../../core/process.ts';
-import type { ErasedSession, Erasure, ToErase } from '../../../ports/store/conversations.ts';
+import type { ErasedSession, EraseStored, Erasure, ToErase } from '../../../ports/store/conversations.ts';
+import { checkEndsWith } from '../../shared/ledger.ts';
 import { parsed, type Row } from '../../shared/rows.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
@@ -48,23 +49,24 @@ export async function eraseConversation(
   access: Access,
   owner: string,
   id: string,
-  options: { sandbox?: string } = {},
+  options: EraseStored = {},
 ): Promise<Erasure> {
-  const outside = await access.write((tx) => hide(tx, owner, id, options.sandbox));
+  const outside = await access.write((tx) => hide(tx, owner, id, options));
   await forget(access, id);
   return outside;
 }
 
 /** What was erased before is not refused, so that its sandbox can be deleted. */
-function hide(tx: Tx, owner: string, id: string, sandbox: string | undefined): Erasure {
+function hide(tx: Tx, owner: string, id: string, options: EraseStored): Erasure {
+  const { sandbox } = options;
   const before = sandbox === undefined ? undefined : tx.db.one<ErasedRow>(NOTED, owner, id);
-  if (before === undefined) return hideNow(tx, owner, id, sandbox);
+  if (before === undefined) return hideNow(tx, owner, id, options);
   checkUnused(tx.db, before.no, sandbox);
   tx.db.run(NOTE_SANDBOX, owner, id);
   return { cwd: null, sessions: [] };
 }
 
-function hideNow(tx: Tx, owner: string, id: string, sandbox: string | undefined): Erasure {
+function hideNow(tx: Tx, owner: string, id: string, { sandbox, head }: EraseStored): Erasure {
   const { db, now } = tx;
   const { row } = Ledger.of(tx, owner, id);
   checkUnused(db, row.conv, sandbox);
@@ -73,6 +75,7 @@ function hideNow(tx: Tx, owner: string, id: string, sandbox: string | undefined)
       hint: 'Cancel them, and erase it when they have ended.',
     });
   }
+  checkEndsWith(row, head);
   eraseTasks(tx, owner, id);
   const outside = outsideOf(db, row.conv);
   for (const statement of HIDE) db.run(statement, row.conv);

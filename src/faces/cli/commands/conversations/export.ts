@@ -63,10 +63,12 @@ async function write(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text, { mode: 0o600 });
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const full = code === 'ENOSPC' || code === 'EDQUOT';
-    throw new ThroughlineError(full ? 'storage_full' : 'invalid', `Cannot write the file ${file} (${code}).`, {
-      cause,
-    });
+    throw cannotWrite(file, cause);
   }
+}
+
+export function cannotWrite(file: string, cause: unknown): ThroughlineError {
+  const { code } = cause as NodeJS.ErrnoException;
+  const full = code === 'ENOSPC' || code === 'EDQUOT';
+  return new ThroughlineError(full ? 'storage_full' : 'invalid', `Cannot write the file ${file} (${code}).`, { cause });
 }
