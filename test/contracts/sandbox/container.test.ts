@@ -75,11 +75,12 @@ function killedStarter(): void {
     const { label, stored, identity, kill, sandboxes } = await started();
     const isOf = ({ id }: SandboxProcess) => id.includes(identity.mark);
     expect((await sandboxes.orphans()).filter(isOf)).toEqual([]);
-    // The guard first: it would act when we are gone.
+    // The guard first: it would act when we are gone. Then its starter, which would act when podman's client is.
     const guards = processesWith('cmdline', label).filter((pid) => pid !== identity.client.pid);
     expect(guards).toHaveLength(1);
-    for (const pid of [...guards, identity.client.pid]) process.kill(pid, 'SIGKILL');
+    for (const pid of guards) process.kill(pid, 'SIGKILL');
     await kill();
+    process.kill(identity.client.pid, 'SIGKILL');
     const orphans = (await sandboxes.orphans()).filter(isOf);
     expect(orphans.map(({ kind }) => kind)).toEqual(['container']);
     // As an engine whose processes are not ours to see: by the label alone.

@@ -84,7 +84,7 @@ test('the leases that an older version left are over, and what waited keeps its 
     INSERT INTO facts VALUES ('', 'boot', 'boot');
     ALTER TABLE keys DROP COLUMN owners;
     DROP TRIGGER titles_added; DROP TRIGGER titles_changed; DROP TRIGGER titles_removed; DROP TABLE titles;
-    DROP INDEX conversations_sandbox; DROP TABLE sandboxes;
+    DROP INDEX conversations_sandbox; DROP TABLE sandboxes; DROP TABLE sign_in_links;
     PRAGMA user_version = 24`);
   db.close();
   const next = await open('boot', YEAR_MS, 6_000);

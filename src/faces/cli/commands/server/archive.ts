@@ -23,7 +23,6 @@ export function define(command: Command, cli: Cli): void {
       'The file has every turn with its prompt, answer and tools. It does not have the events, receipts and questions, nor the sandbox, which stays where it is.',
     examples: [
       'throughline archive notes notes.json',
-      'throughline import notes.json',
       'throughline archive notes archive/notes.json --server https://agents.example.org',
     ],
   });
