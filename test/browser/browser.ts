@@ -17,24 +17,35 @@ export function theBrowser(): Promise<Browser | string> {
   return shared.throughlineBrowser;
 }
 
-/** A test in a browser; skipped with the reason where there is none. */
+type NewContext = (options?: BrowserContextOptions) => Promise<BrowserContext>;
+
+/** A test in a browser; skipped with the reason where there is none. `newContext`: another one, which ends with the test. */
 export function browserTest(
   name: string,
-  run: (context: BrowserContext) => Promise<void>,
+  run: (context: BrowserContext, newContext: NewContext) => Promise<void>,
   options: BrowserContextOptions = {},
 ): void {
   test(name, async (running: TestContext) => {
     const browser = await theBrowser();
     if (typeof browser === 'string') return running.skip(browser);
-    const context = await browser.newContext(options);
-    context.setDefaultTimeout(120_000); // as `expect.poll`: on a busy machine, ten tabs take half a minute
+    const contexts: BrowserContext[] = [];
+    const newContext: NewContext = async (how) => {
+      const context = await browser.newContext(how);
+      contexts.push(context);
+      context.setDefaultTimeout(120_000); // as `expect.poll`: on a busy machine, ten tabs take half a minute
+      return context;
+    };
     try {
-      await run(context);
+      await run(await newContext(options), newContext);
     } finally {
-      // A request that a test answers itself may be under way. What its handler still does is nobody's business.
-      for (const page of context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' });
-      await context.unrouteAll({ behavior: 'ignoreErrors' });
-      await context.close();
+      await Promise.all(contexts.map(end));
     }
   });
+}
+
+async function end(context: BrowserContext): Promise<void> {
+  // A request that a test answers itself may be under way. What its handler still does is nobody's business.
+  for (const page of context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await context.unrouteAll({ behavior: 'ignoreErrors' });
+  await context.close();
 }

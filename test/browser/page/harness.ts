@@ -28,7 +28,7 @@ import { browserTest, theBrowser } from '../browser.ts';
  * What an agent does is in the prompt (src/agents/scripted/scripted-agent.js): /say, /stream, /tool, /ask, /hang, /die; settings name the agents
  * (test/e2e/cli-agents.ts). A test fails on every fault of the page: a breach of its policy, a request to another origin, an uncaught
  * error, an error on the console. `allow(pattern)` is for errors on the console that a test brings about, as a request to a server that
- * was stopped. An uncaught error is never allowed: a page that loses its server has none.
+ * was stopped. An uncaught error is never allowed: a page that loses its server has none. Nor is a breach of the policy.
  */
 
 const BUILD = fileURLToPath(new URL('../../../scripts/page.js', import.meta.url));
@@ -46,6 +46,8 @@ export interface Visit {
   readonly context: BrowserContext;
   /** A new tab at a path of the page. */
   open(path?: string): Promise<Page>;
+  /** A tab of another browser of the same person. */
+  openElsewhere(path?: string): Promise<Page>;
   /** Errors on the console that match are expected. */
   allow(pattern: RegExp): void;
   /** The faults so far, which then count no more. */
@@ -134,8 +136,8 @@ export class PageServer {
     const { slowdown = 1, ...how } = options;
     browserTest(
       name,
-      async (context) => {
-        const faults = new Faults(context, this.url);
+      async (context, newContext) => {
+        const faults = new Faults(this.url);
         await context.request.get(await this.link(), { maxRedirects: 0 });
         const open = async (path = '/') => {
           const page = await context.newPage();
@@ -146,10 +148,19 @@ export class PageServer {
           await page.goto(this.url + path);
           return page;
         };
-        await faults.watch();
+        const openElsewhere = async (path = '/') => {
+          const other = await newContext(how);
+          await faults.watch(other);
+          await other.request.get(await this.link(), { maxRedirects: 0 });
+          const page = await other.newPage();
+          await page.goto(this.url + path);
+          return page;
+        };
+        await faults.watch(context);
         await run({
           context,
           open,
+          openElsewhere,
           allow: (pattern) => faults.allowed.push(pattern),
           takeFaults: () => faults.take(),
         });
@@ -160,47 +171,52 @@ export class PageServer {
   }
 }
 
-/** What must not happen on any page of a context. */
+/** What must not happen on any page of the contexts that it watches. */
 class Faults {
   readonly allowed: RegExp[] = [];
-  readonly #context: BrowserContext;
   readonly #origin: string;
-  #seen: string[] = [];
+  #seen: { readonly shown: string; readonly onConsole?: string }[] = [];
 
-  constructor(context: BrowserContext, url: string) {
-    this.#context = context;
+  constructor(url: string) {
     this.#origin = new URL(url).origin;
   }
 
-  async watch(): Promise<void> {
-    this.#context.on('weberror', (error) => {
+  async watch(context: BrowserContext): Promise<void> {
+    context.on('weberror', (error) => {
       const { name, message, stack } = error.error();
-      this.#seen.push(`uncaught: ${stack || `${name}: ${message}`}`);
+      this.#seen.push({ shown: `uncaught: ${stack || `${name}: ${message}`}` });
     });
-    this.#context.on('console', (message) => this.#onConsole(message));
-    this.#context.on('request', (request) => {
+    context.on('console', (message) => this.#onConsole(message));
+    context.on('request', (request) => {
       const { protocol, origin } = new URL(request.url());
-      if (/^(https?|wss?):$/.test(protocol) && origin !== this.#origin) this.#seen.push(`foreign: ${request.url()}`);
+      const isForeign = /^(https?|wss?):$/.test(protocol) && origin !== this.#origin;
+      if (isForeign) this.#seen.push({ shown: `foreign: ${request.url()}` });
     });
-    await this.#context.addInitScript(() => {
+    await context.addInitScript((breach) => {
       addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile }) =>
-        console.error(`securitypolicyviolation: ${violatedDirective} ${blockedURI} ${sourceFile}`),
+        console.error(`${breach} ${violatedDirective} ${blockedURI} ${sourceFile}`),
       );
-    });
+    }, BREACH);
   }
 
   take(): string[] {
-    const isAllowed = (fault: string) =>
-      fault.startsWith('console: ') && this.allowed.some((pattern) => pattern.test(fault));
-    const seen = this.#seen.filter((fault) => !isAllowed(fault));
+    const isAllowed = (text: string | undefined) =>
+      text !== undefined && this.allowed.some((pattern) => pattern.test(text));
+    const seen = this.#seen.filter(({ onConsole }) => !isAllowed(onConsole));
     this.#seen = [];
-    return seen;
+    return seen.map(({ shown }) => shown);
   }
 
   #onConsole(message: ConsoleMessage): void {
-    if (message.type() === 'error') this.#seen.push(`console: ${message.text()} (${message.location().url})`);
+    if (message.type() !== 'error') return;
+    const text = message.text();
+    const shown = `console: ${text} (${message.location().url})`;
+    this.#seen.push(text.startsWith(BREACH) ? { shown } : { shown, onConsole: text });
   }
 }
+
+/** How a breach of the policy begins on the console. */
+const BREACH = 'securitypolicyviolation:';
 
 /** The program that looks at a page, as text. Its own driver puts it into the page for every look, which takes longer than the look. */
 const AXE = readFileSync(createRequire(import.meta.resolve('@axe-core/playwright')).resolve('axe-core'), 'utf8');

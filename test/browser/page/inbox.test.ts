@@ -1,8 +1,7 @@
 // The inbox, the rail, search, filters, palette and keys in a browser, from one device and from two.
 import { join } from 'node:path';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { theBrowser } from '../browser.ts';
 import { axe, PHONE, pageServer } from './harness.ts';
 
 const server = pageServer();
@@ -17,22 +16,10 @@ async function talk(title: string, prompts: readonly string[], agent = 'scripted
   return chat;
 }
 
-/** Another browser of the same person. */
-async function otherDevice(): Promise<BrowserContext> {
-  const browser = await theBrowser();
-  if (typeof browser === 'string') throw new Error(browser);
-  const context = await browser.newContext();
-  context.setDefaultTimeout(120_000); // as `browserTest`
-  await context.request.get(await server.link(), { maxRedirects: 0 });
-  return context;
-}
-
 server.test(
   'a question shows on two devices; the answer of one is told on the other, and the count goes',
   async (visit) => {
-    const device = await otherDevice();
-    const [desk, couch] = [await visit.open('/'), await device.newPage()];
-    await couch.goto(server.url);
+    const [desk, couch] = [await visit.open('/'), await visit.openElsewhere('/')];
     await desk.getByText('Nobody waits for you.').waitFor();
     await expect.poll(() => desk.title()).toBe('Throughline');
     const chat = (await server.tl()).conversation('cleaning', { title: 'Cleaning' });
@@ -54,7 +41,6 @@ server.test(
       await page.getByText('Nobody waits for you.').waitFor();
       await expect.poll(() => page.title()).toBe('Throughline');
     }
-    await device.close();
   },
 );
 

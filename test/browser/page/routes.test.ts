@@ -50,6 +50,7 @@ server.test('no route has serious findings, in either scheme', async ({ open, co
     ['/tasks', () => page.getByRole('button', { name: 'Add a task' }).waitFor()],
     [`/tasks/${task?.id}`, () => page.getByLabel('Words for the agent').waitFor()],
     ['/health', () => page.getByRole('region', { name: 'Store', exact: true }).getByText(/MB|KB/).first().waitFor()],
+    ['/reference', () => page.getByRole('heading', { level: 1 }).waitFor()],
     ['/nowhere', () => page.getByText('There is nothing at this address.').waitFor()],
     ['/c/nobody', () => page.getByRole('alert').first().waitFor()],
   ];
@@ -65,6 +66,9 @@ server.test('no route has serious findings, in either scheme', async ({ open, co
   await page.goto(server.url);
   await page.getByText('This browser is not signed in.').waitFor();
   await look('signed out');
+  await page.goto(`${server.url}/enter?code=used`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await look('a link that was used');
   expect(found).toEqual([]);
   await talk.cancel();
 });

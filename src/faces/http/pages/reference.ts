@@ -3,7 +3,7 @@ import { html, raw } from 'hono/html';
 import type { DescribedOperation, OpenApi } from '../../../wire/openapi.ts';
 
 const STYLE = `
-:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
+:root { color-scheme: light dark; background: Canvas; --line: color-mix(in srgb, currentColor 18%, transparent); }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 56rem; margin: 0 auto; padding: 2rem 1.25rem 6rem; }
 h1 { font-size: 1.6rem; margin-bottom: .25rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; }
 code, pre { font: .875rem/1.5 ui-monospace, monospace; }
