@@ -256,6 +256,18 @@ function faults(): void {
     });
   });
 
+  test('whatever others notify on its channel, it lives on, and looks at everything', async () => {
+    const name = await server().database();
+    const store = await openPostgresStore({ url: server().url(name), connections: 2, pollMs: 3_600_000 });
+    const heard: (readonly string[] | null)[] = [];
+    store.listen((moved) => heard.push(moved));
+    const texts = ['', 'nonsense', 'null', '{"moved":{"length":1}}', '{"by":"b","moved":["id"]}'];
+    for (const text of texts) await server().query('SELECT pg_notify($1, $2)', ['throughline', text], name);
+    await until('all were heard', () => heard.length === texts.length);
+    expect(heard).toEqual([null, null, null, null, ['id']]);
+    await store.close();
+  });
+
   test('after the server was restarted it goes on, and says that it does not answer meanwhile', async () => {
     const url = server().url(await server().database());
     const health = new ProcessHealth();

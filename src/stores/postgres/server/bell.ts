@@ -124,7 +124,7 @@ export class Bell {
   }
 
   #heard(payload: string): void {
-    const { by, moved } = JSON.parse(payload) as { by: string; moved: string[] | null };
+    const { by, moved } = noticeIn(payload);
     if (by !== this.#self) this.#call(moved);
   }
 
@@ -159,5 +159,16 @@ export class Bell {
         });
       }
     }
+  }
+}
+
+/** Whoever may use the database can send anything: then it may be about all of them. */
+function noticeIn(payload: string): { readonly by: string | null; readonly moved: string[] | null } {
+  try {
+    const { by, moved } = JSON.parse(payload);
+    const isList = Array.isArray(moved) && moved.every((id) => typeof id === 'string');
+    return { by: String(by), moved: isList ? moved : null };
+  } catch {
+    return { by: null, moved: null };
   }
 }
