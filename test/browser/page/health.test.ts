@@ -67,8 +67,13 @@ server.test(
 );
 
 server.test('the doctor examines, and a chain is verified', async ({ open }) => {
-  await (await server.tl()).conversation('chain').ask('/say One.');
+  const tl = await server.tl();
+  await tl.engine.ensure({ key: 'another' });
+  await tl.conversation('chain').ask('/say One.');
   const page = await open('/health');
+  // What the rail shows does not matter.
+  await page.getByRole('complementary', { name: 'Conversations' }).getByLabel('State').selectOption('Running');
+  await page.getByText('No conversation matches the filters.').waitFor();
   await page.getByRole('button', { name: 'Verify' }).click();
   await page.getByText('All events fit.').waitFor();
   // What was found is not said of another conversation.

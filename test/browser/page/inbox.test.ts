@@ -162,13 +162,23 @@ server.test('search marks the words, leaves out late answers, and leads to the t
   await page.keyboard.press('Enter');
   const there = /\/c\/[\w-]+\/turn\/2\?find=zinc-heron$/;
   await page.waitForURL(there);
+  /** What is marked in the turn that the search led to. */
+  const found = () => page.evaluate(() => [...(CSS.highlights.get('found-here') ?? [])].map(String));
+  await expect.poll(found).toContain('zinc-heron');
   // Enter leads to the first one, also when it comes before the answer.
   await page.goto(server.url);
   await row(page, /Codewords/).waitFor();
   await page.keyboard.press('/');
-  await page.keyboard.type('zinc-heron');
+  await page.keyboard.type('zinc codewo');
   await page.keyboard.press('Enter');
-  await page.waitForURL(there);
+  await page.waitForURL(/\/c\/[\w-]+\/turn\/2\?find=zinc%20codewo$/);
+  // Each word by itself, as the search has found them.
+  await expect.poll(found).toEqual(expect.arrayContaining(['codeword', 'zinc']));
+  await page.getByRole('button', { name: 'Close', exact: true }).click();
+  await expect.poll(() => page.evaluate(() => CSS.highlights.size)).toBe(0);
+  // The same hit leads there again.
+  await results.getByRole('link', { name: /Codewords.*turn 2/ }).click();
+  await expect.poll(found).toContain('zinc');
 });
 
 server.test('search finds conversations by their titles, also by a new one', async ({ open }) => {
@@ -188,7 +198,7 @@ server.test('search finds conversations by their titles, also by a new one', asy
   await page.waitForURL(/\/c\/[\w-]+$/);
 });
 
-server.test('filters by agent, state and date, and without them everything again', async ({ open }) => {
+server.test('filters by agent, state and date, and without them everything again', async ({ open, context }) => {
   await talk('By another agent', ['Hello'], 'rotating');
   await talk('Failed here', ['/fail agent_failed']);
   const page = await open('/');
@@ -206,7 +216,16 @@ server.test('filters by agent, state and date, and without them everything again
   await page.getByText('No conversation matches the filters.').waitFor();
   await page.getByRole('button', { name: 'Remove the filters' }).click();
   await expect.poll(async () => (await titles()).length).toBe(all);
-  await page.getByLabel('Date').selectOption('Today');
+  // As if all of them were two days old.
+  await context.route(/\/v1\/conversations\?.*since=/, async (route) => {
+    const url = new URL(route.request().url());
+    const since = Date.parse(url.searchParams.get('since') ?? '');
+    url.searchParams.set('since', new Date(since + 2 * 86_400_000).toISOString());
+    await route.continue({ url: url.href });
+  });
+  await page.getByLabel('Date').selectOption('Last 24 hours');
+  await page.getByText('No conversation matches the filters.').waitFor();
+  await page.getByLabel('Date').selectOption('Last 7 days');
   await expect.poll(async () => (await titles()).length).toBe(all);
 });
 

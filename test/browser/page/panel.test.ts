@@ -50,6 +50,9 @@ server.test('a fork is shown in both conversations, and leads from one to the ot
   await chat.ask('/say Two.');
   const copy = await (await chat.fork({ turn: 1, key: 'the fork', title: 'Another way' })).get();
   const page = await open(`/c/${(await chat.get()).id}`);
+  // What the rail shows does not matter.
+  await page.getByRole('complementary', { name: 'Conversations' }).getByLabel('State').selectOption('Running');
+  await page.getByText('No conversation matches the filters.').waitFor();
   await withPanel(page, 'Lineage');
   await page.getByRole('button', { name: /^Another way\s*fork after turn 1/ }).click();
   await expect.poll(() => page.url()).toContain(copy.id);

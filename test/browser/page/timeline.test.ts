@@ -213,8 +213,13 @@ server.test(
     await turn(page, 30).waitFor();
     await atEnd(page);
     const tl = await server.tl();
-    const [more = '', end = ''] = Array.from({ length: 2 }, () => join(server.home.path, `go-${randomUUID()}`));
-    const prompt = `/stream 90 25\n/await ${more}\n/stream 90 25\n/say  It goes on.\n/await ${end}`;
+    const gate = () => join(server.home.path, `go-${randomUUID()}`);
+    const [more, button, wheel, end] = [gate(), gate(), gate(), gate()];
+    const prompt = [
+      `/stream 90 25\n/await ${more}\n/stream 90 25\n/say  It goes on.`,
+      `/await ${button}\n/stream 90 5\n/say  Back by the button.`,
+      `/await ${wheel}\n/stream 90 5\n/say  Back by the wheel.\n/await ${end}`,
+    ].join('\n');
     const answer = tl.conversation('following').send(prompt);
     await expect.poll(() => turn(page, 31).textContent()).toMatch(/Answering/);
     const words = () => turn(page, 31).locator('.prose').last().textContent();
@@ -228,8 +233,27 @@ server.test(
     await writeFile(more, '');
     await expect.poll(words).toContain('It goes on.');
     expect(await log(page).evaluate((box) => box.scrollTop)).toBe(place);
+    /** Somebody is back at the end: what is said then stays in sight. */
+    const staysInSight = async (go: string, said: string) => {
+      await atEnd(page);
+      const top = () => log(page).evaluate((box) => box.scrollTop);
+      const before = await top();
+      await writeFile(go, '');
+      await expect.poll(words).toContain(said);
+      await expect.poll(top).toBeGreaterThan(before + 100);
+      await expect.poll(() => left(page)).toBeLessThan(50);
+    };
     await page.getByRole('button', { name: 'To the end' }).click();
-    await expect.poll(() => left(page)).toBeLessThan(50);
+    await staysInSight(button, 'Back by the button.');
+    // Opening something stops it as well, until somebody is back at the end.
+    await turn(page, 30).getByRole('button', { name: 'Actions for turn 30' }).click();
+    await page.getByRole('menuitem', { name: 'Copy link' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('menuitem', { name: 'Copy link' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'To the end' }).waitFor();
+    await log(page).hover();
+    await page.mouse.wheel(0, 10_000);
+    await staysInSight(wheel, 'Back by the wheel.');
     await writeFile(end, '');
     await answer.result;
     await turn(page, 31)
@@ -298,6 +322,17 @@ server.test('a turn and a seam have addresses: opening one goes there', async ({
   await turn(page, 122).waitFor();
   await page.getByText('Forked from').waitFor();
   await expect.poll(() => page.getByRole('textbox', { name: /prompt/i }).inputValue()).toBe('Question 123');
+  // After the last turn, which is higher than the screen: the seam of a warm-up.
+  const tl = await server.tl();
+  const chat = tl.conversation('warmed', { agent: 'scripted' });
+  await chat.ask(`/say ${'Some words. '.repeat(500)}`);
+  await chat.kill();
+  const warmed = await chat.get();
+  await tl.engine.warm(warmed.id);
+  await page.goto(`${server.url}/c/${warmed.id}/seam/2`);
+  await seam(page, 2).getByText('Ladder').waitFor();
+  await stillness(log(page));
+  await expect.poll(() => seam(page, 2).evaluate((bar) => bar.getBoundingClientRect().top)).toBeLessThan(700);
 });
 
 server.test('scrolling to the start reads what is there', async ({ open }) => {

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import type { Finding } from 'throughline/client';
 import { useList } from '../data/list.ts';
 import { useClient } from '../data/session.ts';
@@ -66,7 +66,8 @@ function Found({ finding: { subject, problem, remedy, repairedBy, isNote } }: { 
 
 /** Checks the chain of the events of one conversation. */
 export function Verify() {
-  const rows = useList((state) => state.rows);
+  const known = useList((state) => state.known);
+  const rows = useMemo(() => [...known.values()].toSorted((a, b) => b.updatedAt - a.updatedAt), [known]);
   const [chosen, choose] = useState<string | null>(null);
   const newest = rows[0]?.id ?? null;
   // It stays chosen when another conversation becomes the newest.

@@ -22,10 +22,10 @@ export function Lineage() {
   const { turns, error } = useOutline();
   const sessions = useConversation((state) => state.sessions);
   const conversation = useConversation((state) => state.conversation);
-  const others = useList((state) => state.rows);
+  const others = useList((state) => state.known);
   const rows = useMemo(() => {
     if (turns === null || conversation === null) return null;
-    return lineageRows(spansOf(turns, sessions), forksOf(conversation, others));
+    return lineageRows(spansOf(turns, sessions), forksOf(conversation, [...others.values()]));
   }, [turns, sessions, conversation, others]);
   if (error !== null)
     return <ErrorNote error={error} cli={`throughline sessions ${shellWord(conversation?.key ?? id)}`} />;

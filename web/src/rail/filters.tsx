@@ -27,9 +27,9 @@ export function stateOf(states: readonly ConversationState[] | null): FilterStat
 }
 
 const DAYS = [
-  ['1', 'Today'],
-  ['7', 'A week'],
-  ['30', 'A month'],
+  ['1', 'Last 24 hours'],
+  ['7', 'Last 7 days'],
+  ['30', 'Last 30 days'],
 ] as const;
 
 /** By agent, state and date. */

@@ -14,7 +14,7 @@ export function useSeam(n: number): Seam | null {
   const own = useConversation(({ receipts }) => receipts.get(n)) ?? NONE;
   const before = useConversation(({ receipts }) => receipts.get(n - 1)) ?? NONE;
   const parent = useConversation(({ conversation }) => conversation?.parent ?? null);
-  const title = useList(({ rows }) => rows.find(({ id }) => id === parent?.conversationId)?.title || null);
+  const title = useList(({ known }) => known.get(parent?.conversationId ?? '')?.title || null);
   const ended = useConversation(({ endings }) => endings.get(n) ?? null);
   return useMemo(() => {
     const warmUps = before.filter((receipt) => receipt.turn === null);

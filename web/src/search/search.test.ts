@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { countOf, marked, pathOf, searchable } from './search.ts';
+import { countOf, hasWords, marked, pathOf, searchable } from './search.ts';
 
 describe('words to look for', () => {
   test.each([
@@ -43,3 +43,11 @@ describe('a snippet', () => {
     ['', 'x', ''],
   ])('%j with %j marked', (snippet, words, expected) => expect(hits(snippet, words)).toBe(expected));
 });
+
+test.each([
+  ['Amber is the codeword', 'codeword amb', true],
+  ['Amber is the codeword', 'amb codeword', false],
+  ['Amber is the codeword', 'codeword topaz', false],
+  ['Ein Résumé', 'resume', true],
+  ['anything', '?!', false],
+])('%j has the words %j: %j', (text, words, expected) => expect(hasWords(text, words)).toBe(expected));

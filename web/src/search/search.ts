@@ -75,43 +75,60 @@ export interface Piece {
   readonly isHit: boolean;
 }
 
-/** A snippet in pieces, where those with one of the words are marked. Case and accents do not count, as in the search. */
+/** A snippet in pieces, where those with one of the words are marked. */
 export function marked(snippet: string, words: string): Piece[] {
-  const wanted = searchable(words)
-    .split(' ')
-    .map((word) => fold(word).replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ''))
-    .map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-    .filter((word) => word !== '');
-  if (wanted.length === 0) return [{ text: snippet, isHit: false }];
-  // Folding letter by letter keeps the positions.
-  const characters = [...snippet];
-  const folded = characters.map((character) => fold(character).slice(0, character.length) || character);
-  const text = folded.join('');
-  const starts = new Map<number, number>();
-  let at = 0;
-  for (const [index, character] of folded.entries()) {
-    starts.set(at, index);
-    at += character.length;
-  }
-  starts.set(at, characters.length);
   const pieces: Piece[] = [];
   let end = 0;
-  for (const { 0: hit, index } of text.matchAll(asSearched(wanted))) {
-    const [from, to] = [starts.get(index), starts.get(index + hit.length)];
-    if (from === undefined || to === undefined) continue;
-    if (from > end) pieces.push({ text: characters.slice(end, from).join(''), isHit: false });
-    pieces.push({ text: characters.slice(from, to).join(''), isHit: true });
+  for (const [from, to] of placesOfWords(snippet, words)) {
+    if (from > end) pieces.push({ text: snippet.slice(end, from), isHit: false });
+    pieces.push({ text: snippet.slice(from, to), isHit: true });
     end = to;
   }
-  if (end < characters.length) pieces.push({ text: characters.slice(end).join(''), isHit: false });
+  if (end < snippet.length) pieces.push({ text: snippet.slice(end), isHit: false });
   return pieces;
 }
 
-/** Whole words; the last one may be the beginning of a word, as in the search. */
-function asSearched(words: readonly string[]): RegExp {
-  const [last = '', rest] = [words.at(-1), words.slice(0, -1)];
-  const begun = last.length > 1 ? '[\\p{L}\\p{N}]*' : '';
-  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${[...rest, last + begun].join('|')})(?![\\p{L}\\p{N}])`, 'gu');
+/** Where a text has one of the words, from and to, rising. Case and accents do not count, as in the search. */
+export function placesOfWords(text: string, words: string): (readonly [number, number])[] {
+  const patterns = patternsOf(words);
+  // Most texts have none of them, and folding letter by letter is slow.
+  if (patterns.length === 0 || !anyOf(patterns).test(fold(text))) return [];
+  // It keeps the positions.
+  const starts = new Map<number, number>();
+  let [folded, at] = ['', 0];
+  for (const character of text) {
+    starts.set(folded.length, at);
+    folded += fold(character).slice(0, character.length) || character;
+    at += character.length;
+  }
+  starts.set(folded.length, at);
+  return [...folded.matchAll(anyOf(patterns))].flatMap(({ 0: hit, index }) => {
+    const [from, to] = [starts.get(index), starts.get(index + hit.length)];
+    return from === undefined || to === undefined ? [] : [[from, to] as const];
+  });
+}
+
+/** Whether a text has all the words, as the search counts it. */
+export function hasWords(text: string, words: string): boolean {
+  const [patterns, folded] = [patternsOf(words), fold(text)];
+  return patterns.length > 0 && patterns.every((pattern) => anyOf([pattern]).test(folded));
+}
+
+/** One for each word: the last one may be the beginning of a word, as in the search. */
+function patternsOf(words: string): string[] {
+  const wanted = searchable(words)
+    .split(' ')
+    .map((word) => fold(word).replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ''))
+    .filter((word) => word !== '');
+  return wanted.map((word, index) => {
+    const isBegun = index === wanted.length - 1 && word.length > 1;
+    return word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&') + (isBegun ? '[\\p{L}\\p{N}]*' : '');
+  });
+}
+
+/** Whole words. */
+function anyOf(patterns: readonly string[]): RegExp {
+  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${patterns.join('|')})(?![\\p{L}\\p{N}])`, 'gu');
 }
 
 function fold(text: string): string {

@@ -1,34 +1,51 @@
 import { ChevronDown, ChevronUp, X } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
-import { useLocation } from 'wouter';
+import { useLocation, useSearchParams } from 'wouter';
 import { isOpen } from '../data/conversation/model.ts';
 import { useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useClient } from '../data/session.ts';
 import { IconButton } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
-import { type Found, findTurns, nextOf, rangesOf, useFinding } from './find.ts';
+import { type Found, findTurns, NOTHING_SOUGHT, nextOf, rangesOf, type Sought, useFinding } from './find.ts';
+import type { Target } from './turn-row.tsx';
 
 /** Somebody types: the search waits for the end of the word. */
 const TYPING_MS = 150;
 /** More places on one screen are not told apart anyway. */
 const MOST_RANGES = 2_000;
 
+/** Asked for with the words of the search, which led to turn `at`. Null: somebody types the words. */
+type FindRequest = { readonly words: string; readonly at: number } | { readonly words: null };
+
+/** Whether the bar is shown (a request, another object each time), by its key or because the address has the words of the search. */
+export function useFindRequest(target: Target) {
+  const [request, setRequest] = useState<FindRequest | null>(null);
+  const [path, go] = useLocation();
+  const words = useSearchParams()[0].get('find');
+  useEffect(() => {
+    if (words && target?.kind === 'turn') setRequest({ words, at: target.n });
+  }, [words, target]);
+  const close = () => {
+    setRequest(null);
+    // The same hit can be opened again.
+    if (words !== null) go(path, { replace: true });
+  };
+  return { request, open: () => setRequest({ words: null }), close };
+}
+
 interface FindBarProps {
+  readonly request: FindRequest;
   readonly scroller: { readonly current: HTMLElement | null };
   onClose(): void;
 }
 
 /** Finds words in the whole conversation, also where it is not loaded. */
-export function FindBar({ scroller, onClose }: FindBarProps) {
-  const [words, setWords] = useState('');
-  const { found, error } = useFound(words);
-  const [at, setAt] = useState<number | null>(null);
-  const [, go] = useLocation();
+export function FindBar({ request, scroller, onClose }: FindBarProps) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
-  useEffect(() => useFinding.setState({ words, at }), [words, at]);
-  useEffect(() => () => useFinding.setState({ words: '', at: null }), []);
-  useHighlights(scroller, words, at);
+  const { sought, setSought, at, setAt } = useSought(request, input);
+  const { found, error } = useFound(sought);
+  const [, go] = useLocation();
+  useHighlights(scroller, sought, at);
   const step = (by: 1 | -1) => {
     const next = nextOf(found.turns, at ?? Number.MAX_SAFE_INTEGER, by);
     if (next === null) return;
@@ -49,16 +66,16 @@ export function FindBar({ scroller, onClose }: FindBarProps) {
           type="search"
           aria-label="Find in this conversation"
           placeholder="Find in this conversation"
-          value={words}
+          value={sought.text}
           onChange={(event) => {
-            setWords(event.target.value);
+            setSought({ text: event.target.value, isWords: false });
             setAt(null);
           }}
           onKeyDown={onKeyDown}
           className="h-7 w-52 min-w-0 bg-transparent px-2 outline-none"
         />
         <span role="status" className="px-1 text-xs whitespace-nowrap text-muted tabular-nums">
-          {countText(words, found, at)}
+          {countText(sought, found, at)}
         </span>
         <IconButton label="Earlier" keys="Enter" small disabled={found.turns.length === 0} onClick={() => step(-1)}>
           <ChevronUp size={15} />
@@ -75,28 +92,47 @@ export function FindBar({ scroller, onClose }: FindBarProps) {
   );
 }
 
+/** What somebody looks for and where they are, as they came with it or as they type. */
+function useSought(request: FindRequest, input: { readonly current: HTMLInputElement | null }) {
+  const [sought, setSought] = useState(NOTHING_SOUGHT);
+  const [at, setAt] = useState<number | null>(null);
+  useEffect(() => {
+    if (request.words === null) {
+      input.current?.focus();
+      return input.current?.select();
+    }
+    // Whoever comes from the search may go on to its next hit: the focus stays there.
+    setSought({ text: request.words, isWords: true });
+    setAt(request.at);
+  }, [request, input]);
+  useEffect(() => useFinding.setState({ sought, at }), [sought, at]);
+  useEffect(() => () => useFinding.setState({ sought: NOTHING_SOUGHT, at: null }), []);
+  return { sought, setSought, at, setAt };
+}
+
 const NOTHING: Found = { turns: [], from: 1 };
 
-function countText(words: string, { turns, from }: Found, at: number | null): string {
-  if (words.trim() === '') return '';
-  const place = at === null ? '' : `${turns.indexOf(at) + 1} of `;
+function countText({ text }: Sought, { turns, from }: Found, at: number | null): string {
+  if (text.trim() === '') return '';
+  // A turn that the search led to may not be reached yet.
+  const place = at === null || !turns.includes(at) ? '' : `${turns.indexOf(at) + 1} of `;
   const rest = from > 1 ? ` · searching, ${from - 1} left` : '';
   return `${place}${turns.length} ${turns.length === 1 ? 'turn' : 'turns'}${rest}`;
 }
 
-function useFound(words: string): { readonly found: Found; readonly error: unknown } {
+function useFound(sought: Sought): { readonly found: Found; readonly error: unknown } {
   const { engine } = useClient();
   const { id, state: conversation } = useConversationStore();
   const [state, setState] = useState<{ found: Found; error: unknown }>({ found: NOTHING, error: null });
   useEffect(() => {
     setState({ found: NOTHING, error: null });
-    if (words.trim() === '') return;
+    if (sought.text.trim() === '') return;
     const stop = new AbortController();
     const search = async () => {
       const items = [...conversation.getState().turns.values()].filter(isOpen);
       const open = new Map(items.map(({ turn, parts }) => [turn.n, parts]));
       const how = { signal: stop.signal, open };
-      for await (const found of findTurns(engine, id, words, how)) setState({ found, error: null });
+      for await (const found of findTurns(engine, id, sought, how)) setState({ found, error: null });
     };
     const timer = setTimeout(() => {
       search().catch((error) => !stop.signal.aborted && setState({ found: NOTHING, error }));
@@ -105,22 +141,22 @@ function useFound(words: string): { readonly found: Found; readonly error: unkno
       clearTimeout(timer);
       stop.abort();
     };
-  }, [engine, id, words, conversation]);
+  }, [engine, id, sought, conversation]);
   return state;
 }
 
 /** Marks the words wherever they are shown, without touching what is shown: a selection stays. */
-function useHighlights(scroller: FindBarProps['scroller'], words: string, at: number | null): void {
+function useHighlights(scroller: FindBarProps['scroller'], sought: Sought, at: number | null): void {
   useEffect(() => {
     const root = scroller.current;
-    if (root === null || words.trim() === '' || !('highlights' in CSS)) return;
+    if (root === null || sought.text.trim() === '' || !('highlights' in CSS)) return;
     let frame = 0;
     const mark = () => {
       frame = 0;
       const here = at === null ? null : root.querySelector(`[data-turn="${at}"]`);
       const [inHere, all] = [
-        here === null ? [] : rangesOf(here, words, MOST_RANGES),
-        rangesOf(root, words, MOST_RANGES),
+        here === null ? [] : rangesOf(here, sought, MOST_RANGES),
+        rangesOf(root, sought, MOST_RANGES),
       ];
       CSS.highlights.set('found', new Highlight(...all));
       CSS.highlights.set('found-here', new Highlight(...inHere));
@@ -136,5 +172,5 @@ function useHighlights(scroller: FindBarProps['scroller'], words: string, at: nu
       CSS.highlights.delete('found');
       CSS.highlights.delete('found-here');
     };
-  }, [scroller, words, at]);
+  }, [scroller, sought, at]);
 }

@@ -1,6 +1,6 @@
 import type { RecordPart } from 'throughline/client';
 import { expect, test } from 'vitest';
-import { findTurns, nextOf, type OpenParts } from './find.ts';
+import { findTurns, nextOf, type OpenParts, type Sought } from './find.ts';
 
 const SAID = Array.from({ length: 450 }, (_, index) => ({
   n: index + 1,
@@ -13,16 +13,25 @@ const turns = async (_id: string, { before = 'end', limit = 100 }: { before?: nu
 
 const how = (signal = new AbortController().signal, open: OpenParts = new Map()) => ({ signal, open });
 
+const typed = (text: string): Sought => ({ text, isWords: false });
+
 test('every turn is searched, those at the end first, and large and small letters are the same', async () => {
-  const steps = await Array.fromAsync(findTurns({ turns, records }, 'c', 'osprey', how()));
+  const steps = await Array.fromAsync(findTurns({ turns, records }, 'c', typed('osprey'), how()));
   expect(steps.map(({ from }) => from)).toEqual([251, 51, 1]);
   expect(steps[0]?.turns).toEqual([300, 450]);
   expect(steps.at(-1)?.turns).toEqual([150, 300, 450]);
 });
 
 test('prompts are searched as well', async () => {
-  const steps = await Array.fromAsync(findTurns({ turns, records }, 'c', 'prompt 77', how()));
+  const steps = await Array.fromAsync(findTurns({ turns, records }, 'c', typed('prompt 77'), how()));
   expect(steps.at(-1)?.turns).toEqual([77]);
+});
+
+test('what came from the search is found word by word, in the whole turn', async () => {
+  const found = async (text: string, isWords: boolean) =>
+    (await Array.fromAsync(findTurns({ turns, records }, 'c', { text, isWords }, how()))).at(-1)?.turns;
+  expect(await found('osprey prompt 30', true)).toEqual([300]);
+  expect(await found('osprey prompt 300', false)).toEqual([]);
 });
 
 test('thoughts are searched, and of tools the line, the command and the output, also in a turn that runs', async () => {
@@ -41,14 +50,14 @@ test('thoughts are searched, and of tools the line, the command and the output, 
   const open = new Map([[450, [{ type: 'thought', text: 'kestrel' } as const]]]);
   const late = async (id: string, page: { after?: number } = {}) =>
     page.after === 449 ? ([] as never) : shortly(id, page);
-  const steps = await Array.fromAsync(findTurns({ turns, records: late }, 'c', 'kestrel', how(undefined, open)));
+  const steps = await Array.fromAsync(findTurns({ turns, records: late }, 'c', typed('kestrel'), how(undefined, open)));
   expect(steps.at(-1)?.turns).toEqual([3, 4, 5, 450]);
 });
 
 test('a search that nobody wants any more stops', async () => {
   const stop = new AbortController();
   stop.abort();
-  expect(await Array.fromAsync(findTurns({ turns, records }, 'c', 'x', how(stop.signal)))).toEqual([]);
+  expect(await Array.fromAsync(findTurns({ turns, records }, 'c', typed('x'), how(stop.signal)))).toEqual([]);
 });
 
 test.each([

@@ -4,10 +4,19 @@ import { create } from 'zustand';
 import { promptText } from '../../../src/core/turn/content.ts';
 import type { ToolPart } from '../../../src/core/turn/record.ts';
 import { readRange } from '../data/conversation/reads.ts';
+import { hasWords, placesOfWords } from '../search/search.ts';
+
+/** What somebody looks for: the text as they typed it, or, when they come from the search, its words, wherever each stands. */
+export interface Sought {
+  readonly text: string;
+  readonly isWords: boolean;
+}
+
+export const NOTHING_SOUGHT: Sought = { text: '', isWords: false };
 
 /** How far a search through a conversation has come. */
 export interface Found {
-  /** The turns that contain the words, rising. */
+  /** The turns that contain it, rising. */
   readonly turns: readonly number[];
   /** Turns before this one were not searched yet; 1: all were. */
   readonly from: number;
@@ -22,7 +31,7 @@ export type OpenParts = ReadonlyMap<number, readonly RecordPart[]>;
 export async function* findTurns(
   engine: Pick<Engine, 'turns' | 'records'>,
   id: string,
-  words: string,
+  sought: Sought,
   { signal, open }: { readonly signal: AbortSignal; readonly open: OpenParts },
 ): AsyncGenerator<Found> {
   const found: number[] = [];
@@ -34,7 +43,7 @@ export async function* findTurns(
     if (signal.aborted) return;
     const parts = new Map([...open, ...records.map((record) => [record.n, record.parts] as const)]);
     const matching = page.filter(({ n, prompt, reply }) =>
-      [promptText(prompt), reply, ...(parts.get(n) ?? []).map(textOf)].some((text) => isIn(text, words)),
+      isIn([promptText(prompt), reply, ...(parts.get(n) ?? []).map(textOf)].join('\n'), sought),
     );
     found.unshift(...matching.map(({ n }) => n));
     yield { turns: [...found], from: first?.n ?? 1 };
@@ -57,21 +66,22 @@ export function toolText({ name, target, input, output }: ToolPart): string {
 }
 
 /** What somebody looks for now, and the turn where they are. */
-export const useFinding = create<{ readonly words: string; readonly at: number | null }>(() => ({
-  words: '',
+export const useFinding = create<{ readonly sought: Sought; readonly at: number | null }>(() => ({
+  sought: NOTHING_SOUGHT,
   at: null,
 }));
 
 /** Whether a part of turn `n` is shown that is folded at first: as somebody left it, otherwise when it has what is looked for there. */
 export function useFold(n: number, text: () => string): readonly [boolean, () => void] {
   const [chosen, choose] = useState<boolean | null>(null);
-  const isFound = useFinding(({ words, at }) => at === n && isIn(text(), words));
+  const isFound = useFinding(({ sought, at }) => at === n && isIn(text(), sought));
   const isShown = chosen ?? isFound;
   return [isShown, () => choose(!isShown)];
 }
 
-function isIn(text: string, words: string): boolean {
-  return words.trim() !== '' && folded(text).includes(folded(words));
+function isIn(text: string, sought: Sought): boolean {
+  if (sought.isWords) return hasWords(text, sought.text);
+  return sought.text.trim() !== '' && folded(text).includes(folded(sought.text));
 }
 
 /** Without the differences that nobody types. */
@@ -85,25 +95,31 @@ export function nextOf(turns: readonly number[], at: number, step: 1 | -1): numb
   return next ?? (step === 1 ? turns[0] : turns.at(-1)) ?? null;
 }
 
-/** Where the words stand in what is shown. */
-export function rangesOf(root: Element, words: string, most: number): Range[] {
-  const wanted = folded(words);
+/** Where it stands in what is shown. */
+export function rangesOf(root: Element, sought: Sought, most: number): Range[] {
   const ranges: Range[] = [];
   const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let node = texts.nextNode(); node !== null && ranges.length < most; node = texts.nextNode()) {
-    const text = folded(node.nodeValue ?? '');
-    // A character may have another length in small letters. Then its place is not known.
-    if (text.length !== node.nodeValue?.length) continue;
-    for (
-      let at = text.indexOf(wanted);
-      at !== -1 && ranges.length < most;
-      at = text.indexOf(wanted, at + wanted.length)
-    ) {
+    const text = node.nodeValue ?? '';
+    const places = sought.isWords ? placesOfWords(text, sought.text) : placesOf(text, sought.text);
+    for (const [from, to] of places.slice(0, most - ranges.length)) {
       const range = document.createRange();
-      range.setStart(node, at);
-      range.setEnd(node, at + wanted.length);
+      range.setStart(node, from);
+      range.setEnd(node, to);
       ranges.push(range);
     }
   }
   return ranges;
+}
+
+/** Where a text has the words as they were typed, from and to, rising. */
+function placesOf(text: string, words: string): (readonly [number, number])[] {
+  const [plain, wanted] = [folded(text), folded(words)];
+  // A character may have another length in small letters. Then its place is not known.
+  if (plain.length !== text.length) return [];
+  const places: (readonly [number, number])[] = [];
+  for (let at = plain.indexOf(wanted); at !== -1; at = plain.indexOf(wanted, at + wanted.length)) {
+    places.push([at, at + wanted.length]);
+  }
+  return places;
 }

@@ -9,7 +9,7 @@ import { useSeam } from '../seams/use-seam.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/notes.tsx';
-import { FindBar } from './find-bar.tsx';
+import { FindBar, useFindRequest } from './find-bar.tsx';
 import { type Target, TurnRow } from './turn-row.tsx';
 
 /** What a turn is high that was not measured yet. */
@@ -55,7 +55,7 @@ function Turns({ last }: { last: number }) {
   const scroller = useRef<HTMLDivElement>(null);
   const target = useTarget();
   const [isHeld, setHeld] = useState(false);
-  const [isFinding, setFinding] = useState(false);
+  const finding = useFindRequest(target);
   const virtualizer = useVirtualizer({
     count: last,
     getScrollElement: () => scroller.current,
@@ -77,7 +77,7 @@ function Turns({ last }: { last: number }) {
   }, [target]);
   const toEnd = () => virtualizer.scrollToEnd();
   useActions([
-    { ...FIND, run: () => setFinding(true) },
+    { ...FIND, run: finding.open },
     { ...TO_END, run: toEnd },
   ]);
   const isAway = useScrolling(scroller, {
@@ -105,7 +105,7 @@ function Turns({ last }: { last: number }) {
           ))}
         </div>
       </div>
-      {isFinding && <FindBar scroller={scroller} onClose={() => setFinding(false)} />}
+      {finding.request && <FindBar request={finding.request} scroller={scroller} onClose={finding.close} />}
       {isAway && <ToEnd onClick={toEnd} />}
     </div>
   );
@@ -139,19 +139,24 @@ function Row({ n, isLast, start, target, list }: RowProps) {
     >
       {n === 1 && <div className="h-5" />}
       <TurnRow n={n} target={target} />
-      {isLast && <Tail n={n + 1} />}
+      {isLast && <Tail n={n + 1} target={target} />}
     </div>
   );
 }
 
 /** What happens after the last turn: a session is restored ahead of the next prompt. */
-function Tail({ n }: { n: number }) {
+function Tail({ n, target }: { n: number; target: Target }) {
   const warming = useConversation((state) => state.warming);
   const seam = useSeam(n);
   if (warming === null && seam === null) return null;
+  const isTarget = target?.kind === 'seam' && target.n === n;
   return (
     <div className="mx-auto max-w-3xl px-4 pb-5 max-sm:px-3">
-      {warming !== null ? <RestoringBar restoring={warming} /> : seam && <SeamBar seam={seam} n={n} isTarget={false} />}
+      {warming !== null ? (
+        <RestoringBar restoring={warming} />
+      ) : (
+        seam && <SeamBar seam={seam} n={n} isTarget={isTarget} />
+      )}
     </div>
   );
 }
@@ -186,7 +191,8 @@ function usePlace(
     if (place === null) return;
     const n = Math.min(place.n, last);
     const go = () => {
-      list.scrollToIndex(n - 1, { align: 'start' });
+      // The seam after the last turn is at its end.
+      list.scrollToIndex(n - 1, { align: place.n > last ? 'end' : 'start' });
       // The heights above are known now.
       if (place.past !== 0) requestAnimationFrame(() => list.scrollBy(place.past));
     };
