@@ -101,6 +101,8 @@ export interface Me {
   readonly scopes: readonly Scope[];
   /** The other owners that the caller can act for: `*`, or a prefix as `app:*`. Null: none. */
   readonly owners: string | null;
+  /** Whether it has the token, or credentials of the owner that the server was started for. What is about all owners is for these alone. */
+  readonly isOperator: boolean;
   /** When the credentials expire; null: never. */
   readonly expiresAt: number | null;
 }

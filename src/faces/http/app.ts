@@ -21,6 +21,7 @@ import {
   checkScope,
   failed,
   type Gatekeeper,
+  isOperator,
   type Principal,
 } from './access/authenticate.ts';
 import { checkHost, type Door } from './access/door.ts';
@@ -283,7 +284,8 @@ async function readCall(
     parts.newLink(grantBy({ ...principal, serverOwner: parts.keeper.owner }, asked));
   const { insight = null } = parts;
   const ours = { engine, tasks, board: tasks ?? null, tracker, streams, newLink, health, insight };
-  return { ...request, ...ours, principal, waiting, lastEventId };
+  const who = { principal, isOperator: isOperator(principal, parts.keeper.owner) };
+  return { ...request, ...ours, ...who, waiting, lastEventId };
 }
 
 function principalOf(c: Context<AppEnv>, parts: AppParts): Promise<Principal> {

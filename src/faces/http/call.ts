@@ -30,6 +30,8 @@ interface Call<N extends OperationName> {
   /** Null: this server cannot say. */
   readonly insight: Insight | null;
   readonly principal: Principal;
+  /** Whether it may have what is about all owners. */
+  readonly isOperator: boolean;
   readonly params: ParamsOf<N>;
   readonly query: PartOf<N, 'query'>;
   readonly body: PartOf<N, 'body'>;

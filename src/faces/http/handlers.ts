@@ -201,8 +201,8 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     if (insight === null) throw new Refusal('not_found', 'This server has no doctor.');
     return { findings: await insight.examine() };
   },
-  whoAmI: async ({ principal: { owner, by, scopes, owners, expiresAt } }) => ({
-    ...{ owner, by, scopes: [...scopes], owners, expiresAt },
+  whoAmI: async ({ principal: { owner, by, scopes, owners, expiresAt }, isOperator }) => ({
+    ...{ owner, by, scopes: [...scopes], owners, isOperator, expiresAt },
   }),
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),

@@ -13,7 +13,7 @@ export const rest = {
   whoAmI: {
     summary:
       'Returns who the caller is: its owner, its credentials, its scopes, the other owners that it can act for (`*`, a prefix as `app:*`, null: none), ' +
-      'and when the credentials expire (null: never).',
+      'whether it is the operator, who with `admin` may have what is about all owners, and when the credentials expire (null: never).',
     scope: 'read',
     answer: Caller,
   },

@@ -60,7 +60,7 @@ export const Hint = namedObject('Hint', {
 /** `by`: `token`, `page`, or `key ID`. `owners`: the others that it can act for, with the header `Throughline-Owner`. */
 export const Caller = namedObject('Caller', {
   ...{ owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) },
-  ...{ owners: z.string().nullable(), expiresAt: Time.nullable() },
+  ...{ owners: z.string().nullable(), isOperator: z.boolean(), expiresAt: Time.nullable() },
 });
 
 /** Who holds a conversation, until when (unless it is renewed), and the sessions of it whose agents run. */

@@ -88,16 +88,24 @@ server.test('the doctor examines, and a chain is verified', async ({ open }) => 
 });
 
 server.test(
-  'a browser without the scope admin sees the agents, and nothing of the server',
+  'a browser without the scope admin sees the agents, and nothing of the server; one of another owner has no doctor',
   async ({ context }) => {
-    const { link } = await server.caller.ok('POST', '/links', { scopes: ['read'] });
-    await context.clearCookies();
     const page = await context.newPage();
-    await page.goto(link);
-    await page.goto(`${server.url}/health`);
+    const openAs = async (grant: object) => {
+      await page.goto('about:blank');
+      await context.clearCookies();
+      const { link } = await server.caller.ok('POST', '/links', grant);
+      await context.request.get(link, { maxRedirects: 0 });
+      await page.goto(`${server.url}/health`);
+    };
+    await openAs({ scopes: ['read'] });
     await page.getByText('The rest is for those who operate the server.').waitFor();
     expect(await page.getByRole('button', { name: 'Examine' }).count()).toBe(0);
     await axe(page);
+    await openAs({ owner: 'ann', scopes: ['read', 'admin'] });
+    await page.getByText('Everything works.').waitFor();
+    await page.getByRole('button', { name: 'Look again' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Examine' }).count()).toBe(0);
   },
   PHONE,
 );

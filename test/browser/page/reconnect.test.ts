@@ -149,19 +149,73 @@ server.test('the sign-in ends while the page is open: it says so, keeps the draf
   expect(await field.inputValue()).toBe('A draft');
 });
 
-server.test('a page that may only read offers nothing else, and says whose it is', async ({ context }) => {
-  await context.clearCookies();
-  const { link } = await server.caller.ok('POST', '/links', { scopes: ['read'] });
+/** What an agent offers to choose from, as it says so. */
+const ANNOUNCED = `/update ${JSON.stringify({
+  sessionUpdate: 'config_option_update',
+  configOptions: [
+    { id: 'model', name: 'Model', type: 'select', currentValue: 'osprey-1', options: [{ value: 'osprey-1' }] },
+    { id: 'effort', name: 'Effort', type: 'select', currentValue: 'low', options: [{ value: 'low' }] },
+  ],
+})}`;
+
+/** A conversation with a turn that has ended, one whose restore failed, one that runs, and one that waits. */
+async function manyStates(title: string) {
+  const chat = (await server.tl()).conversation(title, { title, agent: 'forgetful' });
+  await chat.ask(`${ANNOUNCED}\n/say Still readable.`);
+  await chat.kill();
+  await expect(chat.ask('And now?', { restore: { rung: 'resume' } })).rejects.toThrow();
+  await chat.send('/say I begin.\n/hang').accepted;
+  await chat.send('/say It waited.').accepted;
+  return chat;
+}
+
+server.test('a page offers nothing that it may not do, and says whose it is', async ({ context }) => {
+  const chat = await manyStates('Guarded');
+  const { id } = await chat.get();
   const page = await context.newPage();
-  await page.goto(link);
+  const openWith = async (scopes: readonly string[], path: string) => {
+    await page.goto('about:blank');
+    await context.clearCookies();
+    const { link } = await server.caller.ok('POST', '/links', { scopes });
+    await context.request.get(link, { maxRedirects: 0 });
+    await page.goto(server.url + path);
+  };
+  const options = page.getByRole('button', { name: /^Options of the next prompt/ });
+  const choices = page.getByRole('combobox', { name: /^(Mode|Effort)\b/ });
+  await openWith(['read'], '/');
   await page.getByRole('button', { name: /^Signed in as local, may read$/ }).waitFor();
   await page.getByText('reads only').waitFor();
   expect(await page.getByRole('button', { name: 'New conversation' }).count()).toBe(0);
   expect(await page.getByRole('link', { name: 'New conversation' }).count()).toBe(0);
   await page
-    .getByRole('link', { name: /Expired/ })
+    .getByRole('link', { name: /Guarded/ })
     .first()
     .click();
-  await page.getByText('Still readable.', { exact: true }).waitFor();
+  await page.getByText('I begin.', { exact: true }).waitFor();
   expect(await page.getByRole('textbox', { name: /prompt/i }).count()).toBe(0);
+  const queue = page.getByRole('region', { name: 'Queued prompts' });
+  await queue.getByRole('listitem', { name: 'Queued prompt 1: /say It waited.' }).waitFor();
+  expect(await queue.locator('button, [draggable=true]').count()).toBe(0);
+  // The seam opens where its address leads.
+  await page.goto(`${server.url}/c/${id}/seam/2`);
+  const seam = page.getByRole('region', { name: 'Seam before turn 2', exact: true });
+  await seam.getByText('Ladder').waitFor();
+  expect(await seam.getByRole('button', { name: /^Send/ }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Actions for turn 2' }).click();
+  await page.getByRole('menuitem', { name: 'Copy link' }).waitFor();
+  expect(await page.getByRole('menuitem').allTextContents()).toEqual([
+    ...['Copy link', 'Copy answer', 'Copy prompt', 'What the session was told'],
+  ]);
+
+  await openWith(['read', 'prompt'], `/c/${id}`);
+  await queue.getByRole('button', { name: 'Edit' }).waitFor();
+  await options.click();
+  // Now it is known what the agent offers.
+  await page.getByPlaceholder('osprey-1').waitFor();
+  expect(await choices.count()).toBe(0);
+
+  await openWith(['read', 'prompt', 'approve'], `/c/${id}`);
+  await options.click();
+  await expect.poll(() => choices.count()).toBe(2);
+  await chat.cancel();
 });

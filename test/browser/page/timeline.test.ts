@@ -422,6 +422,7 @@ server.test('a restore that failed is a red bar with what can be done', async ({
   const bar = seam(page, 2);
   await bar.getByText('Not restored').waitFor();
   await bar.getByText('Context could not be restored').first().waitFor();
+  expect(await bar.getByRole('listitem').allTextContents()).toContain('transcriptnot tried');
   await axe(page);
   await bar.getByRole('button', { name: /policy “auto”/ }).click();
   await seam(page, 3)

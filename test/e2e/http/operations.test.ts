@@ -24,6 +24,7 @@ test('every operation of the table, each answer as the document has it', async (
     by: 'token',
     scopes: expect.arrayContaining(['admin']),
     owners: '*',
+    isOperator: true,
     expiresAt: null,
   });
   expect((await caller.ok('POST', '/links')).link).toMatch(/^http.*\/enter\?code=[\w-]{43}$/);

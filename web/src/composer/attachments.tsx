@@ -3,10 +3,9 @@ import { type DragEvent, useEffect, useRef, useState } from 'react';
 import type { ContentBlock } from 'throughline/client';
 import { draftOf, editDraft } from '../data/drafts/draft.ts';
 import { type Attachment, blockOf } from '../data/drafts/prompt.ts';
-import { toldOf } from '../data/errors.ts';
 import { useActions } from '../shell/actions.ts';
 import { IconButton } from '../ui/button.tsx';
-import { say } from '../ui/say.ts';
+import { sayError } from '../ui/say.ts';
 
 /** Adds files to a draft. One that cannot be sent is named, with the reason; the others are added. */
 export async function attach(draft: string, files: Iterable<File>): Promise<void> {
@@ -17,7 +16,7 @@ export async function attach(draft: string, files: Iterable<File>): Promise<void
       const one: Attachment = { id: crypto.randomUUID(), name, block };
       editDraft(draft, { attachments: [...draftOf(draft).getState().attachments, one] });
     } catch (error) {
-      say(toldOf(error).message, 'bad');
+      sayError(error);
     }
   }
 }

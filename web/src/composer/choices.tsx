@@ -12,6 +12,7 @@ import {
   otherOptions,
 } from '../data/conversation/announced.ts';
 import { type ChoiceChange, changeChoice, chooseAgent, type NextTurn } from '../data/drafts/choices.ts';
+import { useMay } from '../data/session.ts';
 
 interface ChoicesProps {
   readonly next: NextTurn;
@@ -80,7 +81,9 @@ export function OptionsPicker({ next, agent, announced, onNext, onOpen }: Choice
   );
 }
 
+/** A mode or a config option may let the agent act without asking: choosing one needs `approve`, and taking one back does not. */
 function AgentOptions({ next, agent, announced, onNext }: ChoicesProps) {
+  const mayApprove = useMay('approve');
   const of = next.agent ?? agent ?? undefined;
   const change = (what: ChoiceChange) => onNext(changeChoice(next, { ...what, of }));
   const model = modelOption(announced);
@@ -94,21 +97,25 @@ function AgentOptions({ next, agent, announced, onNext }: ChoicesProps) {
         values={model?.values ?? []}
         onValue={(model) => change({ model })}
       />
-      <NamedField
-        label="Mode"
-        value={next.mode}
-        now={modes.current}
-        values={modes.values}
-        onValue={(mode) => change({ mode })}
-      />
-      {otherOptions(announced).map((option) => (
-        <ConfigField
-          key={option.id}
-          option={option}
-          value={next.config?.[option.id]}
-          onValue={(value) => change({ config: withOption(next.config, option.id, value) })}
+      {(mayApprove || next.mode !== undefined) && (
+        <NamedField
+          label="Mode"
+          value={next.mode}
+          now={modes.current}
+          values={modes.values}
+          onValue={(mode) => change({ mode })}
         />
-      ))}
+      )}
+      {otherOptions(announced)
+        .filter(({ id }) => mayApprove || next.config?.[id] !== undefined)
+        .map((option) => (
+          <ConfigField
+            key={option.id}
+            option={option}
+            value={next.config?.[option.id]}
+            onValue={(value) => change({ config: withOption(next.config, option.id, value) })}
+          />
+        ))}
     </>
   );
 }

@@ -12,7 +12,7 @@ import { PermissionCards } from '../permissions/cards.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
-import { say } from '../ui/say.ts';
+import { sayError } from '../ui/say.ts';
 import { AttachButton, Attachments, attach, useDropping } from './attachments.tsx';
 import { AgentPicker, OptionsPicker } from './choices.tsx';
 import { Field, focusComposer } from './field.tsx';
@@ -219,7 +219,7 @@ function useSending(agent: string | null) {
     const timer = setTimeout(() => setStopAsked(false), TWICE_MS);
     return () => clearTimeout(timer);
   }, [isStopAsked]);
-  const trying = (work: Promise<void>) => work.catch((error) => say(toldOf(error).message, 'bad'));
+  const trying = (work: Promise<void>) => work.catch(sayError);
   const send = async (now: boolean) => {
     const accepted = await sendDraft(tl, store.id, agent);
     if (accepted === null) return;

@@ -5,16 +5,15 @@ import { focusComposer } from '../composer/field.tsx';
 import { useOpenTurns } from '../composer/turns.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
 import { useVerbs, type Verbs } from '../data/conversation/verbs.ts';
-import { toldOf } from '../data/errors.ts';
 import { useMay } from '../data/session.ts';
 import type { Action } from '../shell/actions.ts';
-import { say } from '../ui/say.ts';
+import { say, sayError } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
 import { fileName } from './standing.ts';
 
 export type Shown = 'title' | 'erase' | 'verify' | 'move';
 
-/** Everything that can be done with the conversation as it is now, with the same on the command line. */
+/** Everything that can be done with the conversation as it is now, with the same on the command line where there is one. */
 export function useConversationActions(show: (what: Shown) => void): readonly Action[] {
   const verbs = useVerbs();
   const conversation = useConversation((state) => state.conversation);
@@ -27,16 +26,13 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
   const name = conversation.title || conversation.key || 'Untitled';
   const cli = (command: string, rest = '') =>
     `throughline ${command} ${shellWord(conversation.key ?? conversation.id)}${rest}`;
-  const action = (id: string, title: string, line: string, run: () => void, keys?: string): Action => {
-    return {
-      id: `conversation.${id}`,
-      title,
-      group: 'Conversation',
-      cli: line,
-      run,
-      ...(keys !== undefined && { keys }),
-    };
-  };
+  const action = (id: string, title: string, line: string | null, run: () => void): Action => ({
+    id: `conversation.${id}`,
+    title,
+    group: 'Conversation',
+    run,
+    ...(line !== null && { cli: line }),
+  });
   const hasLive = sessions.some(({ state }) => state === 'live');
   const openFork = async () => {
     const made = await verbs.fork();
@@ -48,6 +44,9 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
     go(`~${await verbs.goBack(last)}`);
     say(`Before turn ${last.n}. Its prompt is in the composer.`, 'good');
   };
+  // As `goBack`: before the first turn is a new conversation, which its prompt makes.
+  const before = last === null ? 0 : Math.min(last.n - 1, conversation.head);
+  const backLine = before === 0 ? null : cli('fork', ` --turn ${before}`);
   return [
     ...(canMove(conversation) && mayAdmin ? [action('move', 'Move here…', cli('move'), () => show('move'))] : []),
     ...(hasLive && mayPrompt
@@ -59,9 +58,7 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
     ...(last !== null && hasEnded(last.state) && mayPrompt
       ? [
           action('retry', 'Retry the last turn', cli('retry'), () => trying(verbs.retry(last.id))),
-          action('back', 'Go back before the last turn', cli('fork', ` --turn ${Math.max(1, last.n - 1)}`), () =>
-            trying(openBefore()),
-          ),
+          action('back', 'Go back before the last turn', backLine, () => trying(openBefore())),
         ]
       : []),
     ...(mayPrompt
@@ -82,7 +79,7 @@ function canMove({ stranded, driver }: Conversation): boolean {
 }
 
 function trying(work: Promise<void>): void {
-  work.catch((error) => say(toldOf(error).message, 'bad'));
+  work.catch(sayError);
 }
 
 async function killed({ kill }: Verbs): Promise<void> {

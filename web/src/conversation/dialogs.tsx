@@ -4,10 +4,9 @@ import { useLocation } from 'wouter';
 import type { ChainCheck } from '../../../src/core/event.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
 import { useVerbs } from '../data/conversation/verbs.ts';
-import { toldOf } from '../data/errors.ts';
 import { Choice, Confirm, Dialog } from '../ui/dialog.tsx';
 import { CliLine, CopyButton, ErrorNote, Skeleton } from '../ui/notes.tsx';
-import { say } from '../ui/say.ts';
+import { say, sayError } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
 
 /** The title as a field, in the place of the title. */
@@ -19,7 +18,7 @@ export function TitleField({ onDone }: { onDone(): void }) {
     onDone();
     const wanted = text.trim();
     if (wanted === '' || wanted === title) return;
-    rename(wanted).catch((error) => say(toldOf(error).message, 'bad'));
+    rename(wanted).catch(sayError);
   };
   return (
     <input

@@ -6,12 +6,11 @@ import { replyText } from '../../../src/core/turn/record.ts';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
 import { useVerbs } from '../data/conversation/verbs.ts';
-import { toldOf } from '../data/errors.ts';
 import { usePreference } from '../data/preferences.ts';
 import { useMay } from '../data/session.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { say } from '../ui/say.ts';
+import { say, sayError } from '../ui/say.ts';
 import { OwnAgent } from './own-agent.tsx';
 import { codewordPrompt, inventCodeword, isDemo, QUESTION, type Steps, stepsOf } from './steps.ts';
 
@@ -56,7 +55,7 @@ function ThreeSteps() {
   const [doing, setDoing] = useState(false);
   const act = async (work: () => Promise<unknown>) => {
     setDoing(true);
-    await work().catch((error: unknown) => say(toldOf(error).message, 'bad'));
+    await work().catch(sayError);
     setDoing(false);
   };
   const send = (text: string) => act(() => verbs.submit(text));

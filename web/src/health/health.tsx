@@ -1,7 +1,7 @@
 import { CircleAlert, CircleCheck } from 'lucide-react';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { ServerHealth } from 'throughline/client';
-import { useClient, useMay } from '../data/session.ts';
+import { useClient, useMay, useMe } from '../data/session.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
@@ -18,10 +18,21 @@ const EVERY_MS = 5_000;
 /** `/health`: how the server is, for those who operate it; the agents, for everybody. */
 export function Health() {
   const mayOperate = useMay('admin');
+  const { isOperator } = useMe();
   const { health, error, look } = useHealth(mayOperate);
-  useActions([
-    { id: 'health.look', title: 'Look at the health again', group: 'Health', cli: 'throughline doctor', run: look },
-  ]);
+  useActions(
+    mayOperate
+      ? [
+          {
+            id: 'health.look',
+            title: 'Look at the health again',
+            group: 'Health',
+            cli: 'throughline doctor',
+            run: look,
+          },
+        ]
+      : [],
+  );
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto max-w-4xl space-y-8 p-4 sm:p-6">
@@ -43,7 +54,7 @@ export function Health() {
         <Sandboxes />
         {health?.details && <Store details={health.details} />}
         {mayOperate && <Verify />}
-        {mayOperate && <Doctor />}
+        {mayOperate && isOperator && <Doctor />}
         {!mayOperate && (
           <Empty title="The rest is for those who operate the server.">
             This browser was signed in without the scope admin.

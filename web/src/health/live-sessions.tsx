@@ -1,9 +1,8 @@
 import type { Lease } from 'throughline/client';
 import { Link } from 'wouter';
-import { toldOf } from '../data/errors.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
-import { say } from '../ui/say.ts';
+import { say, sayError } from '../ui/say.ts';
 import { nameOf } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
 import { Section } from './section.tsx';
@@ -60,13 +59,10 @@ function Kill({ lease, onKilled }: { lease: Lease; onKilled(): void }) {
   const may = useMay('prompt');
   if (!may) return null;
   const kill = () =>
-    engine.kill(lease.conversationId).then(
-      () => {
-        say('Session gone. Nothing lost.', 'good');
-        onKilled();
-      },
-      (error) => say(toldOf(error).message, 'bad'),
-    );
+    engine.kill(lease.conversationId).then(() => {
+      say('Session gone. Nothing lost.', 'good');
+      onKilled();
+    }, sayError);
   return (
     <Button small look="danger" onClick={() => void kill()} aria-label={`Kill the live session of ${nameOf(lease)}`}>
       Kill

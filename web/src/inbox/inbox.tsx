@@ -2,7 +2,6 @@ import { BellOff, BellRing, Check, FlameKindling, ListChecks, Unlink } from 'luc
 import { type ReactNode, useState } from 'react';
 import type { Conversation, Task } from 'throughline/client';
 import { Link } from 'wouter';
-import { toldOf } from '../data/errors.ts';
 import { useList } from '../data/list.ts';
 import { useNeeds } from '../data/needs.ts';
 import { firstSeen, keepSeen } from '../data/seen.ts';
@@ -12,7 +11,7 @@ import { useChangedAt, useSettled } from '../permissions/cards.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { ErrorNote, Skeleton } from '../ui/notes.tsx';
-import { say } from '../ui/say.ts';
+import { say, sayError } from '../ui/say.ts';
 import { nameOf, StateMark } from '../ui/state.tsx';
 import { Ago, count } from '../ui/time.tsx';
 import { useNotifying } from './notify.ts';
@@ -286,7 +285,7 @@ function RestoreButton({ row }: { row: Conversation }) {
           'good',
         );
     } catch (error) {
-      say(toldOf(error).message, 'bad');
+      sayError(error);
     } finally {
       setBusy(false);
     }

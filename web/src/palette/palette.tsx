@@ -87,7 +87,7 @@ function Choices({ field, onChosen }: ChoicesProps) {
         {highlighted?.cli ? (
           <CliLine line={highlighted.cli} />
         ) : (
-          <p className="py-1 text-xs text-muted">Enter does it; the same on the command line stands here.</p>
+          <p className="py-1 text-xs text-muted">Enter does it. If a command does the same, it stands here.</p>
         )}
       </div>
     </Autocomplete.Root>

@@ -4,13 +4,16 @@ import { useState } from 'react';
 import type { Engine, Turn } from 'throughline/client';
 import { useAgents } from '../data/agents.ts';
 import { useVerbs } from '../data/conversation/verbs.ts';
+import { useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
 
-/** The context of a turn could not be restored: the ways to go on. */
+/** The context of a turn could not be restored: the ways to go on, for those who may send. */
 export function WhatToDo({ turn }: { turn: Turn }) {
   const { submit, retry } = useVerbs();
+  const may = useMay('prompt');
   const [error, setError] = useState<unknown>(null);
+  if (!may) return null;
   const attempt = (work: () => Promise<unknown>) => () => {
     setError(null);
     work().catch(setError);

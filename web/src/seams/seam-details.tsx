@@ -54,7 +54,7 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-/** Every rung, best first: what failed and why, what was taken, what was not needed. */
+/** Every rung, best first: what failed and why, what was taken, what was not tried or not needed. */
 function Ladder({ receipt: { rung, tried } }: { receipt: Receipt }) {
   const taken = (RUNGS as readonly string[]).indexOf(rung);
   return (
@@ -72,7 +72,7 @@ function Ladder({ receipt: { rung, tried } }: { receipt: Receipt }) {
                 icon={Circle}
                 ink="text-faint"
                 name={each}
-                text={taken >= 0 && index > taken ? 'not needed' : 'not possible here'}
+                text={taken >= 0 && index > taken ? 'not needed' : 'not tried'}
               />
             )}
           </li>

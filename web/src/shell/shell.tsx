@@ -195,12 +195,15 @@ function Corner() {
       aria-live="polite"
       className="pointer-events-none fixed inset-x-3 top-[calc(env(safe-area-inset-top)+3.5rem)] z-50 flex flex-col items-end gap-2"
     >
-      {said.map(({ id, text, tone, action }) => (
+      {said.map(({ id, text, hint, tone, action }) => (
         <div
           key={id}
           className="pointer-events-auto flex max-w-md items-center gap-2 rounded-lg border border-line bg-raised py-1.5 pl-3 pr-1.5 text-sm shadow-lg"
         >
-          <span className={TONES[tone]}>{text}</span>
+          <div className="min-w-0 wrap-anywhere">
+            <p className={TONES[tone]}>{text}</p>
+            {hint !== undefined && <p className="text-muted">{hint}</p>}
+          </div>
           {action && (
             <Button small onClick={action.run}>
               {action.label}

@@ -1,13 +1,12 @@
 import { useEffect, useState } from 'react';
 import type { Task, TaskReport } from 'throughline/client';
 import { Link, useLocation } from 'wouter';
-import { toldOf } from '../data/errors.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { readTasks, useTasks } from '../data/tasks.ts';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, ErrorNote, Skeleton, Verbatim } from '../ui/notes.tsx';
-import { say } from '../ui/say.ts';
+import { say, sayError } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
 import { Ago, duration } from '../ui/time.tsx';
 import { canBe } from './board.ts';
@@ -96,14 +95,11 @@ function Answering({ task }: { task: Task }) {
   const can = may ? canBe(task) : { cancelled: false, retried: false };
   const name = task.name ?? task.id;
   const act = (work: Promise<unknown>, done: string) =>
-    work.then(
-      () => {
-        setWords('');
-        say(done, 'good');
-        void readTasks(tl);
-      },
-      (error) => say(toldOf(error).message, 'bad'),
-    );
+    work.then(() => {
+      setWords('');
+      say(done, 'good');
+      void readTasks(tl);
+    }, sayError);
   const cancel = () => void act(tl.tasks.cancel(task.id), 'The task was asked to stop.');
   const retry = () => void act(tl.tasks.retry(task.id, words.trim() ? { say: words } : {}), 'The task goes on.');
   useActions(taskActions(name, { ...(can.cancelled && { cancel }), ...(can.retried && { retry }) }));
@@ -149,11 +145,7 @@ function lastLine(output: string): string {
 function OpenTurn({ id }: { id: string }) {
   const { engine } = useClient();
   const [, go] = useLocation();
-  const open = () =>
-    engine.turn(id).then(
-      ({ conversationId, n }) => go(`/c/${conversationId}/turn/${n}`),
-      (error) => say(toldOf(error).message, 'bad'),
-    );
+  const open = () => engine.turn(id).then(({ conversationId, n }) => go(`/c/${conversationId}/turn/${n}`), sayError);
   return (
     <button type="button" className="ml-2 text-accent underline underline-offset-2" onClick={() => void open()}>
       open

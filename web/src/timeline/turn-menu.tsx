@@ -8,10 +8,10 @@ import { replyText } from '../../../src/core/turn/record.ts';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
 import { useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useVerbs } from '../data/conversation/verbs.ts';
-import { toldOf } from '../data/errors.ts';
+import { useMay } from '../data/session.ts';
 import { ToldText } from '../seams/told-text.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { say } from '../ui/say.ts';
+import { say, sayError } from '../ui/say.ts';
 
 const ITEM =
   'flex cursor-default items-center gap-2 rounded px-2 py-1.5 text-sm outline-none data-highlighted:bg-hover data-disabled:opacity-45 pointer-coarse:min-h-11';
@@ -19,6 +19,7 @@ const ITEM =
 /** What can be done with one turn. */
 export function TurnMenu({ turn, parts }: { turn: Turn; parts: readonly RecordPart[] }) {
   const act = useTurnActions(turn, parts);
+  const mayPrompt = useMay('prompt');
   const [isTold, setTold] = useState(false);
   const item = (label: string, Icon: LucideIcon, run: () => void, disabled = false) => (
     <Menu.Item className={ITEM} onClick={run} disabled={disabled}>
@@ -41,8 +42,8 @@ export function TurnMenu({ turn, parts }: { turn: Turn; parts: readonly RecordPa
               {item('Copy link', Link2, act.copyLink)}
               {item('Copy answer', Copy, act.copyAnswer)}
               {item('Copy prompt', Copy, act.copyPrompt)}
-              {item('Send again', RotateCcw, act.retry, !hasEnded(turn.state))}
-              {item('Fork before it', GitFork, act.forkBefore)}
+              {mayPrompt && item('Send again', RotateCcw, act.retry, !hasEnded(turn.state))}
+              {mayPrompt && item('Fork before it', GitFork, act.forkBefore)}
               {item('What the session was told', ScrollText, () => setTold(true), turn.sent === null)}
             </Menu.Popup>
           </Menu.Positioner>
@@ -67,11 +68,8 @@ function useTurnActions(turn: Turn, parts: readonly RecordPart[]) {
   const { id } = useConversationStore();
   const [, go] = useLocation();
   const copy = (text: string, what: string) => () =>
-    void navigator.clipboard.writeText(text).then(
-      () => say(`${what} copied.`),
-      (error) => say(toldOf(error).message, 'bad'),
-    );
-  const attempt = (work: () => Promise<void>) => () => void work().catch((error) => say(toldOf(error).message, 'bad'));
+    void navigator.clipboard.writeText(text).then(() => say(`${what} copied.`), sayError);
+  const attempt = (work: () => Promise<void>) => () => void work().catch(sayError);
   return {
     copyLink: copy(`${location.origin}/c/${id}/turn/${turn.n}`, 'Link'),
     copyAnswer: copy(replyText(parts), 'Answer'),

@@ -1,8 +1,11 @@
 import { create } from 'zustand';
+import { toldOf } from '../data/errors.ts';
 
 export interface Said {
   readonly id: number;
   readonly text: string;
+  /** What to do about it. */
+  readonly hint?: string;
   readonly tone: 'good' | 'bad' | 'plain';
   /** Something that can still be done about it. */
   readonly action?: { readonly label: string; run(): void };
@@ -16,10 +19,20 @@ let ids = 0;
 const SHOWN_MS = 6_000;
 
 export function say(text: string, tone: Said['tone'] = 'plain', action?: Said['action']): void {
+  add({ text, tone, ...(action && { action }) });
+}
+
+/** Says what went wrong, and what to do. */
+export function sayError(error: unknown): void {
+  const { message, hint } = toldOf(error);
+  add({ text: message, tone: 'bad', ...(hint !== null && { hint }) });
+}
+
+function add(what: Omit<Said, 'id'>): void {
   ids += 1;
-  const said: Said = { id: ids, text, tone, ...(action && { action }) };
+  const said: Said = { id: ids, ...what };
   useSaid.setState((before) => [...before.slice(-3), said], true);
-  if (tone !== 'bad') setTimeout(() => unsay(said.id), SHOWN_MS);
+  if (said.tone !== 'bad') setTimeout(() => unsay(said.id), SHOWN_MS);
 }
 
 export function unsay(id: number): void {

@@ -172,12 +172,16 @@ export function checkNoKey({ by }: Principal): void {
 }
 
 /**
- * For what is about all owners: an `admin` of another owner must not have it, nor a key of another that acts for this one. `serverOwner`:
- * that the server was started for.
+ * Whether the caller may have what is about all owners: an `admin` of another owner must not, nor a key of another that acts for this one.
+ * `serverOwner`: that the server was started for.
  */
+export function isOperator({ by, owner, isActing }: Principal, serverOwner: string): boolean {
+  return by === 'token' || (owner === serverOwner && !isActing);
+}
+
 export function checkOperator(principal: Principal, serverOwner: string, why = 'This is about all owners.'): void {
+  if (isOperator(principal, serverOwner)) return;
   const { owner, isActing } = principal;
-  if (principal.by === 'token' || (owner === serverOwner && !isActing)) return;
   const whose = isActing ? `These credentials only act for "${owner}".` : `These credentials are of "${owner}".`;
   throw new Refusal('forbidden', `${why} ${whose}`, {
     hint: `Use the token of the data home, or a key with "admin" of "${serverOwner}".`,

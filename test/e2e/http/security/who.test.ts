@@ -193,6 +193,7 @@ describe('who', () => {
         by: 'page',
         scopes: everything,
         owners: null,
+        isOperator: true,
         expiresAt: expect.any(Number),
       });
       expect(Math.abs(me.expiresAt - week)).toBeLessThan(60_000);
@@ -210,7 +211,9 @@ describe('who', () => {
         (await home.caller.ok('POST', '/links', { owner: 'ann', scopes: ['read'] })).link,
       ]) {
         const page = await open(home, link);
-        expect((await page.get('/me')).body).toMatchObject({ owner: 'ann', by: 'page', scopes: ['read'] });
+        expect((await page.get('/me')).body).toMatchObject({
+          ...{ owner: 'ann', by: 'page', scopes: ['read'], isOperator: false },
+        });
         expect((await page.get('/conversations')).body.conversations).toMatchObject([{ key: 'hers' }]);
         expect((await page.with({ 'throughline-owner': 'local' }).get('/conversations')).status).toBe(403);
       }

@@ -6,14 +6,15 @@ import { promptText } from '../../../../src/core/turn/content.ts';
 import { useConversation } from '../../data/conversation/use-conversation.ts';
 import { useVerbs } from '../../data/conversation/verbs.ts';
 import { withWords, wordsIn } from '../../data/drafts/prompt.ts';
-import { toldOf } from '../../data/errors.ts';
+import { useMay } from '../../data/session.ts';
 import { Button, IconButton } from '../../ui/button.tsx';
-import { say } from '../../ui/say.ts';
+import { sayError } from '../../ui/say.ts';
 import { moved, queueOf } from './order.ts';
 
-/** The prompts that wait, in the order in which they will run: to edit, move and cancel. */
+/** The prompts that wait, in the order in which they will run: to edit, move and cancel. Who may only read sees them. */
 export function Queue({ turns }: { turns: readonly Turn[] }) {
   const { requeue } = useVerbs();
+  const may = useMay('prompt');
   const delayed = useConversation(({ conversation }) => conversation?.delayed ?? conversation?.stranded ?? null);
   const [dragged, setDragged] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -24,7 +25,7 @@ export function Queue({ turns }: { turns: readonly Turn[] }) {
     try {
       await requeue(wanted);
     } catch (error) {
-      say(toldOf(error).message, 'bad');
+      sayError(error);
     } finally {
       setBusy(false);
     }
@@ -39,22 +40,39 @@ export function Queue({ turns }: { turns: readonly Turn[] }) {
         {delayed !== null && `: ${delayed.message}`}
       </h3>
       <ol className="max-h-48 space-y-1 overflow-y-auto">
-        {turns.map((turn, place) => (
-          <QueuedTurn
-            key={turn.id}
-            turn={turn}
-            place={place}
-            isLast={place === turns.length - 1}
-            isBusy={isBusy}
-            onMove={(to) => move(place, to)}
-            onDrag={() => setDragged(turn.id)}
-            onDropHere={() => dragged !== null && move(ids.indexOf(dragged), place)}
-            onEdit={(text) => change(queueOf(ids, { [turn.id]: { prompt: withWords(turn.prompt, text) } }))}
-            onCancel={() => void change(queueOf(ids, { [turn.id]: { drop: true } }))}
-          />
-        ))}
+        {!may && turns.map((turn, place) => <ReadTurn key={turn.id} turn={turn} place={place} />)}
+        {may &&
+          turns.map((turn, place) => (
+            <QueuedTurn
+              key={turn.id}
+              turn={turn}
+              place={place}
+              isLast={place === turns.length - 1}
+              isBusy={isBusy}
+              onMove={(to) => move(place, to)}
+              onDrag={() => setDragged(turn.id)}
+              onDropHere={() => dragged !== null && move(ids.indexOf(dragged), place)}
+              onEdit={(text) => change(queueOf(ids, { [turn.id]: { prompt: withWords(turn.prompt, text) } }))}
+              onCancel={() => void change(queueOf(ids, { [turn.id]: { drop: true } }))}
+            />
+          ))}
       </ol>
     </section>
+  );
+}
+
+const labelOf = (words: string, place: number) => `Queued prompt ${place + 1}: ${words.slice(0, 80)}`;
+
+/** Nothing can be done with it. */
+function ReadTurn({ turn, place }: Pick<QueuedTurnProps, 'turn' | 'place'>) {
+  const words = promptText(turn.prompt);
+  return (
+    <li
+      aria-label={labelOf(words, place)}
+      className="truncate rounded-md border border-line bg-surface px-2 py-1 pointer-coarse:py-3"
+    >
+      {words}
+    </li>
   );
 }
 
@@ -101,7 +119,7 @@ function QueuedTurn(props: QueuedTurnProps) {
         onDropHere();
       }}
       onKeyDown={onKey}
-      aria-label={`Queued prompt ${place + 1}: ${words.slice(0, 80)}`}
+      aria-label={labelOf(words, place)}
       className={clsx(
         'group flex items-center gap-1 rounded-md border bg-surface pl-1',
         isOver ? 'border-accent' : 'border-line',
