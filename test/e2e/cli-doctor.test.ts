@@ -39,8 +39,10 @@ test('where nothing is left over, it says so', async () => {
 });
 
 test('what a killed process held is explained, and with --fix freed, ended and queued again', async () => {
-  const running = home.start(['task', 'run', 'Hello.', '--gate', 'sleep 3600']);
-  await until(() => query('SELECT no FROM tasks WHERE gate IS NOT NULL').length === 1);
+  // Its process is recorded before the gate itself begins.
+  const begun = join(home.path, 'gate-begun');
+  const running = home.start(['task', 'run', 'Hello.', '--gate', `touch '${begun}'; sleep 3600`]);
+  await until(() => existsSync(begun));
   const { pid } = identityOf(JSON.parse(query('SELECT gate FROM tasks')[0]?.gate ?? 'null'));
   running.kill('SIGKILL');
   await running.ended;
