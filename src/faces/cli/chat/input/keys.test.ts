@@ -53,11 +53,15 @@ test('wherever the input is cut, the keys are the same', () => {
         at += size;
       }
       // Text that comes in pieces is the same text.
-      const joined = (all: string[]) =>
-        all.reduce<string[]>((keys, key) => {
+      const joined = (all: string[]) => {
+        const keys: string[] = [];
+        for (const key of all) {
           const isMore = key.startsWith('text:') && keys.at(-1)?.startsWith('text:');
-          return isMore ? [...keys.slice(0, -1), `${keys.at(-1)}${key.slice('text:'.length)}`] : [...keys, key];
-        }, []);
+          if (isMore) keys.push(`${keys.pop()}${key.slice('text:'.length)}`);
+          else keys.push(key);
+        }
+        return keys;
+      };
       expect(joined(read(...chunks))).toEqual(joined(read(text)));
     }),
   );
