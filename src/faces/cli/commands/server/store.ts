@@ -19,7 +19,7 @@ export function define(command: Command, cli: Cli): void {
     .action((from: string, to: string) => copy(from, to, cli));
   addHelp(copying, {
     about:
-      'Copies the conversations, tasks and keys of all owners; the source is not changed. It may run while a server uses the source: then stop the ' +
+      'Copies the conversations, tasks and keys of all owners; what is stored in the source stays. It may run while a server uses the source: then stop the ' +
       'server, and run the same command again. It copies what is new, verifies the chain of events of every conversation, and only then can the ' +
       'target be used. A copy that was stopped or killed goes on with the same command. Files of agents are not copied: a conversation goes on where its ' +
       'directory is, with "throughline serve --home" of the data home that it belongs to. See docs/deploy.md.\n' +
