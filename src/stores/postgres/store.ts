@@ -12,6 +12,7 @@ import type { UsageStore } from '../../ports/store/usage.ts';
 import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
+import { LARGEST_PAGE } from '../shared/page.ts';
 import {
   ensureConversation,
   findByKey,
@@ -53,7 +54,7 @@ import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
  * function serves which verb. They are in
  *
  *   keys.ts          keys to the HTTP interface, and one-time links
- *   server/          the database itself: connections, transactions, faults, the bell, bringing the schema up to date
+ *   server/          the database itself: connections, transactions, reads of many at once, faults, the bell, bringing the schema up to date
  *   conversations/   a conversation's rows, its ledger (numbered events); copying, erasing, checking the chain
  *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
  *   reading/         what is only read: pages, search, the census for doctor
@@ -115,6 +116,8 @@ async function checkHearing(server: Server): Promise<void> {
   });
 }
 
+/** In bytes. */
+const SMALL_PAGE = 256 * 1024;
 const LOG = "SELECT value FROM facts WHERE owner = '' AND name = 'log'";
 
 function storeOn(access: Access): Store {
@@ -149,11 +152,11 @@ function conversations(access: Access): ConversationStore {
   return {
     async ensureConversation(owner, spec) {
       const { key } = spec;
-      const known = key === null ? null : await access.read((sql) => findByKey(sql, owner, key));
+      const known = key === null ? null : await access.look((sql) => findByKey(sql, owner, key));
       if (known !== null) return { conversation: known, created: false };
       return access.write((tx) => ensureConversation(tx, owner, spec));
     },
-    findConversation: access.reading(findConversation),
+    findConversation: access.looking(findConversation),
     listConversations: access.reading(listConversations),
     setTitle: access.writing(setTitle),
     setLimitPerDay: access.writing(setLimitPerDay),
@@ -169,12 +172,12 @@ function conversations(access: Access): ConversationStore {
 function turns(access: Access): TurnStore & WriteStore & PermissionStore {
   return {
     enqueue: (owner, turn) => access.writeIn(turn.conversation, (tx) => enqueue(tx, owner, turn)),
-    agentFor: access.reading(agentOf),
+    agentFor: access.looking(agentOf),
     requestCancel: access.writing(requestCancel),
     queued: access.reading(reads.queued),
     requeue: access.writing(requeue),
-    findTurn: access.reading(reads.findTurn),
-    findRequest: access.reading(reads.findRequest),
+    findTurn: access.looking(reads.findTurn),
+    findRequest: access.looking(reads.findRequest),
     pending: access.reading(reads.pending),
     setDelivered: access.writing(setDelivered),
     told: access.reading(told),
@@ -191,59 +194,63 @@ function leasing(access: Access): LeaseStore {
   const monotonic = async (sql: Sql) => (await access.times(sql)).monotonic;
   return {
     async next(request) {
-      const found = await access.read(async (sql) => nextReady(sql, request, await monotonic(sql)));
+      const found = await access.look(async (sql) => nextReady(sql, request, await monotonic(sql)));
       return found && { owner: found.owner, conversation: found.conversation };
     },
     async claim(request) {
       // Workers ask often: a transaction starts only if there is something to claim.
-      const found = await access.read(async (sql) => claimable(sql, request, await monotonic(sql)));
+      const found = await access.look(async (sql) => claimable(sql, request, await monotonic(sql)));
       return found === null ? null : access.write((tx) => claim(tx, request));
     },
     async begin(fence, agents) {
-      if (!(await access.read((sql) => beginnable(sql, fence, agents)))) return null;
+      if (!(await access.look((sql) => beginnable(sql, fence, agents)))) return null;
       return access.writeIn(fence.conversation, (tx) => begin(tx, fence, agents));
     },
     renew: (fences, leaseMs) => leases.renew(access, fences, leaseMs),
     release: (fence) => access.writeIn(fence.conversation, (tx) => leases.release(tx, fence)),
-    workers: access.reading(leases.workers),
+    workers: access.looking(leases.workers),
     processesOf: access.reading(leases.processesOf),
     forgetWorker: access.writing(leases.forgetWorker),
     enlist: access.writing(leases.enlist),
-    takers: () => access.read(async (sql) => leases.takers(sql, await monotonic(sql))),
+    takers: () => access.look(async (sql) => leases.takers(sql, await monotonic(sql))),
     async namePlace(place, name) {
       const known = await access.read((sql) => leases.placeName(sql, place));
       if (known !== name) await access.write((tx) => leases.namePlace(tx, place, name));
     },
-    placeName: access.reading(leases.placeName),
+    placeName: access.looking(leases.placeName),
     holdings: (owner, limit) => access.read(async (sql) => leases.holdings(sql, owner, limit, await monotonic(sql))),
     countHoldings: access.reading(leases.countHoldings),
-    standings: (owner, ids) => access.read(async (sql) => leases.standings(sql, owner, ids, await monotonic(sql))),
+    standings: (owner, ids) => access.look(async (sql) => leases.standings(sql, owner, ids, await monotonic(sql))),
   };
 }
 
 function history(access: Access): HistoryStore & UsageStore {
   return {
-    events: access.reading(reads.events),
+    // The small pages of those who follow: many are in memory at once.
+    events: (owner, id, page) =>
+      (page.bytes ?? LARGEST_PAGE) > SMALL_PAGE
+        ? access.read((sql) => reads.events(sql, owner, id, page))
+        : access.look((sql) => reads.events(sql, owner, id, page)),
     eventsBefore: access.reading(reads.eventsBefore),
     turnEvents: access.reading(reads.turnEvents),
     recordsBefore: access.reading(reads.recordsBefore),
     recordsAfter: access.reading(reads.recordsAfter),
     countRecordsAfter: access.reading(reads.countRecordsAfter),
-    unknownParts: access.reading(reads.unknownParts),
-    summary: (owner, id) => access.read(async (sql) => summary(sql, owner, id, (await access.times(sql)).monotonic)),
+    unknownParts: access.looking(reads.unknownParts),
+    summary: (owner, id) => access.look(async (sql) => summary(sql, owner, id, (await access.times(sql)).monotonic)),
     search: access.reading(search),
     verify: access.reading(verify),
     usage: access.reading(usageDays),
-    limitPerDay: access.reading(limitPerDay),
-    spending: (owner, id) => access.read(async (sql) => spending(sql, owner, id, (await access.times(sql)).now)),
+    limitPerDay: access.looking(limitPerDay),
+    spending: (owner, id) => access.look(async (sql) => spending(sql, owner, id, (await access.times(sql)).now)),
   };
 }
 
 function sessions(access: Access): SessionStore {
   return {
-    sessions: access.reading(reads.sessions),
-    sessionIsElsewhere: access.reading(reads.sessionIsElsewhere),
-    findSessions: access.reading(reads.findSessions),
+    sessions: access.looking(reads.sessions),
+    sessionIsElsewhere: access.looking(reads.sessionIsElsewhere),
+    findSessions: access.looking(reads.findSessions),
     transcript: access.reading(transcript),
     receipts: access.reading(receipts),
     restores: access.reading(restores),

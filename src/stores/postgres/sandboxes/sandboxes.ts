@@ -81,7 +81,7 @@ export function sandboxStore(access: Access): SandboxStore {
       if (known !== null && known.name === sandbox.name) return sandboxOf(known);
       return access.write((tx) => nameSandbox(tx, owner, sandbox));
     },
-    findSandbox: access.reading(findSandbox),
+    findSandbox: access.looking(findSandbox),
     listSandboxes: access.reading(listSandboxes),
     idleSandboxes: access.reading(idleSandboxes),
     sandboxUses: (owner, id, limit) => access.read((sql) => sql.all<SandboxUse>(USES, id, owner, Math.max(0, limit))),
@@ -92,7 +92,7 @@ export function sandboxStore(access: Access): SandboxStore {
       }),
     async openSandbox(owner, sandbox, worker) {
       // A process opens the same one again and again: nothing is written then.
-      const known = await access.read(async (sql) =>
+      const known = await access.look(async (sql) =>
         opened(sql, owner, sandbox.id, worker, (await access.times(sql)).monotonic),
       );
       return known ?? access.write((tx) => openSandbox(tx, owner, sandbox, worker));

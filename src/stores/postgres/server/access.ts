@@ -5,6 +5,7 @@ import type { StoreConnections } from '../../../ports/store/census.ts';
 import { type Bell, News } from './bell.ts';
 import { type Server, type Sql, TxSql, type Value } from './connect.ts';
 import { isCollision, storageFault } from './faults.ts';
+import { Reader } from './reader.ts';
 
 /** What a verb gets, inside its transaction. */
 export interface Tx {
@@ -88,6 +89,7 @@ export class Access {
   readonly bell: Bell;
   readonly #server: Server;
   readonly #options: AccessOptions;
+  readonly #reader: Reader;
   readonly #took = new Float64Array(MEASURED);
   /** Of each conversation that is written: the end of what was asked for last. */
   readonly #running = new Map<string, Promise<void>>();
@@ -100,14 +102,24 @@ export class Access {
     this.#server = server;
     this.#options = options;
     this.bell = bell;
+    this.#reader = new Reader(server);
     this.sql = server.sql;
   }
 
   /** Each statement sees what is committed when it begins. */
-  async read<T>(look: (sql: Sql) => Promise<T>): Promise<T> {
+  read<T>(look: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#readOn(this.sql, look);
+  }
+
+  /** The same for short reads that turns need: those of many callers are one. */
+  look<T>(look: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#readOn(this.#reader.sql, look);
+  }
+
+  async #readOn<T>(sql: Sql, look: (sql: Sql) => Promise<T>): Promise<T> {
     this.checkOpen();
     try {
-      return await look(this.sql);
+      return await look(sql);
     } catch (error) {
       throw storageFault(error) ?? error;
     }
@@ -230,6 +242,11 @@ export class Access {
   /** A verb of the store from a function that only reads. */
   reading<A extends unknown[], T>(look: (sql: Sql, ...args: A) => Promise<T>): (...args: A) => Promise<T> {
     return (...args) => this.read((sql) => look(sql, ...args));
+  }
+
+  /** The same for short reads that turns need. */
+  looking<A extends unknown[], T>(look: (sql: Sql, ...args: A) => Promise<T>): (...args: A) => Promise<T> {
+    return (...args) => this.look((sql) => look(sql, ...args));
   }
 
   /** A verb of the store from a function that writes. */

@@ -15,9 +15,9 @@ export type Value = string | number | boolean | Uint8Array | null | readonly (st
 
 /** What statements run on: the pool, or the one connection of a transaction. */
 export class Sql {
-  readonly #query: (text: string, values: unknown[]) => Promise<QueryResult>;
+  readonly #query: (text: string, values: unknown[]) => Promise<Pick<QueryResult, 'rows' | 'rowCount'>>;
 
-  constructor(query: (text: string, values: unknown[]) => Promise<QueryResult>) {
+  constructor(query: (text: string, values: unknown[]) => Promise<Pick<QueryResult, 'rows' | 'rowCount'>>) {
     this.#query = query;
   }
 
@@ -218,4 +218,4 @@ function parser(oid: number): ((text: string) => number) | null {
   return oid === INT8 || oid === NUMERIC ? Number : null;
 }
 
-export type { Client };
+export type { Client, PoolClient, QueryResult };

@@ -1,0 +1,94 @@
+import type { Value } from './connect.ts';
+
+/*
+ * One statement for many callers: those that ask the same at the same moment, each with its own values, share a message to the server, a plan
+ * and its run. The values of a parameter become an array; each row says whose it is.
+ *
+ *   SELECT x FROM t WHERE a = $1      ▶  SELECT q.i, r.* FROM unnest($1::text[]) WITH ORDINALITY AS q (p1, i), LATERAL (SELECT x FROM t WHERE a = q.p1) r
+ */
+
+/** A statement of one caller, with its answer. */
+export interface Asked {
+  readonly text: string;
+  readonly values: readonly Value[];
+  readonly resolve: (rows: Record<string, unknown>[]) => void;
+  readonly reject: (fault: unknown) => void;
+}
+
+/** Those that are sent as one statement. */
+export interface Group {
+  readonly text: string;
+  readonly values: readonly Value[];
+  readonly asked: readonly Asked[];
+  /** The rows of each, in the order of `asked`. */
+  share(rows: readonly Record<string, unknown>[]): Record<string, unknown>[][];
+}
+
+/** As the server names the types of a statement's parameters. An array of one caller cannot be a row of an array: it must be the same for all. */
+export type Types = readonly string[];
+
+const isArray = (type: string) => type.endsWith('[]');
+const OF = '__i';
+/** The most that share a statement. */
+const MOST = 64;
+
+/** `typesOf`: of a statement that several ask; undefined: not known, so each is sent by itself. */
+export function groupsOf(all: readonly Asked[], typesOf: (text: string) => Types | undefined): Group[] {
+  const groups = Map.groupBy(all, ({ text, values }) => {
+    const shared = typesOf(text)?.map((type, i) => (isArray(type) ? values[i] : null));
+    return JSON.stringify([text, shared]);
+  });
+  return [...groups.values()].flatMap(inParts).flatMap((asked) => {
+    const [{ text, values }] = asked as [Asked];
+    const types = typesOf(text);
+    if (asked.length === 1 || types === undefined) return asked.map(alone);
+    return types.every(isArray) ? [same(asked, text, values)] : [together(asked, text, types)];
+  });
+}
+
+/** So that their rows are not too many at once. */
+function inParts(asked: readonly Asked[]): Asked[][] {
+  return Array.from({ length: Math.ceil(asked.length / MOST) }, (_, i) => asked.slice(i * MOST, (i + 1) * MOST));
+}
+
+export function alone(one: Asked): Group {
+  return { text: one.text, values: one.values, asked: [one], share: (rows) => [[...rows]] };
+}
+
+/** All ask for the same. Each gets rows of its own: callers may change them. */
+function same(asked: readonly Asked[], text: string, values: readonly Value[]): Group {
+  return { text, values, asked, share: (rows) => asked.map(() => rows.map((row) => ({ ...row }))) };
+}
+
+function together(asked: readonly Asked[], text: string, types: Types): Group {
+  const parameters = types.map((type, i) =>
+    isArray(type) ? asked[0]?.values[i] : asked.map(({ values }) => values[i] as string | number | null),
+  );
+  return {
+    ...{ text: lateral(text, types), values: parameters as Value[], asked },
+    share(rows) {
+      const each: Record<string, unknown>[][] = asked.map(() => []);
+      for (const { [OF]: place, ...row } of rows) each[Number(place) - 1]?.push(row);
+      return each;
+    },
+  };
+}
+
+/** A part with an order of its own stays a part, which is run for one caller after the other: so rows come in its order. */
+function lateral(text: string, types: Types): string {
+  const { from, own } = rowsOf(types);
+  return `SELECT q.${OF}, r.* FROM ${from}, LATERAL (${text.replace(PARAMETER, own)}) r`;
+}
+
+const PARAMETER = /\$(\d+)/g;
+
+/** The rows of values as a table `q`, and what takes the place of a parameter in the statement of one. */
+function rowsOf(types: Types) {
+  const places = types.flatMap((type, i) => (isArray(type) ? [] : [i + 1]));
+  const arrays = places.map((n) => `$${n}::${types[n - 1]}[]`).join(', ');
+  const names = places.map((n) => `p${n}`).join(', ');
+  return {
+    from: `unnest(${arrays}) WITH ORDINALITY AS q (${names}, ${OF})`,
+    own: (whole: string, n: string) => (isArray(types[Number(n) - 1] ?? '') ? whole : `q.p${n}`),
+  };
+}
