@@ -77,8 +77,8 @@ function markOf(pid: string, space: Buffer): string | null {
 function readEnvironment(pid: string, space: Buffer): Buffer {
   const file = openSync(`/proc/${pid}/environ`, 'r');
   try {
-    let end = 1;
-    for (let read = -1; read !== 0; end += read) read = readSync(file, space, end, space.length - 1 - end, null);
+    // One call reads all of it: the space is larger than any environment.
+    const end = 1 + readSync(file, space, 1, space.length - 2, null);
     space[0] = 0;
     space[end] = 0;
     return space.subarray(0, end + 1);

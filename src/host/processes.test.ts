@@ -183,7 +183,7 @@ test('a process that the table does not show is dead only when it cannot be sign
   expect([status(1), status(2), status(3)]).toEqual(['unknown', 'dead', 'unknown']);
 });
 
-test('a program is an orphan when its starter is provably dead, and only for the data home that it was started for', () => {
+test('a program is an orphan when its starter is provably dead, and only for the data home that it was started for', async () => {
   const entry = { group: 1, zombie: false };
   const alive = new Map<number, ProcessEntry>([
     [process.pid, { ...entry, started: 'now' }],
@@ -214,11 +214,11 @@ test('a program is an orphan when its starter is provably dead, and only for the
     throw Object.assign(new Error('kill'), { code: 'ESRCH' });
   };
   const here = processesOf(table, { place: 'here', kill });
-  expect(here.orphans()).toEqual([{ pid: 20, started: '20', boot: 'b', namespace: 'n', mark: lost }]);
+  expect(await here.orphans()).toEqual([{ pid: 20, started: '20', boot: 'b', namespace: 'n', mark: lost }]);
   const { host: _, ...self } = here.self();
   expect(starterOf(here.newMark())).toEqual({ place: 'here', process: self });
   expect(here.newMark()).not.toBe(here.newMark());
-  expect(processesOf(table, { place: 'nowhere', kill }).orphans()).toEqual([]);
+  expect(await processesOf(table, { place: 'nowhere', kill }).orphans()).toEqual([]);
 });
 
 test.each(['', 'x', '1:2:3', '::::::', '1:p:x:s:b:n', '1:p:%:s:b:n', '%E0%A4%A:p:1:s:b:n'])(

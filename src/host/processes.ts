@@ -6,9 +6,11 @@ import { formatMark, type ProcessIdentity, starterOf, type Viewpoint, whereIs } 
 import type { Processes } from '../ports/processes.ts';
 import { systemClock } from './clock.ts';
 import { bootsOf } from './place.ts';
-import { machine, type ProcessTable, procfs, ps } from './process-table.ts';
+import { type Marked, machine, type ProcessTable, procfs, ps } from './process-table.ts';
 
 const END_WAIT_MS = 5_000;
+/** How many processes are looked at in one turn of the event loop when nobody waits for it. It takes a fraction of a millisecond. */
+const AT_ONCE = 8;
 
 type Kill = (pid: number, signal: 'SIGKILL' | 0) => void;
 
@@ -24,9 +26,10 @@ export interface HostProcesses extends Processes {
   end(process: ProcessIdentity): Promise<'ended' | 'unknown'>;
   /**
    * Programs that processes of this data home started and that run although their starter is provably dead. They are found by
-   * their marks, so also those that nobody could record. Empty where the system shows no environments. Looks at every process.
+   * their marks, so also those that nobody could record. Empty where the system shows no environments. Looks at every process, a few
+   * in each turn of the event loop: whoever has something else to do comes first.
    */
-  orphans(): ProcessIdentity[];
+  orphans(): Promise<ProcessIdentity[]>;
   /** Ends every process that has the mark. Looks at every process, a few at a time, together with all who ask meanwhile. */
   endMarked(mark: string): Promise<void>;
   /** The same at once: when our own process ends, nothing is done later. */
@@ -59,11 +62,18 @@ export function processesOf(table: ProcessTable, options: HostOptions = {}): Hos
     endMarked: marked.endTogether,
     endMarkedNow: marked.endNow,
     newMark: () => formatMark(randomUUID(), { place, process: seen.self() }),
-    orphans: () =>
-      leadersOf(table, isOrphan).flatMap(({ pid, mark }) => {
-        const identity = seen.identify(pid);
-        return identity ? [{ ...identity, mark }] : [];
-      }),
+    async orphans() {
+      const found: (ProcessIdentity & Marked)[] = [];
+      let looked = 0;
+      for (const one of table.marked()) {
+        // At once: during a pause its number may become somebody else's.
+        const identity = one !== null && isOrphan(one.mark) ? seen.identify(one.pid) : null;
+        if (one !== null && identity !== null) found.push({ ...identity, mark: one.mark });
+        looked += 1;
+        if (looked % AT_ONCE === 0) await new Promise(setImmediate);
+      }
+      return leadersOf(table, found);
+    },
     async end(identity) {
       const before = seen.status(identity);
       if (before === 'unknown') return before;
@@ -119,14 +129,10 @@ function lookingAt(
   };
 }
 
-/** One process for each mark that is wanted: the program itself, which leads its group, or something that outlived it. */
-function leadersOf(table: ProcessTable, isWanted: (mark: string) => boolean): { pid: number; mark: string }[] {
-  const all = [...table.marked()].filter((found) => found !== null);
-  const found = Map.groupBy(all, ({ mark }) => mark);
-  return [...found].flatMap(([mark, all]) => {
-    if (!isWanted(mark)) return [];
-    return all.find(({ pid }) => table.look(pid)?.group === pid) ?? all[0] ?? [];
-  });
+/** One process for each mark: the program itself, which leads its group, or something that outlived it. */
+function leadersOf<P extends Marked>(table: ProcessTable, all: readonly P[]): P[] {
+  const byMark = Map.groupBy(all, ({ mark }) => mark).values();
+  return [...byMark].flatMap((found) => found.find(({ pid }) => table.look(pid)?.group === pid) ?? found[0] ?? []);
 }
 
 /** With many processes a look takes longer than others may wait for the event loop. */

@@ -83,8 +83,8 @@ test('what nobody recorded is ended by the first look, by one that finds a dead 
   const look = async () => {
     did.length = 0;
     pass(100);
-    await keeper.freeDead();
-    return [...did];
+    await keeper.look();
+    return did.filter((one) => one !== 'wake');
   };
   store.orphans = [inSandbox('5')];
   expect(await look()).toEqual(['look', 'end 5']);
@@ -93,6 +93,18 @@ test('what nobody recorded is ended by the first look, by one that finds a dead 
   expect(await look()).toEqual(['look', 'end 5', `end ${LEFT.id}`, 'forget dead']);
   expect(await look()).toEqual(['look', 'end 5']);
   expect(await look()).toEqual(['look']);
+});
+
+test('nobody waits to claim until all processes were looked at', async () => {
+  const { did, kind, parts, holder } = world();
+  const looked = Promise.withResolvers<SandboxProcess[]>();
+  const sandboxes = { ...parts.sandboxes, orphans: () => looked.promise };
+  const keeper = new LeaseKeeper(kind, holder, { ...parts, sandboxes });
+  expect(await keeper.freeDead()).toBe(false);
+  const look = keeper.look();
+  looked.resolve([inSandbox('5')]);
+  await look;
+  expect(did).toEqual(['look', 'wake', 'end 5']);
 });
 
 test('the keeper looks for dead holders at most ten times a second', async () => {

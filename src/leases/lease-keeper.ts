@@ -30,6 +30,7 @@ export class LeaseKeeper<F> {
   #renewedAt = 0;
   #looking: Promise<boolean> | null = null;
   #orphansDue = true;
+  #orphansEnded: Promise<void> = Promise.resolve();
 
   constructor(kind: LeaseKind<F>, holder: LeaseHolder<F>, parts: KeeperParts) {
     this.#kind = kind;
@@ -61,6 +62,7 @@ export class LeaseKeeper<F> {
     return this.#reporting(`looking for dead holders of ${this.#kind.of}`, async () => {
       // Also when dead holders cannot be found, because rows are damaged: the others can be claimed.
       await this.freeDead().finally(() => this.#holder.wake?.());
+      await this.#orphansEnded;
     });
   }
 
@@ -78,7 +80,8 @@ export class LeaseKeeper<F> {
 
   async #free(): Promise<boolean> {
     const found = await freeDead(this.#kind, this.#parts);
-    if (this.#orphansDue) await endOrphans(this.#parts.sandboxes);
+    // Nobody waits for this to claim: what dead holders had recorded is ended, and a look at all processes takes milliseconds.
+    if (this.#orphansDue) this.#orphansEnded = this.#reporting('ending orphans', () => endOrphans(this.#parts.sandboxes));
     this.#orphansDue = found;
     return found;
   }

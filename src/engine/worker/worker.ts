@@ -275,8 +275,8 @@ export class Worker {
     const unsent = this.#serving.wanted.turns(owner, id).has(turn.id) ? null : this.#close.signal;
     const stops = { shutdown: this.#shutdown.signal, unsent };
     await runTurn(held, turn, this.#changes, stops).catch((error) => this.#failTurn(held, turn, error));
-    // Followers of the turn read its end first.
-    await new Promise(setImmediate);
+    // Followers of the turn read its end first. Not where the agent is ended at once: they read it while its process ends.
+    if (this.#parts.settings.maxWarm > 0) await new Promise(setImmediate);
     this.#serving.wanted.remove(owner, id, turn.id);
   }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync } from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
@@ -66,8 +66,8 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       return { root, ids: names.filter((name) => !name.startsWith(PROBE)) };
     },
     async find(id) {
-      const home = join(root, checkedId(id));
-      return (await exists(home)) ? join(await realpath(root), id) : null;
+      const there = lstatSync(join(root, checkedId(id)), { throwIfNoEntry: false });
+      return there === undefined ? null : join(realpathSync.native(root), id);
     },
     worktrees: worktreesAt((id) => join(root, checkedId(id)), settings.worktree ?? false),
     async changes(id, { cwd }) {

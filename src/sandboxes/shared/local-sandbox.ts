@@ -61,7 +61,7 @@ export function localProcesses(processes: LocalProcesses): Pick<Sandboxes, 'stat
       const identity = identityOfLocal(process);
       return identity === null ? 'unknown' : processes.end(identity);
     },
-    orphans: async () => processes.orphans().map(localProcess),
+    orphans: async () => (await processes.orphans()).map(localProcess),
   };
 }
 

@@ -14,7 +14,7 @@ export interface LocalProcesses {
   /** Ends a process and everything that has its mark in its environment. */
   end(process: ProcessIdentity): Promise<'ended' | 'unknown'>;
   /** Programs of these sandboxes that run although the process of ours that started them is dead. */
-  orphans(): readonly ProcessIdentity[];
+  orphans(): Promise<readonly ProcessIdentity[]>;
   /** Ends every process that has the mark in its environment. */
   endMarked(mark: string): Promise<void>;
   endMarkedNow(mark: string): void;

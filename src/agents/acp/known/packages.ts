@@ -43,8 +43,11 @@ function hasProgram(folder: string, agent: string, version?: string): boolean {
   const { package: name, command } = KNOWN_AGENTS[agent] ?? {};
   if (name === undefined || command === undefined) return false;
   const root = join(folder, 'node_modules', name);
+  const described = join(root, 'package.json');
+  // Most places do not have it, and an error takes longer than the question.
+  if (!existsSync(described)) return false;
   try {
-    const manifest: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const manifest: unknown = JSON.parse(readFileSync(described, 'utf8'));
     const file = programFile(manifest, command[0]);
     const isWanted = version === undefined || (isObject(manifest) && manifest.version === version);
     return isWanted && file !== null && existsSync(join(root, file));
