@@ -1,12 +1,13 @@
-import { dirname } from 'node:path';
+import { lstat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Changes } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import { changesInside } from '../shared/changes-inside.ts';
+import { changesInside, comparedInside } from '../shared/changes-inside.ts';
 import { BARE, compare, GitFailed, inTime, noRepository, type Repository, repositoryBy } from '../shared/compare.ts';
 import { isBelow } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
-import { run, withOwnGit } from './git.ts';
+import { refuseBorrowed, run, withOwnGit } from './git.ts';
 
 /** All of it together. */
 const TIME_MS = 10_000;
@@ -20,18 +21,41 @@ export async function changesIn(directory: string, within: string | null): Promi
 }
 
 /**
- * The same for an isolated agent. What it can write, git reads in the sandbox: otherwise the repository could name files that only we may
- * read. A repository that begins above a named directory is not in the sandbox; git reads it here, and asks nothing in the directory.
+ * The same for an isolated agent: git runs in the sandbox. Otherwise the agent could have it read, at the right moment, files that only we
+ * may read. A repository that begins above a named directory is not in the sandbox. Where it is, is asked here, from above the directory; git
+ * then compares in a sandbox that has what it needs of the repository as well. `open`: opens it, with `read` in it.
  */
-export async function changesOfIsolated(sandbox: OpenSandbox, cwd: string | null): Promise<Changes> {
+export async function changesOfIsolated(
+  open: (read: readonly string[]) => Promise<OpenSandbox>,
+  cwd: string | null,
+): Promise<Changes> {
+  const sandbox = await open([]);
   const { work } = sandbox;
   try {
     return await changesInside(sandbox, { within: cwd === null });
   } catch (error) {
     const isMissing = error instanceof ThroughlineError && error.code === 'not_found';
     if (!isMissing || cwd === null || (await isSeen(sandbox, dirname(work)))) throw error;
-    return compared(work, (signal) => findRepository(work, dirname(work), null, signal));
   }
+  const signal = AbortSignal.timeout(TIME_MS);
+  const repository = await findRepository(work, dirname(work), null, signal);
+  await refuseBorrowed(repository.objects);
+  const { objects, index, exclude, top } = repository;
+  const seen = await open([objects, index, exclude, ...(await rulesAbove(top, work))]);
+  return comparedInside(seen, work, async () => repository);
+}
+
+/** The files above a directory that say what git ignores in it, and how it compares it. */
+async function rulesAbove(top: string, directory: string): Promise<string[]> {
+  const rules: string[] = [];
+  for (let at = directory; at !== top && at !== dirname(at); ) {
+    at = dirname(at);
+    for (const path of ['.gitignore', '.gitattributes'].map((name) => join(at, name))) {
+      const found = await lstat(path).catch(() => null);
+      if (found?.isFile()) rules.push(path); // git follows no links here
+    }
+  }
+  return rules;
 }
 
 async function isSeen(sandbox: OpenSandbox, path: string): Promise<boolean> {

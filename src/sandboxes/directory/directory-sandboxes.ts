@@ -1,17 +1,19 @@
 import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
-import { isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Files } from '../../core/public/files.ts';
 import { isWorktree, PROBE } from '../../core/sandbox/sandbox-id.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
+import { comparedInside } from '../shared/changes-inside.ts';
 import { filesIn } from '../shared/files.ts';
+import { asSeen, isBelow, realIfThere } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { type LocalSandboxSettings, localProcesses, localSandbox } from '../shared/local-sandbox.ts';
 import type { LocalProcesses } from '../shared/spawn.ts';
-import { changesIn, changesOfIsolated } from './changes.ts';
-import { isThere as exists, worktreeChanges } from './worktree.ts';
-import { knownIn, openWorktreeIn, removeUnlessUnsaved, worktreesAt } from './worktrees.ts';
+import { changesIn, changesOfIsolated, compared } from './changes.ts';
+import { isThere as exists, repositoryOf, type TreeUse, type Worktree, worktreeChanges } from './worktree.ts';
+import { knownIn, openedWorktree, openWorktreeIn, removeUnlessUnsaved, worktreesAt } from './worktrees.ts';
 
 export interface DirectorySettings {
   /** The directory of all sandboxes; created when missing. */
@@ -35,11 +37,14 @@ export interface DirectorySettings {
  */
 export function directorySandboxes(settings: DirectorySettings): Sandboxes {
   const { root, place, home = root, processes, isolate = async (local) => localSandbox(local) } = settings;
-  const openAt = async (id: string, folder: string, cwd: string | null): Promise<OpenSandbox> => {
+  const trees = treeUse(settings);
+  const openAt = async (id: string, folder: string, cwd: string | null, read: readonly string[] = []) => {
     const state = directory(join(folder, 'state'));
-    if (isWorktree(id)) return isolate({ id, folder, ...(await openWorktreeIn(folder, id, cwd)), state, processes });
+    if (isWorktree(id)) {
+      return isolate({ id, folder, ...(await openWorktreeIn(folder, id, cwd, trees)), state, processes });
+    }
     const work = cwd === null ? directory(join(folder, 'work')) : await named(cwd);
-    return isolate({ id, folder, work, state, processes });
+    return isolate({ id, folder, work, state, around: { write: [], read, fixed: [] }, processes });
   };
   const open: Sandboxes['open'] = async (id, { cwd }) =>
     openAt(id, join(root, checkedId(id)), settings.isolate ? await withoutLinks(cwd) : cwd);
@@ -58,37 +63,57 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
       }
     },
     ...(settings.started ?? localProcesses(processes)),
-    async list() {
-      const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return [];
-        throw error;
-      });
-      return { root, ids: names.filter((name) => !name.startsWith(PROBE)) };
-    },
+    list: async () => ({ root, ids: await idsIn(root) }),
     async find(id) {
       const there = lstatSync(join(root, checkedId(id)), { throwIfNoEntry: false });
       return there === undefined ? null : join(realpathSync.native(root), id);
     },
-    worktrees: worktreesAt((id) => join(root, checkedId(id)), settings.worktree ?? false),
+    worktrees: worktreesAt((id) => join(root, checkedId(id)), settings.worktree ?? false, trees),
     async changes(id, { cwd }) {
-      if (isWorktree(id)) return worktreeChanges(await knownIn(join(root, checkedId(id))));
+      if (isWorktree(id)) return worktreeChanges(await knownIn(join(root, checkedId(id)), trees), trees);
       const own = join(root, checkedId(id), 'work');
       if (cwd === null && !(await exists(own))) {
         throw new ThroughlineError('not_found', 'The agent of this conversation has not worked in a directory yet.');
       }
-      if (settings.isolate) return changesOfIsolated(await open(id, { cwd }), cwd);
+      if (settings.isolate) {
+        const real = await withoutLinks(cwd);
+        return changesOfIsolated((read) => openAt(id, join(root, id), real, read), real);
+      }
       if (cwd !== null) return changesIn(await named(cwd), null);
       const work = await realpath(own);
       return changesIn(work, work);
     },
-    files: (id, { cwd, match }) => filesOf(join(root, checkedId(id), 'work'), isWorktree(id) ? null : cwd, match),
+    files: (id, options) => filesOf(settings, checkedId(id), options),
     async remove(id, { discard = false } = {}) {
       const home = join(root, checkedId(id));
-      if (isWorktree(id)) await removeUnlessUnsaved(home, discard);
+      if (isWorktree(id)) await removeUnlessUnsaved(home, discard, trees);
       await removeAll(home);
     },
     checkDirectory: (path) => named(resolve(path)),
   };
+}
+
+async function idsIn(root: string): Promise<string[]> {
+  const names = await readdir(root).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  return names.filter((name) => !name.startsWith(PROBE));
+}
+
+/** Where agents are isolated, git looks at their files as they do: inside. */
+function treeUse({ isolate, processes }: DirectorySettings): TreeUse {
+  if (isolate === undefined) {
+    const compare = (worktree: Worktree) => compared(worktree.tree, (signal) => repositoryOf(worktree, signal));
+    return { isolated: false, compare };
+  }
+  const compare = async (worktree: Worktree) => {
+    const folder = dirname(worktree.tree);
+    const state = directory(join(folder, 'state'));
+    const sandbox = await isolate({ id: basename(folder), folder, ...openedWorktree(worktree), state, processes });
+    return comparedInside(sandbox, worktree.tree, (_, signal) => repositoryOf(worktree, signal));
+  };
+  return { isolated: true, compare };
 }
 
 /** Agents obey files in the folder that they are started in and above it, so it is in a folder where only we write. */
@@ -101,8 +126,13 @@ async function emptyFolder(root: string): Promise<string> {
   }
 }
 
-async function filesOf(own: string, cwd: string | null, match: string): Promise<Files> {
-  if (cwd === null) {
+async function filesOf(
+  { root, home = root, isolate }: DirectorySettings,
+  id: string,
+  { cwd, match }: { cwd: string | null; match: string },
+): Promise<Files> {
+  const own = join(root, id, 'work');
+  if (cwd === null || isWorktree(id)) {
     return (await exists(own)) ? filesIn(localFolder(await realpath(own)), match) : { paths: [], more: false };
   }
   const real = await realpath(cwd).catch((cause) => {
@@ -111,7 +141,10 @@ async function filesOf(own: string, cwd: string | null, match: string): Promise<
       cause,
     });
   });
-  return filesIn(localFolder(real), match);
+  // What isolated agents do not see in it is not listed either.
+  const unseen = isolate === undefined ? [] : [root, home].map(realIfThere);
+  const folder = asSeen(localFolder(real), (path) => (unseen.some((one) => isBelow(path, one)) ? null : 'read'));
+  return filesIn(folder, match);
 }
 
 /** Links are removed and never followed. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:fs';
-import { mkdir, mkdtemp, open, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
@@ -67,6 +67,19 @@ async function copyIfThere(from: string, to: string): Promise<void> {
   } finally {
     await file.close();
   }
+}
+
+/**
+ * Throws `refused` for a repository that borrows objects of another one, which isolated agents do not see: an agent that works in the
+ * repository can name any other there.
+ */
+export async function refuseBorrowed(objects: string): Promise<void> {
+  const list = join(objects, 'info', 'alternates');
+  const found = await stat(list).catch(() => null);
+  if (found === null || (found.isFile() && found.size === 0)) return;
+  throw new ThroughlineError('refused', `The repository borrows objects of another one: ${list} (alternates).`, {
+    hint: 'Isolated agents do not see that one. Run "git repack -a -d" there, and delete this file.',
+  });
 }
 
 /** Runs git on this machine. Throws `GitFailed`, and `refused` when there is no git. */

@@ -7,9 +7,12 @@ import { localFolder } from '../shared/local-folder.ts';
 import { run, withOwnGit } from './git.ts';
 import {
   commitOf,
+  inSubmodules,
   replaceIndex,
   repositoryOf,
   resetFiles,
+  submodulesIn,
+  type TreeUse,
   unmergedIn,
   unsavedIn,
   WORK_MS,
@@ -19,10 +22,10 @@ import {
 /** What is done with the changes in a worktree, when a person asks for it. */
 
 /** Commits what is changed, and merges the commits into the branch of the worktree that the caller named. */
-export async function keepChanges(worktree: Worktree, { commit, merge = false }: Keep): Promise<Kept> {
+export async function keepChanges(worktree: Worktree, { commit, merge = false }: Keep, use: TreeUse): Promise<Kept> {
   const signal = AbortSignal.timeout(WORK_MS);
   const committed = commit === undefined ? null : await commitAll(worktree, commit, signal);
-  const merged = merge ? await mergeAll(worktree, signal) : null;
+  const merged = merge ? await mergeAll(worktree, use, signal) : null;
   return { commit: committed, merged, branch: worktree.branch };
 }
 
@@ -40,7 +43,7 @@ async function commitAll(worktree: Worktree, message: string, signal: AbortSigna
   const head = repository.head ?? '';
   const env = await identity(worktree, signal);
   return withOwnGit(repository, { cwd, signal, env }, async (git, index) => {
-    await git('add', '--all', '--', '.');
+    await addAll(git, worktree, signal);
     await refuseFiltered(git, '--cached', head);
     const tree = lineOf(await git('write-tree'));
     if (tree === lineOf(await git('rev-parse', `${head}^{tree}`))) {
@@ -53,8 +56,8 @@ async function commitAll(worktree: Worktree, message: string, signal: AbortSigna
   });
 }
 
-async function mergeAll(worktree: Worktree, signal: AbortSignal): Promise<string> {
-  if ((await unsavedIn(worktree)) > 0) {
+async function mergeAll(worktree: Worktree, use: TreeUse, signal: AbortSignal): Promise<string> {
+  if ((await unsavedIn(worktree, use)) > 0) {
     throw new ThroughlineError('conflict', 'Only what is committed can be merged, and there are other changes.', {
       hint: 'Commit them as well, or discard them.',
     });
@@ -132,6 +135,30 @@ async function moveHead(gitDirectory: string, { to, from }: { to: string; from: 
 
 /** Git notes who moved a reference, and wants a name. */
 const NOBODY = { GIT_COMMITTER_NAME: 'Throughline', GIT_COMMITTER_EMAIL: 'throughline@localhost' };
+
+/**
+ * Adds everything to our index. Throws `refused` for a repository in the worktree: only the name of its commit would be stored, and its files
+ * would be lost with the worktree. In the place of a submodule, git would also run what its settings name.
+ */
+async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promise<void> {
+  const nested = (path: string) =>
+    new ThroughlineError(
+      'refused',
+      `${path} in the worktree is a git repository of its own, and cannot be committed.`,
+      {
+        hint: `Delete ${path}/.git to commit its files, or name ${path} in .gitignore. Nothing was committed.`,
+      },
+    );
+  const [foreign] = await inSubmodules(worktree, signal);
+  if (foreign !== undefined) throw nested(foreign);
+  const before = new Set(await submodulesIn(git));
+  await git('add', '--all', '--', '.').catch((error: unknown) => {
+    const hint = error instanceof Error ? error.message : '';
+    throw refused(error, 'Git cannot add what is in the worktree.', hint);
+  });
+  const added = (await submodulesIn(git)).find((path) => !before.has(path));
+  if (added !== undefined) throw nested(added);
+}
 
 /** A filter (Git LFS) would change what is stored, or written. It is not run, so this is left to git with its settings. */
 async function refuseFiltered(git: Git, ...range: string[]): Promise<void> {

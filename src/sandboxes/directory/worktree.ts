@@ -1,12 +1,12 @@
 import { lstat, mkdir, readFile, realpath, rm } from 'node:fs/promises';
-import { join, relative } from 'node:path';
-import type { Changes } from '../../core/changes.ts';
+import { dirname, join, relative, resolve } from 'node:path';
+import { bounded, type Changes, untrackedFile } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { branchOf } from '../../core/sandbox/sandbox-id.ts';
-import { BARE, GitFailed, type Repository } from '../shared/compare.ts';
+import { BARE, type Git, GitFailed, type Printed, type Repository } from '../shared/compare.ts';
+import { isBelow } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
-import { compared } from './changes.ts';
-import { run, withOwnGit } from './git.ts';
+import { refuseBorrowed, run, withOwnGit } from './git.ts';
 
 /*
  * The working directory of a conversation as a worktree of a git repository, on a branch of its own. What it belongs to is written beside it,
@@ -31,6 +31,14 @@ export interface Worktree {
   readonly branch: string;
 }
 
+/** How a kind of sandbox uses worktrees. */
+export interface TreeUse {
+  /** Agents see only a part of this machine: nothing that one of them has written into a repository may show them more. */
+  readonly isolated: boolean;
+  /** What differs in its files from its last commit. */
+  readonly compare: (worktree: Worktree) => Promise<Changes>;
+}
+
 /** To write the files of a large repository takes a while. */
 export const WORK_MS = 120_000;
 const NOTE = 'worktree.json';
@@ -41,10 +49,10 @@ const making = new Map<string, Promise<Worktree>>();
  * Finds the worktree of a sandbox, or makes it from the last commit of the repository that `cwd` is in. One that somebody has deleted is
  * made again, with what was committed in it. Only the holder of its conversation opens it, so it is made once at a time.
  */
-export async function openWorktree(folder: string, id: string, cwd: string): Promise<Worktree> {
+export async function openWorktree(folder: string, id: string, cwd: string, use: TreeUse): Promise<Worktree> {
   const known = await knownWorktree(folder);
   if (known !== null && (await isThere(known.tree))) return known;
-  const made = making.get(folder) ?? makeWorktree(folder, id, cwd).finally(() => making.delete(folder));
+  const made = making.get(folder) ?? makeWorktree(folder, id, cwd, use).finally(() => making.delete(folder));
   making.set(folder, made);
   return made;
 }
@@ -88,7 +96,11 @@ async function identityOf(path: string): Promise<string | null> {
 type Named = Pick<Worktree, 'common' | 'from' | 'top' | 'prefix'> & { readonly head: string };
 
 /** The repository of a directory that the caller named. Throws `refused` when no worktree of it can be made. */
-export async function repositoryAt(cwd: string, signal = AbortSignal.timeout(WORK_MS)): Promise<Named> {
+export async function repositoryAt(
+  cwd: string,
+  { isolated }: Pick<TreeUse, 'isolated'>,
+  signal = AbortSignal.timeout(WORK_MS),
+): Promise<Named> {
   const git = (...args: string[]) => run(['-c', 'safe.directory=*', 'rev-parse', ...args], cwd, BARE, signal);
   const refuse = (why: string, hint: string) => new ThroughlineError('refused', `${cwd} ${why}.`, { hint });
   const asked = ['--path-format=absolute', '--git-common-dir', '--git-dir', '--show-toplevel', '--show-prefix'];
@@ -96,24 +108,66 @@ export async function repositoryAt(cwd: string, signal = AbortSignal.timeout(WOR
     if (!(error instanceof GitFailed)) throw error;
     throw refuse('is not in a git repository with files', 'Name a directory of one, or leave out the worktree.');
   });
-  const [common = '', from = '', top = '', prefix = ''] = found.text.split('\n');
+  const [gitDirectory = '', ownDirectory = '', files = '', prefix = ''] = found.text.split('\n');
   const head = await git('--verify', '--quiet', 'HEAD').catch((error: unknown) => {
     if (!(error instanceof GitFailed)) throw error;
     throw refuse('has no commit yet', 'Commit something there first: a worktree begins with the last commit.');
   });
-  return { common, from, top, prefix: prefix.replace(/\/$/, ''), head: head.text.trim() };
+  // Links above are those of the machine; a link that is there later is not (`visible.ts`).
+  const [common, from, top] = await Promise.all([gitDirectory, ownDirectory, files].map((path) => realpath(path)));
+  const named = { common, from, top, prefix: prefix.replace(/\/$/, ''), head: head.text.trim() } as Named;
+  const why = isBelow(await realpath(cwd), named.top) ? await whyNotOwn(named, isolated, signal) : OTHER_FILES;
+  if (why !== null) throw refuse(`cannot have a worktree: ${why}`, 'Look at the git repository there.');
+  if (isolated) await refuseBorrowed(join(named.common, 'objects'));
+  return named;
 }
 
-async function makeWorktree(folder: string, id: string, cwd: string): Promise<Worktree> {
+const OTHER_FILES = 'the settings of the repository name other files (core.worktree)';
+
+/**
+ * An agent that works in a repository can have it name the files or the git directory of another one. Null: both belong to each other. For
+ * isolated agents the git directory has to say so as well: they could not write to another's.
+ */
+async function whyNotOwn(
+  { from, top }: Pick<Worktree, 'from' | 'top'>,
+  isolated: boolean,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const link = join(top, '.git');
+  const elsewhere = `${link} does not lead to ${from}`;
+  const found = await lstat(link).catch(() => null);
+  if (found === null) return OTHER_FILES;
+  if (!found.isFile()) {
+    if ((await realpath(link)) !== from) return elsewhere;
+    return isolated && found.isSymbolicLink() ? `${link} is a link` : null;
+  }
+  const to = (await readFile(link, 'utf8')).replace(/^gitdir: /, '').trim();
+  if ((await realpath(resolve(top, to))) !== from) return elsewhere;
+  if (!isolated) return null;
+  // Of another worktree, and of a submodule.
+  const back = await readFile(join(from, 'gitdir'), 'utf8').catch(() => '');
+  const env = { ...BARE, GIT_DIR: from };
+  const { text } = await run(['config', '--get', 'core.worktree'], from, env, signal).catch(notSaid);
+  const named = [back === '' ? '' : dirname(back.trim()), text.trim()].filter(Boolean);
+  const real = await Promise.all(named.map((path) => realpath(resolve(from, path)).catch(() => null)));
+  return real.includes(top) ? null : `${from} does not say that ${top} belongs to it`;
+}
+
+function notSaid(error: unknown): Printed {
+  if (error instanceof GitFailed) return { text: '', isWhole: true };
+  throw error;
+}
+
+async function makeWorktree(folder: string, id: string, cwd: string, use: TreeUse): Promise<Worktree> {
   const signal = AbortSignal.timeout(WORK_MS);
-  const { head, ...named } = await repositoryAt(cwd, signal);
+  const { head, ...named } = await repositoryAt(cwd, use, signal);
   const [tree, branch] = [join(await realpath(folder), 'work'), branchOf(id)];
   // Without its note, nobody has worked in it.
   await rm(tree, { recursive: true, force: true });
   const exists = (await commitOf(named.common, `refs/heads/${branch}`, signal)) !== null;
   const from = exists ? [tree, branch] : ['-b', branch, tree, head];
   await run(['-c', 'safe.directory=*', 'worktree', 'add', '--force', '--no-checkout', ...from], cwd, BARE, signal);
-  const admin = (await readFile(join(tree, '.git'), 'utf8')).replace(/^gitdir: /, '').trim();
+  const admin = await realpath((await readFile(join(tree, '.git'), 'utf8')).replace(/^gitdir: /, '').trim());
   const worktree = { tree, admin, ...named, branch };
   await resetFiles(worktree, signal);
   await mkdir(join(tree, named.prefix), { recursive: true });
@@ -154,11 +208,34 @@ export async function commitOf(gitDirectory: string, name: string, signal: Abort
   }
 }
 
-export async function worktreeChanges(worktree: Worktree): Promise<Changes> {
+export async function worktreeChanges(worktree: Worktree, { compare }: TreeUse): Promise<Changes> {
   const { tree: directory, branch } = worktree;
   if (!(await isThere(worktree.admin))) throw gone(worktree);
-  const changes = await compared(directory, (signal) => repositoryOf(worktree, signal));
-  return { ...changes, worktree: { directory, branch, unmerged: await unmergedIn(worktree) } };
+  const { head, files, more } = await compare(worktree);
+  const foreign = (await inSubmodules(worktree)).map((path) => untrackedFile(`${path}/`, null));
+  const unmerged = await unmergedIn(worktree);
+  return { ...bounded(head, [...files, ...foreign], more), worktree: { directory, branch, unmerged } };
+}
+
+/** Submodules are not in a worktree. So what is in the place of one is the agent's, and git does not look into it. */
+export async function inSubmodules(worktree: Worktree, signal = AbortSignal.timeout(WORK_MS)): Promise<string[]> {
+  const repository = await repositoryOf(worktree, signal);
+  const submodules = await withOwnGit(repository, { cwd: worktree.tree, signal }, submodulesIn);
+  const folder = localFolder(worktree.tree);
+  const found = await Promise.all(
+    submodules.map(async (path) => {
+      const kind = (await folder.stat(path))?.kind ?? null;
+      return kind === null || (kind === 'folder' && (await folder.list(path))?.length === 0) ? [] : [path];
+    }),
+  );
+  return found.flat();
+}
+
+/** The paths of those that are in the index. Reads no file of the worktree. */
+export async function submodulesIn(git: Git): Promise<string[]> {
+  const { text, isWhole } = await git('ls-files', '--stage', '-z');
+  if (!isWhole) throw new GitFailed('The repository has too many files.');
+  return text.split('\0').flatMap((entry) => /^160000 [^\t]*\t(.+)$/s.exec(entry)?.[1] ?? []);
 }
 
 /** How many commits of it the worktree that the caller named does not have. */
@@ -173,9 +250,9 @@ export async function unmergedIn(worktree: Worktree, signal = AbortSignal.timeou
 }
 
 /** How many files are changed and not committed. */
-export async function unsavedIn(worktree: Worktree): Promise<number> {
+export async function unsavedIn(worktree: Worktree, use: TreeUse): Promise<number> {
   if (!(await isThere(worktree.tree))) return 0;
-  const { files, more } = await worktreeChanges(worktree);
+  const { files, more } = await worktreeChanges(worktree, use);
   return files.length + more;
 }
 

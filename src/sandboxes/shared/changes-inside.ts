@@ -27,21 +27,34 @@ const TIME_MS = 60_000;
  */
 export async function changesInside(sandbox: OpenSandbox, { within }: { within: boolean }): Promise<Changes> {
   const { work } = sandbox;
+  const folder = await sandbox.folder(work);
+  const above = within ? { GIT_CEILING_DIRECTORIES: posix.dirname(work) } : {};
+  return comparedInside(sandbox, work, (program, signal) => {
+    const plain: Git = (...args) => run(sandbox, [program, ...QUIET, ...args], { env: above, cwd: work, signal });
+    return repositoryBy(plain, work).catch(async (error: unknown) => {
+      const isThere = error instanceof GitFailed && (await folder.stat('.git')) !== null;
+      throw error instanceof GitFailed && !isThere && !signal.aborted ? noRepository(work) : error;
+    });
+  });
+}
+
+/** The same for a directory and a repository that are known: what git reads of both has to be visible in the sandbox. */
+export async function comparedInside(
+  sandbox: OpenSandbox,
+  directory: string,
+  find: (git: string, signal: AbortSignal) => Promise<Repository>,
+): Promise<Changes> {
   const program = await sandbox.find('git');
   if (program === null) {
     throw new ThroughlineError('refused', 'There is no git in the sandbox, so its changes cannot be shown.', {
       hint: 'Install git there: in the image, or on the machine.',
     });
   }
-  const folder = await sandbox.folder(work);
-  const above = within ? { GIT_CEILING_DIRECTORIES: posix.dirname(work) } : {};
-  return inTime(work, TIME_MS, async (signal) => {
-    const plain: Git = (...args) => run(sandbox, [program, ...QUIET, ...args], { env: above, signal });
-    const repository = await repositoryBy(plain, work).catch(async (error: unknown) => {
-      const isThere = error instanceof GitFailed && (await folder.stat('.git')) !== null;
-      throw error instanceof GitFailed && !isThere && !signal.aborted ? noRepository(work) : error;
-    });
-    return compare(ownGit(sandbox, program, repository, signal), repository.head, folder, signal);
+  const folder = await sandbox.folder(directory);
+  return inTime(directory, TIME_MS, async (signal) => {
+    const repository = await find(program, signal);
+    const git = ownGit(sandbox, [program, ...QUIET], repository, { cwd: directory, signal });
+    return compare(git, repository.head, folder, signal);
   });
 }
 
@@ -57,25 +70,27 @@ GIT_DIR=$ours; export GIT_DIR
 
 function ownGit(
   sandbox: OpenSandbox,
-  program: string,
+  program: readonly string[],
   { top, objects, index, exclude, head }: Repository,
-  signal: AbortSignal,
+  where: Omit<RunOptions, 'env'>,
 ): Git {
   const env = {
     ...{ GIT_WORK_TREE: top, GIT_OBJECT_DIRECTORY: objects },
     ...{ INDEX: index, EXCLUDE: exclude, FORMAT: formatFor(head) },
   };
-  return (...args) => run(sandbox, ['/bin/sh', '-c', OWN, 'sh', program, ...QUIET, ...args], { env, signal });
+  return (...args) => run(sandbox, ['/bin/sh', '-c', OWN, 'sh', ...program, ...args], { env, ...where });
 }
 
 interface RunOptions {
   readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
   readonly signal: AbortSignal;
 }
 
 /** Throws `GitFailed`. */
-async function run(sandbox: OpenSandbox, command: readonly string[], { env, signal }: RunOptions): Promise<Printed> {
-  const child = await sandbox.spawn(command, { env: { ...BARE, ...env } });
+async function run(sandbox: OpenSandbox, command: readonly string[], options: RunOptions): Promise<Printed> {
+  const { env, cwd, signal } = options;
+  const child = await sandbox.spawn(command, { env: { ...BARE, ...env }, cwd });
   const end = () => child.kill('SIGKILL');
   if (signal.aborted) end();
   else signal.addEventListener('abort', end, { once: true });

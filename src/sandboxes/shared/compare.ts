@@ -64,8 +64,13 @@ export const BARE = {
 
 const MOST_LISTED = 4 * 1_048_576;
 
+const MOST_STAGED = 64 * 1_048_576;
+
 /** How much is taken of what git prints. */
-export const mostOf = (args: readonly string[]) => (args.includes('--patch') ? MOST_PATCHES : MOST_LISTED);
+export function mostOf(args: readonly string[]): number {
+  if (args.includes('--stage')) return MOST_STAGED;
+  return args.includes('--patch') ? MOST_PATCHES : MOST_LISTED;
+}
 
 /** The configuration of a git directory of our own. */
 export const formatFor = (head: string | null) =>

@@ -70,7 +70,6 @@ export function changesContract(around: () => Around): void {
     const { given, sandboxes } = around();
     await expect(sandboxes.changes('one', { cwd: null })).rejects.toMatchObject({ code: 'not_found' });
     if (!given.isolated) context.skip('its agents see all directories');
-    if (given.slowStarts) context.skip('what is asked outside is the same for all isolated kinds');
     const project = folder();
     execFileSync('/bin/sh', ['-c', `mkdir sub; cd sub; echo x > s; cd ..; ${COMMIT}; echo y > sub/s`], {
       cwd: project,
@@ -79,9 +78,25 @@ export function changesContract(around: () => Around): void {
     const shown = async () =>
       (await sandboxes.changes('three', { cwd })).files.map(({ path, change }) => [path, change]);
     expect(await shown()).toEqual([['s', 'modified']]);
+    if (given.slowStarts) return;
     // One of the agent's own is another one.
     execFileSync('/bin/sh', ['-c', `${GIT}; git init -q`], { cwd });
     expect(await shown()).toEqual([['s', 'untracked']]);
+  });
+
+  test('compares a worktree with its last commit', async (context) => {
+    const { given, sandboxes } = around();
+    if (sandboxes.worktrees === undefined) context.skip('there are no worktrees on other machines');
+    if (!given.isolated) context.skip('src/sandboxes/directory/worktree.test.ts has it');
+    const project = folder();
+    execFileSync('/bin/sh', ['-c', COMMIT], { cwd: project });
+    const { work } = await sandboxes.open('tree-one', { cwd: project });
+    writeFileSync(join(work, 'a'), 'two\n');
+    const { files, worktree } = await sandboxes.changes('tree-one', { cwd: project });
+    expect(files.map(({ path, change, added }) => [path, change, added])).toEqual([['a', 'modified', 1]]);
+    expect(worktree).toEqual({ directory: work, branch: 'throughline/one', unmerged: 0 });
+    await expect(sandboxes.remove('tree-one')).rejects.toMatchObject({ code: 'refused' });
+    await sandboxes.remove('tree-one', { discard: true });
   });
 }
 

@@ -43,7 +43,7 @@ export function visibleOf(
   const fixed = [...new Set(named)].filter(isFile);
   return {
     write: [work, state, home, ...(around?.write ?? []), ...binds.write],
-    read: [...(around?.read ?? []).filter((path) => existsSync(path)), ...binds.read],
+    read: [...(around?.read ?? []).filter(isThereItself), ...binds.read],
     hidden,
     fixed,
     held: [...hidden, ...fixed].flatMap(foldersAbove).filter((path) => existsSync(path)),
@@ -123,6 +123,16 @@ export function bindsOf({ binds }: IsolationSettings): { write: string[]; read: 
   });
   const of = (isWritten: boolean) => real.filter(({ write }) => write === isWritten).map(({ path }) => path);
   return { write: of(true), read: of(false) };
+}
+
+/** Not a link: an agent that works in the repository may have put one there, and would get by it whatever that leads to. */
+function isThereItself(path: string): boolean {
+  if (!existsSync(path)) return false;
+  const real = realpathSync(path);
+  if (real === path) return true;
+  throw new ThroughlineError('refused', `${path} leads through a link, to ${real}.`, {
+    hint: 'For isolated agents, a git repository has to have no links of this kind. Look at who made it, and put back what was there.',
+  });
 }
 
 export function realIfThere(path: string): string {
