@@ -81,7 +81,8 @@ export class LeaseKeeper<F> {
   async #free(): Promise<boolean> {
     const found = await freeDead(this.#kind, this.#parts);
     // Nobody waits for this to claim: what dead holders had recorded is ended, and a look at all processes takes milliseconds.
-    if (this.#orphansDue) this.#orphansEnded = this.#reporting('ending orphans', () => endOrphans(this.#parts.sandboxes));
+    if (this.#orphansDue)
+      this.#orphansEnded = this.#reporting('ending orphans', () => endOrphans(this.#parts.sandboxes));
     this.#orphansDue = found;
     return found;
   }
