@@ -60,8 +60,9 @@ async function prompt(engine) {
   await wait(500);
   calls = [];
   const { turn } = await engine.submit('chat', '/say Hello.');
-  while ((await engine.turn(turn.id)).state !== 'completed') await wait(50);
-  await wait(500);
+  // Whoever looks at a turn runs other code of the engine: not while the turn runs.
+  do await wait(500);
+  while ((await engine.turn(turn.id)).state !== 'completed');
   return [...calls];
 }
 

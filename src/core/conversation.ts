@@ -176,3 +176,11 @@ export function titleWins(next: TitleSource, current: TitleSource): boolean {
   const rise = TITLE_SOURCES.indexOf(next) - TITLE_SOURCES.indexOf(current);
   return next === 'prompt' ? rise > 0 : rise >= 0;
 }
+
+/** We do not run turns of a conversation that a program drives itself. */
+export function checkDriver({ driver, key, id }: Conversation): void {
+  if (driver !== 'tracker') return;
+  throw new ThroughlineError('refused', `"${key ?? id}" is driven by another program through a ConversationTracker.`, {
+    hint: 'Use another key, or fork it to continue here.',
+  });
+}

@@ -12,6 +12,7 @@ import {
   isHeld,
   isTakenBy,
   isThere,
+  runsAt,
   runsOnlyAt,
   type Standing,
   whyStranded,
@@ -169,7 +170,7 @@ async function checkTurns(parts: DoctorParts, { standings }: Census): Promise<Fi
   const [takers, names] = await Promise.all([store.takers(), parts.agentNames()]);
   return unheld.flatMap((standing): Finding[] => {
     const { owner, turn, conversation, key } = standing;
-    const here = standing.place === place || standing.place === 'any';
+    const here = runsAt(standing.place, place);
     const known = names.has(turn.agent);
     const taken = isTakenBy(standing, takers, processes.status);
     const why = whyStranded(standing, { held: false, taken, here, known });

@@ -12,7 +12,7 @@ import {
   checkTurnNumber,
   given,
 } from '../core/input/arguments.ts';
-import { type Actor, actor, checkName } from '../core/input/names.ts';
+import { type Actor, actor, checkAgent, checkName } from '../core/input/names.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
 import { LOST_WHOLE } from '../core/loss.ts';
 import { type PublicConversation, toPublicConversation, toPublicSummary } from '../core/public/conversation.ts';
@@ -22,7 +22,7 @@ import { type PublicTurn, toPublicPermission, toPublicTurn } from '../core/publi
 import { parseRestore, type RestoreOverride } from '../core/restore/restore-settings.ts';
 import { isWorktree } from '../core/sandbox/sandbox-id.ts';
 import type { Permission } from '../core/turn/permission.ts';
-import { type Hindrance, NO_HINDRANCE } from '../core/turn/standing.ts';
+import { type Hindrance, NO_HINDRANCE, runsAt } from '../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import type { EngineSandboxes } from '../ports/engine/sandboxes.ts';
 import type {
@@ -49,7 +49,7 @@ import type {
 } from '../ports/engine.ts';
 import type { Enqueued } from '../ports/store/turns.ts';
 import { AgentList } from './intake/agents.ts';
-import { checkAgent, ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
+import { ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
 import { erase } from './intake/erase.ts';
 import { exportConversation, importConversation } from './intake/portable.ts';
 import { requeue, retry, submit } from './intake/submit.ts';
@@ -351,7 +351,7 @@ class EmbeddedEngine implements Engine {
   async #withDirectory(conversation: string) {
     const found = await this.#find(conversation);
     const { place } = this.#parts.sandboxes;
-    if (found.place === place || found.place === 'any') return found;
+    if (runsAt(found.place, place)) return found;
     throw new ThroughlineError('refused', 'The directory of this conversation belongs to another data home.', {
       hint: 'Ask where the conversation was created.',
     });

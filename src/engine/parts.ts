@@ -1,6 +1,7 @@
 import type { ThroughlineError } from '../core/errors.ts';
 import { type Budget, NO_BUDGET } from '../core/limits/budget.ts';
 import { DEFAULT_TIME_LIMITS, type TimeLimits, type TimeOverride } from '../core/limits/time-limits.ts';
+import type { LockSettings } from '../core/restore/lock-wait.ts';
 import type { RestoreSettings } from '../core/restore/restore-settings.ts';
 import { NO_PLACE_SETTINGS, type PlaceSettings } from '../core/sandbox/sandbox-settings.ts';
 import type { PermissionMode } from '../core/turn/turn.ts';
@@ -56,8 +57,7 @@ export interface EngineSettings {
   /** How many attempts a turn has when the agent fails without having done anything. */
   readonly attempts: number;
   readonly retryMs: number;
-  /** Waits for a locked session: the first, the longest (each is twice the one before), and the limit for all together. */
-  readonly lock: { readonly firstMs: number; readonly longestMs: number; readonly totalMs: number };
+  readonly lock: LockSettings;
   /** What happens to permission questions when the turn does not say: `deny`, because nobody is known to answer, or `ask`. */
   readonly permissions: PermissionMode;
   /** An unanswered question is denied after this time. */

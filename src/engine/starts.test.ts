@@ -7,10 +7,12 @@ const never = new AbortController().signal;
 function work(starts: Starts, signal = never) {
   const end = Promise.withResolvers<void>();
   let began = false;
-  const done = starts.run(signal, () => {
+  const run = async () => {
+    const ended = await starts.begin(signal);
     began = true;
-    return end.promise;
-  });
+    await end.promise.finally(ended);
+  };
+  const done = run();
   return { end: end.resolve, fail: end.reject, done, began: () => began };
 }
 

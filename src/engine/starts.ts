@@ -21,24 +21,23 @@ export class Starts {
     this.#longestMs = longestMs;
   }
 
-  /** Does the work in its turn. When the signal is aborted meanwhile, it is done at once: it finds the same signal aborted. */
-  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    let counts = await this.#begin(signal);
+  /**
+   * Resolves when its turn has come, with what to call at the end of its work. When the signal is aborted meanwhile, it resolves at
+   * once: the work finds the same signal aborted.
+   */
+  async begin(signal: AbortSignal): Promise<() => void> {
+    let counts = await this.#inTurn(signal);
     const end = () => {
+      clearTimeout(late);
       if (counts) this.#passOn();
       counts = false;
     };
     const late = setTimeout(end, this.#longestMs).unref();
-    try {
-      return await work();
-    } finally {
-      clearTimeout(late);
-      end();
-    }
+    return end;
   }
 
   /** False: aborted before its turn came. */
-  async #begin(signal: AbortSignal): Promise<boolean> {
+  async #inTurn(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
     if (this.#running < this.#most) {
       this.#running += 1;

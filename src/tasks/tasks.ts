@@ -12,6 +12,7 @@ import { reportOf, type TaskReport } from '../core/tasks/task-report.ts';
 import { parseRetry } from '../core/tasks/task-retry.ts';
 import { whyTaskStranded } from '../core/tasks/task-standing.ts';
 import { waitForTasks } from '../core/tasks/task-wait.ts';
+import { runsAt } from '../core/turn/standing.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
 import { admitTasks } from './admit.ts';
 import type { TaskParts } from './parts.ts';
@@ -192,7 +193,7 @@ class EmbeddedTasks implements Tasks {
   /** Of queued tasks it says why no process works on them. */
   async #shown(tasks: readonly Task[]): Promise<PublicTask[]> {
     const { store, processes, sandboxes } = this.#parts;
-    const isHere = ({ place }: Task) => place === 'any' || place === sandboxes.place;
+    const isHere = ({ place }: Task) => runsAt(place, sandboxes.place);
     const isWanted = (task: Task) => isHere(task) && this.#runner.takes(task.id);
     const asksWhy = (task: Task) => task.state === 'queued' && !isWanted(task);
     if (!tasks.some(asksWhy)) return tasks.map((task) => toPublicTask(task));

@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../errors.ts';
+import { noSuchAgent, ThroughlineError } from '../errors.ts';
 import { a, checkText } from './arguments.ts';
 import { findInvisible, withoutInvisible } from './visible.ts';
 
@@ -33,6 +33,11 @@ export function checkKey(name: unknown, what: string): string {
   if (text !== text.normalize('NFC'))
     throw refused('be in decomposed form', "Send it in Unicode's form NFC: another form looks the same.");
   return text;
+}
+
+/** Throws `agent_unavailable` when a caller names an agent that does not exist. */
+export function checkAgent({ agents }: { readonly agents: ReadonlyMap<string, unknown> }, name?: string): void {
+  if (name !== undefined && !agents.has(name)) throw noSuchAgent(name, agents.keys());
 }
 
 /** It has the owner, however long, and by what they act. */

@@ -1,5 +1,5 @@
 import type { ProcessIdentity } from '../process.ts';
-import { isThere, mayRun, runsOnlyAt, type Stranded, type Takes } from '../turn/standing.ts';
+import { isThere, mayRun, runsAt, runsOnlyAt, type Stranded, type Takes } from '../turn/standing.ts';
 import type { Task } from './task.ts';
 
 /** What is known of the processes that could work on a queued task, this one apart. */
@@ -18,7 +18,7 @@ export interface TaskRunnerFacts {
 export function whyTaskStranded({ place }: Task, facts: TaskRunnerFacts): Stranded | null {
   const { here, home, takers, holders, status } = facts;
   if (holders.some((holder) => mayRun(holder, status))) return null;
-  if (takers.some((taker) => (place === 'any' || taker.place === place) && isThere(taker, status))) return null;
+  if (takers.some((taker) => runsAt(place, taker.place) && isThere(taker, status))) return null;
   if (here) {
     return {
       reason: 'no_process',

@@ -85,6 +85,11 @@ export function isThere({ process, quietMs }: Takes, status: (process: ProcessId
   return now === 'alive' || (now === 'unknown' && quietMs < QUIET_MS);
 }
 
+/** Whether what belongs to a place runs here: at this place, or at any. */
+export function runsAt(place: string, here: string): boolean {
+  return place === 'any' || place === here;
+}
+
 /** Whether one of these processes takes it up. */
 export function isTakenBy(
   { place, turn }: Standing,
@@ -92,8 +97,7 @@ export function isTakenBy(
   status: (process: ProcessIdentity) => Status,
 ) {
   return takers.some(
-    (taker) =>
-      (place === 'any' || taker.place === place) && taker.agents.includes(turn.agent) && isThere(taker, status),
+    (taker) => runsAt(place, taker.place) && taker.agents.includes(turn.agent) && isThere(taker, status),
   );
 }
 

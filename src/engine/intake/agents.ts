@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { AgentInfo } from '../../ports/engine.ts';
-import type { Sandboxes } from '../../ports/sandbox.ts';
+import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
 import { askedStarts } from '../starts.ts';
 
@@ -71,7 +71,7 @@ async function stateOf(agent: Agent, sandboxes: Sandboxes, asked: boolean): Prom
   const late = AbortSignal.timeout(PROBE_MS);
   try {
     await using sandbox = await sandboxes.probe();
-    const login = asked ? ((await askedStarts.run(late, async () => agent.login?.(sandbox, late))) ?? null) : null;
+    const login = asked ? await loginOf(agent, sandbox, late) : null;
     const traits = await agent.traits(sandbox, late);
     const where = (await agent.where?.(sandbox)) ?? null;
     return { where, traits, problem: (await agent.doubt?.(sandbox)) ?? null, login };
@@ -80,4 +80,10 @@ async function stateOf(agent: Agent, sandboxes: Sandboxes, asked: boolean): Prom
     const said = late.aborted ? `It did not answer within ${PROBE_MS / 1_000} seconds.` : error.message;
     return { where: null, traits: null, problem: error.hint ? `${said} ${error.hint}` : said, login: null };
   }
+}
+
+async function loginOf(agent: Agent, sandbox: OpenSandbox, late: AbortSignal): Promise<State['login']> {
+  if (agent.login === undefined) return null;
+  const begun = await askedStarts.begin(late);
+  return agent.login(sandbox, late).finally(begun);
 }

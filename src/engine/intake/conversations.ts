@@ -1,8 +1,8 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
-import type { Conversation } from '../../core/conversation.ts';
-import { noSuchAgent, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { type Conversation, checkDriver } from '../../core/conversation.ts';
+import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { given, shown } from '../../core/input/arguments.ts';
-import { checkKey, checkName } from '../../core/input/names.ts';
+import { checkAgent, checkKey, checkName } from '../../core/input/names.ts';
 import { checkWellFormed } from '../../core/input/well-formed.ts';
 import { type Budget, parseBudget } from '../../core/limits/budget.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
@@ -18,11 +18,6 @@ export async function findConversation(store: Store, owner: string, idOrKey: str
   const found = await store.findConversation(owner, idOrKey);
   if (found === null) throw noSuchConversation(idOrKey);
   return found;
-}
-
-/** Throws `agent_unavailable` when a caller names an agent that does not exist. */
-export function checkAgent({ agents }: Pick<EngineParts, 'agents'>, name: string | undefined): void {
-  if (name !== undefined && !agents.has(name)) throw noSuchAgent(name, agents.keys());
 }
 
 /** Finds the conversation by its key, or creates it. */
@@ -89,14 +84,6 @@ export async function checkFreeKey(store: Store, owner: string, key: string | un
   if (key === undefined || (await store.findConversation(owner, key)) === null) return;
   throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, {
     hint: 'Choose another key.',
-  });
-}
-
-/** We do not run turns of a conversation that a program drives itself. */
-export function checkDriver({ driver, key, id }: Conversation): void {
-  if (driver !== 'tracker') return;
-  throw new ThroughlineError('refused', `"${key ?? id}" is driven by another program through a ConversationTracker.`, {
-    hint: 'Use another key, or fork it to continue here.',
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { noAgentGiven } from '../../core/errors.ts';
 import { type ImportFrame, importSteps } from '../../core/input/messages.ts';
+import { checkAgent } from '../../core/input/names.ts';
 import { Pace } from '../../core/pace.ts';
 import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation } from '../../core/portable.ts';
 import type { TurnRecord } from '../../core/turn/record.ts';
@@ -9,7 +10,7 @@ import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
 import { SizeLimit } from '../reading/size-limit.ts';
 import { allRecords, sessionsAsOpened } from '../reading/views.ts';
-import { checkAgent, checkFreeKey, newConversation } from './conversations.ts';
+import { checkFreeKey, newConversation } from './conversations.ts';
 
 const PACE = new Pace(() => performance.now(), setImmediate);
 

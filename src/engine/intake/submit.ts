@@ -1,8 +1,8 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import type { Conversation } from '../../core/conversation.ts';
+import { type Conversation, checkDriver } from '../../core/conversation.ts';
 import { errorOf, noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
-import { type Actor, looksLikeId } from '../../core/input/names.ts';
+import { type Actor, checkAgent, looksLikeId } from '../../core/input/names.ts';
 import { judgeSpending } from '../../core/limits/spending.ts';
 import { parseTimes } from '../../core/limits/time-limits.ts';
 import { parseQueueChanges } from '../../core/queue.ts';
@@ -10,7 +10,7 @@ import { parseRestore } from '../../core/restore/restore-settings.ts';
 import { isUsable } from '../../core/restore/session.ts';
 import { parseChoices } from '../../core/turn/choices.ts';
 import { parsePrompt } from '../../core/turn/content.ts';
-import type { Hindrance } from '../../core/turn/standing.ts';
+import { type Hindrance, runsAt } from '../../core/turn/standing.ts';
 import { hasEnded, isPermissionMode, type Turn, type TurnOptions } from '../../core/turn/turn.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
@@ -22,7 +22,7 @@ import type { Attendance } from '../reading/attendance.ts';
 import { askedStarts } from '../starts.ts';
 import { dayLimits } from '../turn/spending.ts';
 import type { Worker } from '../worker/worker.ts';
-import { checkAgent, checkDriver, findConversation, newConversation } from './conversations.ts';
+import { findConversation, newConversation } from './conversations.ts';
 
 interface Intake {
   readonly parts: EngineParts;
@@ -83,12 +83,17 @@ async function firstTurn(
 
 async function laterTurn(by: Intake, owner: string, found: Conversation, asked: Asked): Promise<NewTurn> {
   checkDriver(found);
-  const conversation = await by.attendance.checkRuns(found);
+  const conversation = await continuedHere(by, found);
   const turn = newTurn(by.parts, conversation, asked);
   const agentOfTurn = () => by.parts.store.agentFor(owner, turn);
   await checkNewSession(by.parts, owner, turn, agentOfTurn);
   const adopts = await readAdopted(by, owner, { ...conversation, isNew: false }, turn, agentOfTurn);
   return adopts === null ? turn : { ...turn, adopts };
+}
+
+/** A conversation of another place is moved here, if nothing runs there and the settings allow it. Throws `refused`. */
+async function continuedHere({ parts, attendance }: Intake, found: Conversation): Promise<Conversation> {
+  return runsAt(found.place, parts.sandboxes.place) ? found : attendance.checkRuns(found);
 }
 
 /** The same for the prompt of an ended turn. A session that the turn named, or an id that it chose, is not used again. */
@@ -106,7 +111,7 @@ export async function retry(
     const hint = stranded === null ? 'Cancel it first, or wait for its end.' : `${stranded.message} ${stranded.hint}`;
     throw new ThroughlineError('conflict', `The turn is still ${state}.`, { hint });
   }
-  await by.attendance.checkRuns(found);
+  await continuedHere(by, found);
   const { requestId = null } = asked;
   const { session: _, newSession: __, ...rest } = ended.options;
   const options = { ...rest, ...turnOptions(given({ permissions })) };
@@ -176,7 +181,8 @@ async function readAdopted(
   }
   if (!isNew && (await store.sessionIsElsewhere(owner, ours, { storage, id }))) return null;
   const { shutdown } = worker;
-  const history = (await askedStarts.run(shutdown, async () => agent.history?.(id, sandbox, shutdown))) ?? null;
+  const begun = await askedStarts.begin(shutdown);
+  const history = await agent.history(id, sandbox, shutdown).finally(begun);
   if (history === null || (history.turns.length === 0 && history.unknownBefore)) return null;
   return { ref: randomUUID(), id, agent: name, storage, history };
 }

@@ -8,6 +8,7 @@ import {
   isTakenBy,
   isThere,
   NO_HINDRANCE,
+  runsAt,
   runsOnlyAt,
   type Standing,
   whyStranded,
@@ -177,6 +178,6 @@ export class Attendance {
   }
 
   #isHere(place: string): boolean {
-    return place === 'any' || place === this.#parts.sandboxes.place;
+    return runsAt(place, this.#parts.sandboxes.place);
   }
 }

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { condensedWhenOpened } from '../../core/restore/condensed.ts';
 import type { Step } from '../../core/restore/continuity.ts';
+import { addLockWait, nextLockWait } from '../../core/restore/lock-wait.ts';
 import { NOTHING_OMITTED, type Proof } from '../../core/restore/receipt.ts';
 import { isUsable, type Session } from '../../core/restore/session.ts';
 import { PartsBuilder } from '../../core/turn/record.ts';
@@ -165,9 +167,13 @@ export async function openWithLockRetry(
   for (;;) {
     signal.throwIfAborted();
     const sandbox = await held.openSandbox();
-    const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools, signal, choices }));
+    const begun = await starts.begin(signal);
+    const opened = await agent.open({ how, sandbox, noTools, signal, choices }).finally(begun);
     if (opened.ok || opened.reason !== 'locked') return opened;
-    if (!(await lock.wait(signal))) return stayedLocked(opened.message, lock);
+    const waitMs = nextLockWait(held.parts.settings.lock, lock);
+    if (waitMs === null) return stayedLocked(opened.message, lock);
+    addLockWait(lock, waitMs);
+    if (!(await delay(waitMs, true, { signal }).catch(() => false))) return stayedLocked(opened.message, lock);
     heard?.();
     const payload = { id: how.kind === 'resume' ? how.id : null, waits: lock.count, ms: lock.ms };
     await held.lease.write({ write: 'event', event: { kind: 'session.locked', turn: turn?.id ?? null, payload } });

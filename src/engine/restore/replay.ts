@@ -113,7 +113,8 @@ async function withTools(
   const told = async () => records.map(toldByReplay);
   const how = { kind: 'resume', id, told } as const;
   const sandbox = await held.openSandbox();
-  const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools: false, signal, choices }));
+  const begun = await starts.begin(signal);
+  const opened = await agent.open({ how, sandbox, noTools: false, signal, choices }).finally(begun);
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
   // A replay into one process proves nothing about the next process. This is proved like any reopened session.
   const known = traits.position && position !== null;

@@ -1,4 +1,5 @@
 import type { Failure } from '../../core/errors.ts';
+import type { LockWaits } from '../../core/restore/lock-wait.ts';
 import { NOTHING_OMITTED, type Omissions, type Proof, type Receipt, type Tried } from '../../core/restore/receipt.ts';
 import type { RestoreSettings } from '../../core/restore/restore-settings.ts';
 import type { Session, SessionOrigin } from '../../core/restore/session.ts';
@@ -10,7 +11,6 @@ import type { Sent } from '../../core/turn/turn.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, AgentSession, Rewind } from '../../ports/agent.ts';
 import type { Held } from '../worker/held.ts';
-import type { LockWait } from './lock-wait.ts';
 
 /** What a restore is asked for, and the values that its parts exchange. */
 export interface RestoreRequest {
@@ -33,7 +33,8 @@ export interface RestoreRequest {
   readonly shrink: number;
   /** Steps that earlier attempts of this turn have tried; those tried now are added. */
   readonly tried: Tried[];
-  readonly lock: LockWait;
+  /** Waits of this turn for locked sessions; those that come now are added. */
+  readonly lock: LockWaits;
   readonly signal: AbortSignal;
   /** Called when the agent shows that it lives, or waits for good reason; left out: nobody measures it. */
   readonly heard?: () => void;

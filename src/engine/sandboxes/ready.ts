@@ -28,7 +28,9 @@ export async function readySandbox(entrance: Entrance): Promise<void> {
     if (sandbox.setup.length > 0) await parts.store.changeSandbox(entrance.owner, id, { setup: [] });
     await entrance.gone?.();
   }
-  await setUp(entrance, (worker) => holdAlone({ ...entrance, worker }));
+  if (parts.settings.sandbox.setup.length > 0) {
+    await setUp(entrance, (worker) => holdAlone({ ...entrance, worker }));
+  }
   await checkSize(entrance, sandbox);
 }
 

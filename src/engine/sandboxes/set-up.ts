@@ -36,7 +36,7 @@ export async function setUp(entrance: Entrance, holdAlone: (holder: WorkerInfo) 
   const worker = holderIn(entrance.worker);
   const { store, settings } = parts;
   const { setup: steps } = settings.sandbox;
-  if (steps.length === 0 || (await firstToRun(entrance, steps)) === steps.length) return;
+  if ((await firstToRun(entrance, steps)) === steps.length) return;
   if (!(await holdAlone(worker))) return;
   const lost = new AbortController();
   const renew = () => store.holdSandbox(owner, id, { worker, leaseMs: settings.leaseMs });

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { asSentence, type Failure, failureOf, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
 import { type DayLimit, judgeSpending } from '../../core/limits/spending.ts';
+import { addLockWait, type LockWaits, nextLockWait } from '../../core/restore/lock-wait.ts';
 import type { Receipt, Tried } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type RestoreSettings } from '../../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
@@ -10,7 +11,6 @@ import { type AttemptFacts, decideAfterAttempt, stopped, type TurnVerdict } from
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { Changes } from '../reading/changes.ts';
-import { LockWait } from '../restore/lock-wait.ts';
 import { rewindAtFirst, rewindOf } from '../restore/plan.ts';
 import type { Restored, RewindTo } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
@@ -61,7 +61,7 @@ interface Run {
   readonly restoring: RestoreSettings;
   readonly signal: TurnSignal;
   readonly limits: readonly DayLimit[];
-  readonly lock: LockWait;
+  readonly lock: LockWaits;
   readonly tried: Tried[];
   readonly first: Course;
 }
@@ -118,7 +118,7 @@ async function prepare(
   const restoring = effectiveRestore(settings.restore, held.conversation.restore, turn.options.restore);
   const rewind = await rewindAtFirst(held, turn, traits, restoring);
   const first = { attempt: turn.attempt, tries: 1, rewind, shrink: 0, last: null };
-  return { held, turn, agent, traits, restoring, signal, limits, lock: new LockWait(settings.lock), tried: [], first };
+  return { held, turn, agent, traits, restoring, signal, limits, lock: { count: 0, ms: 0 }, tried: [], first };
 }
 
 /** Brings a session to the head, with the choices of the turn; or says why not. */
@@ -220,8 +220,8 @@ async function waited(run: Run, course: Course, attempted: Attempted): Promise<T
   const verdict = decideAfterAttempt(factsOf(run, course, attempted));
   if (verdict.next !== 'again') return verdict;
   // A wait for a lock is counted for the receipt.
-  if (verdict.failure.code === 'session_locked') await lock.wait(signal.signal);
-  else if (verdict.waitMs > 0) await delay(verdict.waitMs, undefined, { signal: signal.signal }).catch(() => {});
+  if (verdict.failure.code === 'session_locked') addLockWait(lock, verdict.waitMs);
+  if (verdict.waitMs > 0) await delay(verdict.waitMs, undefined, { signal: signal.signal }).catch(() => {});
   return signal.stop ? decideAfterAttempt(factsOf(run, course, attempted)) : verdict;
 }
 
@@ -230,7 +230,7 @@ function factsOf(
   course: Course,
   { sent, failure }: Attempted,
 ): AttemptFacts {
-  const { attempts, retryMs } = held.parts.settings;
+  const { attempts, retryMs, lock: lockSettings } = held.parts.settings;
   return {
     stop: signal.stop,
     failure,
@@ -247,7 +247,7 @@ function factsOf(
     tries: course.tries,
     mostAttempts: attempts,
     retryMs,
-    lockWaitMs: lock.nextMs,
+    lockWaitMs: nextLockWait(lockSettings, lock),
     shrunk: course.shrink > 0,
     chosenId: turn.options.newSession !== undefined,
   };

@@ -1,14 +1,15 @@
 import type { Failure } from '../../core/errors.ts';
 import type { EventPayloads } from '../../core/event.ts';
-import { effectiveTimes, type TimeLimits } from '../../core/limits/time-limits.ts';
+import { effectiveTimes, judgeTime, type TimeLimits } from '../../core/limits/time-limits.ts';
 import type { Permission } from '../../core/turn/permission.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import type { TurnStop } from '../../core/turn/turn-decision.ts';
-import type { Update } from '../../core/turn/update.ts';
+import type { ToolCallFields, Update } from '../../core/turn/update.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { LONGEST_TIMER_MS } from '../parts.ts';
 import type { Changes, Watch } from '../reading/changes.ts';
 import type { Held } from '../worker/held.ts';
 import type { Slot } from '../worker/slots.ts';
-import { TurnClock } from './turn-clock.ts';
 
 /** Nobody notices when a cancel or an answer takes effect this much later. */
 const GATHER_MS = 5;
@@ -156,4 +157,99 @@ export class TurnSignal {
 /** What the turn says itself, else its agent, else the settings. */
 function timesOf({ parts }: Held, { agent, options }: Turn): TimeLimits {
   return effectiveTimes(parts.settings.times, parts.agents.get(agent)?.times, options.limits);
+}
+
+// ── its time ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Alarms {
+  /** The agent is silent. `endsInMs`: when the turn is ended if it stays silent; null: never. */
+  silent(payload: { silentMs: number; tool: string | null; endsInMs: number | null }): void;
+  over(failure: Failure): void;
+}
+
+/** Measures a running turn, and how long its agent has been silent. The time in which it waits for an answer does not count. */
+class TurnClock {
+  readonly #limits: TimeLimits;
+  readonly #clock: Clock;
+  readonly #alarms: Alarms;
+  /** Tools that have begun and not ended, by id. */
+  readonly #tools = new Map<string, string>();
+  #beganAt: number;
+  #heardAt: number;
+  #noticed = false;
+  /** Since when a question waits; null: none does. */
+  #pausedAt: number | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(limits: TimeLimits, clock: Clock, alarms: Alarms) {
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#alarms = alarms;
+    this.#beganAt = clock.monotonic();
+    this.#heardAt = this.#beganAt;
+    this.#look();
+  }
+
+  /** A sign of life. Called for every word of an answer, so it only notes the time; the timer looks at it when it fires. */
+  heard(update?: Update): void {
+    this.#heardAt = this.#clock.monotonic();
+    if (update?.sessionUpdate === 'tool_call' || update?.sessionUpdate === 'tool_call_update') {
+      this.#note(update as ToolCallFields);
+    }
+    if (!this.#noticed) return;
+    this.#noticed = false;
+    this.#look();
+  }
+
+  pause(): void {
+    this.#pausedAt ??= this.#clock.monotonic();
+    clearTimeout(this.#timer);
+  }
+
+  resume(): void {
+    if (this.#pausedAt === null) return;
+    this.#heardAt = this.#clock.monotonic();
+    this.#beganAt += this.#heardAt - this.#pausedAt;
+    this.#pausedAt = null;
+    this.#look();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #note({ toolCallId, title, status }: ToolCallFields): void {
+    if (status === 'completed' || status === 'failed') this.#tools.delete(toolCallId);
+    else this.#tools.set(toolCallId, title ?? this.#tools.get(toolCallId) ?? 'a tool');
+  }
+
+  #look(): void {
+    if (this.#closed || this.#pausedAt !== null) return;
+    clearTimeout(this.#timer);
+    const now = this.#clock.monotonic();
+    const passed = { sinceBegin: now - this.#beganAt, sinceHeard: now - this.#heardAt, noticed: this.#noticed };
+    const tool = [...this.#tools.values()].at(-1) ?? null;
+    const verdict = judgeTime(this.#limits, passed, tool);
+    switch (verdict.due) {
+      case 'end':
+        this.close();
+        this.#alarms.over(verdict.failure);
+        break;
+      case 'notice':
+        this.#noticed = true;
+        this.#alarms.silent({ silentMs: Math.round(passed.sinceHeard), tool, endsInMs: verdict.endsInMs });
+        this.#look();
+        break;
+      case 'nothing':
+        if (verdict.inMs !== null) this.#lookIn(verdict.inMs);
+    }
+  }
+
+  /** If this process was stopped for a while, what the agent said meanwhile is read before anything is decided. */
+  #lookIn(ms: number): void {
+    const inMs = Math.min(Math.ceil(ms), LONGEST_TIMER_MS);
+    this.#timer = setTimeout(() => setImmediate(() => this.#look()), inMs);
+  }
 }

@@ -1,5 +1,5 @@
 import { isStorageFault } from '../../core/errors.ts';
-import type { ProcessIdentity } from '../../core/process.ts';
+import type { WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 
 /** How often a process says that it takes up turns. */
@@ -8,19 +8,13 @@ const ENLIST_MS = 60_000;
 /** The entries of this process in the store. Others read there what it takes up, and where the conversations of its home run. */
 export class Listing {
   readonly #parts: EngineParts;
-  readonly #worker: { readonly id: string; readonly process: ProcessIdentity };
+  readonly #worker: WorkerInfo;
   #enlisting: Promise<void> | null = null;
   #enlistedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: EngineParts, id: string) {
+  constructor(parts: EngineParts, worker: WorkerInfo) {
     this.#parts = parts;
-    this.#worker = { id, process: parts.processes.self() };
-  }
-
-  /** Who claims, where, and which agents it runs. */
-  self() {
-    const { sandboxes, agents } = this.#parts;
-    return { worker: this.#worker, place: sandboxes.place, agents: [...agents.keys()] };
+    this.#worker = worker;
   }
 
   /** So that another data home with the same store can say where a conversation runs. */
@@ -31,7 +25,7 @@ export class Listing {
     });
   }
 
-  /** Called at every claim, which is often enough: others then know that what they submit is run. */
+  /** Called every second, which is often enough: others then know that what they submit is run. */
   keep(): void {
     const now = this.#parts.clock.monotonic();
     if (now - this.#enlistedAt < ENLIST_MS) return;
@@ -46,12 +40,13 @@ export class Listing {
     await this.#parts.store.forgetWorker(this.#worker.id).catch(() => {});
   }
 
-  /** Tried again with the next claim when the storage refuses. */
+  /** Tried again by the next call when the storage refuses. */
   async #enlist(): Promise<void> {
-    const { worker, ...takes } = this.self();
-    await this.#parts.store.enlist({ ...worker, ...takes }).catch((error: unknown) => {
+    const { store, sandboxes, agents, onBug } = this.#parts;
+    const takes = { place: sandboxes.place, agents: [...agents.keys()] };
+    await store.enlist({ ...this.#worker, ...takes }).catch((error: unknown) => {
       this.#enlistedAt = Number.NEGATIVE_INFINITY;
-      if (!isStorageFault(error)) this.#parts.onBug(error, 'listing this process');
+      if (!isStorageFault(error)) onBug(error, 'listing this process');
     });
   }
 }

@@ -1,33 +1,28 @@
-import { DamagedRows, isDamage, isStorageFault, isTransientFault } from '../../core/errors.ts';
+import { DamagedRows, isDamage } from '../../core/errors.ts';
 import type { Delayed } from '../../core/limits/slots.ts';
 import type { Standing } from '../../core/turn/standing.ts';
 import { hasEnded } from '../../core/turn/turn.ts';
-import { ClaimLoop } from '../../leases/claim-loop.ts';
+import type { LeaseKeeper } from '../../leases/lease-keeper.ts';
 import { SetAside } from '../../leases/set-aside.ts';
-import type { Claim, ClaimRequest, NextClaim } from '../../ports/store/leases.ts';
+import type { Claim, ClaimRequest, Fence, NextClaim, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Held } from './held.ts';
-import type { Listing } from './listing.ts';
-import { type Slot, Slots, Wanted } from './slots.ts';
+import { type Slot, Slots } from './slots.ts';
 
-/** What the worker does for those that get a slot. */
+/** For whom slots are given away. */
 export interface Holder {
+  /** As leases name it. */
+  readonly self: WorkerInfo;
   readonly held: ReadonlyMap<string, Held>;
-  /** A conversation was claimed: its turns run in this slot. */
-  take(claim: Claim, slot: Slot): void;
-  /** One that is held here has a slot now. */
-  begin(held: Held): void;
-  /** Before the first claim: leases must be renewed from then on. */
-  starts(): void;
-  /** Frees what dead processes hold. True: there was some. */
-  freeDead(): Promise<boolean>;
+  readonly keeper: LeaseKeeper<Fence>;
+  /** Called when a slot has become free for which somebody may wait. */
+  readonly onFree: () => void;
 }
 
-/**
- * Gives the slots of this process away.
- *
- *   wake ──▶ while a slot is free: whose turn is next, of all that wait? ──▶ claim its conversation, or continue in one that is held
- */
+/** Who got a slot: a conversation that was claimed for it, or one that is held here and has it now. */
+export type Served = { readonly claim: Claim; readonly slot: Slot } | { readonly held: Held };
+
+/** Gives the slots of this process away, one after another, each to whose turn is next of all that wait. */
 export class Serving {
   readonly slots: Slots;
   /** The turns that this process waits for. */
@@ -35,20 +30,17 @@ export class Serving {
   /** The conversations that cannot be continued now, because what is stored of them is damaged. */
   readonly aside: SetAside;
   readonly #parts: EngineParts;
-  readonly #listing: Listing;
   readonly #holder: Holder;
-  readonly #loop = new ClaimLoop(() => this.#serveAll());
-  #closed = false;
+  #stopped = false;
 
-  constructor(parts: EngineParts, listing: Listing, holder: Holder) {
+  constructor(parts: EngineParts, holder: Holder) {
     this.#parts = parts;
-    this.#listing = listing;
     this.#holder = holder;
     this.aside = new SetAside('conversation', parts);
     const { maxRunning: parallel, maxRunningPerOwner: perOwner } = parts.settings;
     this.slots = new Slots({ parallel, perOwner }, (freed) => {
       parts.onSlots?.({ parallel, ...this.slots.load });
-      if (freed) this.wake();
+      if (freed) holder.onFree();
     });
     parts.onSlots?.({ parallel, ...this.slots.load });
   }
@@ -58,20 +50,31 @@ export class Serving {
     return this.#parts.settings.claims !== 'own';
   }
 
-  /** A turn or a slot may have become free. */
-  wake(): void {
-    this.#loop.wake();
+  /** No slot is given away any more. */
+  stop(): void {
+    this.#stopped = true;
   }
 
-  /** No slot is given away any more; resolves when the last claim has been made. */
-  close(): Promise<void> {
-    this.#closed = true;
-    return this.#loop.close();
+  /** Gives every free slot away, and says to whom, as long as somebody waits who may have one. */
+  async *inTurn(): AsyncGenerator<Served> {
+    const tried = new Set<string>();
+    try {
+      while (!this.#stopped && this.slots.isFree) {
+        const next = await this.#fairest(tried);
+        const served = next && (await this.#serve(next, tried));
+        if (served !== null) yield served;
+        if (next !== null) continue;
+        if (!(await this.#holder.keeper.freeDead())) break;
+        tried.clear();
+      }
+    } finally {
+      this.slots.served();
+    }
   }
 
   /** Null: there is none to claim; of one that is named: another process holds it. */
   async claim(which: Pick<ClaimRequest, 'conversation' | 'settle'>): Promise<Claim | null> {
-    this.#holder.starts();
+    this.#holder.keeper.start();
     const { store } = this.#parts;
     const request = { ...this.#request(), ...which };
     if (which.conversation !== undefined) return store.claim(request);
@@ -99,24 +102,6 @@ export class Serving {
     return this.slots.whyDelayed(owner, turn.n);
   }
 
-  async #serveAll(): Promise<void> {
-    if (this.takesUp) this.#listing.keep();
-    try {
-      const tried = new Set<string>();
-      while (!this.#closed && this.slots.isFree) {
-        const next = await this.#fairest(tried);
-        if (next !== null) await this.#serve(next, tried);
-        else if (await this.#holder.freeDead()) tried.clear();
-        else break;
-      }
-    } catch (error) {
-      if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
-      else if (isTransientFault(error) || isDamage(error)) this.#parts.onTrouble(error);
-      // A notification or the heartbeat wakes us again.
-    }
-    this.slots.served();
-  }
-
   /**
    * The conversation whose turn is next, among those that are held here and due, those that this process waits for, and those that
    * it takes up. Of the same owner the first of these: it needs no other process, nor a new session. Null: none can get a slot.
@@ -138,24 +123,26 @@ export class Serving {
 
   async #nextInStore(tried: ReadonlySet<string>): Promise<NextClaim | null> {
     if (!this.takesUp) return null;
-    this.#holder.starts();
+    this.#holder.keeper.start();
     const idleMs = this.#parts.settings.claims === 'left' ? TAKE_UP_MS : 0;
     const held = [...this.#holder.held.keys(), ...tried];
     const request = { ...this.#request(), idleMs, share: this.slots.share, held };
     return this.#unlessDamaged(request, (one) => this.#parts.store.next(one));
   }
 
-  async #serve({ owner, conversation, due, isOwn }: Waiting, tried: Set<string>): Promise<void> {
+  /** Null: another process has it, or nothing is to be done in it. */
+  async #serve({ owner, conversation, due, isOwn }: Waiting, tried: Set<string>): Promise<Served | null> {
     const slot = this.slots.give(owner);
     if (due !== undefined) {
+      // Before anybody else can give it one.
       due.slot = slot;
-      return this.#holder.begin(due);
+      return { held: due };
     }
     tried.add(conversation);
     try {
       const isOpen = !isOwn || (await this.#stillWanted(owner, conversation));
       const claim = isOpen && !this.#holder.held.has(conversation) ? await this.claim({ conversation }) : null;
-      if (claim !== null) return this.#holder.take(claim, slot);
+      if (claim !== null) return { claim, slot };
     } catch (error) {
       // Damage to one of them must not keep the others waiting.
       if (isDamage(error)) this.aside.add(conversation, error);
@@ -165,6 +152,7 @@ export class Serving {
       }
     }
     slot.free({ quietly: true });
+    return null;
   }
 
   /** Another process may have run our turns meanwhile. */
@@ -177,7 +165,9 @@ export class Serving {
   }
 
   #request() {
-    return { ...this.#listing.self(), driver: 'worker', leaseMs: this.#parts.settings.leaseMs } as const;
+    const { sandboxes, agents, settings } = this.#parts;
+    const takes = { place: sandboxes.place, agents: [...agents.keys()], driver: 'worker' } as const;
+    return { worker: this.#holder.self, ...takes, leaseMs: settings.leaseMs };
   }
 }
 
@@ -189,3 +179,40 @@ interface Waiting extends NextClaim {
   readonly due?: Held;
   readonly isOwn?: boolean;
 }
+
+/** The turns that this process waits for, by owner and conversation, in the order in which they came. */
+class Wanted {
+  readonly #owners = new Map<string, Map<string, Set<string>>>();
+
+  add(owner: string, conversation: string, turn: string): void {
+    const conversations = this.#owners.get(owner) ?? new Map<string, Set<string>>();
+    this.#owners.set(owner, conversations);
+    conversations.set(conversation, (conversations.get(conversation) ?? new Set()).add(turn));
+  }
+
+  remove(owner: string, conversation: string, turn: string): void {
+    const conversations = this.#owners.get(owner);
+    const turns = conversations?.get(conversation);
+    turns?.delete(turn);
+    if (turns?.size === 0) conversations?.delete(conversation);
+    if (conversations?.size === 0) this.#owners.delete(owner);
+  }
+
+  turns(owner: string, conversation: string): ReadonlySet<string> {
+    return this.#owners.get(owner)?.get(conversation) ?? NONE;
+  }
+
+  has(owner: string, conversation: string): boolean {
+    return this.turns(owner, conversation).size > 0;
+  }
+
+  /** Of every owner, the first conversation that is not skipped. */
+  *firsts(skip: (conversation: string) => boolean): Generator<{ owner: string; conversation: string }> {
+    for (const [owner, conversations] of this.#owners) {
+      const conversation = conversations.keys().find((one) => !skip(one));
+      if (conversation !== undefined) yield { owner, conversation };
+    }
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();

@@ -4,7 +4,6 @@ import type { Receipt } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type RestoreOverride } from '../../core/restore/restore-settings.ts';
 import type { Agent } from '../../ports/agent.ts';
 import type { Write } from '../../ports/store/writes.ts';
-import { LockWait } from '../restore/lock-wait.ts';
 import type { Restored } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
 import type { Held } from './held.ts';
@@ -40,7 +39,7 @@ export async function warm(
     rewind: null,
     shrink: 0,
     tried: [],
-    lock: new LockWait(settings.lock),
+    lock: { count: 0, ms: 0 },
     signal,
   });
   const write: Write = {

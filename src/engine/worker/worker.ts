@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Conversation } from '../../core/conversation.ts';
-import { type Failure, failureOf, isDamage, isStorageFault, ThroughlineError } from '../../core/errors.ts';
+import {
+  type Failure,
+  failureOf,
+  isDamage,
+  isStorageFault,
+  isTransientFault,
+  ThroughlineError,
+} from '../../core/errors.ts';
 import { type Delayed, leavesFirst } from '../../core/limits/slots.ts';
 import type { Standing } from '../../core/turn/standing.ts';
 import type { Turn } from '../../core/turn/turn.ts';
+import { ClaimLoop } from '../../leases/claim-loop.ts';
 import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { Claim, Fence, WorkerInfo } from '../../ports/store/leases.ts';
@@ -27,10 +35,13 @@ import type { Slot } from './slots.ts';
  * decided between all owners (serving.ts).
  */
 export class Worker {
+  /** As leases name it. */
+  readonly self: WorkerInfo;
   readonly #parts: EngineParts;
   readonly #changes: Changes;
   readonly #listing: Listing;
   readonly #held = new Map<string, Held>();
+  readonly #loop: ClaimLoop;
   readonly #serving: Serving;
   readonly #keeper: LeaseKeeper<Fence>;
   readonly #leaving = new Map<Held, Promise<void>>();
@@ -46,29 +57,21 @@ export class Worker {
   constructor(parts: EngineParts, changes: Changes) {
     this.#parts = parts;
     this.#changes = changes;
-    this.#listing = new Listing(parts, randomUUID());
-    this.#serving = new Serving(parts, this.#listing, {
-      held: this.#held,
-      take: (claim, slot) => void this.#take(claim, slot),
-      begin: (held) => this.#notify(held),
-      starts: () => this.#keeper.start(),
-      freeDead: () => this.#keeper.freeDead(),
-    });
-    const holder = {
+    this.self = { id: randomUUID(), process: parts.processes.self() };
+    this.#listing = new Listing(parts, this.self);
+    this.#loop = new ClaimLoop(this.#serve);
+    const leases = {
       held: () => [...this.#held.values()].map(({ lease }) => lease.fence),
       lost: (fence: Fence) => this.#lost(fence),
-      wake: () => this.#serving.wake(),
+      wake: () => this.#look(),
       onFault: (error: unknown, where: string) => isStorageFault(error) || parts.onBug(error, where),
     };
-    this.#keeper = new LeaseKeeper(conversationLeases(parts.store), holder, parts);
-    this.#stopListening = parts.store.listen((moved) => this.#onNotification(moved));
+    this.#keeper = new LeaseKeeper(conversationLeases(parts.store), leases, parts);
+    const onFree = () => this.#loop.wake();
+    this.#serving = new Serving(parts, { self: this.self, held: this.#held, keeper: this.#keeper, onFree });
+    this.#stopListening = parts.store.listen(this.#onNotification);
     this.#firstLook = Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
-    if (this.takesUp) this.#serving.wake();
-  }
-
-  /** As leases name it. */
-  get self(): WorkerInfo {
-    return this.#listing.self().worker;
+    if (this.takesUp) this.#look();
   }
 
   /** Whether this process also runs what others have submitted. */
@@ -180,7 +183,8 @@ export class Worker {
     this.#close.abort();
     this.#stopListening();
     const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
-    await Promise.all([this.#firstLook, this.#serving.close(), this.#settling?.catch(() => {})]);
+    this.#serving.stop();
+    await Promise.all([this.#firstLook, this.#loop.close(), this.#settling?.catch(() => {})]);
     await Promise.all([...this.#held.values()].map(({ busy }) => busy));
     clearTimeout(timer);
     for (const { lease } of [...this.#held.values(), ...this.#leaving.keys()]) lease.hurry();
@@ -193,14 +197,34 @@ export class Worker {
   // ── claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** `moved`: conversations that have changed; null: any may have. */
-  #onNotification(moved: readonly string[] | null): void {
+  readonly #onNotification = (moved: readonly string[] | null): void => {
     for (const id of moved ?? this.#held.keys()) {
       const held = this.#held.get(id);
       if (held !== undefined) this.#notify(held);
     }
     // A change in a conversation that we hold makes no other one claimable.
-    if (moved === null || moved.some((id) => !this.#held.has(id))) this.#serving.wake();
+    if (moved === null || moved.some((id) => !this.#held.has(id))) this.#loop.wake();
+  };
+
+  /** By the clock: nothing may have told us that something can be claimed. */
+  #look(): void {
+    if (this.takesUp && !this.#closing) this.#listing.keep();
+    this.#loop.wake();
   }
+
+  /** Gives the free slots away and begins what got one. Never rejects. */
+  readonly #serve = async (): Promise<void> => {
+    try {
+      for await (const served of this.#serving.inTurn()) {
+        if ('claim' in served) this.#take(served.claim, served.slot);
+        else this.#notify(served.held);
+      }
+    } catch (error) {
+      if (!isStorageFault(error)) this.#parts.onBug(error, 'claiming');
+      else if (isTransientFault(error) || isDamage(error)) this.#parts.onTrouble(error);
+      // A notification or the heartbeat wakes us again.
+    }
+  };
 
   async #settle(): Promise<void> {
     const { store } = this.#parts;
@@ -372,7 +396,7 @@ export class Worker {
     // After a bug the lease is left to expire: given back, it would be claimed, and fail, again at once.
     if (bug) return;
     await this.#parts.store.release(held.lease.fence).catch(() => {});
-    this.#serving.wake();
+    this.#loop.wake();
   }
 
   // ── resting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -381,7 +405,7 @@ export class Worker {
   #keepWarm(held: Held): void {
     const { maxWarm, idleMs } = this.#parts.settings;
     // One that is due is not idle. It became so after the slots were last given away.
-    if (held.isDue) this.#serving.wake();
+    if (held.isDue) this.#loop.wake();
     else held.idleTimer = setTimeout(() => void this.#leave(held), idleMs).unref();
     const warm = [...this.#held.values()].flatMap((one) =>
       one.state.is === 'warm' ? [{ one, owner: one.conversation.owner, since: one.state.since }] : [],
@@ -396,7 +420,7 @@ export class Worker {
     this.#leaving.set(held, leaving);
     await leaving;
     this.#leaving.delete(held);
-    this.#serving.wake();
+    this.#loop.wake();
   }
 
   async #release(held: Held): Promise<void> {

@@ -1,0 +1,23 @@
+/** Waits for a locked session: the first, the longest (each is twice the one before), and the limit for all together. */
+export interface LockSettings {
+  readonly firstMs: number;
+  readonly longestMs: number;
+  readonly totalMs: number;
+}
+
+/** The waits of one turn so far, for the receipt. */
+export interface LockWaits {
+  count: number;
+  ms: number;
+}
+
+/** How long the next wait is; null: the limit is reached. */
+export function nextLockWait({ firstMs, longestMs, totalMs }: LockSettings, { count, ms }: LockWaits): number | null {
+  const next = Math.min(firstMs * 2 ** count, longestMs, totalMs - ms);
+  return next > 0 ? next : null;
+}
+
+export function addLockWait(waits: LockWaits, ms: number): void {
+  waits.count += 1;
+  waits.ms += ms;
+}
