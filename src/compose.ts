@@ -216,6 +216,7 @@ export async function composeDoctor(
       isOurs: settings.sandbox.root === undefined || !areHere(setup),
       areHere: areHere(setup),
       aside: join(home, 'aside'),
+      removeLeftOver: (id: string) => removeLeftOver(sandboxes, id),
       ...sandboxes,
     },
     serverHealth,
@@ -233,6 +234,15 @@ export async function composeDoctor(
     return new AgentList({ agents: settings.agents, sandboxes, clock: systemClock, settings }).list({ login: true });
   };
   return { examine: () => examine(parts), agents, close: () => store.close() };
+}
+
+/** How long a look at a sandbox that is left over may take. */
+const LOOK_MS = 120_000;
+
+async function removeLeftOver(sandboxes: Sandboxes, id: string): Promise<void> {
+  const leave = await import('./engine/sandboxes/leave.ts');
+  const signal = AbortSignal.timeout(LOOK_MS);
+  await leave.removeLeftOver(sandboxes, id, { signal, monotonic: () => systemClock.monotonic() });
 }
 
 /** Null: it is not known, because there is no such agent here now. */

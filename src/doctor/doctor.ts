@@ -37,6 +37,8 @@ export interface DoctorParts {
     readonly areHere: boolean;
     /** Where orphaned sandboxes are moved to. */
     readonly aside: string;
+    /** Deletes one on another machine. Throws `conflict` while it is used, and `refused` when unsaved work is in it. */
+    removeLeftOver(id: string): Promise<void>;
   };
   /** What the running server says of itself; null: none runs. */
   serverHealth(): Promise<HealthReport | null>;
@@ -333,12 +335,25 @@ async function change(
 /** Ids of conversations, perhaps as worktrees, and hashes of the names of shared sandboxes. Other files there are not ours. */
 const OURS = /^(?:(?:tree-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$/;
 
+/**
+ * Those of these sandboxes that no conversation has. The store is asked after the sandboxes were listed: a conversation is stored before
+ * its sandbox is made, so that of a new one is not taken for left over.
+ */
+async function leftOver({ store }: DoctorParts, ids: readonly string[]): Promise<string[]> {
+  const known = new Set((await store.census()).sandboxes);
+  return ids.filter((id) => OURS.test(id) && !known.has(id));
+}
+
+/** For repairs: a conversation may have taken the name of a shared sandbox since. Throws `conflict` then. */
+async function checkLeftOver(parts: DoctorParts, id: string): Promise<void> {
+  if ((await leftOver(parts, [id])).length > 0) return;
+  throw new ThroughlineError('conflict', 'A conversation has it by now.');
+}
+
 /** Directories of conversations that are not in the store. They may hold work, so they are moved and never deleted. */
-async function checkSandboxes({ sandboxes }: DoctorParts, census: Census): Promise<Finding[]> {
-  const { root, isOurs, aside } = sandboxes;
-  const known = new Set(census.sandboxes);
-  const names = await namesIn(root);
-  const orphaned = names.filter((name) => OURS.test(name) && !known.has(name));
+async function checkSandboxes(parts: DoctorParts): Promise<Finding[]> {
+  const { root, isOurs, aside } = parts.sandboxes;
+  const orphaned = await leftOver(parts, await namesIn(root));
   return orphaned.map((name) => ({
     check: 'sandboxes',
     subject: `directory ${join(root, name)}`,
@@ -346,28 +361,34 @@ async function checkSandboxes({ sandboxes }: DoctorParts, census: Census): Promi
       ? 'It belongs to no conversation.'
       : 'It belongs to no conversation here; it may belong to one of another data home.',
     remedy: isOurs ? `Move it to ${aside}.` : null,
-    repair: () => moveAside(join(root, name), aside, name),
+    repair: async () => {
+      await checkLeftOver(parts, name);
+      await moveAside(join(root, name), aside, name);
+    },
   }));
 }
 
-/** The same on other machines. Other data homes may have sandboxes there, and nothing can be moved: a person decides. */
-async function checkElsewhere({ sandboxes }: DoctorParts, census: Census): Promise<Finding[]> {
+/** The same on other machines. Nothing can be moved there, and other data homes may have sandboxes there: a person decides. */
+async function checkElsewhere(parts: DoctorParts): Promise<Finding[]> {
+  const { sandboxes } = parts;
   if (sandboxes.areHere) return [];
-  const found = { check: 'sandboxes', remedy: null, repair: async () => {} };
+  const found = { check: 'sandboxes', isNote: true };
   try {
-    const known = new Set(census.sandboxes);
     const { root, ids } = await sandboxes.list();
-    return ids
-      .filter((id) => OURS.test(id) && !known.has(id))
-      .map((id) => ({
-        ...{ ...found, subject: `sandbox ${id} in ${root}`, isNote: true },
-        problem:
-          'It belongs to no conversation here; if it belongs to none of another data home either, delete it there.',
-      }));
+    return (await leftOver(parts, ids)).map((id) => ({
+      ...{ ...found, subject: `sandbox ${id} in ${root}`, repairedBy: '--delete-left-over' as const },
+      problem: 'It belongs to no conversation here; it may belong to one of another data home.',
+      remedy: 'Delete it, unless programs run in it or unsaved work is in it.',
+      repair: async () => {
+        await checkLeftOver(parts, id);
+        await sandboxes.removeLeftOver(id);
+      },
+    }));
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;
     const problem = `Whether some are left over is unknown: ${error.message} ${error.hint ?? ''}`.trim();
-    return [{ ...found, subject: 'sandboxes on other machines', problem, isNote: true }];
+    const unknown = { subject: 'sandboxes on other machines', problem, remedy: null, repair: async () => {} };
+    return [{ ...found, ...unknown }];
   }
 }
 

@@ -1,5 +1,8 @@
 import type { AgentInfo } from './engine.ts';
 
+/** The options of `throughline doctor` that repair something. */
+export type RepairOption = '--fix' | '--accept-loss' | '--delete-left-over';
+
 /** Something that a crash left over, or that cannot continue. */
 export interface Finding {
   /** The check that found it. */
@@ -11,7 +14,7 @@ export interface Finding {
   /** What `repair` does, in a sentence; null: only a person can decide. */
   readonly remedy: string | null;
   /** The option that a person has to give for `repair`; left out: `--fix`. */
-  readonly repairedBy?: '--fix' | '--accept-loss';
+  readonly repairedBy?: RepairOption;
   /** True: nothing is wrong, but a person may want to know. Left out: it is to be repaired. */
   readonly isNote?: boolean;
   /** May be repeated. Throws a ThroughlineError when it cannot be done now. */
@@ -26,7 +29,7 @@ export interface Finding {
  */
 export interface PublicFinding extends Pick<Finding, 'check' | 'subject' | 'problem' | 'remedy'> {
   /** The option of `throughline doctor` that repairs it; null: none does. */
-  readonly repairedBy: '--fix' | '--accept-loss' | null;
+  readonly repairedBy: RepairOption | null;
   readonly isNote: boolean;
 }
 

@@ -156,6 +156,26 @@ test('a sandbox of no conversation is put aside, with what is in it; what is not
   expect(readdirSync(at('sandboxes')).toSorted()).toEqual([known?.sandbox ?? '', 'mine'].toSorted());
 });
 
+test('the sandbox of a conversation that begins while the doctor looks is left alone', async () => {
+  await home.ok('send', 'notes', 'Hello.');
+  // In the moment in which it lists the sandboxes.
+  const begins = `const { readdir } = fs.promises;
+    let begun = false;
+    fs.promises.readdir = (path, ...rest) => {
+      if (!begun && String(path).endsWith('/sandboxes')) {
+        begun = true;
+        const { NODE_OPTIONS, ...env } = process.env;
+        process.getBuiltinModule('node:child_process').execFileSync(process.execPath, [process.argv[1], 'send', 'late', 'Hello.'], { env });
+      }
+      return readdir(path, ...rest);
+    };
+    syncBuiltinESMExports();`;
+  const looking = home.start(['doctor', '--fix', '--no-agents'], { env: first('doctor', begins) });
+  expect(await looking.ended).toMatchObject({ code: 0, stdout: 'No problems found.\n' });
+  const known = query('SELECT sandbox FROM conversations').map(({ sandbox }) => sandbox);
+  expect([known.length, readdirSync(at('sandboxes')).toSorted()]).toEqual([2, known.toSorted()]);
+});
+
 test('what a killed look at an agent has left is deleted, when it is old', async () => {
   const [old, young] = ['.probe-old', '.probe-young'].map((name) => at('sandboxes', name));
   for (const path of [old, young]) mkdirSync(join(path ?? '', 'work'), { recursive: true });
@@ -167,7 +187,7 @@ test('what a killed look at an agent has left is deleted, when it is old', async
   expect(readdirSync(at('sandboxes'))).toEqual(['.probe-young']);
 });
 
-test('on another machine, sandboxes of no conversation are listed and left; a machine out of reach is no fault', async (context) => {
+test('on another machine, sandboxes of no conversation are listed, and deleted when somebody says so; a machine out of reach is no fault', async (context) => {
   const why = whyNoSshd();
   if (why !== null) context.skip(why);
   const orphan = '0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398';
@@ -175,11 +195,42 @@ test('on another machine, sandboxes of no conversation are listed and left; a ma
   const machine = await startSshd();
   const look = async () => foundIn(await home.ok('doctor', '--no-agents', '--json'));
   try {
-    mkdirSync(join(machine.sandbox.root, orphan), { recursive: true });
-    mkdirSync(join(machine.sandbox.root, 'mine'));
+    const { root } = machine.sandbox;
+    const work = join(root, orphan, 'work');
+    mkdirSync(work, { recursive: true });
+    mkdirSync(join(root, 'mine'));
+    writeFileSync(join(work, 'precious'), 'kept');
     writeFileSync(home.config, JSON.stringify({ ...settings, sandbox: machine.sandbox }));
-    const subject = `sandbox ${orphan} in ${machine.sandbox.root}`;
-    expect(await look()).toMatchObject([{ check: 'sandboxes', subject, isNote: true, remedy: null }]);
+    await home.ok('send', 'notes', 'Hello.');
+    const subject = `sandbox ${orphan} in ${root}`;
+    const left = { check: 'sandboxes', subject, isNote: true, repairedBy: '--delete-left-over' };
+    expect(await look()).toMatchObject([left]);
+    expect(foundIn(await home.ok('doctor', '--fix', '--no-agents', '--json'))).toMatchObject([left]);
+    const deleting = async () => {
+      const { code, stdout } = await home.run('doctor', '--delete-left-over', '--no-agents');
+      return [code, stdout];
+    };
+    const kept = (why: string) => [1, expect.stringContaining(`not repaired: ${why}`)];
+    expect(await deleting()).toEqual(kept('Unsaved work is in the sandbox: the file precious'));
+    rmSync(join(work, 'precious'));
+    const [agent, elsewhere] = [
+      spawn('sleep', ['3600'], { cwd: work }),
+      spawn('sleep', ['3600'], { env: { THROUGHLINE_MARK: 'another', CONFIG: join(root, orphan, 'state') } }),
+    ];
+    for (const running of [agent, elsewhere]) {
+      try {
+        expect(await deleting()).toEqual(kept('The sandbox is in use: the process '));
+        expect(existsSync(work)).toBe(true);
+      } finally {
+        running.kill('SIGKILL');
+        await once(running, 'exit');
+      }
+    }
+    expect(await deleting()).toEqual([0, expect.stringContaining('done: Delete it')]);
+    expect(readdirSync(root)).toHaveLength(2);
+    expect(readdirSync(root)).toContain('mine');
+    expect(await look()).toEqual([]);
+    expect(await home.ok('send', 'notes', 'Which codewords have you seen?')).not.toBe('');
   } finally {
     await machine[Symbol.asyncDispose]();
   }

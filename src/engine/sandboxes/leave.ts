@@ -1,12 +1,14 @@
+import { posix } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
+import { MARK } from '../../core/process.ts';
 import type { Sandbox } from '../../core/sandbox/sandbox.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
-import type { OpenSandbox } from '../../ports/sandbox.ts';
+import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
 import { kill } from '../worker/kill.ts';
 import type { Worker } from '../worker/worker.ts';
-import { runIn } from './command.ts';
+import { type RunOptions, runIn } from './command.ts';
 import { holdAlone } from './ready.ts';
 import { holderIn } from './set-up.ts';
 
@@ -47,11 +49,7 @@ export async function removeSandbox(leaving: Leaving, force: boolean): Promise<v
     if (isThere) await checkDirectories(leaving, path, force);
     // Of a worktree, `remove` knows it.
     const unsaved = force || !isThere || isWorktree(sandbox.id) ? null : await unsavedIn(leaving);
-    if (unsaved !== null) {
-      throw new ThroughlineError('refused', `Unsaved work is in the sandbox: ${unsaved}.`, {
-        hint: 'Save it first: commit and push it, or copy it. "--force" removes the sandbox with it.',
-      });
-    }
+    if (unsaved !== null) throw unsavedWork(unsaved, '"--force" removes the sandbox with it.');
     await sandboxes.remove(sandbox.id, { discard: force });
     await store.leaveSandbox(sandbox.owner, sandbox.id, 'destroyed', reason);
   });
@@ -118,9 +116,48 @@ const DEEPEST = 4;
 const MOST_ENTRIES = 2_000;
 const GIT_MS = 30_000;
 
-/** What would be lost with its working directory; null: nothing. */
+function unsavedWork(which: string, otherwise: string): ThroughlineError {
+  return new ThroughlineError('refused', `Unsaved work is in the sandbox: ${which}.`, {
+    hint: `Save it first: commit and push it, or copy it. ${otherwise}`,
+  });
+}
+
 async function unsavedIn({ parts, sandbox, worker }: Leaving): Promise<string | null> {
   const open = await parts.sandboxes.open(sandbox.id, { cwd: null });
+  return unsavedWorkIn(open, { signal: worker.shutdown, monotonic: () => parts.clock.monotonic() });
+}
+
+/**
+ * Deletes a sandbox on another machine that no conversation has. Throws `conflict` while programs run in it, and `refused` when unsaved work is
+ * in it: it may belong to a conversation of another data home.
+ */
+export async function removeLeftOver(sandboxes: Sandboxes, id: string, looking: Looking): Promise<void> {
+  if ((await sandboxes.find(id)) === null) return;
+  const open = await sandboxes.open(id, { cwd: null });
+  const folder = posix.dirname(open.work);
+  const { code, output } = await runIn(open, ['/bin/sh', '-c', RUNNING, 'sh', folder], {
+    ...{ ...looking, cwd: '/', timeoutMs: GIT_MS },
+  });
+  if (code !== 0 || output !== '') {
+    const who =
+      code === 0 ? `the process ${output.split('\n')[0]} runs in it` : `what runs in it is unknown (${output})`;
+    throw new ThroughlineError('conflict', `The sandbox is in use: ${who}.`, { hint: 'End it there, and try again.' });
+  }
+  const unsaved = await unsavedWorkIn(open, looking);
+  if (unsaved !== null) throw unsavedWork(unsaved, `Delete ${folder} there by hand if nobody needs it.`);
+  await sandboxes.remove(id);
+}
+
+/** Prints those that work in the folder, and those of ours whose environment names it. */
+const RUNNING = `for p in /proc/[0-9]*; do
+case $(readlink "$p/cwd" 2>/dev/null)/ in "$1"/*) echo "\${p#/proc/}"; continue ;; esac
+if grep -qsF -- "${MARK}=" "$p/environ" && grep -qsF -- "$1/" "$p/environ"; then echo "\${p#/proc/}"; fi
+done; :`;
+
+type Looking = Pick<RunOptions, 'signal' | 'monotonic'>;
+
+/** What would be lost with its working directory; null: nothing. */
+async function unsavedWorkIn(open: OpenSandbox, looking: Looking): Promise<string | null> {
   const git = await open.find('git');
   const folder = await open.folder(open.work);
   const waiting = [{ path: '', depth: 0 }];
@@ -131,7 +168,7 @@ async function unsavedIn({ parts, sandbox, worker }: Leaving): Promise<string | 
     if (seen > MOST_ENTRIES) return 'more than can be looked at';
     if (entries.some(({ name }) => name === '.git')) {
       if (git === null) return `a git repository in ${at.path || '.'}, and there is no git to look at it`;
-      const unsaved = await unsavedInRepository(open, git, at.path, { parts, signal: worker.shutdown });
+      const unsaved = await unsavedInRepository(open, git, at.path, looking);
       if (unsaved !== null) return unsaved;
       continue;
     }
@@ -151,10 +188,10 @@ async function unsavedInRepository(
   open: OpenSandbox,
   git: string,
   path: string,
-  { parts, signal }: { parts: EngineParts; signal: AbortSignal },
+  looking: Looking,
 ): Promise<string | null> {
   const cwd = path === '' ? open.work : `${open.work}/${path}`;
-  const options = { signal, timeoutMs: GIT_MS, monotonic: () => parts.clock.monotonic(), cwd };
+  const options = { ...looking, timeoutMs: GIT_MS, cwd };
   const ask = (...args: string[]) =>
     runIn(open, [git, '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', ...args], options);
   const where = path || 'the working directory';

@@ -55,6 +55,7 @@ export class MachineBridge {
   #machine: Machine | null = null;
   #awakeUntil = 0;
   #users = 0;
+  #resting: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(name: string, settings: MachineSettings) {
@@ -89,6 +90,17 @@ export class MachineBridge {
     );
   }
 
+  /** Ends all that runs in it, and keeps its files. Nobody connects meanwhile: the vendor may wake it for whoever asks it something. */
+  async rest(): Promise<void> {
+    const machine = await this.#settings.vendor.find(this.name);
+    if (!machine?.isAwake) return;
+    const resting = machine.rest();
+    this.#resting = resting.catch(() => {});
+    await resting.finally(() => {
+      this.#resting = null;
+    });
+  }
+
   /** Makes sure that it stays awake for a while. */
   async stayAwake(): Promise<void> {
     const { awakeMs } = this.#settings;
@@ -121,6 +133,7 @@ export class MachineBridge {
 
   async #connect(wake: boolean): Promise<Address> {
     const { vendor, awakeMs } = this.#settings;
+    await this.#resting;
     const machine = wake ? await vendor.wake(this.name) : await vendor.find(this.name);
     if (!machine?.isAwake) throw new AtRest(`The machine ${this.name} rests or is gone.`);
     this.#machine = machine;

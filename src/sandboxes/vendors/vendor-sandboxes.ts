@@ -115,10 +115,7 @@ function machinesAsSandboxes(
         throw error;
       }
     },
-    async rest(id) {
-      const found = await (await vendor()).find(nameOf(id));
-      if (found?.isAwake) await found.rest();
-    },
+    rest: async (id) => (await get(nameOf(id))).rest(),
     async remove(id) {
       await (await (await vendor()).find(nameOf(id)))?.remove();
       forget(nameOf(id));

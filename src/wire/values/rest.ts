@@ -100,5 +100,5 @@ type ReadOnlyReport = Omit<HealthReport, 'reasons'> & { readonly reasons: Health
 /** `remedy`: what `throughline doctor` with `repairedBy` does; null: only a person can decide. `isNote`: nothing is wrong. */
 export const Finding = namedObject('Finding', {
   ...{ check: z.string(), subject: z.string(), problem: z.string(), remedy: z.string().nullable() },
-  ...{ repairedBy: z.enum(['--fix', '--accept-loss']).nullable(), isNote: z.boolean() },
+  ...{ repairedBy: z.enum(['--fix', '--accept-loss', '--delete-left-over']).nullable(), isNote: z.boolean() },
 }) satisfies z.ZodType<PublicFinding>;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Sandboxes } from '../../../src/ports/sandbox.ts';
 import { e2bVendor } from '../../../src/sandboxes/vendors/e2b.ts';
 import { programFiles } from '../../../src/sandboxes/vendors/program-files.ts';
+import type { Vendor } from '../../../src/sandboxes/vendors/vendor.ts';
 import { vendorSandboxes } from '../../../src/sandboxes/vendors/vendor-sandboxes.ts';
 import { vercelVendor } from '../../../src/sandboxes/vendors/vercel.ts';
 import * as e2b from '../../vendors/double/e2b.ts';
@@ -17,16 +18,22 @@ const SOURCES = new URL('../../../src/', import.meta.url);
 export const VENDORS = ['vercel', 'e2b'] as const;
 type Kind = (typeof VENDORS)[number];
 
-/** `root`: the folder of the machines. */
-export function sandboxesOf(kind: Kind, root: string, awakeMs = 600_000): Sandboxes {
+/** `root`: the folder of the machines. `around`: what a test puts around the vendor. */
+export function sandboxesOf(
+  kind: Kind,
+  root: string,
+  { awakeMs = 600_000, around = (vendor) => vendor }: { awakeMs?: number; around?: (vendor: Vendor) => Vendor } = {},
+): Sandboxes {
   const settings = { image: null, port: 43_117, awakeMs };
   return vendorSandboxes({
     ...{ kind, place: 'test0000', home: root, ...settings, image: '' },
     program: () => programFiles(SOURCES, 'bridge.ts'),
     vendor: async (prefix) =>
-      kind === 'vercel'
-        ? vercelVendor(vercel, { ...settings, prefix }, { token: root, teamId: 'team', projectId: 'project' })
-        : e2bVendor(e2b, { ...settings, prefix }, root),
+      around(
+        kind === 'vercel'
+          ? vercelVendor(vercel, { ...settings, prefix }, { token: root, teamId: 'team', projectId: 'project' })
+          : e2bVendor(e2b, { ...settings, prefix }, root),
+      ),
   });
 }
 

@@ -1,5 +1,8 @@
 // A machine of a vendor is made, rests, is woken, and may be gone.
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, type TestContext, test } from 'vitest';
+import { removeLeftOver } from '../../../src/engine/sandboxes/leave.ts';
+import type { Machine, Vendor } from '../../../src/sandboxes/vendors/vendor.ts';
 import { whyNoDoubles } from '../../vendors/double/service.ts';
 import { textOf } from './around.ts';
 import { sandboxesOf, VENDORS, VendorGiven } from './vendor-given.ts';
@@ -40,6 +43,34 @@ describe.each(VENDORS)('machines of %s, with a double of its package', (kind) =>
     await next.exited;
   });
 
+  test('one that is put to rest is not woken by those who ask it meanwhile', async (context) => {
+    const { service } = givenOrSkip(context);
+    const machines = () => service.all().filter(({ id, metadata }) => `${id} ${metadata.name}`.includes('-s-asked'));
+    // It ends what runs in a machine at once, and says a moment later that the machine rests.
+    let late: Machine | null = null;
+    const around = (vendor: Vendor): Vendor => ({
+      ...vendor,
+      async find(name) {
+        const found = late ?? (await vendor.find(name));
+        const rest = async () => {
+          late = found;
+          await found?.rest();
+          await delay(500);
+          late = null;
+        };
+        return found && { ...found, rest };
+      },
+    });
+    const sandboxes = sandboxesOf(kind, service.root, { around });
+    const sandbox = await sandboxes.open('asked', { cwd: null });
+    const child = await sandbox.spawn(['/bin/sh', '-c', 'sleep 100000'], { env: {} });
+    await sandboxes.rest?.('asked');
+    expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    expect(machines().map(({ id }) => service.state(id))).toEqual([null]);
+    expect(await sandboxes.status(child.identity)).toBe('dead');
+    await sandboxes.remove('asked');
+  });
+
   test('one that is gone is made again, empty; one that is removed is no longer found', async (context) => {
     const machines = givenOrSkip(context);
     const { service } = machines;
@@ -55,6 +86,23 @@ describe.each(VENDORS)('machines of %s, with a double of its package', (kind) =>
     await sandboxes.remove('goes');
     expect(await sandboxes.find('goes')).toBeNull();
     await sandboxes.remove('goes');
+  });
+
+  test('one that no conversation has is deleted, unless programs or unsaved work are in it', async (context) => {
+    const sandboxes = givenOrSkip(context).sandboxes();
+    const remove = () =>
+      removeLeftOver(sandboxes, 'left', { signal: AbortSignal.timeout(60_000), monotonic: () => performance.now() });
+    const sandbox = await sandboxes.open('left', { cwd: null });
+    const child = await sandbox.spawn(['/bin/sh', '-c', 'echo x > file; echo made; sleep 100000'], { env: {} });
+    for await (const _ of child.stdout) break;
+    await expect(remove()).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('in use') });
+    child.kill('SIGKILL');
+    await child.exited;
+    await expect(remove()).rejects.toMatchObject({ code: 'refused', message: expect.stringContaining('file') });
+    await (await sandbox.folder(sandbox.work)).remove('file');
+    await remove();
+    expect(await sandboxes.find('left')).toBeNull();
+    await remove();
   });
 
   test('a directory of this machine is refused, and a wrong key says so', async (context) => {

@@ -11,6 +11,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .option('--fix', 'repair what is found')
     .option('--accept-loss', 'no longer report stored data that is missing')
+    .option('--delete-left-over', 'delete sandboxes on other machines that no conversation here has')
     .option('--no-agents', 'do not look at the agents')
     .action((flags: Flags) => doctor(flags, cli));
   addHelp(command, {
@@ -18,7 +19,9 @@ export function define(command: Command, cli: Cli): void {
       'Checks the database for damage and loss, and looks for leases, turns, sessions, sandboxes, processes and tasks that no ' +
       'living process holds; asks the running server what does not work. Without an option nothing is changed. Directories ' +
       'are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1: something remains ' +
-      'to be repaired. What erased conversations have left is listed, and not counted.\n' +
+      'to be repaired. What erased conversations have left, and what is on other machines, is listed, and not counted. ' +
+      '"--delete-left-over" deletes sandboxes there that no conversation of this data home has, unless programs run in them ' +
+      'or unsaved work is in them; other data homes may have sandboxes there, too.\n' +
       'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
     examples: ['throughline doctor', 'throughline doctor --fix --json', 'throughline doctor --accept-loss'],
   });
@@ -27,12 +30,14 @@ export function define(command: Command, cli: Cli): void {
 interface Flags {
   readonly fix?: boolean;
   readonly acceptLoss?: boolean;
+  readonly deleteLeftOver?: boolean;
   readonly agents: boolean;
 }
 
 async function doctor(flags: Flags, { parts, options, looking, output, exitWith, waits }: Cli): Promise<void> {
-  const { fix = false, acceptLoss = false } = flags;
-  const changes = fix || acceptLoss;
+  const { fix = false, acceptLoss = false, deleteLeftOver = false } = flags;
+  const given = { '--fix': fix, '--accept-loss': acceptLoss, '--delete-left-over': deleteLeftOver };
+  const changes = Object.values(given).includes(true);
   output.waitFor(waits);
   const desk = await parts.doctor(changes ? options : looking);
   try {
@@ -43,9 +48,9 @@ async function doctor(flags: Flags, { parts, options, looking, output, exitWith,
       for (const finding of found) {
         seen.add(nameOf(finding));
         if (!finding.isNote) problems += 1;
-        const asked = finding.repairedBy === undefined ? fix : acceptLoss;
-        const failure = asked && finding.remedy !== null ? await repair(finding) : 'not repaired';
-        if (failure !== null && !finding.isNote) left += 1;
+        const asked = finding.remedy !== null && given[finding.repairedBy ?? '--fix'];
+        const failure = asked ? await repair(finding) : 'not repaired';
+        if (failure !== null && (asked || !finding.isNote)) left += 1;
         show(output, finding, failure, asked);
       }
     }
@@ -72,7 +77,7 @@ async function repair(finding: Finding): Promise<string | null> {
     await finding.repair();
     return null;
   } catch (error) {
-    if (error instanceof ThroughlineError) return error.message;
+    if (error instanceof ThroughlineError) return `${error.message} ${error.hint ?? ''}`.trim();
     throw error;
   }
 }
@@ -92,6 +97,6 @@ function show(
   output.line(styled('bold', oneLine(subject)), `: ${oneLine(problem)}`);
   const done = repairedBy === '--fix' ? 'repaired' : 'done'; // what is lost stays lost
   if (failure === null) output.line(styled('green', `  ${done}: ${oneLine(remedy ?? '')}`));
-  else if (asked && remedy !== null) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
+  else if (asked) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
   else if (remedy !== null) output.line(styled('dim', `  ${repairedBy}: ${oneLine(remedy)}`));
 }
