@@ -72,6 +72,10 @@ export interface PostgresOptions {
   readonly connections?: number;
   /** How often to look whether anything changed that nobody told of. Left out: every 5 seconds. */
   readonly pollMs?: number;
+  /** How long a search may take. Left out: 10 seconds. */
+  readonly searchMs?: number;
+  /** How long a verb waits for a lock of another one. Left out: 5 seconds. */
+  readonly lockMs?: number;
   /** Given a function that says how its connections are used now. */
   readonly onConnections?: (read: () => StoreConnections) => void;
   /** Told when nothing can be written, and when it can again. */
@@ -133,7 +137,7 @@ function storeOn(access: Access): Store {
     // A server that loses what it has acknowledged is not noticed here: `fsync` and backups are its own.
     losses: async () => [],
     acceptLosses: async () => {},
-    census: () => access.read(async (sql) => census(sql, (await access.times(sql)).monotonic)),
+    census: () => access.readLong('', async (sql) => census(sql, (await access.times(sql)).monotonic)),
     measure: () => access.read((sql) => measure(sql, access)),
     // Its pages are checked by the server (data checksums, amcheck), and chains by `verify`.
     inspect: async () => ({ faults: [], damaged: [] }),
@@ -161,9 +165,9 @@ function conversations(access: Access): ConversationStore {
     setTitle: access.writing(setTitle),
     setLimitPerDay: access.writing(setLimitPerDay),
     setChoices: access.writing(setChoices),
-    fork: access.writing(fork),
-    importConversation: access.writing(importConversation),
-    eraseConversation: access.writing(eraseConversation),
+    fork: access.heavyWriting(fork),
+    importConversation: access.heavyWriting(importConversation),
+    eraseConversation: access.heavyWriting(eraseConversation),
     moveConversation: access.writing(moveConversation),
     findToErase: access.reading(findToErase),
   };
@@ -238,8 +242,8 @@ function history(access: Access): HistoryStore & UsageStore {
     countRecordsAfter: access.reading(reads.countRecordsAfter),
     unknownParts: access.looking(reads.unknownParts),
     summary: (owner, id) => access.look(async (sql) => summary(sql, owner, id, (await access.times(sql)).monotonic)),
-    search: access.reading(search),
-    verify: access.reading(verify),
+    search: access.heavyReading(search),
+    verify: access.heavyReading(verify),
     usage: access.reading(usageDays),
     limitPerDay: access.looking(limitPerDay),
     spending: (owner, id) => access.look(async (sql) => spending(sql, owner, id, (await access.times(sql)).now)),

@@ -7,7 +7,7 @@ import { checkEndsWith } from '../../shared/ledger.ts';
 import { parsed, type Row } from '../../shared/rows.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
-import { eraseTasks } from '../tasks/erase-tasks.ts';
+import { checkTasksEnded, eraseTasks } from '../tasks/erase-tasks.ts';
 import { dropIdleWorker } from '../turns/leases.ts';
 import { isName } from './conversations.ts';
 import { Ledger } from './ledger.ts';
@@ -84,12 +84,13 @@ async function eraseNow(tx: Tx, owner: string, id: string, { sandbox, head }: Er
     });
   }
   checkEndsWith(row, head);
-  await eraseTasks(tx, owner, id);
+  await checkTasksEnded(sql, owner, id);
   const outside = await outsideOf(sql, row.conv);
   for (const statement of FORGET) sql.run(statement, row.conv);
   if (row.worker !== null) dropIdleWorker(sql, row.worker);
   sql.run(FORGET_MOVE, id);
   sql.run(NOTE, owner, id, now, sandbox === undefined ? 0 : 1);
+  await eraseTasks(tx, owner, id);
   tx.moved(id);
   return outside;
 }

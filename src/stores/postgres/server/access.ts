@@ -1,10 +1,12 @@
 import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
+import { given } from '../../../core/input/arguments.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
 import { type Bell, News } from './bell.ts';
 import { type Server, type Sql, TxSql, type Value } from './connect.ts';
-import { isCollision, storageFault } from './faults.ts';
+import { isCollision, isEnded, isLockedOut, storageFault, tooSlow } from './faults.ts';
+import { HeavyWork } from './heavy-work.ts';
 import { Reader } from './reader.ts';
 
 /** What a verb gets, inside its transaction. */
@@ -33,14 +35,37 @@ export interface AccessOptions {
   readonly health?: Health;
   /** How often to look whether anything changed that nobody told of. */
   readonly pollMs: number;
+  /** How long a search may take; left out: 10 seconds. */
+  readonly searchMs?: number;
+  /** How long a verb waits for a lock of another one; left out: 5 seconds. */
+  readonly lockMs?: number;
+}
+
+const TIME = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS time';
+
+/** How long a transaction may wait. */
+interface Waits {
+  /** For a lock that another one holds. Shorter than for an answer: a connection that gives none is ended. */
+  readonly lockMs?: number;
+  /** For the answer to a statement. */
+  readonly answerMs?: number;
+  /** Given: it only reads, and the server ends a statement that takes longer. */
+  readonly readMs?: number;
 }
 
 /**
- * One message for three statements. A server that is cut off in the middle of a transaction holds its locks: PostgreSQL ends it in less time than
+ * One message for all of them. A server that is cut off in the middle of a transaction holds its locks: PostgreSQL ends it in less time than
  * a lease takes, so that another server can take over.
  */
-const BEGIN = `BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'; SELECT extract(epoch FROM clock_timestamp()) * 1000 AS time`;
-const TIME = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS time';
+function beginning({ lockMs = LOCK_MS, readMs }: Waits): string {
+  const begin = readMs === undefined ? 'BEGIN' : `BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.ceil(readMs)}`;
+  const waits = `SET LOCAL idle_in_transaction_session_timeout = '10s'; SET LOCAL lock_timeout = ${Math.ceil(lockMs)}`;
+  return `${begin}; ${waits}; ${TIME}`;
+}
+
+const LOCK_MS = 5_000;
+/** What is long may wait for longer: it has few connections, and nobody else waits for them. */
+export const LONG: Waits = { lockMs: 60_000, answerMs: 600_000 };
 /** How often a transaction is run again that collided with another one. */
 const TRIES = 8;
 /** Changes nothing, but is written. */
@@ -49,6 +74,7 @@ const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'log'"
 const TRY_MS = 1_000;
 /** How many transactions the latency is measured over. */
 const MEASURED = 256;
+const SEARCH_MS = 10_000;
 
 /** The beginning of a transaction, which is sent and not waited for: its answer comes before that of the first statement. */
 class Beginning {
@@ -59,8 +85,8 @@ class Beginning {
   constructor(answer: Promise<unknown>, times: (database: number) => Pick<Tx, 'now' | 'monotonic'>) {
     this.ended = answer.then(
       (results) => {
-        const [, , time] = results as { rows: { time: number }[] }[];
-        this.#times = times(time?.rows[0]?.time ?? 0);
+        const last = (results as { rows: { time: number }[] }[]).at(-1);
+        this.#times = times(last?.rows[0]?.time ?? 0);
       },
       (fault: unknown) => {
         this.#fault = fault;
@@ -90,6 +116,7 @@ export class Access {
   readonly #server: Server;
   readonly #options: AccessOptions;
   readonly #reader: Reader;
+  readonly #heavy: HeavyWork;
   readonly #took = new Float64Array(MEASURED);
   /** Of each conversation that is written: the end of what was asked for last. */
   readonly #running = new Map<string, Promise<void>>();
@@ -104,6 +131,7 @@ export class Access {
     this.bell = bell;
     this.#reader = new Reader(server);
     this.sql = server.sql;
+    this.#heavy = new HeavyWork(server.connections.most);
   }
 
   /** Each statement sees what is committed when it begins. */
@@ -126,17 +154,17 @@ export class Access {
   }
 
   /** Resolves with the verb's result once it is durable. A verb that throws changes nothing. */
-  async write<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
+  async write<T>(verb: (tx: Tx) => Promise<T>, waits?: Waits): Promise<T> {
     this.checkOpen();
     return this.#durable(async (tx) => {
       await tx.begun;
       return verb(tx);
-    });
+    }, waits);
   }
 
-  async #durable<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
+  async #durable<T>(verb: (tx: Tx) => Promise<T>, waits: Waits = {}): Promise<T> {
     try {
-      const value = await this.#again(verb);
+      const value = await this.#again(verb, { ...given({ lockMs: this.#options.lockMs }), ...waits });
       this.#works();
       return value;
     } catch (error) {
@@ -150,10 +178,10 @@ export class Access {
    * The same for a verb of one conversation. Those of this process run in the order in which they were called, and do not keep several
    * connections waiting for one row. The verb is called at once: its first statement is sent together with the beginning of the transaction.
    */
-  async writeIn<T>(conversation: string, verb: (tx: Tx) => Promise<T>): Promise<T> {
+  async writeIn<T>(conversation: string, verb: (tx: Tx) => Promise<T>, waits?: Waits): Promise<T> {
     this.checkOpen();
     const before = this.#running.get(conversation) ?? Promise.resolve();
-    const value = before.then(() => this.#durable(verb));
+    const value = before.then(() => this.#durable(verb, waits));
     const ended = value.then(
       () => {},
       () => {},
@@ -165,58 +193,57 @@ export class Access {
     return value;
   }
 
-  async #again<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
+  async #again<T>(verb: (tx: Tx) => Promise<T>, waits: Waits): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
-        return await this.#transaction(verb);
+        return await this.#transaction(verb, waits);
       } catch (error) {
         if (!isCollision(error) || tries >= TRIES) throw error;
       }
     }
   }
 
-  async #transaction<T>(verb: (tx: Tx) => Promise<T>): Promise<T> {
-    const client = await this.#server.pool.connect();
+  async #transaction<T>(verb: (tx: Tx) => Promise<T>, waits: Waits): Promise<T> {
+    const client = await this.#server.take();
     const began = performance.now();
     const news = new News();
-    const beginning = new Beginning(this.#server.query(client, BEGIN), (time) => this.#times(time));
+    const send = (text: string, values?: unknown[]) => this.#server.query(client, text, values, waits.answerMs);
+    const begun = new Beginning(send(beginning(waits)), (time) => this.#times(time));
     const sql = new TxSql((text, values) => {
       // Without a transaction each statement would be one.
-      beginning.check();
-      return this.#server.query(client, text, values);
+      begun.check();
+      return send(text, values);
     });
     const last: { readonly order: string; readonly send: () => void }[] = [];
     const tx: Tx = {
-      ...{ sql, begun: beginning.ended, moved: news.add },
+      ...{ sql, begun: begun.ended, moved: news.add },
       get now() {
-        return beginning.times.now;
+        return begun.times.now;
       },
       get monotonic() {
-        return beginning.times.monotonic;
+        return begun.times.monotonic;
       },
       last: (text, ...values) => last.push({ order: JSON.stringify(values), send: () => sql.run(text, ...values) }),
     };
     let broken: Error | boolean = false;
     try {
       const value = await verb(tx);
-      await beginning.ended;
+      await begun.ended;
       for (const { send } of last.sort((a, b) => (a.order < b.order ? -1 : 1))) send();
       // Sent behind the verb's last statements: it takes no time of its own, and after a fault of one of them it commits nothing.
-      const committed = this.#server.query(client, 'COMMIT');
+      const committed = send('COMMIT');
       committed.catch(() => {});
       await sql.settled();
       await committed;
-      this.#took[this.commits % MEASURED] = performance.now() - began;
-      this.commits += 1;
-      this.bell.notify(news);
+      if (waits.readMs === undefined) this.#committed(performance.now() - began, news);
       return value;
     } catch (error) {
-      const first = await beginning.ended.then(
+      const first = await begun.ended.then(
         () => error,
         (fault: unknown) => fault,
       );
       // A connection on which not even that works is not used again.
-      await client.query('ROLLBACK').catch((fault: Error) => {
+      await send('ROLLBACK').catch((fault: Error) => {
         broken = fault;
       });
       // What is said of a statement after the first fault is only that the transaction is broken.
@@ -225,6 +252,12 @@ export class Access {
     } finally {
       client.release(broken);
     }
+  }
+
+  #committed(ms: number, news: News): void {
+    this.#took[this.commits % MEASURED] = ms;
+    this.commits += 1;
+    this.bell.notify(news);
   }
 
   #times(database: number): Pick<Tx, 'now' | 'monotonic'> {
@@ -254,6 +287,27 @@ export class Access {
     return (...args) => this.write((tx) => verb(tx, ...args));
   }
 
+  /** The same for one that only reads and takes long: it waits for one of a few connections (`HeavyWork`). */
+  heavyReading<A extends unknown[], T>(look: (sql: Sql, owner: string, ...args: A) => Promise<T>) {
+    return (owner: string, ...args: A): Promise<T> => this.readLong(owner, (sql) => look(sql, owner, ...args));
+  }
+
+  /** In one transaction. The server ends a statement that takes too long: `too_large`. */
+  async readLong<T>(owner: string, look: (sql: Sql) => Promise<T>): Promise<T> {
+    this.checkOpen();
+    const readMs = this.#options.searchMs ?? SEARCH_MS;
+    try {
+      return await this.#heavy.run(owner, () => this.#again(({ sql }) => look(sql), { ...LONG, readMs }));
+    } catch (error) {
+      throw isEnded(error) ? tooSlow(readMs) : (storageFault(error) ?? error);
+    }
+  }
+
+  heavyWriting<A extends unknown[], T>(verb: (tx: Tx, owner: string, ...args: A) => Promise<T>) {
+    return (owner: string, ...args: A): Promise<T> =>
+      this.#heavy.run(owner, () => this.write((tx) => verb(tx, owner, ...args), LONG));
+  }
+
   /** How long recent transactions took; null: none was committed yet. */
   latency(): { readonly p50: number; readonly p95: number; readonly max: number } | null {
     const took = this.#took.slice(0, this.commits).sort();
@@ -281,7 +335,8 @@ export class Access {
   }
 
   #fails(fault: ThroughlineError): void {
-    if (!isTransientFault(fault)) return;
+    // A lock is about one conversation, or a few: the others can be written.
+    if (!isTransientFault(fault) || isLockedOut(fault)) return;
     const { code, message, hint = '' } = whileWaiting(fault);
     // What only cannot be written can still be read.
     this.#options.health?.report('writing', { code, message, hint, unready: code === 'storage_busy' });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Client, Server } from './connect.ts';
+import { answered, type Client, type Server } from './connect.ts';
 
 /*
  * The bell notifies listeners that conversations or tasks have moved: "read again". It is a hint, and nothing depends on it.
@@ -21,6 +21,8 @@ export type Listener = (moved: readonly string[] | null, own?: ReadonlySet<strin
 const CHANNEL = 'throughline';
 const PAUSE_MS = 10;
 const RETRY_MS = 1_000;
+/** How long to wait for an answer on the connection for hearing. */
+const HEARING_MS = 5_000;
 /** A payload has at most 8,000 bytes; an id takes 39. */
 const MOST_IDS = 150;
 const LAST_TRANSACTION = 'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS last';
@@ -56,6 +58,7 @@ export class Bell {
   #retry: NodeJS.Timeout | null = null;
   #poll: NodeJS.Timeout | null = null;
   #last = '';
+  #isAsked = false;
   #isClosed = false;
 
   private constructor(server: Server) {
@@ -142,10 +145,20 @@ export class Bell {
 
   async #look(): Promise<void> {
     if (this.#listeners.size === 0) return;
+    void this.#isHearing();
     const { last = '' } = (await this.#server.sql.one<{ last: string }>(LAST_TRANSACTION)) ?? {};
     const isNew = last !== this.#last;
     this.#last = last;
     if (isNew) this.#call(null);
+  }
+
+  /** A connection that was cut would be silent for ever: nobody sends anything on it. */
+  async #isHearing(): Promise<void> {
+    const client = this.#client;
+    if (client === null || this.#isAsked) return;
+    this.#isAsked = true;
+    await answered(client, client.query('SELECT 1'), HEARING_MS).catch(() => {});
+    this.#isAsked = false;
   }
 
   #call(moved: readonly string[] | null, own?: ReadonlySet<string>): void {

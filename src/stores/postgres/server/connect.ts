@@ -7,8 +7,10 @@ import { openFault } from './faults.ts';
 
 /** How long to wait for a connection: for one of the pool, or for the server to answer. */
 const CONNECT_MS = 10_000;
-/** How long to wait for the answer to a statement: a connection that was cut gives none. */
-const ANSWER_MS = 60_000;
+/** How long to wait for the answer to a statement: a connection that was cut gives none. Less than a lease takes. */
+const ANSWER_MS = 10_000;
+/** After so much silence the operating system asks whether the other end is there, each second, ten times. */
+const KEEPALIVE_MS = 5_000;
 
 /** An id, a number or bytes; arrays for `= ANY(…)` and `unnest`. */
 export type Value = string | number | boolean | Uint8Array | null | readonly (string | number | Uint8Array | null)[];
@@ -78,11 +80,33 @@ function nameOf(text: string): string | undefined {
   return name;
 }
 
+/** What the connection is written to. */
+function streamOf(client: Client | PoolClient): Writable {
+  return (client as unknown as { connection: { stream: Writable } }).connection.stream;
+}
+
 /** What is sent before anybody waits is written to the connection at once: each write would wake the server. */
 function together(client: PoolClient): void {
-  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
+  const stream = streamOf(client);
   stream.cork();
   process.nextTick(() => stream.uncork());
+}
+
+/**
+ * Ends the connection when it gives no answer for so long; what waits on it then fails. A process that was frozen meanwhile has an answer that
+ * it has not read yet: so that is read first.
+ */
+export async function answered<T>(client: Client | PoolClient, answer: Promise<T>, ms: number): Promise<T> {
+  let last: NodeJS.Immediate | undefined;
+  const giveUp = setTimeout(() => {
+    last = setImmediate(() => streamOf(client).destroy());
+  }, ms);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(giveUp);
+    clearImmediate(last);
+  }
 }
 
 /**
@@ -96,6 +120,10 @@ export class Server {
   readonly #newClient: () => Client;
   /** Connections on which statements are named. */
   readonly #direct = new WeakSet<object>();
+  /** When each has answered last. */
+  readonly #answeredAt = new WeakMap<object, number>();
+  /** One that was sent something then gave no answer. Those that have not answered since may be as silent. */
+  #silentSince = Number.NEGATIVE_INFINITY;
 
   private constructor(pool: Pool, newClient: () => Client, hearsElsewhere: boolean) {
     this.pool = pool;
@@ -110,14 +138,36 @@ export class Server {
   }
 
   async #look(client: PoolClient): Promise<void> {
-    const { rows } = await client.query(NUMBER);
+    const { rows } = await this.query(client, NUMBER);
     if (rows[0]?.number !== (client as unknown as { processID: number }).processID) return;
-    await client.query(KEEP_PLANS);
+    await this.query(client, KEEP_PLANS);
     this.#direct.add(client);
   }
 
-  /** Sends to a connection of the pool. Without `values`: several statements, or one that needs no plan. */
-  query(client: PoolClient, text: string, values?: unknown[]): Promise<QueryResult> {
+  /** A connection of the pool. One that may be silent is ended instead of used. */
+  async take(): Promise<PoolClient> {
+    for (;;) {
+      const client = await this.pool.connect();
+      if ((this.#answeredAt.get(client) ?? Number.POSITIVE_INFINITY) >= this.#silentSince) return client;
+      streamOf(client).destroy();
+      client.release(true);
+    }
+  }
+
+  /** Sends to a connection of the pool. Without `values`: several statements, or one that needs no plan. `ms`: how long it may take. */
+  async query(client: PoolClient, text: string, values?: unknown[], ms = ANSWER_MS): Promise<QueryResult> {
+    const sentAt = performance.now();
+    try {
+      const result = await answered(client, this.#send(client, text, values), ms);
+      this.#answeredAt.set(client, performance.now());
+      return result;
+    } catch (error) {
+      if (performance.now() - sentAt >= ms) this.#silentSince = Math.max(this.#silentSince, sentAt);
+      throw error;
+    }
+  }
+
+  #send(client: PoolClient, text: string, values?: unknown[]): Promise<QueryResult> {
     together(client);
     if (values === undefined) return client.query(text);
     const name = this.#direct.has(client) ? nameOf(text) : undefined;
@@ -130,7 +180,8 @@ export class Server {
     const types = {
       getTypeParser: (oid: number, format?: 'text') => parser(oid) ?? pg.types.getTypeParser(oid, format),
     };
-    const limits = { connectionTimeoutMillis: CONNECT_MS, query_timeout: ANSWER_MS, keepAlive: true };
+    const alive = { keepAlive: true, keepAliveInitialDelayMillis: KEEPALIVE_MS };
+    const limits = { connectionTimeoutMillis: CONNECT_MS, ...alive };
     // `pipeline`: a statement is sent before the one before it is answered. Drivers that do not know it send one after the other.
     const how = { pipeline: true, application_name: name };
     const common = { types: types as CustomTypesConfig, ...how, ...limits };
@@ -165,7 +216,7 @@ export class Server {
   /** Statements that need no transaction: each takes whatever connection is free. */
   get sql(): Sql {
     return new Sql(async (text, values) => {
-      const client = await this.pool.connect();
+      const client = await this.take();
       let broken: Error | boolean = false;
       try {
         return await this.query(client, text, values);

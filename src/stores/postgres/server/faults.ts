@@ -23,8 +23,28 @@ const NO_RIGHTS: Fault = {
 };
 const BUSY: Fault = {
   code: 'storage_busy',
-  message: 'The database did not get to it in time: too many connections, or a lock that somebody holds.',
+  message: 'The database did not get to it in time.',
   hint: 'Try again. If it happens again, look for sessions that wait in pg_stat_activity.',
+};
+const LOCKED: Fault = {
+  code: 'storage_busy',
+  message: 'Another process has locked what should be changed.',
+  hint: 'Try again. If it happens again, look for sessions that wait for a lock in pg_stat_activity.',
+};
+const CROWDED: Fault = {
+  code: 'storage_busy',
+  message: 'The database server has no free connection.',
+  hint: 'Raise max_connections there (11 for each server of Throughline), or end what uses them: see pg_stat_activity.',
+};
+const NO_MEMORY: Fault = {
+  code: 'storage_busy',
+  message: 'The database server has run out of memory.',
+  hint: 'Give it more, or lower work_mem and max_connections there.',
+};
+const DAMAGED: Fault = {
+  code: 'storage_damaged',
+  message: 'A part of the database is damaged: PostgreSQL cannot read it.',
+  hint: 'The log of PostgreSQL says which. Restore a backup of the database; see docs/deploy.md.',
 };
 const GONE: Fault = {
   code: 'storage_busy',
@@ -57,16 +77,27 @@ const NO_DATABASE: Fault = {
   message: 'There is no such database on the server.',
   hint: 'Create it: CREATE DATABASE name ENCODING UTF8.',
 };
+const INTERNAL: Fault = {
+  code: 'storage_damaged',
+  message: 'PostgreSQL reports an internal error: a part of the database may be damaged.',
+  hint: 'The log of PostgreSQL says more. If a part is damaged, restore a backup of the database; see docs/deploy.md.',
+};
 
 const CODES: Readonly<Record<string, Fault>> = {
   '53100': FULL,
   '25006': READONLY,
   '25P03': GONE,
   '42501': NO_RIGHTS,
-  '53300': BUSY,
+  '53200': NO_MEMORY,
+  '53300': CROWDED,
   '53400': BUSY,
-  '55P03': BUSY,
+  '55P03': LOCKED,
   '57014': BUSY,
+  '58030': DAMAGED, // a file could not be read or written
+  '58P01': DAMAGED, // a file is missing
+  XX000: INTERNAL,
+  XX001: DAMAGED, // a page
+  XX002: DAMAGED, // an index
   '40001': BUSY,
   '40P01': BUSY,
   '57P01': GONE,
@@ -148,6 +179,22 @@ function messageOf(error: unknown): string {
 /** Two transactions were in each other's way, and none of the two was at fault: it is run again. */
 export function isCollision(error: unknown): boolean {
   return error instanceof Collision || ['40001', '40P01', '23503'].includes(codeOf(error));
+}
+
+/** Somebody has held a lock for longer than we wait. */
+export function isLockedOut(fault: ThroughlineError): boolean {
+  return fault.message === LOCKED.message;
+}
+
+/** The server has ended a statement that took longer than we allowed. */
+export function isEnded(error: unknown): boolean {
+  return codeOf(error) === '57014';
+}
+
+export function tooSlow(ms: number): ThroughlineError {
+  return new ThroughlineError('too_large', `The search took longer than ${ms / 1_000} s and was ended.`, {
+    hint: 'Search for fewer turns: with rarer words, or more of them.',
+  });
 }
 
 /** Somebody else stored the same at the same moment: run again, the transaction finds it. */

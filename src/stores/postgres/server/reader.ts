@@ -9,6 +9,8 @@ import { type Asked, alone, type Group, groupsOf, type Types } from './many.ts';
  * For short reads only: a long one would hold up the others.
  */
 const CONNECTIONS = 2;
+/** How long to wait for an answer: on a connection that has become silent, many wait. */
+const ANSWER_MS = 5_000;
 /** The types of the parameters of a statement, as the server finds them. In one message, so that it needs no session of its own. */
 const typesQuery = (text: string) => `
   PREPARE throughline_types AS ${text};
@@ -51,7 +53,7 @@ export class Reader {
     let client: PoolClient | null = null;
     let broken: Error | boolean = false;
     try {
-      client = await this.#server.pool.connect();
+      client = await this.#server.take();
       // More may have come while it waited for the connection.
       all = this.#waiting.splice(0);
       await this.#learn(client, all);
@@ -82,7 +84,7 @@ export class Reader {
   async #answer(client: PoolClient, group: Group): Promise<void> {
     const { text, values, asked } = group;
     try {
-      const { rows } = await this.#server.query(client, text, values as unknown[]);
+      const { rows } = await this.#server.query(client, text, values as unknown[], ANSWER_MS);
       for (const [i, own] of group.share(rows).entries()) asked[i]?.resolve(own);
     } catch (error) {
       if (asked.length === 1) {

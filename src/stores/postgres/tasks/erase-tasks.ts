@@ -1,6 +1,7 @@
 import type { TaskEventKind } from '../../../core/tasks/task.ts';
 import { payloadWithoutWords, type TaskRow, taskWithoutWords } from '../../shared/tasks.ts';
 import type { Tx } from '../server/access.ts';
+import type { Sql } from '../server/connect.ts';
 import { alone } from './task-board.ts';
 
 /**
@@ -16,12 +17,13 @@ const EVENTS = 'SELECT no, kind, payload FROM task_events WHERE task = $1';
 const FORGET_EVENT = 'UPDATE task_events SET payload = $1 WHERE no = $2';
 
 /** Throws `conflict` for an open task. */
+export async function checkTasksEnded(sql: Sql, owner: string, conversation: string): Promise<void> {
+  for (const row of await tasksOf(sql, owner, conversation)) taskWithoutWords(row);
+}
+
+/** The same. Called last: nobody else changes tasks until the transaction ends. */
 export const eraseTasks = alone(async (tx: Tx, owner: string, conversation: string): Promise<void> => {
-  for (const row of await tx.sql.all<TaskRow>(
-    OF_CONVERSATION,
-    owner,
-    `"conversation":${JSON.stringify(conversation)}`,
-  )) {
+  for (const row of await tasksOf(tx.sql, owner, conversation)) {
     const { spec, progress } = taskWithoutWords(row);
     tx.sql.run(FORGET, spec, progress, row.no);
     await forgetEvents(tx, row.no);
@@ -36,4 +38,8 @@ async function forgetEvents({ sql }: Tx, task: number): Promise<void> {
     const scrubbed = payloadWithoutWords(kind, payload);
     if (scrubbed !== null) sql.run(FORGET_EVENT, scrubbed, no);
   }
+}
+
+function tasksOf(sql: Sql, owner: string, conversation: string): Promise<TaskRow[]> {
+  return sql.all<TaskRow>(OF_CONVERSATION, owner, `"conversation":${JSON.stringify(conversation)}`);
 }

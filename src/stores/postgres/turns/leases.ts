@@ -1,3 +1,4 @@
+import { ThroughlineError } from '../../../core/errors.ts';
 import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Sent } from '../../../core/turn/turn.ts';
@@ -7,6 +8,7 @@ import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../
 import { Ledger } from '../conversations/ledger.ts';
 import type { Access, Tx } from '../server/access.ts';
 import type { Sql, TxSql } from '../server/connect.ts';
+import { isLockedOut } from '../server/faults.ts';
 import { endLiving } from './sessions.ts';
 
 /** All at once, in one order, so that two renewals do not wait for each other in a circle. `busy`: what to do about those that are locked. */
@@ -74,11 +76,19 @@ export async function registerWorker(tx: Tx, worker: WorkerInfo): Promise<number
 
 /**
  * An expired lease that nobody has taken can be renewed. Most are free and renewed at once; the rest follows in another transaction, so
- * that the others do not stay locked until the last one is free.
+ * that the others do not stay locked until the last one is free. One that stays locked is not lost: the next heartbeat tries again.
+ * On a connection that gives no answer it fails early enough for a second try on another one before the leases end.
  */
 export async function renew(access: Access, fences: readonly Fence[], leaseMs: number): Promise<Fence[]> {
-  const rest = await access.write((tx) => renewed(tx, fences, leaseMs, RENEW_FREE));
-  return rest.length === 0 ? [] : access.write((tx) => renewed(tx, rest, leaseMs, RENEW));
+  const waits = { answerMs: Math.max(1_000, leaseMs / 4), lockMs: Math.max(500, leaseMs / 5) };
+  const rest = await access.write((tx) => renewed(tx, fences, leaseMs, RENEW_FREE), waits);
+  if (rest.length === 0) return [];
+  try {
+    return await access.write((tx) => renewed(tx, rest, leaseMs, RENEW), waits);
+  } catch (error) {
+    if (error instanceof ThroughlineError && isLockedOut(error)) return [];
+    throw error;
+  }
 }
 
 /** Returns those that were not renewed. */
