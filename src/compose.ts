@@ -57,7 +57,7 @@ export interface ComposeOptions extends SetupOptions {
   readonly permissions?: PermissionMode;
   /**
    * Given: this process only looks. Data of an older version is then not upgraded, but read from a temporary copy, and this is
-   * called with what a person should know.
+   * called with what a person should know. In PostgreSQL it is refused.
    */
   readonly looks?: (note: string) => void;
 }
@@ -153,7 +153,8 @@ async function openStore(
     const { openPostgresStore } = await import('./stores/postgres/store.ts');
     const { health } = options;
     const onConnections = telemetry?.connections?.bind(telemetry);
-    return openPostgresStore({ url: setup.store.url, ...given({ health, onConnections }) });
+    const looks = options.looks !== undefined;
+    return openPostgresStore({ url: setup.store.url, looks, ...given({ health, onConnections }) });
   }
   const { openSqliteStore } = await import('./stores/sqlite/store.ts');
   const { file } = setup.store;

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { chownSync } from 'node:fs';
+import { chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ThroughlineError } from '../../src/core/errors.ts';
@@ -11,7 +11,7 @@ import { fill, mountSmall, NO_SMALL_DISK, unmount } from '../faults/full-disk/sm
 import { until } from '../faults/harness/until.ts';
 import { Network } from '../postgres/network.ts';
 import { NO_POOLER, Pooler, SWAPPED, SWAPPED_FOR } from '../postgres/pooler.ts';
-import { NO_POSTGRES, NOBODY, postgresServer } from '../postgres/server.ts';
+import { NO_POSTGRES, NOBODY, PostgresServer, postgresServer } from '../postgres/server.ts';
 import { ANN, begun, claim, claimRequest, codeOf, enqueue, newConversation, update, worker } from './store/world.ts';
 
 const server = postgresServer();
@@ -95,6 +95,31 @@ function faults(): void {
     expect(await codeOf(enqueue(other as Store, id))).toBe('storage_readonly');
     expect(await (other as Store).findConversation(ANN, id)).not.toBeNull();
     await (other as Store).close();
+    await store.close();
+  });
+
+  test('a replica is refused, and one that has become a replica can still be read', async () => {
+    const replica = new PostgresServer();
+    onTestFinished(async () => {
+      await replica.stop();
+      replica.remove();
+    });
+    await replica.start();
+    const url = replica.url(await replica.database());
+    const health = new ProcessHealth();
+    const store = await openPostgresStore({ url, connections: 2, health });
+    const id = await newConversation(store);
+    await replica.stop();
+    writeFileSync(join(replica.folder, 'data/standby.signal'), '');
+    await replica.start();
+    expect((await refusal(url)).error).toMatchObject({
+      code: 'storage_readonly',
+      message: expect.stringContaining('replica'),
+      hint: expect.stringContaining('primary'),
+    });
+    expect(await codeOf(enqueue(store, id))).toBe('storage_readonly');
+    expect(health.reasons()).toMatchObject([{ code: 'storage_readonly', unready: false }]);
+    expect((await store.findConversation(ANN, id))?.id).toBe(id);
     await store.close();
   });
 

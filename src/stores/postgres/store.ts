@@ -78,19 +78,21 @@ export interface PostgresOptions {
   readonly lockMs?: number;
   /** Given a function that says how its connections are used now. */
   readonly onConnections?: (read: () => StoreConnections) => void;
+  /** Whether the process only looks: then an older schema is `refused`, and not brought up to date. */
+  readonly looks?: boolean;
   /** Told when nothing can be written, and when it can again. */
   readonly health?: Health;
   /** The clock of tests. Left out: the database's, which all servers share. */
   readonly clock?: Clock;
 }
 
-/** Opens the store, and brings its schema up to date. */
+/** Opens the store, and brings its schema up to date, unless the process only looks. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
-  const { url, connections = 10, pollMs = 5_000, onConnections, ...rest } = options;
+  const { url, connections = 10, pollMs = 5_000, looks = false, onConnections, ...rest } = options;
   const server = await Server.at(url, connections);
   onConnections?.(() => server.connections);
   try {
-    await upgrade(server);
+    await upgrade(server, { looks });
     if ((await server.sql.one(HALF_COPIED)) !== undefined) throw halfCopied();
     if (server.hearsElsewhere) await checkHearing(server);
     const bell = await Bell.open(server, pollMs).catch((error: unknown) => {

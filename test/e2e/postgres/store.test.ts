@@ -75,6 +75,35 @@ function store(): void {
     expect((await tl.conversation('notes').ask('Which codewords have you seen?')).reply).toContain('osprey');
   });
 
+  test('a command that only looks does not upgrade tables of an older version, and says what does', async () => {
+    const name = await postgres().database();
+    const url = postgres().url(name);
+    home.configure({ store: url, defaultAgent: 'scripted', agents: AGENTS });
+    await home.ok('send', 'notes', 'The codeword is osprey');
+    // As the version before left it.
+    await postgres().query('DROP TABLE sign_in_links; UPDATE schema_version SET version = 1', [], name);
+    const version = async () => (await postgres().query('SELECT version FROM schema_version', [], name))[0]?.version;
+    const looking = [
+      ['list'],
+      ['show', 'notes'],
+      ['verify', 'notes'],
+      ['export', 'notes'],
+      ['search', 'osprey'],
+      ['doctor'],
+    ];
+    for (const args of looking) {
+      const { code, stderr } = await home.run(...args);
+      expect({ args, code, stderr }).toMatchObject({
+        code: expect.toSatisfy((one) => one > 0),
+        stderr: expect.stringMatching(/schema 1 of an older Throughline[\s\S]*throughline serve/),
+      });
+    }
+    expect(await version()).toBe(1);
+    await home.ok('send', 'notes', 'hello');
+    expect(await version()).toBe(2);
+    expect(await home.ok('list')).toContain('notes');
+  });
+
   test('what keeps it from being opened is said, and the password nowhere', async () => {
     const secret = randomUUID();
     const role = `r_${secret.slice(0, 8)}`;

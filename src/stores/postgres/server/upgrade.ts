@@ -13,8 +13,11 @@ const FACTS = "SELECT current_setting('server_encoding') AS encoding, pg_is_in_r
 const HAS_VERSION = "SELECT to_regclass('schema_version') IS NOT NULL AS known";
 const MAKE_VERSION = 'CREATE TABLE schema_version (version int NOT NULL); INSERT INTO schema_version VALUES (0)';
 
-/** Brings the schema up to date, in one transaction. Throws when the database cannot be used. */
-export async function upgrade(server: Server): Promise<void> {
+/**
+ * Brings the schema up to date, in one transaction. Throws when the database cannot be used. `looks`: whoever opens it only looks, and does not
+ * upgrade what others use: an older schema is `refused`. An empty database gets its tables all the same.
+ */
+export async function upgrade(server: Server, { looks = false } = {}): Promise<void> {
   const client = await server.pool.connect().catch((error: unknown) => {
     throw openFault(error);
   });
@@ -29,6 +32,7 @@ export async function upgrade(server: Server): Promise<void> {
     const { rows: found } = await client.query<{ version: number }>('SELECT version FROM schema_version');
     const version = found[0]?.version ?? 0;
     if (version > MIGRATIONS.length) throw newer(version);
+    if (looks && version > 0 && version < MIGRATIONS.length) throw older(version);
     for (const sql of MIGRATIONS.slice(version)) await client.query(sql);
     if (version < MIGRATIONS.length) await client.query(`UPDATE schema_version SET version = ${MIGRATIONS.length}`);
     await client.query('COMMIT');
@@ -59,4 +63,14 @@ function newer(version: number): ThroughlineError {
   return new ThroughlineError('storage_newer', `The database has the schema ${version} of a newer Throughline.`, {
     hint: `This one knows schemas up to ${MIGRATIONS.length}. Start the newer version.`,
   });
+}
+
+function older(version: number): ThroughlineError {
+  return new ThroughlineError(
+    'refused',
+    `The database has the schema ${version} of an older Throughline, this one needs ${MIGRATIONS.length}. A command that only looks does not upgrade it.`,
+    {
+      hint: 'Look with the older version; or upgrade it: make a backup, then start "throughline serve" of this version (docs/deploy.md).',
+    },
+  );
 }
