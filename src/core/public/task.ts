@@ -12,6 +12,7 @@ import type {
   TaskTurn,
   TurnPurpose,
 } from '../tasks/task.ts';
+import { type GateResult, lastLineOf } from '../tasks/task-gate.ts';
 import type { Denial } from '../turn/permission.ts';
 import type { Stranded } from '../turn/standing.ts';
 import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
@@ -79,6 +80,8 @@ export interface PublicTaskProgress {
   readonly denied: number;
   /** The last one; null: none yet. */
   readonly decision: Decision | null;
+  /** The last result of its gate; null: none yet. `lastLine`: of what its command wrote; empty: it wrote nothing, or an agent judged. */
+  readonly lastGate: (Pick<GateResult, 'verdict' | 'summary'> & { readonly lastLine: string }) | null;
 }
 
 /**
@@ -151,9 +154,18 @@ export function toPublicTask(stored: Task, stranded: Stranded | null = null): Pu
   return {
     ...{ id, owner, planId: plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget },
     ...{ after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested },
-    progress: { conversationId: conversation, round, iteration, tries, turns, spent, lockWaits, denied, decision },
+    progress: {
+      ...{ conversationId: conversation, round, iteration, tries, turns, spent, lockWaits, denied, decision },
+      lastGate: lastGateOf(stored),
+    },
     ...{ stranded, createdAt, startedAt, endedAt },
   };
+}
+
+/** What the next prompt says of the gate is its last result, also when there is no next prompt. */
+function lastGateOf({ progress: { feedback } }: Task): PublicTaskProgress['lastGate'] {
+  const gate = feedback?.gate ?? null;
+  return gate && { verdict: gate.verdict, summary: gate.summary, lastLine: lastLineOf(gate) };
 }
 
 export function toPublicTaskTurn({ turn, conversation, ...stored }: TaskTurn): PublicTaskTurn {

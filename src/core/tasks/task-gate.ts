@@ -15,6 +15,14 @@ export interface GateResult {
   readonly ms: number;
 }
 
+const LONGEST_LINE = 200;
+
+/** The last line with words that the gate wrote, often all that one has to know; empty: it wrote none. */
+export function lastLineOf({ output }: Pick<GateResult, 'output'>): string {
+  const line = output.trimEnd().split('\n').at(-1) ?? '';
+  return line.trim().slice(0, LONGEST_LINE).toWellFormed();
+}
+
 /** An agent's verdict. `ask`: it cannot tell, and a person should. */
 export interface Verdict {
   readonly verdict: 'pass' | 'fail' | 'ask';

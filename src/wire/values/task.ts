@@ -80,6 +80,7 @@ export const Task = namedObject('Task', {
     lockWaits: Waits,
     denied: Count,
     decision: Decision.nullable(),
+    lastGate: z.strictObject({ verdict: z.enum(VERDICTS), summary: text, lastLine: text }).nullable(),
   }),
   cancelRequested: z.boolean(),
   stranded: Stranded.nullable(),

@@ -416,21 +416,94 @@ server.test('drafts of erased conversations, and old ones, are freed at the next
     .toEqual([`throughline.draft.${kept}`, `throughline.written.${kept}`]);
 });
 
-server.test('a way to restore is chosen for one prompt', async ({ open }) => {
+server.test('a way to restore, its budget and a limit are chosen for one prompt', async ({ open }) => {
   const talk = await chat();
   await talk.ask('The codeword is osprey.');
   const page = await open(`/c/${(await talk.get()).id}`);
   await page.getByRole('button', { name: /Options of the next prompt/ }).click();
-  await page.getByRole('combobox', { name: 'Restore' }).selectOption('off');
+  await page.getByRole('combobox', { name: 'Restore' }).selectOption('auto');
+  await page.getByRole('spinbutton', { name: 'History, most tokens' }).fill('5000');
+  await page.getByRole('spinbutton', { name: 'History, most turns' }).fill('3');
   await page.getByRole('spinbutton', { name: 'Time limit, seconds' }).fill('60');
   await axe(page);
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Options of the next prompt: restore off · 60 s' }).waitFor();
+  await page
+    .getByRole('button', { name: 'Options of the next prompt: restore auto · 5000 tokens · 3 turns · 60 s' })
+    .waitFor();
   await say(page, 'Which codewords have you seen?');
   await expect.poll(async () => (await talk.turns()).length).toBe(2);
   const [, turn] = await talk.turns();
-  expect(turn?.options).toMatchObject({ restore: { policy: 'off' }, limits: { turnSeconds: 60 } });
+  const restore = { policy: 'auto', budgetTokens: 5_000, lastTurns: 3 };
+  expect(turn?.options).toMatchObject({ restore, limits: { turnSeconds: 60 } });
   await page.getByRole('button', { name: 'Options of the next prompt', exact: true }).waitFor();
+});
+
+server.test('a model, a mode and an option are chosen from what the agent has announced', async ({ open }) => {
+  const talk = await chat();
+  const updates = [
+    {
+      sessionUpdate: 'config_option_update',
+      configOptions: [
+        {
+          ...{ id: 'model', name: 'Model', category: 'model', type: 'select', currentValue: 'small' },
+          options: [
+            { value: 'small', name: 'Small' },
+            { value: 'large', name: 'Large' },
+          ],
+        },
+        { id: 'web', name: 'Web search', type: 'boolean', currentValue: false },
+      ],
+    },
+    {
+      ...{ sessionUpdate: 'current_mode_update', currentModeId: 'code' },
+      availableModes: [
+        { id: 'code', name: 'Code' },
+        { id: 'plan', name: 'Plan' },
+      ],
+    },
+  ];
+  await talk.ask(updates.map((update) => `/update ${JSON.stringify(update)}`).join('\n'));
+  const page = await open(`/c/${(await talk.get()).id}`);
+  const options = page.getByRole('button', { name: /^Options of the next prompt/ });
+  const choice = (name: string) => page.getByRole('combobox', { name, exact: true });
+  const offered = (label: string) =>
+    choice(label).evaluate((input) => {
+      const { list } = input as HTMLInputElement;
+      return [...(list?.options ?? [])].map(({ value }) => value);
+    });
+  await options.click();
+  // What is used now is known, and what else there is.
+  await expect.poll(() => choice('Model').getAttribute('placeholder')).toBe('small');
+  expect(await offered('Model')).toEqual(['small', 'large']);
+  expect(await offered('Mode')).toEqual(['code', 'plan']);
+  await choice('Model').fill('large');
+  await choice('Mode').fill('plan');
+  await choice('Web search').selectOption('on');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Options of the next prompt: large · plan · web: true' }).waitFor();
+  await say(page, '/say Chosen.');
+  await expect.poll(async () => (await talk.turns()).length).toBe(2);
+  expect((await talk.turns())[1]?.options).toMatchObject({ model: 'large', mode: 'plan', config: { web: true } });
+  // A new conversation is offered the same, and none of it is chosen there.
+  await page.goto(`${server.url}/new`);
+  await options.click();
+  await expect.poll(() => offered('Model')).toEqual(['small', 'large']);
+  expect(await choice('Model').inputValue()).toBe('');
+});
+
+server.test('the session is prepared when somebody is about to write, and not before', async ({ open }) => {
+  const talk = await chat();
+  await talk.ask('The codeword is osprey.');
+  await talk.kill();
+  const live = async () => (await talk.sessions()).filter(({ state }) => state === 'live').length;
+  const page = await open(`/c/${(await talk.get()).id}`);
+  await page.getByRole('article', { name: 'Turn 1' }).waitFor();
+  expect(await live()).toBe(0);
+  await field(page).focus();
+  await expect.poll(live).toBe(1);
+  expect((await talk.show()).receipts.at(-1)).toMatchObject({ turn: null, rung: 'resume' });
+  await say(page, 'Which codewords have you seen?');
+  await expect.poll(async () => (await talk.turns())[1]?.reply).toContain('osprey');
 });
 
 server.test('the session is killed while somebody watches, and the next prompt restores it', async ({ open }) => {

@@ -109,7 +109,12 @@ server.test('what streams in another conversation moves nothing here', async ({ 
     content: `Words ${n}.`,
   }));
   const { id } = await tl.engine.import(messages, { key: 'still', agent: 'scripted' });
-  const page = await open(`/c/${id}`);
+  // It was open in this tab, and is still followed here.
+  const streaming = await chat('streaming');
+  await streaming.ask('/say Opened.');
+  const page = await open(`/c/${(await streaming.get()).id}`);
+  await page.getByText('Opened.', { exact: true }).waitFor();
+  await page.locator(`a[href="/c/${id}"]`).first().click();
   await turn(page, 40).waitFor();
   await atEnd(page);
   await log(page).hover();
@@ -125,14 +130,17 @@ server.test('what streams in another conversation moves nothing here', async ({ 
     observer.observe(box, { subtree: true, childList: true, characterData: true });
     Object.assign(globalThis, { seen });
   }, place);
-  await (await chat('streaming')).ask('/stream 60 5');
-  await page
-    .getByRole('link', { name: /streaming/ })
-    .first()
-    .waitFor();
+  await streaming.ask('/stream 60 5');
   await frames(page);
   expect(await page.evaluate(() => (globalThis as unknown as { seen: object }).seen)).toEqual({ moved: 0, changes: 0 });
   expect(await log(page).evaluate((box) => box.scrollTop)).toBe(place);
+  // Its stream has come all the same: it is there without another request.
+  await page.route(/\/v1\/conversations\//, (route) => route.abort());
+  await page
+    .getByRole('link', { name: /streaming/ })
+    .first()
+    .click();
+  await page.getByText('chunk 60 ').waitFor();
 });
 
 server.test('switching does not slow with the number of conversations', async ({ open }) => {

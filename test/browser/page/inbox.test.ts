@@ -63,6 +63,19 @@ server.test('a failed restore needs somebody, until it is left as it is; a faile
   await forgetting.ask('Once more'); // and now for other browsers as well
 });
 
+server.test('what goes wrong is said with what to do, until somebody closes it', async ({ open, allow }) => {
+  allow(/status of 400/);
+  const { id } = await (await server.tl()).conversation('nothing said', { title: 'Nothing said' }).ensure();
+  const page = await open(`/c/${id}`);
+  await page.getByRole('button', { name: 'What can be done with this conversation' }).click();
+  await page.getByRole('menuitem', { name: 'Fork', exact: true }).click();
+  await page.getByText('There is nothing to fork: the conversation has no turns yet.').waitFor();
+  await page.getByText('Fork it after its first turn has ended, or start another conversation.').waitFor();
+  await axe(page);
+  await page.getByRole('button', { name: 'Close' }).click();
+  await expect.poll(() => page.getByText(/There is nothing to fork/).count()).toBe(0);
+});
+
 server.test('what no process serves says so in the lists and in its head, and is moved here', async ({ open }) => {
   // Another data home in the same store, and nobody runs there any more.
   const gone = { THROUGHLINE_HOME: join(server.home.path, 'gone') };

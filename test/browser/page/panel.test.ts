@@ -191,15 +191,21 @@ server.test('two sessions are compared: what each had, and what each was told', 
 });
 
 server.test(
-  'on a phone the panel is a sheet',
+  'on a phone the panel is a sheet, which closes when somebody goes elsewhere',
   async ({ open }) => {
     const page = await open(`/c/${await moved('phone')}`);
     await withPanel(page, 'Lineage');
-    await page
-      .getByRole('dialog', { name: 'Panel' })
-      .getByRole('button', { name: /go to turn 4/ })
-      .waitFor();
+    const sheet = page.getByRole('dialog', { name: 'Panel' });
+    await sheet.getByRole('button', { name: /go to turn 4/ }).waitFor();
     await axe(page);
+    // It covers the turn that it leads to, and what a reload shows.
+    await sheet.getByRole('button', { name: /go to turn 4/ }).tap();
+    await sheet.waitFor({ state: 'detached' });
+    await page.getByRole('article', { name: 'Turn 4' }).waitFor();
+    await withPanel(page, 'Usage');
+    await page.reload();
+    await page.getByRole('article', { name: 'Turn 4' }).waitFor();
+    expect(await sheet.count()).toBe(0);
   },
   PHONE,
 );

@@ -101,6 +101,8 @@ server.test(
   async ({ open }) => {
     const page = await open('/tasks');
     await page.getByRole('region', { name: 'Done' }).waitFor();
+    // What the gate of a failed task wrote last is on its card.
+    await page.getByRole('region', { name: 'Ended otherwise' }).getByText('3 tests failed').first().waitFor();
     expect(await page.getByRole('region', { name: 'Needs you' }).count()).toBe(0);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(390);

@@ -492,7 +492,15 @@ server.test('words are found in the whole conversation, also where it was not lo
   await turn(page, 500).waitFor();
   await page.keyboard.press('Control+f');
   const field = page.getByRole('searchbox', { name: 'Find in this conversation' });
+  // What was not searched yet is not counted.
+  const mayAnswer = Promise.withResolvers<void>();
+  await page.route(/\/turns\?/, async (route) => {
+    await mayAnswer.promise;
+    await route.continue();
+  });
   await field.fill('OSPREY');
+  await expect.poll(() => page.getByRole('search').getByRole('status').textContent()).toBe('searching');
+  mayAnswer.resolve();
   await page
     .getByRole('status')
     .filter({ hasText: /^2 turns$/ })

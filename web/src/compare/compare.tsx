@@ -21,7 +21,7 @@ export function Compare() {
     return (
       <Empty title="There is nothing to compare yet.">
         <p>This conversation has lived in {sessions.length === 1 ? 'one session' : 'no session'} so far.</p>
-        <Link href="/" className="text-accent underline">
+        <Link href="/" className="touch text-accent underline">
           Back to the conversation
         </Link>
       </Empty>
@@ -35,7 +35,7 @@ export function Compare() {
     setSearch((before) => new URLSearchParams({ ...Object.fromEntries(before), [name]: id }), { replace: true });
   return (
     <div className="min-h-0 flex-1 overflow-auto p-4">
-      <Link href="/" className="text-[13px] text-accent underline underline-offset-2">
+      <Link href="/" className="touch text-[13px] text-accent underline underline-offset-2">
         ← Back to the conversation
       </Link>
       <div className="mt-3 grid gap-6 md:grid-cols-2">
@@ -64,7 +64,7 @@ function Side({ name, label, session, sessions, turns, choose }: SideProps) {
         aria-label={label}
         value={session.id}
         onChange={(event) => choose(name, event.target.value)}
-        className="h-9 w-full rounded-md border border-line bg-surface px-2"
+        className="h-9 w-full rounded-md pointer-coarse:h-11 border border-line bg-surface px-2"
       >
         {sessions.map(({ id, agent }, index) => (
           <option key={id} value={id}>

@@ -1,5 +1,6 @@
 import { type ClipboardEvent, type KeyboardEvent, useLayoutEffect, useRef } from 'react';
 import { isApple } from '../ui/keys.tsx';
+import { isTouch } from '../ui/screen.ts';
 import { type FieldFacts, type KeyMeaning, keyMeaning } from './keys.ts';
 
 /** The field of the composer, wherever on the page somebody wants to go on writing. */
@@ -68,7 +69,7 @@ export function Field(props: FieldProps) {
       placeholder={placeholder}
       rows={1}
       enterKeyHint={isTouch() ? 'enter' : 'send'}
-      className="block max-h-[40dvh] min-h-10 w-full resize-none bg-transparent px-3 py-2 text-[15px] outline-none field-sizing-content placeholder:text-faint"
+      className="block max-h-[40dvh] min-h-10 w-full pointer-coarse:min-h-11 resize-none bg-transparent px-3 py-2 text-[15px] outline-none field-sizing-content placeholder:text-faint"
       value={text}
       onChange={({ target }) => onText(target.value, target.selectionStart)}
       onSelect={({ currentTarget }) => onText(currentTarget.value, currentTarget.selectionStart)}
@@ -91,8 +92,4 @@ function meaningOf(event: KeyboardEvent, facts: FieldFacts): KeyMeaning {
     composes: nativeEvent.isComposing || keyCode === 229,
   };
   return keyMeaning(pressed, facts);
-}
-
-function isTouch(): boolean {
-  return matchMedia('(pointer: coarse)').matches;
 }

@@ -65,7 +65,7 @@ function Failed() {
       >
         {conversation === null && (
           <p>
-            <Link href="~/" className="text-accent underline">
+            <Link href="~/" className="touch text-accent underline">
               To the inbox
             </Link>
           </p>

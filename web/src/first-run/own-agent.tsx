@@ -51,7 +51,7 @@ function Installing({ missing }: { missing: readonly (readonly [string, string])
   const isFirst = missing.length === Object.keys(INSTALL_COMMANDS).length;
   return (
     <details open={isFirst}>
-      <summary className="cursor-pointer text-muted">
+      <summary className="cursor-pointer text-muted pointer-coarse:py-3.5">
         {isFirst ? 'Install one; it is found without a restart:' : 'Install another'}
       </summary>
       <dl className="mt-1 grid items-center gap-x-3 gap-y-1 sm:grid-cols-[auto_1fr]">

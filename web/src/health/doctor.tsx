@@ -82,7 +82,7 @@ export function Verify() {
           aria-label="Conversation"
           value={id}
           onChange={(event) => choose(event.target.value)}
-          className="h-8 min-w-0 flex-1 rounded-md border border-line bg-surface px-2 text-[13px] sm:flex-none"
+          className="h-8 min-w-0 flex-1 pointer-coarse:h-11 rounded-md border border-line bg-surface px-2 text-[13px] sm:flex-none"
         >
           {rows.map((row) => (
             <option key={row.id} value={row.id}>

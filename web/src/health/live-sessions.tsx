@@ -29,7 +29,7 @@ export function LiveSessions({ leases, more, onKilled }: LiveSessionsProps) {
             <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-1">
               <Link
                 href={`/c/${lease.conversationId}`}
-                className="min-w-0 flex-1 basis-48 truncate underline underline-offset-2"
+                className="min-w-0 flex-1 basis-48 truncate pointer-coarse:py-3.5 underline underline-offset-2"
               >
                 {nameOf(lease)}
               </Link>

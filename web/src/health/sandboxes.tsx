@@ -186,7 +186,7 @@ function Opened({ id, onMeasured }: { id: string; onMeasured(): Promise<void> })
       <ul className="space-y-1">
         {view.uses.map(({ conversation, session }) => (
           <li key={conversation} className="flex flex-wrap gap-x-3">
-            <Link href={`/c/${conversation}`} className="underline underline-offset-2">
+            <Link href={`/c/${conversation}`} className="touch underline underline-offset-2">
               {nameOf(known.get(conversation) ?? { title: '', key: conversation })}
             </Link>
             <span className="font-mono text-xs text-faint">{session ?? 'no session yet'}</span>

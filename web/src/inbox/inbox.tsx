@@ -42,7 +42,7 @@ function ConversationLine({
             <StateMark state={row.state} stranded={row.stranded} />
             {row.lastAgent ?? ''}
           </span>
-          {note && <span className="block text-[13px] text-warn">{note}</span>}
+          {note && <span className="block text-[13px] text-warn wrap-anywhere">{note}</span>}
         </span>
         <span className="max-w-32 truncate text-xs text-muted max-sm:hidden">{row.lastAgent ?? ''}</span>
         <span className="w-12 text-right text-xs text-faint tabular-nums max-sm:hidden">
@@ -190,7 +190,7 @@ function NeedLine({ need, movedAt }: { need: Need; movedAt: number }) {
     <div className="space-y-1 py-2">
       <Link
         href={`/c/${permission.conversationId}`}
-        className="flex min-h-6 items-center gap-2 text-[13px] hover:underline"
+        className="flex min-h-6 items-center gap-2 text-[13px] hover:underline pointer-coarse:min-h-11"
       >
         <span className="min-w-0 truncate font-medium">
           {conversation === null ? 'A conversation' : nameOf(conversation)}
@@ -291,12 +291,12 @@ function RestoreButton({ row }: { row: Conversation }) {
     }
   };
   return (
-    // Of what cannot be restored here, only its room stays: the columns are in line.
+    // Of what cannot be restored here, only its room stays where columns are in line.
     <Button
       small
       look="quiet"
       disabled={busy || row.stranded !== null}
-      className={row.stranded === null ? undefined : 'invisible'}
+      className={row.stranded === null ? undefined : 'invisible max-sm:hidden'}
       onClick={() => void restore()}
     >
       <FlameKindling size={14} aria-hidden />

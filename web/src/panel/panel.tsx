@@ -1,5 +1,7 @@
 import { Tabs } from '@base-ui/react/tabs';
-import { Suspense } from 'react';
+import { Suspense, useEffect } from 'react';
+import { useLocation } from 'wouter';
+import { create } from 'zustand';
 import { usePreference } from '../data/preferences.ts';
 import { useActions } from '../shell/actions.ts';
 import { Dialog } from '../ui/dialog.tsx';
@@ -21,17 +23,31 @@ const TABS = [
 
 export type PanelTab = (typeof TABS)[number][0];
 
-/** Which tab of the panel is shown; null: the panel is closed. The same in all conversations. */
+interface Sheet {
+  readonly tab: PanelTab | null;
+}
+
+const useSheet = create<Sheet>(() => ({ tab: null }));
+
+/**
+ * Which tab of the panel is shown; null: the panel is closed. Beside a conversation it is the same in all of them, and kept. A sheet
+ * covers the conversation: it is open until somebody closes it, or goes elsewhere.
+ */
 export function usePanel(): readonly [PanelTab | null, (tab: PanelTab | null) => void] {
+  const isWide = useIsWide();
   const [kept, keep] = usePreference('panel');
-  const tab = TABS.find(([name]) => name === kept)?.[0] ?? null;
-  return [tab, keep];
+  const sheet = useSheet();
+  if (!isWide) return [sheet.tab, (tab) => useSheet.setState({ tab })];
+  return [TABS.find(([name]) => name === kept)?.[0] ?? null, keep];
 }
 
 /** What lies behind a conversation: its sessions, what it cost, what was changed, every event. */
 export function Panel() {
   const [tab, show] = usePanel();
   const isWide = useIsWide();
+  const [path] = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another address is elsewhere
+  useEffect(() => () => useSheet.setState({ tab: null }), [path]);
   useActions(
     TABS.map(([name, title]) => ({
       id: `panel.${name}`,
@@ -63,7 +79,7 @@ function Content({ tab, show }: { tab: PanelTab; show(tab: PanelTab): void }) {
           <Tabs.Tab
             key={name}
             value={name}
-            className="-mb-px border-b-2 border-transparent pb-2.5 text-[13px] text-muted data-active:border-accent data-active:text-ink pointer-coarse:min-h-11"
+            className="-mb-px border-b-2 border-transparent pb-2.5 text-[13px] text-muted data-active:border-accent data-active:text-ink pointer-coarse:min-h-11 pointer-coarse:min-w-11"
           >
             {title}
           </Tabs.Tab>

@@ -44,7 +44,7 @@ export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget
             type="button"
             aria-expanded={isOpen}
             onClick={() => setOpen(!isOpen)}
-            className="min-w-0 flex-1 text-left leading-5 text-pretty tabular-nums pointer-coarse:min-h-8"
+            className="min-w-0 flex-1 text-left leading-5 text-pretty tabular-nums pointer-coarse:min-h-11"
           >
             <span className={clsx('mr-1.5 font-medium', ink)}>{seam.verdict}</span>
             <span className="text-ink">{seam.words.join(' · ')}</span>
@@ -54,7 +54,7 @@ export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget
         <Original n={n} />
         <Link
           href={`/seam/${n}`}
-          className="text-xs leading-5 text-muted hover:text-ink"
+          className="touch text-xs leading-5 text-muted hover:text-ink pointer-coarse:-mr-2.5"
           aria-label="Link to this seam"
         >
           #
@@ -70,7 +70,10 @@ function Original({ n }: { n: number }) {
   const parent = useConversation(({ conversation }) => conversation?.parent ?? null);
   if (parent?.n !== n - 1) return null;
   return (
-    <Link href={`~/c/${parent.conversationId}/turn/${parent.n}`} className="text-xs leading-5 text-accent underline">
+    <Link
+      href={`~/c/${parent.conversationId}/turn/${parent.n}`}
+      className="touch text-xs leading-5 text-accent underline"
+    >
       Original
     </Link>
   );

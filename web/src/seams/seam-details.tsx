@@ -8,6 +8,7 @@ import { RUNGS } from '../../../src/core/restore/restore-settings.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine } from '../ui/notes.tsx';
+import { isTouch } from '../ui/screen.ts';
 import { shellWord } from '../ui/shell-word.ts';
 import { duration } from '../ui/time.tsx';
 import { WhatToDo } from './failed-restore.tsx';
@@ -141,7 +142,8 @@ const SHARES: Readonly<Record<Share, { readonly look: string; readonly word: str
   carried: { look: 'bg-good', word: 'carried' },
   told: { look: 'bg-accent', word: 'told before the prompt' },
 };
-const CELLS = 60;
+/** Cells for a thumb are larger. */
+const CELLS = isTouch() ? 21 : 60;
 
 function Strip({ n, receipt, turn }: { n: number; receipt: Receipt; turn: Turn | null }) {
   const [, go] = useLocation();
@@ -156,10 +158,7 @@ function Strip({ n, receipt, turn }: { n: number; receipt: Receipt; turn: Turn |
             title={`${turnsText({ from, to })}: ${SHARES[share].word}`}
             aria-label={`${turnsText({ from, to })}: ${SHARES[share].word}. Go there`}
             onClick={() => go(`/turn/${from}`)}
-            className={clsx(
-              'h-5 w-2.5 rounded-[2px] hover:opacity-70 pointer-coarse:h-11 pointer-coarse:w-5',
-              SHARES[share].look,
-            )}
+            className={clsx('h-5 w-2.5 rounded-[2px] hover:opacity-70 pointer-coarse:size-11', SHARES[share].look)}
           />
         ))}
       </div>

@@ -64,7 +64,9 @@ export function Shell() {
             <Route path="/health" component={Health} />
             <Route>
               <Empty title="There is nothing at this address.">
-                <Link href="/">Go to the inbox</Link>
+                <Link href="/" className="touch text-accent underline">
+                  Go to the inbox
+                </Link>
               </Empty>
             </Route>
           </Switch>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import type { Task, TaskReport } from 'throughline/client';
 import { Link, useLocation } from 'wouter';
+import { lastLineOf } from '../../../src/core/tasks/task-gate.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { readTasks, useTasks } from '../data/tasks.ts';
 import { type Action, useActions } from '../shell/actions.ts';
@@ -27,7 +28,7 @@ export function TaskDetail({ id }: { id: string }) {
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto max-w-3xl space-y-5 p-4">
         <header className="space-y-2">
-          <Link href="/tasks" className="text-[13px] text-accent underline underline-offset-2">
+          <Link href="/tasks" className="touch text-[13px] text-accent underline underline-offset-2">
             ← All tasks
           </Link>
           <h1 className="font-semibold whitespace-pre-wrap wrap-anywhere">{task.name ?? task.goal}</h1>
@@ -38,7 +39,10 @@ export function TaskDetail({ id }: { id: string }) {
             {task.milestone !== null && <span>{task.milestone}</span>}
             <Ago at={task.createdAt} />
             {task.progress.conversationId !== null && (
-              <Link href={`/c/${task.progress.conversationId}`} className="text-accent underline underline-offset-2">
+              <Link
+                href={`/c/${task.progress.conversationId}`}
+                className="touch text-accent underline underline-offset-2"
+              >
                 its conversation
               </Link>
             )}
@@ -135,19 +139,13 @@ function Answering({ task }: { task: Task }) {
   );
 }
 
-/** What a gate said last: often all that one has to know. */
-function lastLine(output: string): string {
-  const line = output.trim().split('\n').at(-1) ?? '';
-  return line === '' ? '' : ` · ${line.slice(0, 200)}`;
-}
-
 /** Leads to the turn itself. A report has only its id, and an address its number. */
 function OpenTurn({ id }: { id: string }) {
   const { engine } = useClient();
   const [, go] = useLocation();
   const open = () => engine.turn(id).then(({ conversationId, n }) => go(`/c/${conversationId}/turn/${n}`), sayError);
   return (
-    <button type="button" className="ml-2 text-accent underline underline-offset-2" onClick={() => void open()}>
+    <button type="button" className="touch ml-2 text-accent underline underline-offset-2" onClick={() => void open()}>
       open
     </button>
   );
@@ -173,10 +171,10 @@ function Steps({ steps }: { steps: readonly Step[] }) {
           ))}
           {step.gates.map(({ result, at }) => (
             <details key={at}>
-              <summary className="text-muted">
+              <summary className="text-muted pointer-coarse:py-3.5">
                 gate:{' '}
                 <strong className={result.verdict === 'pass' ? 'text-good' : 'text-warn'}>{result.verdict}</strong>,{' '}
-                {result.summary} ({duration(result.ms)}){lastLine(result.output)}
+                {result.summary} ({duration(result.ms)}){lastLineOf(result) !== '' && ` · ${lastLineOf(result)}`}
               </summary>
               <Verbatim label="What the gate printed" className="mt-1 max-h-72">
                 {result.output || 'It printed nothing.'}

@@ -41,7 +41,7 @@ function Board({ onAdd }: { onAdd: (() => void) | null }) {
         {milestones.length > 0 && (
           <select
             aria-label="Milestone"
-            className="h-8 min-w-0 rounded-md border border-line bg-surface px-2 text-[13px]"
+            className="h-8 min-w-0 rounded-md border border-line bg-surface px-2 text-[13px] pointer-coarse:h-11"
             value={milestone ?? ''}
             onChange={(event) => setMilestone(event.target.value || null)}
           >
@@ -96,6 +96,7 @@ function Columns({ tasks, milestone }: { tasks: readonly Task[]; milestone: stri
 
 function Card({ task }: { task: Task }) {
   const { id, name, goal, state, progress, milestone, agent, createdAt } = task;
+  const { lastGate } = progress;
   return (
     <Link
       href={`/tasks/${id}`}
@@ -109,11 +110,23 @@ function Card({ task }: { task: Task }) {
       {progress.decision !== null && (
         <span className="line-clamp-2 text-xs text-muted wrap-anywhere">{progress.decision.reason}</span>
       )}
+      {lastGate !== null && lastGate.lastLine !== '' && <GateLine {...lastGate} />}
       <TaskProgress task={task} />
       <span className="block truncate text-xs text-faint">
         {agent}
         {milestone !== null && ` · ${milestone}`}
       </span>
     </Link>
+  );
+}
+
+/** The last line that the gate wrote, often all that one has to know. */
+function GateLine({ verdict, lastLine }: NonNullable<Task['progress']['lastGate']>) {
+  const colour = verdict === 'pass' ? 'border-good' : 'border-warn';
+  return (
+    <span className={`block truncate border-l-2 pl-2 font-mono text-xs text-muted ${colour}`} title={lastLine}>
+      <span className="sr-only">The gate wrote: </span>
+      {lastLine}
+    </span>
   );
 }

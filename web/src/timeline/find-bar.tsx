@@ -44,10 +44,11 @@ export function FindBar({ request, scroller, onClose }: FindBarProps) {
   const input = useRef<HTMLInputElement>(null);
   const { sought, setSought, at, setAt } = useSought(request, input);
   const { found, error } = useFound(sought);
+  const turns = found?.turns ?? [];
   const [, go] = useLocation();
   useHighlights(scroller, sought, at);
   const step = (by: 1 | -1) => {
-    const next = nextOf(found.turns, at ?? Number.MAX_SAFE_INTEGER, by);
+    const next = nextOf(turns, at ?? Number.MAX_SAFE_INTEGER, by);
     if (next === null) return;
     setAt(next);
     go(`/turn/${next}`, { replace: true });
@@ -75,12 +76,12 @@ export function FindBar({ request, scroller, onClose }: FindBarProps) {
           className="h-7 w-52 min-w-0 bg-transparent px-2 outline-none"
         />
         <span role="status" className="px-1 text-xs whitespace-nowrap text-muted tabular-nums">
-          {countText(sought, found, at)}
+          {error === null && countText(sought, found, at)}
         </span>
-        <IconButton label="Earlier" keys="Enter" small disabled={found.turns.length === 0} onClick={() => step(-1)}>
+        <IconButton label="Earlier" keys="Enter" small disabled={turns.length === 0} onClick={() => step(-1)}>
           <ChevronUp size={15} />
         </IconButton>
-        <IconButton label="Later" keys="Shift+Enter" small disabled={found.turns.length === 0} onClick={() => step(1)}>
+        <IconButton label="Later" keys="Shift+Enter" small disabled={turns.length === 0} onClick={() => step(1)}>
           <ChevronDown size={15} />
         </IconButton>
         <IconButton label="Close" keys="Escape" small onClick={onClose}>
@@ -110,22 +111,23 @@ function useSought(request: FindRequest, input: { readonly current: HTMLInputEle
   return { sought, setSought, at, setAt };
 }
 
-const NOTHING: Found = { turns: [], from: 1 };
-
-function countText({ text }: Sought, { turns, from }: Found, at: number | null): string {
+/** Null: nothing is known yet. */
+function countText({ text }: Sought, found: Found | null, at: number | null): string {
   if (text.trim() === '') return '';
+  if (found === null) return 'searching';
+  const { turns, from } = found;
   // A turn that the search led to may not be reached yet.
   const place = at === null || !turns.includes(at) ? '' : `${turns.indexOf(at) + 1} of `;
   const rest = from > 1 ? ` · searching, ${from - 1} left` : '';
   return `${place}${turns.length} ${turns.length === 1 ? 'turn' : 'turns'}${rest}`;
 }
 
-function useFound(sought: Sought): { readonly found: Found; readonly error: unknown } {
+function useFound(sought: Sought): { readonly found: Found | null; readonly error: unknown } {
   const { engine } = useClient();
   const { id, state: conversation } = useConversationStore();
-  const [state, setState] = useState<{ found: Found; error: unknown }>({ found: NOTHING, error: null });
+  const [state, setState] = useState<{ found: Found | null; error: unknown }>({ found: null, error: null });
   useEffect(() => {
-    setState({ found: NOTHING, error: null });
+    setState({ found: null, error: null });
     if (sought.text.trim() === '') return;
     const stop = new AbortController();
     const search = async () => {
@@ -135,7 +137,7 @@ function useFound(sought: Sought): { readonly found: Found; readonly error: unkn
       for await (const found of findTurns(engine, id, sought, how)) setState({ found, error: null });
     };
     const timer = setTimeout(() => {
-      search().catch((error) => !stop.signal.aborted && setState({ found: NOTHING, error }));
+      search().catch((error) => !stop.signal.aborted && setState({ found: null, error }));
     }, TYPING_MS);
     return () => {
       clearTimeout(timer);

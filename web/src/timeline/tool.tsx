@@ -105,7 +105,7 @@ function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece
       )}
       {tool.input !== null && command === null && (
         <details className="text-xs text-muted">
-          <summary className="cursor-pointer">Input</summary>
+          <summary className="cursor-pointer pointer-coarse:py-3.5">Input</summary>
           <Output text={JSON.stringify(tool.input, null, 2)} command={null} />
         </details>
       )}

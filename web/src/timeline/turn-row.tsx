@@ -72,7 +72,11 @@ function TurnBody({ item }: { item: TurnItem }) {
 function Heading({ item: { turn, parts } }: { item: TurnItem }) {
   return (
     <header className="-mb-1 flex items-center gap-2 text-xs text-faint tabular-nums">
-      <Link href={`/turn/${turn.n}`} className="hover:text-ink" aria-label={`Link to turn ${turn.n}`}>
+      <Link
+        href={`/turn/${turn.n}`}
+        className="touch pointer-coarse:-ml-4 hover:text-ink"
+        aria-label={`Link to turn ${turn.n}`}
+      >
         {turn.n}
       </Link>
       <Ago at={turn.createdAt} />

@@ -13,3 +13,7 @@ function useMedia(query: string): boolean {
   };
   return useSyncExternalStore(subscribe, () => matchMedia(query).matches);
 }
+
+export function isTouch(): boolean {
+  return matchMedia('(pointer: coarse)').matches;
+}

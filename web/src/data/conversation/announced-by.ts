@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { ThroughlineClient } from 'throughline/client';
 import { useClient } from '../session.ts';
 import { type Announced, afterUpdate, NOTHING_ANNOUNCED } from './announced.ts';
@@ -8,19 +8,21 @@ const MOST_CONVERSATIONS = 5;
 
 /**
  * The models, modes and options of an agent, as it last announced them in a conversation of this owner: for choosing before there is a new
- * one. Read when the returned function is called. Where nothing is known, any name can still be typed.
+ * one. Read after the returned function was called, when the agent is known. Where nothing is known, any name can still be typed.
  */
 export function useAnnouncedBy(agent: string | null): readonly [Announced, () => void] {
   const tl = useClient();
   const [known, setKnown] = useState<ReadonlyMap<string, Announced>>(new Map());
-  const read = () => {
-    if (agent === null || known.has(agent)) return;
+  const [asked, setAsked] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what failed is read again when somebody asks again
+  useEffect(() => {
+    if (asked === 0 || agent === null || known.has(agent)) return;
     readAnnouncedBy(tl, agent).then(
       (announced) => setKnown((before) => new Map(before).set(agent, announced)),
       () => {}, // there is less to choose from, and nothing is missing
     );
-  };
-  return [known.get(agent ?? '') ?? NOTHING_ANNOUNCED, read];
+  }, [tl, agent, asked]);
+  return [known.get(agent ?? '') ?? NOTHING_ANNOUNCED, () => setAsked((times) => times + 1)];
 }
 
 export async function readAnnouncedBy(

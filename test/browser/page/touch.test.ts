@@ -1,0 +1,97 @@
+// At the width of a phone, whatever can be tapped is at least 44 px high and wide, on every route and in what opens over it.
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { PHONE, pageServer } from './harness.ts';
+
+const server = pageServer();
+
+server.test(
+  'on a phone everything that can be tapped is large enough, and nothing is wider than the screen',
+  async ({ open, allow }) => {
+    const tl = await server.tl();
+    const talk = tl.conversation('touched', { agent: 'forgetful', title: 'Touched' });
+    await talk.ask('/think Hm.\n/tool edit a.txt\n/say [A link](https://example.org).\n/say ```ts\nlet a;\n```');
+    await talk.kill();
+    await talk.ask('/say Two.', { restore: { rung: 'resume' } }).catch(() => {});
+    await talk.ask('/say Three.', { agent: 'scripted' });
+    await talk.send('/ask May I?\n/tool edit b.txt', { permissions: 'ask' }).accepted;
+    await talk.send('/say Four.').accepted;
+    const [task] = await tl.tasks.run({
+      goal: '/say No.',
+      gate: 'echo no; false',
+      agent: 'scripted',
+      maxIterations: 1,
+    });
+    const { id } = await talk.get();
+    allow(/status of 404/);
+    const page = await open('/');
+    const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
+    const dialog = (name: string) => page.getByRole('dialog', { name });
+    const over = (name: string | RegExp, shows: () => Promise<unknown>) => () => button(name).tap().then(shows);
+    const panel = (tab: string) => async () => {
+      if ((await page.getByRole('tab').count()) === 0) await button('Show the panel').tap();
+      await page.getByRole('tab', { name: tab }).tap();
+      await page.getByRole('tabpanel').locator('svg, li, table, p').first().waitFor();
+    };
+    const places: [path: string, ready: () => Promise<unknown>][] = [
+      ['/', () => page.getByRole('region', { name: 'Needs you' }).waitFor()],
+      [
+        '',
+        over('Conversations', () =>
+          dialog('Conversations')
+            .getByRole('link', { name: /Touched/ })
+            .waitFor(),
+        ),
+      ],
+      [`/c/${id}`, () => page.getByRole('region', { name: /^Permission: / }).waitFor()],
+      ['', over('What can be done with this conversation', () => page.getByRole('menuitem').first().waitFor())],
+      [`/c/${id}/seam/2`, () => page.getByRole('region', { name: 'Seam before turn 2' }).waitFor()],
+      [`/c/${id}/seam/3`, () => page.getByRole('region', { name: 'Seam before turn 3' }).waitFor()],
+      ['', over(/^Options/, () => page.getByRole('heading', { name: 'The next prompt' }).waitFor())],
+      [`/c/${id}`, panel('Lineage')],
+      ['', panel('Usage')],
+      ['', panel('Changes')],
+      ['', panel('Raw')],
+      [`/c/${id}/compare`, () => page.getByRole('region', { name: 'Another session' }).waitFor()],
+      ['/new', () => page.getByRole('textbox', { name: 'Prompt', exact: true }).waitFor()],
+      ['/tasks', () => page.getByRole('link', { name: /say No/ }).waitFor()],
+      ['', over('Add a task', () => dialog('Add a task').waitFor())],
+      [`/tasks/${task?.id}`, () => page.getByLabel('Words for the agent').waitFor()],
+      ['/health', () => page.getByRole('region', { name: 'Store', exact: true }).getByText(/MB|KB/).first().waitFor()],
+      ['/nowhere', () => page.getByText('There is nothing at this address.').waitFor()],
+      ['/c/nobody', () => page.getByRole('alert').first().waitFor()],
+    ];
+    const found: string[] = [];
+    for (const [path, ready] of places) {
+      if (path !== '') await page.goto(server.url + path);
+      await ready();
+      found.push(...(await tooSmall(page)).map((one) => `${path || `over ${new URL(page.url()).pathname}`}: ${one}`));
+    }
+    expect(found).toEqual([]);
+    await talk.cancel();
+  },
+  PHONE,
+);
+
+/** What can be tapped and is too small, and what is wider than the screen. A link within a sentence, or in what an agent wrote, is as high as its line. */
+function tooSmall(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const targets =
+      'a[href], button, select, textarea, summary, [role=button], [role=tab], [role=menuitem], [role=option], [role=checkbox], [role=switch]';
+    const shown = (element: Element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+    const isInSentence = ({ parentNode }: Element) =>
+      [...(parentNode?.childNodes ?? [])].some((node) => node instanceof Text && node.data.trim() !== '');
+    /** A label is tapped as well as its control. */
+    const boxOf = (element: Element) => (element.closest('label') ?? element).getBoundingClientRect();
+    const small = [...document.querySelectorAll(`${targets}, input:not([type=hidden])`)].flatMap((element) => {
+      const { width, height } = boxOf(element);
+      // For screen readers alone, as the button that closes the palette.
+      if (!shown(element) || element.closest('[inert], [aria-hidden=true]') || Math.min(width, height) <= 1) return [];
+      if (element.closest('.prose') || isInSentence(element) || Math.min(width, height) >= 43.9) return [];
+      const name = element.getAttribute('aria-label') ?? element.textContent.trim();
+      return [`${element.tagName.toLowerCase()} "${name.slice(0, 50)}" ${Math.round(width)} × ${Math.round(height)}`];
+    });
+    const wide = document.documentElement.scrollWidth;
+    return wide > innerWidth ? [...small, `the page is ${wide} px wide`] : small;
+  });
+}
