@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { composeAgents } from './compose-agents.ts';
 import { areHere, composeSandboxes, placeAt, sandboxRoot } from './compose-sandboxes.ts';
-import { ThroughlineError, whileWaiting } from './core/errors.ts';
+import { isDamage, ThroughlineError, whileWaiting } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
 import { given, shown } from './core/input/arguments.ts';
 import type { AgentSettings, Settings } from './core/input/settings.ts';
@@ -202,12 +202,20 @@ export async function composeDoctor(
 ): Promise<Doctor> {
   const setup = createSetup(options);
   const { settings, home } = setup;
-  const [store, { examine }] = await Promise.all([openStore(setup, given({ looks })), import('./doctor/doctor.ts')]);
+  const { examine, unopened } = await import('./doctor/doctor.ts');
+  const store = await openStore(setup, given({ looks })).catch(damageIn);
   const processes = processesAt(placeAt(setup), home);
   const sandboxes = composeSandboxes(setup);
   const restored = [...(setup.store.kind === 'sqlite' ? [setup.store.file] : []), sandboxRoot(setup)];
   let composed: ReturnType<typeof composeAgents> | null = null;
   const known = () => (composed ??= composeAgents(setup));
+  const agents = async () => {
+    const [{ AgentList }, settings] = await Promise.all([import('./engine/intake/agents.ts'), known()]);
+    return new AgentList({ agents: settings.agents, sandboxes, clock: systemClock, settings }).list({ login: true });
+  };
+  if (store instanceof ThroughlineError) {
+    return { examine: async () => [unopened(store)], agents, close: async () => {} };
+  }
   const parts = {
     store,
     processes,
@@ -230,10 +238,6 @@ export async function composeDoctor(
     agentNames: async () => new Set((await known()).agents.keys()),
     settle: (owner: string, turn: string) => settleTurn(options, owner, turn),
   };
-  const agents = async () => {
-    const [{ AgentList }, settings] = await Promise.all([import('./engine/intake/agents.ts'), known()]);
-    return new AgentList({ agents: settings.agents, sandboxes, clock: systemClock, settings }).list({ login: true });
-  };
   return { examine: () => examine(parts), agents, close: () => store.close() };
 }
 
@@ -244,6 +248,11 @@ async function removeLeftOver(sandboxes: Sandboxes, id: string): Promise<void> {
   const leave = await import('./engine/sandboxes/leave.ts');
   const signal = AbortSignal.timeout(LOOK_MS);
   await leave.removeLeftOver(sandboxes, id, { signal, monotonic: () => systemClock.monotonic() });
+}
+
+function damageIn(error: unknown): ThroughlineError {
+  if (error instanceof ThroughlineError && isDamage(error)) return error;
+  throw error;
 }
 
 /** Null: it is not known, because there is no such agent here now. */

@@ -246,12 +246,13 @@ async function fill(store: Store, { turns, large, largeBytes }: Sizes): Promise<
   await Promise.all(
     Array.from({ length: turns / 15 }, (_, i) => store.ensureConversation('local', spec(`short ${i}`))),
   );
-  await fillEvents(store, turns);
+  await fillEvents(store, 'events', turns, WORDS);
+  await fillEvents(store, 'large events', large, text);
 }
 
 /** A turn that was told in very many pieces. Written under the lease: as many by an agent would take longer than all else here. */
-async function fillEvents(store: Store, events: number): Promise<void> {
-  const { conversation } = await store.ensureConversation('local', spec('events'));
+async function fillEvents(store: Store, key: string, events: number, text: string): Promise<void> {
+  const { conversation } = await store.ensureConversation('local', spec(key));
   const asked = {
     conversation: conversation.id,
     requestId: null,
@@ -259,19 +260,19 @@ async function fillEvents(store: Store, events: number): Promise<void> {
     defaultAgent: null,
     retryOf: null,
   };
-  const [turn, prompt] = ['turn', [{ type: 'text', text: 'Go.' }] as const];
+  const [turn, prompt] = [key, [{ type: 'text', text: 'Go.' }] as const];
   await store.enqueue('local', { ...asked, id: turn, prompt, options: {} });
   const worker = { id: 'bench', process: systemProcesses.self() };
   const what = { place: 'elsewhere', agents: ['scripted'], driver: 'worker', leaseMs: 600_000 } as const;
   const claim = await store.claim({ worker, ...what, conversation: conversation.id });
   if (claim === null) throw new Error('the conversation cannot be claimed');
-  const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: WORDS } } as const;
+  const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } as const;
   const write: Write = { write: 'event', event: { kind: 'turn.update', turn, payload: { acp: 1, update } } };
   for (let done = 0; done < events; done += 250)
     await store.commit(
       claim.fence,
       1 + done,
-      Array.from({ length: 250 }, () => write),
+      Array.from({ length: Math.min(250, events - done) }, () => write),
     );
   await store.release(claim.fence);
 }
@@ -321,6 +322,7 @@ export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
     get('export of a long conversation', '/conversations/long/export'),
     get('export of a large conversation', '/conversations/large/export'),
     get('verify', '/conversations/events/verify'),
+    get('verify of large events', '/conversations/large%20events/verify'),
     get('summary', '/conversations/long/summary'),
     get('list', '/conversations?limit=10000'),
     get('board', '/tasks?limit=10000'),

@@ -108,6 +108,14 @@ async function checkFile({ store }: DoctorParts): Promise<Finding[]> {
   return [{ ...found, subject: 'database', problem }, ...conversations];
 }
 
+/** The data itself cannot be opened, so nothing else can be examined. */
+export function unopened({ message, hint = '', cause }: ThroughlineError): Finding {
+  // SQLite says what is wrong, and our own message only that something is.
+  const why = cause instanceof Error ? `It is damaged, and cannot be opened: ${cause.message}. ${RESTORE_HINT}` : null;
+  const problem = why ?? `${message} ${hint}`.trim();
+  return { check: 'file', subject: 'database', problem, remedy: null, repair: async () => {} };
+}
+
 /** What does not work in the running server. It takes a reason back when the cause is gone. */
 async function checkServer({ serverHealth }: DoctorParts): Promise<Finding[]> {
   const reasons = await serverHealth().then(

@@ -3,7 +3,8 @@ import { homedir, userInfo } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
 import { lockFile } from './file-lock.ts';
-import { serverFiles } from './server-files.ts';
+import { systemProcesses } from './processes.ts';
+import { readAddress, serverFiles } from './server-files.ts';
 
 /** Where the data is kept unless the caller names another place. */
 export function dataHome(): string {
@@ -71,23 +72,24 @@ export function restoreFolders(replaced: readonly string[]): string[] {
   return [...new Set(replaced.flatMap((path) => globSync(join(dirname(path), `${NAME}*`))))];
 }
 
-/** Null: the lock is not free, so some of them may be in use. */
+/** Null: something is being restored, so one of them is in use. */
 export function leftRestoreFolders(home: string, replaced: readonly string[]): string[] | null {
   const found = restoreFolders(replaced);
-  if (found.length === 0) return [];
-  const lock = lockFile(serverFiles(home).lock);
-  lock?.release();
-  return lock === null ? null : found;
+  return found.length === 0 || !isRestoring(home) ? found : null;
 }
 
-/** Throws `conflict` when a server runs, or something is restored by now. */
+/** Throws `conflict` when something is being restored by now. */
 export function removeRestoreFolder(home: string, folder: string): void {
-  const lock = lockFile(serverFiles(home).lock);
-  if (lock === null)
-    throw new ThroughlineError('conflict', 'A server of this data home runs, or a backup is restored.');
-  try {
-    rmSync(folder, { recursive: true, force: true });
-  } finally {
-    lock.release();
-  }
+  if (isRestoring(home)) throw new ThroughlineError('conflict', 'A backup is being restored.');
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The lock is held for that, or by a server, whose address is known for as long as it lives. */
+function isRestoring(home: string): boolean {
+  const files = serverFiles(home);
+  const lock = lockFile(files.lock);
+  lock?.release();
+  if (lock !== null) return false;
+  const server = readAddress(files);
+  return server === null || systemProcesses.status(server.process) !== 'alive';
 }

@@ -31,9 +31,10 @@ export function reportTrouble({ message, hint }: ThroughlineError): void {
   process.stderr.write(line(`Waiting for the storage. ${message}${hint === undefined ? '' : ` ${hint}`}`));
 }
 
-/** Stored data is missing. Whatever else does not work is told to whoever needs it. */
+/** Stored data is missing or damaged: a list may then show less than there was. Whatever else does not work is told to whoever needs it. */
 export function reportLoss({ code, message, hint }: Failure, gone: boolean): void {
-  if (code === 'storage_lost' && !gone) process.stderr.write(line(`${message} ${hint}`));
+  if ((code === 'storage_lost' || code === 'storage_damaged') && !gone)
+    process.stderr.write(line(`${message} ${hint}`));
 }
 
 /** Tells an error at once, and repeats it only every `everyMs` while it lasts. A listener that throws stops nothing. */

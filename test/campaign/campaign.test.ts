@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Random, seedOfRun } from '../faults/harness/random.ts';
-import { lineOf, type Ran, type Scenario, tableOf, withFigures } from './harness/figures.ts';
+import { lineOf, type Ran, type Scenario, tableOf, withFigures, withRows } from './harness/figures.ts';
 import { access } from './scenarios/access.ts';
 import { bursts } from './scenarios/bursts.ts';
 import { damage } from './scenarios/damage.ts';
@@ -32,6 +32,7 @@ const LIMIT_MS = LONG ? 1_800_000 : 900_000;
 describe('the campaign', () => {
   const seed = seedOfRun();
   const ran: Ran[] = [];
+  const [loadBefore = 0] = loadavg();
 
   for (const scenario of SCENARIOS) {
     test(scenario.name, { timeout: LIMIT_MS }, async (context) => {
@@ -47,11 +48,14 @@ describe('the campaign', () => {
   }
 
   afterAll(() => {
-    if (!LONG) return;
-    const table = `On a machine with ${availableParallelism()} cores:\n\n${tableOf(ran)}`;
+    if (!LONG || ran.length === 0) return;
+    const load = `load average ${loadBefore.toFixed(1)} at the start and ${(loadavg()[0] ?? 0).toFixed(1)} at the end`;
+    const table = `On a machine with ${availableParallelism()} cores, ${load}:\n\n${tableOf(ran)}`;
     console.log(table);
     if (process.env.THROUGHLINE_RECORD !== '1') return;
-    if (ran.length === SCENARIOS.length) writeFileSync(PAGE, withFigures(readFileSync(PAGE, 'utf8'), table));
-    else console.log('Not written into the page: not every scenario ran.');
+    const page = readFileSync(PAGE, 'utf8');
+    const isAll = ran.length === SCENARIOS.length;
+    writeFileSync(PAGE, isAll ? withFigures(page, table) : withRows(page, ran));
+    if (!isAll) console.log(`Only the rows of ${ran.map(({ scenario }) => scenario.name).join(', ')} were written.`);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bugReport } from '../../src/host/report.ts';
 import { bugsIn, type Facts, ownersApart, type Receipted, violationsOf } from './harness/checks.ts';
-import { inWords, lineOf, withFigures } from './harness/figures.ts';
+import { inWords, lineOf, withFigures, withRows } from './harness/figures.ts';
 
 const KINDS = ['turn.queued', 'turn.started', 'restore.receipt', 'turn.sent', 'turn.update', 'turn.ended'];
 const TURNS = [1, 2, 3];
@@ -142,6 +142,15 @@ test('figures are written between the marks of the page, and nothing else of it 
     'before\n<!-- figures -->\n1,064 server kills, 2 requests $&\n<!-- end of figures -->\nafter',
   );
   expect(() => withFigures('no marks', text)).toThrow('no place for the figures');
+});
+
+test('the row of a scenario that ran alone is made anew, and the others stay', () => {
+  const scenario = { name: 'kills', does: 'kills', run: async () => ({ figures: {}, violations: [] }) };
+  const ran = { scenario, seed: 7, seconds: 1, long: true, figures: { kills: 3 }, violations: ['one'] };
+  const page = (kills: string) =>
+    `<!-- figures -->\nOn a machine:\n\n${kills}\n| **access**: old | 1 | 0 |\n<!-- end of figures -->`;
+  expect(withRows(page('| **kills**: old | 1 | 0 |'), [ran])).toBe(page('| **kills**: kills | 3 kills | 1 |'));
+  expect(() => withRows(page(''), [ran])).toThrow('no row of kills');
 });
 
 test('the line of a scenario repeats it: a slice as a slice, all of it as all of it', () => {

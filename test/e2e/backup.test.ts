@@ -486,6 +486,14 @@ test('a backup and a restore that are killed change nothing; what they left is n
   expect((await cli.run('doctor')).stdout).toMatch(/directory .*\.restore-.*killed/s);
   await cli.run('doctor', '--fix');
   expect(left()).toEqual([]);
+  // A server keeps restores out, so what is there while it runs was left before it.
+  await killedAt(cli, home, /^\.restore-/, 'restore', 'b.db');
+  const server = await serveProcess(cli);
+  expect((await cli.run('doctor')).stdout).toMatch(/directory .*\.restore-.*killed/s);
+  await cli.run('doctor', '--fix');
+  expect(left()).toEqual([]);
+  server.running.kill('SIGTERM');
+  await server.running.ended;
   await killedAt(cli, home, /^\.restore-/, 'restore', 'b.db');
   expect((await cli.run('restore', 'b.db')).code).toBe(0);
   expect(left()).toEqual([]);

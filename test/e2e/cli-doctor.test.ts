@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { identify } from '../../src/host/processes.ts';
 import { identityOf, isAlive } from '../contracts/liveness.ts';
 import { startSshd, whyNoSshd } from '../contracts/sandbox/sshd.ts';
+import { damagePages } from '../faults/damage/damaged-page.ts';
 import { CliHome, first, parseLines, until } from './cli-process.ts';
 
 let home: CliHome;
@@ -32,6 +33,21 @@ function query(sql: string): Record<string, string | null>[] {
 /** What was found; the agents that there are come after it. */
 const foundIn = (text: string) => parseLines(text).filter(({ check }) => check !== 'agents');
 const subjects = (lines: { check: string }[]) => lines.map(({ check }) => check);
+
+test('a database that is too damaged to be opened is examined all the same: it says so, and what to do', async () => {
+  await home.ok('send', 'notes', 'Hello.');
+  damagePages(at('throughline.db'), 'facts', 'clock:');
+  expect((await home.run('list')).code).toBe(1);
+  const { code, stdout } = await home.run('doctor', '--json', '--no-agents');
+  expect(code).toBe(1);
+  expect(parseLines(stdout)).toMatchObject([
+    {
+      check: 'file',
+      subject: 'database',
+      problem: expect.stringMatching(/cannot be opened: .*malformed.*restore FILE/),
+    },
+  ]);
+});
 
 test('where nothing is left over, it says so', async () => {
   await home.ok('send', 'notes', 'Hello.');

@@ -1,5 +1,4 @@
-import { posix } from 'node:path';
-import type { DiskUse, ExecResult } from '../../core/sandbox/sandbox.ts';
+import type { ExecResult } from '../../core/sandbox/sandbox.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 
 export interface RunOptions {
@@ -41,25 +40,4 @@ export async function runIn(
   } finally {
     stop.removeEventListener('abort', end);
   }
-}
-
-const MEASURE_MS = 60_000;
-
-/** What is in its folders, in bytes. Another program counts, so that this process goes on. Null: it could not be counted. */
-export async function measuredIn(
-  sandbox: OpenSandbox,
-  monotonic: () => number,
-): Promise<Pick<DiskUse, 'work' | 'state'> | null> {
-  const du = await sandbox.find('du');
-  if (du === null) return null;
-  const { work, state, home } = sandbox;
-  // A home of its own is beside the state; the person's is not counted.
-  const owned = posix.dirname(home) === posix.dirname(state) ? [state, home] : [state];
-  const options = { signal: AbortSignal.timeout(MEASURE_MS), timeoutMs: MEASURE_MS, monotonic };
-  const { output } = await runIn(sandbox, [du, '-sk', work, ...owned], options);
-  const kib = new Map([...output.matchAll(/^(\d+)\s+(.*)$/gm)].map(([, size, path]) => [path, Number(size)]));
-  const sizes = [work, ...owned].map((path) => kib.get(path));
-  const [inWork, ...others] = sizes.map((size) => (size ?? 0) * 1024);
-  if (inWork === undefined || sizes.includes(undefined)) return null;
-  return { work: inWork, state: others.reduce((sum, size) => sum + size, 0) };
 }

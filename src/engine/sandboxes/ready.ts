@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { DiskUse, Sandbox } from '../../core/sandbox/sandbox.ts';
+import type { Sandbox } from '../../core/sandbox/sandbox.ts';
 import type { WorkerInfo } from '../../ports/store/leases.ts';
 import type { OpenedSandbox, SandboxHold } from '../../ports/store/sandboxes.ts';
 import type { EngineParts } from '../parts.ts';
-import { measuredIn } from './command.ts';
+import { measure } from './measure.ts';
 import { type Entrance, setUp } from './set-up.ts';
 
 /** How long we wait before we look again whether another process still has the sandbox alone. */
@@ -76,16 +76,6 @@ async function waitFor(
   for (const left of await sandboxes.orphans()) await sandboxes.end(left);
   const taken = await store.holdSandbox(owner, id, { worker, leaseMs: settings.leaseMs, instead: alone.id });
   if (taken === null) await store.releaseSandbox(owner, id, worker.id);
-}
-
-/** Measures it and keeps the result. Null: it cannot be measured. */
-export async function measure(entrance: Pick<Entrance, 'parts' | 'owner' | 'id' | 'open'>): Promise<DiskUse | null> {
-  const { parts, owner, id, open } = entrance;
-  const found = await measuredIn(await open(), () => parts.clock.monotonic());
-  if (found === null) return null;
-  const disk = { ...found, copies: await parts.store.copiedBytes(owner, id), at: parts.clock.now() };
-  await parts.store.changeSandbox(owner, id, { disk });
-  return disk;
 }
 
 const MEBIBYTE = 1_048_576;

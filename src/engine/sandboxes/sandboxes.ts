@@ -10,7 +10,8 @@ import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
 import { runIn } from './command.ts';
 import { removeSandbox, restSandbox } from './leave.ts';
-import { measure, readySandbox } from './ready.ts';
+import { measureAsked } from './measure.ts';
+import { readySandbox } from './ready.ts';
 import type { Entrance } from './set-up.ts';
 
 /** The most conversations that are shown with a sandbox. */
@@ -26,12 +27,12 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
     return sandbox;
   };
   const entranceOf = ({ id, place }: Sandbox): Entrance => ({
-    ...{ parts, worker: worker.self, owner, id, place, signal: worker.shutdown },
+    ...{ parts, worker: worker.self, owner, id, place: checkHere(place, sandboxes.place), signal: worker.shutdown },
     open: async () => sandboxes.open(id, { cwd: isWorktree(id) ? await repositoryOf(parts, owner, id) : null }),
     tell: () => {},
   });
   const ready = async (idOrName: string) => {
-    const entrance = entranceOf(checkHere(await found(idOrName), sandboxes.place));
+    const entrance = entranceOf(await found(idOrName));
     await readySandbox(entrance);
     return entrance;
   };
@@ -45,9 +46,9 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
       return (await store.listSandboxes(owner, page)).map(toPublicSandbox);
     },
     diskUse: () => store.diskUse(owner),
-    async show(idOrName, { measure: measuring = false } = {}) {
+    async show(idOrName, { measure = false } = {}) {
       const known = await found(idOrName);
-      if (measuring && known.openedAt !== null) await measure(entranceOf(checkHere(known, sandboxes.place)));
+      if (measure && known.openedAt !== null) await measureAsked(entranceOf(known), known);
       const sandbox = await found(known.id);
       const uses = await store.sandboxUses(owner, sandbox.id, MOST_USES);
       return { sandbox: toPublicSandbox(sandbox), setup: toPublicSteps(sandbox.setup), uses };
@@ -79,8 +80,9 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
   };
 }
 
-function checkHere(sandbox: Sandbox, place: string): Sandbox {
-  if (sandbox.place === place) return sandbox;
+/** Throws `refused` when it is not `here`. */
+function checkHere(place: string, here: string): string {
+  if (place === here) return place;
   throw new ThroughlineError('refused', 'The sandbox is in another data home.', { hint: 'Ask there.' });
 }
 

@@ -7,7 +7,10 @@ export interface EngineSandboxes {
   list(page?: SandboxPage): Promise<PublicSandbox[]>;
   /** All of them together: how many there are, and how many bytes those have that were measured. */
   diskUse(): Promise<SandboxesDiskUse>;
-  /** By its id or its name. `measure`: it is measured now; else its size is that of the last time. */
+  /**
+   * By its id or its name. `measure`: it is measured now, unless it was in the last 3 seconds; else its size is that of the last time.
+   * Throws `too_many` while 20 others are measured.
+   */
   show(idOrName: string, options?: { measure?: boolean }): Promise<SandboxView>;
   /** Where a conversation works, and which session it used last. */
   of(conversation: string): Promise<SandboxUse>;

@@ -47,3 +47,18 @@ export function pageOf<Row, T>(rows: Iterable<Row>, read: (row: Row) => T, bound
   }
   return page;
 }
+
+/** How long the texts of one step may be together: reading and hashing them takes milliseconds. */
+const STEP_LENGTH = 1_048_576;
+
+/** The first rows, up to a length of their texts that one step can take; at least one, if there is any. */
+export function rowsOfStep<Row>(rows: Iterable<Row>, textOf: (row: Row) => string | null): Row[] {
+  const step: Row[] = [];
+  let length = 0;
+  for (const row of rows) {
+    step.push(row);
+    length += textOf(row)?.length ?? 0;
+    if (length >= STEP_LENGTH) break;
+  }
+  return step;
+}

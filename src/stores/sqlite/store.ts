@@ -149,7 +149,7 @@ function conversations(access: Access): ConversationStore {
     importConversation: (...args) => importConversation(access, ...args),
     eraseConversation: (...args) => eraseConversation(access, ...args),
     moveConversation: access.writing(moveConversation),
-    findToErase: access.reading(findToErase),
+    findToErase: (...args) => findToErase(access, ...args),
   };
 }
 

@@ -18,7 +18,7 @@ export const sandboxes = {
   showSandbox: {
     summary:
       'Returns a sandbox, by its id or its name, with what was set up in it and the conversations that work in it (at most 100). ' +
-      '`measure`: its size is measured now; needs the scope `prompt`.',
+      '`measure`: its size is measured now, unless it was within the last 3 seconds; needs the scope `prompt`.',
     scope: 'read',
     query: z.strictObject({ measure: z.exactOptional(Flag) }),
     answer: SandboxView,

@@ -35,11 +35,11 @@ export interface Ran extends Outcome, Pick<Run, 'seed' | 'long'> {
 
 /** The table of docs/reliability.md. */
 export function tableOf(ran: readonly Ran[]): string {
-  const rows = ran.map(
-    ({ scenario, figures, violations }) =>
-      `| **${scenario.name}**: ${scenario.does} | ${inWords(figures)} | ${violations.length} |`,
-  );
-  return ['| scenario | figures | violations |', '|---|---|---|', ...rows].join('\n');
+  return ['| scenario | figures | violations |', '|---|---|---|', ...ran.map(rowOf)].join('\n');
+}
+
+function rowOf({ scenario, figures, violations }: Ran): string {
+  return `| **${scenario.name}**: ${scenario.does} | ${inWords(figures)} | ${violations.length} |`;
 }
 
 /** One line for whoever watches, with what repeats it. */
@@ -55,10 +55,28 @@ export function inWords(figures: Figures): string {
     .join(', ');
 }
 
-const BETWEEN = /(<!-- figures -->\n).*?(<!-- end of figures -->)/s;
+const BETWEEN = /(<!-- figures -->\n)(.*?)(\n<!-- end of figures -->)/s;
 
-/** The page with this between its two marks. Throws when it has no such marks. */
+/** What is between the two marks of the page. Throws when it has no such marks. */
+export function figuresIn(page: string): string {
+  const [, , text] = BETWEEN.exec(page) ?? [];
+  if (text === undefined) throw new Error('the page has no place for the figures');
+  return text;
+}
+
+/** The page with this between its two marks. */
 export function withFigures(page: string, text: string): string {
-  if (!BETWEEN.test(page)) throw new Error('the page has no place for the figures');
-  return page.replace(BETWEEN, (_, before: string, after: string) => `${before}${text}\n${after}`);
+  figuresIn(page);
+  return page.replace(BETWEEN, (_, before: string, _old, after: string) => `${before}${text}${after}`);
+}
+
+/** The page with the rows of these scenarios made anew. Throws when it has no row of one of them. */
+export function withRows(page: string, ran: readonly Ran[]): string {
+  const lines = figuresIn(page).split('\n');
+  for (const one of ran) {
+    const at = lines.findIndex((line) => line.startsWith(`| **${one.scenario.name}**:`));
+    if (at < 0) throw new Error(`the page has no row of ${one.scenario.name}`);
+    lines[at] = rowOf(one);
+  }
+  return withFigures(page, lines.join('\n'));
 }

@@ -230,6 +230,15 @@ interface Call {
   readonly body: object | undefined;
 }
 
+const BESIDE_ROUTES: readonly Pick<Call, 'name' | 'need' | 'path'>[] = [
+  { name: 'metrics', need: 'admin', path: '/metrics' },
+  { name: 'backup', need: 'operator', path: '/backup' },
+  { name: 'logins of agents', need: 'read+admin', path: `${BASE_PATH}/agents?login=true` },
+];
+
+/** How many operations there are to try. */
+export const OPERATIONS = Object.keys(ROUTES).length + BESIDE_ROUTES.length;
+
 /** Every operation on what is Ann's; erasing comes last. */
 function operations(ids: Readonly<Record<string, string>>): Call[] {
   const calls = (Object.keys(ROUTES) as OperationName[]).map((name): Call => {
@@ -240,9 +249,7 @@ function operations(ids: Readonly<Record<string, string>>): Call[] {
     return { name, need: NEEDS[name], method, path: filled, id, body: bodyOf(name) };
   });
   const more = { method: 'GET', id: null, body: undefined } as const;
-  calls.push({ name: 'metrics', need: 'admin', path: '/metrics', ...more });
-  calls.push({ name: 'backup', need: 'operator', path: '/backup', ...more });
-  calls.push({ name: 'logins of agents', need: 'read+admin', path: `${BASE_PATH}/agents?login=true`, ...more });
+  calls.push(...BESIDE_ROUTES.map((call) => ({ ...call, ...more })));
   return calls.toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'));
 }
 

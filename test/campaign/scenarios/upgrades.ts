@@ -1,15 +1,13 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
+import { MIGRATIONS } from '../../../src/stores/sqlite/migrations/list.ts';
 import { fillHome, schemaOf } from '../../contracts/older-database.ts';
 import type { Scenario } from '../harness/figures.ts';
 import { World } from '../harness/world.ts';
 
-const SCHEMAS = readdirSync(new URL('../../contracts/schemas', import.meta.url)).flatMap((name) => {
-  const [, schema] = /^schema-(\d+)\.db\.br$/.exec(name) ?? [];
-  return schema === undefined ? [] : [Number(schema)];
-});
+/** Every one before the current one. */
+export const SCHEMAS = MIGRATIONS.slice(1).map((_, index) => index + 1);
 
 export const upgrades: Scenario = {
   name: 'upgrades',

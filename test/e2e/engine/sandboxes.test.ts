@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { allEvents, event, refusedWith, until, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -172,6 +172,33 @@ test('a command runs in a sandbox that was opened by its name, and its size can 
   await refusedWith('invalid', website.exec([]), /must be a list/);
 });
 
+test('however many ask for the size of sandboxes, one is measured at a time, and each once', async () => {
+  await using home = new Home();
+  // Counts how often it runs, and fails while another one does.
+  const [bin, runs] = [join(home.path, 'bin'), join(home.path, 'runs')];
+  mkdirSync(bin);
+  const du = `#!/bin/sh\nmkdir ${runs}.now || exit 9\necho run >> ${runs}\n${which('du')} "$@"\nrmdir ${runs}.now\n`;
+  writeFileSync(join(bin, 'du'), du, { mode: 0o755 });
+  vi.stubEnv('PATH', `${bin}:${process.env.PATH}`);
+  const now = vi.spyOn(Date, 'now').mockReturnValue(Date.now());
+  onTestFinished(() => {
+    now.mockRestore();
+    vi.unstubAllEnvs();
+  });
+  const tl = await home.open();
+  const names = ['one', 'two', 'three'];
+  await Promise.all(names.map((name) => tl.sandbox(name).open()));
+  const shown = await Promise.all(
+    names.flatMap((name) => Array.from({ length: 20 }, () => tl.sandbox(name).show({ measure: true }))),
+  );
+  expect(shown.filter(({ sandbox }) => sandbox.disk === null)).toEqual([]);
+  for (const name of names) await tl.sandbox(name).show({ measure: true }); // just measured
+  expect(readFileSync(runs, 'utf8').match(/run/g)).toHaveLength(3);
+  now.mockReturnValue(Date.now() + 3_000);
+  await tl.sandbox('one').show({ measure: true });
+  expect(readFileSync(runs, 'utf8').match(/run/g)).toHaveLength(4);
+});
+
 test('a turn in a sandbox that is too large is refused', async () => {
   await using home = new Home();
   const tl = await home.open({}, home.with({ sandbox: { diskMb: 1 } }));
@@ -309,3 +336,7 @@ test('the sandbox of a worktree can be used and removed as well, and not with un
   await own.remove({ force: true });
   expect((await own.show()).sandbox.state).toBe('new');
 });
+
+function which(program: string): string {
+  return execFileSync('/bin/sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).trim();
+}

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
@@ -35,6 +35,7 @@ async function told(home: string, left: (file: string) => void = () => {}): Prom
     const { turn } = await engine.submit('notes', words);
     await until('it has ended', async () => (await engine.turn(turn.id)).endedAt);
   }
+  await new Promise(setImmediate); // the mark is written after the commit
   left(join(home, 'throughline.db'));
   await engine.close();
 }
@@ -42,13 +43,14 @@ async function told(home: string, left: (file: string) => void = () => {}): Prom
 /** Puts the files back as they were while the process ran: as a kill leaves them. */
 function asAfterKill(ends: readonly string[], home: string): { keep(file: string): void; putBack(): void } {
   const kept = mkdtempSync(join(tmpdir(), 'throughline-kept-'));
+  const all = ends.length === 0 ? [] : [...ends, '.highwater'];
   onTestFinished(() => rmSync(kept, { recursive: true, force: true }));
   return {
     keep: (file) => {
-      for (const end of ends) copyFileSync(`${file}${end}`, join(kept, `db${end}`));
+      for (const end of all) copyFileSync(`${file}${end}`, join(kept, `db${end}`));
     },
     putBack: () => {
-      for (const end of ends) copyFileSync(join(kept, `db${end}`), join(home, `throughline.db${end}`));
+      for (const end of all) copyFileSync(join(kept, `db${end}`), join(home, `throughline.db${end}`));
     },
   };
 }
@@ -93,6 +95,62 @@ for (const [what, ends] of CASES) {
     await until('it has ended', async () => (await engine.turn(turn.id)).endedAt);
     expect((await engine.answerOf(turn.id)).reply).toContain('osprey');
     expect(parts.health.reasons()).toEqual([]);
+    await engine.close();
+  });
+}
+
+/** Cuts the log as after a kill, and gives the number of the last event that was there. */
+async function cut(home: string, ends: readonly string[]): Promise<number> {
+  const files = asAfterKill(['', '-wal', ...ends], home);
+  let seq = 0;
+  const { engine } = await compose({ home, settings: SETTINGS, engine: { maxWarm: 0, leaseMs: 1_000 } });
+  for (const words of ['One', 'Two', 'Three', 'Four']) {
+    const { turn } = await engine.submit('notes', words);
+    await until('it has ended', async () => (await engine.turn(turn.id)).endedAt);
+    seq = (await engine.list())[0]?.lastSeq ?? 0;
+  }
+  await new Promise(setImmediate); // the mark is written after the commit
+  files.keep(join(home, 'throughline.db'));
+  await engine.close();
+  files.putBack();
+  const log = join(home, 'throughline.db-wal');
+  truncateSync(log, Math.floor(statSync(log).size * 0.7));
+  return seq;
+}
+
+for (const ends of [[], ['-shm']]) {
+  test(`a log that was cut is noticed where the data can only be read${ends.length > 0 ? ', also with the index of that log' : ''}`, async (context) => {
+    const { path, makeReadOnly, makeWritable } = disk(context);
+    const home = join(path, 'home');
+    const had = await cut(home, ends);
+    makeReadOnly();
+    const { engine, parts } = await compose({ home, settings: SETTINGS });
+    const [{ lastSeq, id } = { lastSeq: had, id: '' }] = await engine.list();
+    expect(lastSeq).toBeLessThan(had);
+    const lost = [{ conversationId: id, key: 'notes', had: { seq: had, turns: 4 }, has: { seq: lastSeq } }];
+    const found = await parts.store.losses();
+    expect(found).toMatchObject([{ kind: 'tail', conversations: lost }]);
+    expect((await engine.verify('notes')).lost).toMatchObject({ had: { seq: had }, has: { seq: lastSeq } });
+    expect(
+      parts.health
+        .reasons()
+        .map(({ code }) => code)
+        .sort(),
+    ).toEqual(['storage_lost', 'storage_readonly']);
+    expect(await codeOf(parts.store.acceptLosses())).toBe('storage_readonly');
+    const env = { PATH: process.env.PATH ?? '', HOME: path, THROUGHLINE_HOME: home };
+    const { stdout } = spawnSync(process.execPath, [PROGRAM, 'doctor', '--no-agents'], {
+      env,
+      cwd: path,
+      encoding: 'utf8',
+    });
+    expect(stdout).toContain('Stored data is missing');
+    // Once it can be written, the same is recorded, and can be accepted.
+    makeWritable();
+    await engine.ensure({ key: 'other' });
+    expect(await parts.store.losses()).toMatchObject([{ kind: 'tail', conversations: lost }]);
+    await parts.store.acceptLosses();
+    expect(await parts.store.losses()).toEqual([]);
     await engine.close();
   });
 }

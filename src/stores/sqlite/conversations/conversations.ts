@@ -1,5 +1,5 @@
 import { CONVERSATION_STATES, type Conversation, type TitleSource, titleWins } from '../../../core/conversation.ts';
-import { ThroughlineError } from '../../../core/errors.ts';
+import { isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Budget } from '../../../core/limits/budget.ts';
 import type { KeptChoices } from '../../../core/turn/choices.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
@@ -10,6 +10,7 @@ import { noConversation } from '../../shared/ledger.ts';
 import { pageOf, readable } from '../../shared/page.ts';
 import { type ConversationRow, conversationOf } from '../../shared/rows.ts';
 import type { Database } from '../file/database.ts';
+import { storageFault, unlessDamaged } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { Ledger } from './ledger.ts';
 
@@ -22,12 +23,17 @@ const CONVERSATION = `
     (SELECT value FROM facts WHERE owner = '' AND name = 'log') AS "logId"
   FROM conversations c JOIN leases l ON l.conv = c.no`;
 const BY_ID = `${CONVERSATION} WHERE c.id = ?`;
+const BY_NO = `${CONVERSATION} WHERE c.no = ?`;
 const BY_KEY = `${CONVERSATION} WHERE c.owner = ? AND c.key = ?`;
 const FIRST = 'ORDER BY updatedAt DESC, id DESC';
 /** The index is named, so that none is read that would have to be sorted. */
-const LISTED = `
-  ${CONVERSATION.replace('conversations c ', 'conversations c INDEXED BY conversations_listed ')}
+const IN_LIST = `
   WHERE c.owner = ?1 AND c.updated_at >= ?2 AND (c.updated_at, c.id) < (?3, ?4) AND (?5 IS NULL OR c.last_agent = ?5)`;
+const LISTED = `
+  ${CONVERSATION.replace('conversations c ', 'conversations c INDEXED BY conversations_listed ')} ${IN_LIST}`;
+/** Only what the index has. */
+const LISTED_NAMES = `
+  SELECT c.no, c.updated_at AS "updatedAt", c.id FROM conversations c INDEXED BY conversations_listed ${IN_LIST}`;
 const INSERT = `
   INSERT INTO conversations
     (owner, id, key, title, title_source, agent, last_agent, driver, sandbox, cwd, place, restore, limits, choices,
@@ -78,13 +84,31 @@ type ListPage = Parameters<ConversationStore['listConversations']>[1];
  * however many there are; `state IN (…)` would read and sort them all. Only an agent that has few of many is looked for in the index.
  */
 export function listConversations(db: Database, owner: string, page: ListPage): Conversation[] {
-  const { limit, agent = null, states = CONVERSATION_STATES, since = 0 } = page;
+  const { limit } = page;
+  try {
+    const rows = listed<ConversationRow>(db, LISTED, owner, page);
+    return pageOf(readable(db, rows, conversationOf), (one) => one, { limit });
+  } catch (error) {
+    if (!isDamage(storageFault(error))) throw error;
+    db.onDamage(error);
+    return pageOf(listOneByOne(db, owner, page), (one) => one, { limit });
+  }
+}
+
+function listed<Row>(db: Database, select: string, owner: string, page: ListPage): Iterable<Row> {
+  const { agent = null, states = CONVERSATION_STATES, since = 0 } = page;
   if (states.length === 0) return [];
   const { updatedAt, id } = firstBefore(page);
-  const parts = states.map((_, index) => `${LISTED} AND c.state = ?${index + 6}`);
-  const sql = `${parts.join(' UNION ALL ')} ${FIRST}`;
-  const rows = db.each<ConversationRow>(sql, owner, since, updatedAt, id, agent, ...states);
-  return pageOf(readable(db, rows, conversationOf), (one) => one, { limit });
+  const parts = states.map((_, index) => `${select} AND c.state = ?${index + 6}`);
+  return db.each<Row>(`${parts.join(' UNION ALL ')} ${FIRST}`, owner, since, updatedAt, id, agent, ...states);
+}
+
+/** A damaged page ends the statement that meets it. So the index alone is read, and each conversation by itself; what cannot be read is left out. */
+function* listOneByOne(db: Database, owner: string, page: ListPage): Generator<Conversation> {
+  for (const { no } of listed<{ no: number }>(db, LISTED_NAMES, owner, page)) {
+    const row = unlessDamaged(() => db.one<ConversationRow>(BY_NO, no), undefined);
+    if (row !== undefined) yield* readable(db, [row], conversationOf);
+  }
 }
 
 /** The earlier one of where the last page ended and the end of the time. */

@@ -1,8 +1,8 @@
 import type { Conversation } from '../../../core/conversation.ts';
-import { ThroughlineError } from '../../../core/errors.ts';
+import { isDamage, ThroughlineError } from '../../../core/errors.ts';
 import { storedProcess } from '../../../core/process.ts';
 import type { ErasedSession, EraseStored, Erasure, ToErase } from '../../../ports/store/conversations.ts';
-import { checkEndsWith } from '../../shared/ledger.ts';
+import { checkEndsWith, noConversation } from '../../shared/ledger.ts';
 import { parsed, type Row } from '../../shared/rows.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
@@ -11,7 +11,7 @@ import { isStuckByDamage } from '../reading/inspect.ts';
 import { eraseTasks } from '../tasks/erase-tasks.ts';
 import { dropIdleWorker } from '../turns/leases.ts';
 import { Ledger } from './ledger.ts';
-import { forget, markUnfinished } from './unfinished.ts';
+import { forget, isErasedInPart, keptByDamage, markUnfinished } from './unfinished.ts';
 
 /** The owner of what is left of an erased conversation. No real owner has this name. */
 export const NOBODY = '';
@@ -51,22 +51,39 @@ export async function eraseConversation(
   id: string,
   options: EraseStored = {},
 ): Promise<Erasure> {
-  const outside = await access.write((tx) => hide(tx, owner, id, options));
+  const outside = await access
+    .write((tx) => hide(tx, owner, id, options))
+    .catch((error: unknown) => {
+      if (!isDamage(error)) throw error;
+      // Nobody can say then which sessions are left; that must not keep the rest from being erased.
+      return access.write((tx) => hide(tx, owner, id, options, () => [])).catch(saying);
+    });
   await forget(access, id);
   return outside;
 }
 
-/** What was erased before is not refused, so that its sandbox can be deleted. */
-function hide(tx: Tx, owner: string, id: string, options: EraseStored): Erasure {
+function saying(error: unknown): never {
+  throw isDamage(error) ? keptByDamage(error) : error;
+}
+
+/** What was erased before is not refused, so that its sandbox can be deleted, or the rest of it. */
+function hide(tx: Tx, owner: string, id: string, options: EraseStored, sessions = sessionsOf): Erasure {
   const { sandbox } = options;
-  const before = sandbox === undefined ? undefined : tx.db.one<ErasedRow>(NOTED, owner, id);
-  if (before === undefined) return hideNow(tx, owner, id, options);
+  const before = tx.db.one<ErasedRow>(NOTED, owner, id);
+  if (before === undefined) return hideNow(tx, owner, id, options, sessions);
+  if (sandbox === undefined && !isErasedInPart(tx.db, id)) throw noConversation();
   checkUnused(tx.db, before.no, sandbox);
-  tx.db.run(NOTE_SANDBOX, owner, id);
+  if (sandbox !== undefined) tx.db.run(NOTE_SANDBOX, owner, id);
   return { cwd: null, sessions: [] };
 }
 
-function hideNow(tx: Tx, owner: string, id: string, { sandbox, head }: EraseStored): Erasure {
+function hideNow(
+  tx: Tx,
+  owner: string,
+  id: string,
+  { sandbox, head }: EraseStored,
+  sessions: typeof sessionsOf,
+): Erasure {
   const { db, now } = tx;
   const { row } = Ledger.of(tx, owner, id);
   checkUnused(db, row.conv, sandbox);
@@ -77,7 +94,7 @@ function hideNow(tx: Tx, owner: string, id: string, { sandbox, head }: EraseStor
   }
   checkEndsWith(row, head);
   eraseTasks(tx, owner, id);
-  const outside = outsideOf(db, row.conv);
+  const outside = { cwd: cwdOf(db, row.conv), sessions: sessions(db, row.conv) };
   for (const statement of HIDE) db.run(statement, row.conv);
   if (row.worker !== null) dropIdleWorker(db, row.worker);
   db.run(FORGET_MOVE, id);
@@ -87,15 +104,16 @@ function hideNow(tx: Tx, owner: string, id: string, { sandbox, head }: EraseStor
   return outside;
 }
 
-function outsideOf(db: Database, conv: number): Erasure {
-  const sessions = db.all<Row<ErasedSession, never, 'process'>>(SESSIONS, conv);
-  return {
-    cwd: db.one<{ cwd: string | null }>(CWD, conv)?.cwd ?? null,
-    sessions: sessions.map((session) => ({ ...session, process: processOf(session.process) })),
-  };
+function cwdOf(db: Database, conv: number): string | null {
+  return db.one<{ cwd: string | null }>(CWD, conv)?.cwd ?? null;
 }
 
-/** Where it is damaged nobody can say which process it was; that must not keep what was said from being erased. */
+function sessionsOf(db: Database, conv: number): ErasedSession[] {
+  const sessions = db.all<Row<ErasedSession, never, 'process'>>(SESSIONS, conv);
+  return sessions.map((session) => ({ ...session, process: processOf(session.process) }));
+}
+
+/** Null also where it is damaged. */
 function processOf(json: string | null): ErasedSession['process'] {
   try {
     return storedProcess(parsed(json));
@@ -118,13 +136,18 @@ interface ErasedRow extends Pick<Conversation, 'id' | 'sandbox' | 'place'> {
   readonly erased: number;
 }
 
-export function findToErase(db: Database, owner: string, idOrKey: string): ToErase | null {
+/** Throws `storage_damaged` with what to do. */
+export function findToErase(access: Access, owner: string, idOrKey: string): Promise<ToErase | null> {
+  return access.read((db) => toErase(db, owner, idOrKey)).catch(saying);
+}
+
+function toErase(db: Database, owner: string, idOrKey: string): ToErase | null {
   if (!idOrKey.isWellFormed()) return null;
   const by = (sql: string) => db.one<ErasedRow>(sql, owner, idOrKey);
   const row = by(BY_ID) ?? by(BY_KEY) ?? by(NOTED);
   if (row === undefined) return null;
   const { id, sandbox, place, erased } = row;
-  return { id, sandbox, place, isErased: erased === 1 };
+  return { id, sandbox, place, isErased: erased === 1 && !isErasedInPart(db, id) };
 }
 
 /** The owner under which a conversation is found to check its chain. */

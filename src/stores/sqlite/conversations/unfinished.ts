@@ -1,7 +1,9 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { isDamage, ThroughlineError } from '../../../core/errors.ts';
 import { payloadDigest } from '../../shared/chain.ts';
+import { rowsOfStep } from '../../shared/page.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
+import { isConstraint, unlessDamaged } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
 
 /*
@@ -41,9 +43,10 @@ export function markFinished({ db }: Tx, id: string): void {
   db.run(UNMARK, id);
 }
 
+/** Null also where it is damaged: the others are still ended. */
 function markOf(db: Database, id: string): Mark | null {
   const row = db.one<{ value: string }>(MARKED, id);
-  return row === undefined ? null : JSON.parse(row.value);
+  return row === undefined ? null : unlessDamaged(() => JSON.parse(row.value), null);
 }
 
 /** Marks again that the copy goes on. Throws when it was given up, or is being given up: this process slept for long. */
@@ -60,7 +63,8 @@ export function markGrowing(tx: Tx, id: string): number {
 export async function endUnfinished(access: Access): Promise<void> {
   for (const { id } of await access.read((db) => db.all<{ id: string }>(ALL_MARKED))) {
     const mark = await access.read((db) => markOf(db, id));
-    if (mark?.kind === 'erase') await forget(access, id);
+    // Where damage keeps a part of it, the others are still ended.
+    if (mark?.kind === 'erase') await forget(access, id).catch(isLeft);
     else if (mark?.kind === 'give-up') await remove(access, id);
     else if (mark !== null && access.clock.now() - mark.at > ABANDONED_MS) await giveUp(access, id);
   }
@@ -79,40 +83,97 @@ function remove(access: Access, id: string): Promise<void> {
   return inSteps(access, id, 'give-up', [...STEPS, REMOVE_TURNS, REMOVE]);
 }
 
-/** Deletes what was said in a conversation that is hidden already. Numbers, kinds, times and digests stay. */
+/**
+ * Deletes what was said in a conversation that is hidden already. Numbers, kinds, times and digests stay. Throws `storage_damaged` when a
+ * part could not be deleted; the rest is.
+ */
 export function forget(access: Access, id: string): Promise<void> {
   return inSteps(access, id, 'erase', STEPS);
 }
 
-/** Does a part of the work after a place, and returns the place that it came to; null: there is nothing more. May be repeated. */
-type Step = (db: Database, conv: number, after: number) => number | null;
+interface Step {
+  /** Does a part of the work after a place, and returns the place that it came to; null: there is nothing more. May be repeated. */
+  run(db: Database, conv: number, after: number): number | null;
+  /** The same for single rows. A damaged page ends the step that meets it, and what is on other pages can still be deleted. */
+  readonly rows?: { readonly numbers: string; forget(db: Database, no: number): void };
+}
 
-/** Does nothing when it is finished already. */
+/** Does nothing when it is finished already. What meets a damaged page is left, the rest is done, and it stays unfinished. */
 async function inSteps(access: Access, id: string, kind: Kind, steps: readonly Step[]): Promise<void> {
   const marked = <T>(work: (tx: Tx, conv: number) => T) =>
     access.write((tx) => {
       const mark = markOf(tx.db, id);
       return mark?.kind === kind ? work(tx, mark.conv) : null;
     });
-  for (const step of steps) {
-    for (let at: number | null = 0; at !== null; ) {
-      const after: number = at;
-      at = await marked(({ db }, conv) => step(db, conv, after));
+  let damage: unknown = null;
+  for (const { run, rows } of steps) {
+    try {
+      for (let at: number | null = 0; at !== null; ) {
+        const after: number = at;
+        at = await marked(({ db }, conv) => run(db, conv, after));
+      }
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      damage = error;
+      if (rows === undefined) continue;
+      const { numbers, forget } = rows;
+      for (const { no } of (await marked(({ db }, conv) => db.all<{ no: number }>(numbers, conv)).catch(isLeft)) ?? [])
+        await marked(({ db }) => forget(db, no)).catch(isLeft);
     }
   }
+  if (damage !== null) throw leftByDamage(damage);
   await marked((tx) => markFinished(tx, id));
+}
+
+/** On a damaged page; or it refers to something that is. */
+function isLeft(error: unknown): null {
+  if (isDamage(error) || isConstraint(error)) return null;
+  throw error;
+}
+
+/** What to do when a conversation cannot be erased: there is no other way to get rid of a damaged page. */
+const RID_OF_DAMAGE =
+  'Restore a backup with "throughline restore FILE" and erase it there. Without one: export the other conversations, import them into ' +
+  'another data home, and delete this data file.';
+
+function leftByDamage(cause: unknown): ThroughlineError {
+  return new ThroughlineError(
+    'storage_damaged',
+    'The conversation is no longer shown, but a damaged part of the database still holds some of what was said in it.',
+    { hint: RID_OF_DAMAGE, cause },
+  );
+}
+
+/** What keeps it from being hidden. */
+export function keptByDamage(cause: unknown): ThroughlineError {
+  return new ThroughlineError(
+    'storage_damaged',
+    'The conversation cannot be erased: the part of the database that names it is damaged. Nothing was changed.',
+    { hint: RID_OF_DAMAGE, cause },
+  );
+}
+
+/** Whether its erasure was begun, and did not come to its end. */
+export function isErasedInPart(db: Database, id: string): boolean {
+  return markOf(db, id)?.kind === 'erase';
 }
 
 /** How many rows a step takes. */
 const ROWS = 200;
 
-const rowsOf = (table: string) => (db: Database, conv: number) =>
-  db.run(
-    `DELETE FROM ${table} WHERE no IN (SELECT no FROM ${table} WHERE conv = ? ORDER BY no DESC LIMIT ${ROWS})`,
-    conv,
-  ).changes < ROWS
-    ? null
-    : 0;
+function rowsOf(table: string): Step {
+  const some = `DELETE FROM ${table} WHERE no IN (SELECT no FROM ${table} WHERE conv = ? ORDER BY no DESC LIMIT ${ROWS})`;
+  const one = `DELETE FROM ${table} WHERE no = ?`;
+  return {
+    run: (db, conv) => (db.run(some, conv).changes < ROWS ? null : 0),
+    rows: { numbers: numbersIn(table), forget: (db, no) => void db.run(one, no) },
+  };
+}
+
+/** From an index. */
+function numbersIn(table: string): string {
+  return `SELECT no FROM ${table} WHERE conv = ? ORDER BY no DESC`;
+}
 
 const MIRRORS = `
   SELECT m.session, m.start FROM sessions s JOIN mirrors m ON m.session = s.no WHERE s.conv = ? LIMIT ${ROWS}`;
@@ -137,26 +198,51 @@ const FORGET_TURN = [
      replaced_by = NULL WHERE no = ?`,
 ];
 
-function turns(db: Database, conv: number, after: number): number | null {
-  const rows = db.all<{ no: number; n: number }>(TURNS, conv, after);
-  for (const { no } of rows) {
-    const contents = db.all<{ content: number }>(CONTENTS, no);
-    for (const statement of FORGET_TURN) db.run(statement, no);
-    for (const { content } of contents) db.run(IF_UNUSED, content);
-  }
-  return rows.length < ROWS ? null : (rows.at(-1)?.n ?? null);
+const turns: Step = {
+  run(db, conv, after) {
+    const rows = db.all<{ no: number; n: number }>(TURNS, conv, after);
+    for (const { no } of rows) forgetTurn(db, no);
+    return rows.length < ROWS ? null : (rows.at(-1)?.n ?? null);
+  },
+  rows: { numbers: numbersIn('turns'), forget: forgetTurn },
+};
+
+function forgetTurn(db: Database, no: number): void {
+  const contents = db.all<{ content: number }>(CONTENTS, no);
+  for (const statement of FORGET_TURN) db.run(statement, no);
+  for (const { content } of contents) db.run(IF_UNUSED, content);
 }
 
 const SAID = `SELECT no, seq, payload, salt FROM events WHERE conv = ? AND seq > ? ORDER BY seq LIMIT ${ROWS}`;
 const FORGET_EVENT = "UPDATE events SET payload = NULL, salt = NULL, digest = ?, owner = '' WHERE no = ?";
 
+interface SaidRow {
+  readonly no: number;
+  readonly seq: number;
+  readonly payload: string | null;
+  readonly salt: Uint8Array | null;
+}
+
+const SAID_IN = 'SELECT no, seq, payload, salt FROM events WHERE no = ?';
+
 /** The digest of every event stays, and with it the chain. */
-function events(db: Database, conv: number, after: number): number | null {
-  const rows = db.all<{ no: number; seq: number; payload: string | null; salt: Uint8Array | null }>(SAID, conv, after);
-  for (const { no, payload, salt } of rows) {
-    if (payload !== null && salt !== null) db.run(FORGET_EVENT, Buffer.from(payloadDigest(salt, payload), 'hex'), no);
-  }
-  return rows.length < ROWS ? null : (rows.at(-1)?.seq ?? null);
+const events: Step = {
+  run(db, conv, after) {
+    const rows = rowsOfStep(db.each<SaidRow>(SAID, conv, after), (row) => row.payload);
+    for (const row of rows) forgetEvent(db, row);
+    return rows.at(-1)?.seq ?? null;
+  },
+  rows: {
+    numbers: numbersIn('events'),
+    forget(db, no) {
+      const row = db.one<SaidRow>(SAID_IN, no);
+      if (row !== undefined) forgetEvent(db, row);
+    },
+  },
+};
+
+function forgetEvent(db: Database, { no, payload, salt }: SaidRow): void {
+  if (payload !== null && salt !== null) db.run(FORGET_EVENT, Buffer.from(payloadDigest(salt, payload), 'hex'), no);
 }
 
 /** The row of no turn. */
@@ -198,12 +284,12 @@ const STEPS: readonly Step[] = [
   rowsOf('receipts'),
   rowsOf('told'),
   rowsOf('requeues'),
-  mirrors,
+  { run: mirrors },
   rowsOf('sessions'),
-  keepWords,
+  { run: keepWords },
   turns,
   events,
-  words,
+  { run: words },
 ];
 
 const REMOVE_TURNS: Step = rowsOf('turns');
@@ -212,7 +298,9 @@ const OF_CONVERSATION = [
   'DELETE FROM leases WHERE conv = ?',
   'DELETE FROM conversations WHERE no = ?',
 ];
-const REMOVE: Step = (db, conv) => {
-  for (const statement of OF_CONVERSATION) db.run(statement, conv);
-  return null;
+const REMOVE: Step = {
+  run(db, conv) {
+    for (const statement of OF_CONVERSATION) db.run(statement, conv);
+    return null;
+  },
 };

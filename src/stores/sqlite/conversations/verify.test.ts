@@ -1,9 +1,13 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
-import { ANN, begun, update } from '../../../../test/contracts/store/world.ts';
+import { CLOCK, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
+import { ANN, begun, endingUnsent, update } from '../../../../test/contracts/store/world.ts';
 import { NO_CHAIN, nextChain, payloadDigest } from '../../shared/chain.ts';
+import { Database } from '../file/database.ts';
+import { openDatabase } from '../file/open.ts';
+import { storeOn } from '../store.ts';
+import { firstBroken } from './verify.ts';
 
 test('a payload can be erased, and the chain still be checked', async () => {
   const file = join(temporaryFolder(), 'store.db');
@@ -38,6 +42,49 @@ test('a chain that was computed again fits, and only a head that was kept elsewh
   const forged = await store.verify(ANN, conversation);
   expect(forged.broken).toBeNull();
   expect(await store.verify(ANN, conversation, head)).toEqual({ ...forged, kept: false });
+});
+
+const LARGE = 1_100_000;
+
+test('large events are checked and erased one after another, so that nobody waits for all of them', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 1_000 });
+  const { store, queue } = storeOn(db, { file, clock: CLOCK, busyMs: 1_000, boot: 'boot-1' });
+  const withEvents = async (length: number) => {
+    const { conversation, turn, holder } = await begun(store);
+    for (let i = 0; i < 10; i += 1) await holder.write(update(turn.id, `${i}`.repeat(length)));
+    await holder.write(endingUnsent(turn));
+    return conversation;
+  };
+  const [conversation, small] = [await withEvents(LARGE), await withEvents(1)];
+  const { lastSeq = 0 } = (await store.findConversation(ANN, conversation)) ?? {};
+
+  const read: number[] = [];
+  const looks = new Database(file);
+  const broken = await firstBroken(
+    {
+      read: async (look) => {
+        const value = look(looks);
+        if (Array.isArray(value)) read.push(value.reduce((sum, { payload }) => sum + payload.length, 0));
+        return value;
+      },
+    },
+    conversation,
+    1,
+    lastSeq,
+  );
+  looks.close();
+  expect(broken).toBeNull();
+  expect(Math.max(...read)).toBeLessThan(2 * LARGE);
+
+  const stepsToErase = async (id: string) => {
+    const before = queue.commits;
+    await store.eraseConversation(ANN, id);
+    return queue.commits - before;
+  };
+  expect((await stepsToErase(conversation)) - (await stepsToErase(small))).toBeGreaterThan(5);
+  expect((await store.verify(ANN, conversation)).broken).toBeNull();
+  await store.close();
 });
 
 /** What somebody can do who may write the database: another payload, and every link after it made to fit. */

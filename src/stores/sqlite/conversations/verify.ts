@@ -1,6 +1,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { type ChainCheck, seqOf } from '../../../core/event.ts';
 import { type ChainRow, hex, linkOf, NO_CHAIN } from '../../shared/chain.ts';
+import { rowsOfStep } from '../../shared/page.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import { losses } from '../loss/losses.ts';
@@ -60,7 +61,7 @@ export async function firstBroken(
   let chain = NO_CHAIN;
   while (seq < end) {
     const after = seq;
-    const rows = await access.read((db) => db.all<ChainRow>(PAGE, no, after, end));
+    const rows = await access.read((db) => rowsOfStep(db.each<ChainRow>(PAGE, no, after, end), (row) => row.payload));
     for (const row of rows) {
       const expected = row.seq === seq + 1 ? linkOf(id, chain, row) : null;
       if (expected === null || hex(expected) !== hex(row.chain)) return seq + 1;

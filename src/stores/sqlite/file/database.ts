@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import type { Loss } from '../../../core/loss.ts';
 
 /** How long SQLite itself may wait for a lock, blocking this process; longer waits are asynchronous (`whileBusy`). */
 const LOCK_WAIT_MS = 2;
@@ -28,6 +29,8 @@ export class Database {
   #unwritable: boolean;
   /** How far the time of the store is ahead of the monotonic clock of this boot (`store-clock.ts`). */
   ahead = 0;
+  /** What is missing and could not be recorded, because the database can only be read (`losses.ts`); null: nothing. */
+  noticedLoss: Loss | null = null;
   /** Called with what was damaged and left out. */
   onDamage: (error: unknown) => void = () => {};
 

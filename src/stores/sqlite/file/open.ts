@@ -2,10 +2,10 @@ import { accessSync, closeSync, constants, mkdirSync, openSync, readSync, statSy
 import { dirname } from 'node:path';
 import { isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 import { LOG_BYTES } from '../loss/data-file.ts';
-import { HighWater } from '../loss/high-water.ts';
-import { raiseMark, recordLoss } from '../loss/losses.ts';
+import { HighWater, type Mark, readHighWater } from '../loss/high-water.ts';
+import { noticeLoss, raiseMark, recordLoss } from '../loss/losses.ts';
 import { Database, isOpenHere } from './database.ts';
-import { diskFull, storageFault, whileBusy } from './faults.ts';
+import { diskFull, storageFault, unlessDamaged, whileBusy } from './faults.ts';
 import { adoptClock, type BootClock, readClock } from './store-clock.ts';
 import { APPLICATION, CURRENT, copyToLookAt, migrate, newerData, schemaVersion, upgrade } from './upgrade.ts';
 
@@ -40,11 +40,12 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
 
 /** Opens a database that cannot be written. Throws why that is so, if it cannot be read either. */
 async function openToRead(options: OpenOptions, refusal: ThroughlineError): Promise<Database> {
+  const mark = readHighWater(options.file);
   const db = new Database(options.file, { unwritable: true });
   try {
-    const copy = await lookedAt(db, options);
+    const copy = await lookedAt(db, options, () => mark);
     if (copy !== null) return copy;
-    if (await isReadable(db, options)) return db;
+    if (await isReadable(db, options)) return compared(db, mark);
   } catch (error) {
     db.close();
     const fault = storageFault(error) ?? error;
@@ -76,11 +77,19 @@ async function makeReady(db: Database, options: OpenOptions): Promise<Database> 
   const highWater = HighWater.open(file);
   try {
     const mustRaise = await whileBusy(() => firstTransaction(db, options, highWater), busyMs);
+    db.noticedLoss = null; // it is recorded by now
     if (highWater !== null && mustRaise)
       await whileBusy(() => inTransaction(db, () => raiseMark(db, highWater)), busyMs);
   } finally {
     highWater?.close();
   }
+  return db;
+}
+
+/** The database, which can only be read, with what its mark shows to be missing. */
+function compared(db: Database, mark: Mark | null): Database {
+  // If what it would be compared with is damaged, whoever meets the damage says so.
+  unlessDamaged(() => noticeLoss(db, mark, Date.now()), undefined);
   return db;
 }
 
@@ -102,12 +111,17 @@ function isOlder(version: number): boolean {
 }
 
 /** A copy, if only looking is asked for and the database is older; null: it can be used itself. */
-async function lookedAt(db: Database, options: OpenOptions): Promise<Database | null> {
+async function lookedAt(
+  db: Database,
+  options: OpenOptions,
+  readMark = () => readHighWater(options.file),
+): Promise<Database | null> {
   const { busyMs, looks } = options;
   if (looks === undefined) return null;
   const version = await checkFirst(db, options);
   if (!isOlder(version)) return null;
-  const copy = await whileBusy(() => copyToLookAt(db), busyMs);
+  const mark = readMark();
+  const copy = await whileBusy(() => compared(copyToLookAt(db), mark), busyMs);
   db.close();
   looks(
     `The data was written by an older version (schema ${version} of ${CURRENT}). It is shown from a temporary copy, and was not ` +
@@ -125,8 +139,11 @@ function onlyLookedAt(): ThroughlineError {
 /** False: it has an older schema, or there is nothing to read. */
 async function opensForReading(db: Database, options: OpenOptions): Promise<boolean> {
   try {
+    const mark = readHighWater(options.file);
     db.reconnect({ onlyReads: true });
-    return await isReadable(db, options);
+    if (!(await isReadable(db, options))) return false;
+    compared(db, mark);
+    return true;
   } catch (error) {
     if (storageFault(error) !== null || error instanceof ThroughlineError) return false;
     throw error;

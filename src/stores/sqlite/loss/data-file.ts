@@ -73,8 +73,8 @@ function look(seen: Seen, most: number): 'same' | 'other' | 'gone' | 'cut' {
 function wasCut(path: string): ThroughlineError {
   return new ThroughlineError('storage_gone', `${path} was cut or overwritten while it was in use.`, {
     hint:
-      'Nothing more is accepted. Restart: what is missing is then named, and "throughline restore FILE" restores a backup. If it was ' +
-      'made smaller on purpose (VACUUM), a restart is enough.',
+      'Nothing more is accepted. Restart, and "throughline doctor" says what is missing or damaged; "throughline restore FILE" restores a ' +
+      'backup. If it was made smaller on purpose (VACUUM), a restart is enough.',
   });
 }
 

@@ -55,6 +55,20 @@ export function forgetHighWater(file: string): void {
   rmSync(highWaterPath(file), { force: true });
 }
 
+/** For whoever only reads, and must not make the file. Null: there is none, it cannot be read, or it is damaged. */
+export function readHighWater(file: string): Mark | null {
+  try {
+    const descriptor = openSync(highWaterPath(file), constants.O_RDONLY);
+    try {
+      return markIn(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return null;
+  }
+}
+
 export class HighWater {
   readonly #descriptor: number;
   readonly #slots = Buffer.alloc(EVENTS * SLOT);
@@ -76,22 +90,7 @@ export class HighWater {
 
   /** Null: there is none, or it is damaged. */
   read(): Mark | null {
-    const bytes = Buffer.alloc(BYTES);
-    if (fstatSync(this.#descriptor).size < BYTES || readSync(this.#descriptor, bytes, 0, BYTES, 0) < BYTES) return null;
-    const at = (index: number) => bytes.subarray(index * SLOT, (index + 1) * SLOT);
-    const owner = decode(at(0), crc32(MAGIC));
-    if (owner === null) return null;
-    const log = owner.conversation;
-    const ofLog = crc32(log);
-    const decoded = (indexes: number[]) => indexes.map((i) => decode(at(i), ofLog)).filter((slot) => slot !== null);
-    return {
-      log,
-      changes: Math.max(0, ...decoded(range(1, CHANGES)).map(({ no }) => no)),
-      at: (no) => decoded([eventSlot(no)]).find((event) => event.no === no) ?? null,
-      // The numbers first: most slots need not be decoded.
-      after: (no) =>
-        decoded(range(FIRST_EVENT, EVENTS).filter((i) => numberIn(bytes, i) > no)).sort((a, b) => a.no - b.no),
-    };
+    return markIn(this.#descriptor);
   }
 
   /** Begins anew for this log. Call it under the database's lock. `last`: its last event; null: it has none. */
@@ -137,6 +136,26 @@ export class HighWater {
       // The commit is durable whether or not the mark shows it; a mark that is behind only notices less.
     }
   }
+}
+
+/** Null: there is no whole mark. */
+function markIn(descriptor: number): Mark | null {
+  const bytes = Buffer.alloc(BYTES);
+  if (fstatSync(descriptor).size < BYTES || readSync(descriptor, bytes, 0, BYTES, 0) < BYTES) return null;
+  const at = (index: number) => bytes.subarray(index * SLOT, (index + 1) * SLOT);
+  const owner = decode(at(0), crc32(MAGIC));
+  if (owner === null) return null;
+  const log = owner.conversation;
+  const ofLog = crc32(log);
+  const decoded = (indexes: number[]) => indexes.map((i) => decode(at(i), ofLog)).filter((slot) => slot !== null);
+  return {
+    log,
+    changes: Math.max(0, ...decoded(range(1, CHANGES)).map(({ no }) => no)),
+    at: (no) => decoded([eventSlot(no)]).find((event) => event.no === no) ?? null,
+    // The numbers first: most slots need not be decoded.
+    after: (no) =>
+      decoded(range(FIRST_EVENT, EVENTS).filter((i) => numberIn(bytes, i) > no)).sort((a, b) => a.no - b.no),
+  };
 }
 
 const range = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i);

@@ -1,9 +1,14 @@
 import { cpSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
-import { Child, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { writeOlder } from '../../../../test/contracts/older-database.ts';
+import { Child, CLOCK, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { ANN, enqueue, newConversation } from '../../../../test/contracts/store/world.ts';
 import type { Store } from '../../../ports/store.ts';
+import { CURRENT } from '../file/upgrade.ts';
+import { openSqliteStore } from '../store.ts';
+import { HighWater } from './high-water.ts';
 import { asRestored } from './losses.ts';
 
 const newFile = () => join(temporaryFolder(), 'store.db');
@@ -80,6 +85,23 @@ test('what is missing stays said after new events took its numbers, until somebo
   await second.acceptLosses();
   await second.close();
   expect(await (await openAt(copy)).losses()).toEqual([]);
+});
+
+test('an older database that is only looked at is compared as well', async () => {
+  const file = newFile();
+  writeOlder(file, CURRENT - 1);
+  const db = new DatabaseSync(file, { readOnly: true });
+  const { log } = db.prepare("SELECT value AS log FROM facts WHERE name = 'log'").get() as { log: string };
+  const { last } = db.prepare('SELECT max(no) AS last FROM events').get() as { last: number };
+  db.close();
+  const mark = HighWater.open(file);
+  mark?.reset(log, 0, { no: last + 3, conversation: 'gone', seq: 7, turns: 2 });
+  mark?.close();
+  const store = await openSqliteStore({ file, clock: CLOCK, boot: 'boot-1', looks: () => {} });
+  onTestFinished(() => store.close());
+  expect(await store.losses()).toMatchObject([
+    { kind: 'tail', events: 3, conversations: [{ conversationId: 'gone', had: { seq: 7, turns: 2 }, has: null }] },
+  ]);
 });
 
 test('a loss is recorded once, also if a process dies before the mark is made anew', async () => {

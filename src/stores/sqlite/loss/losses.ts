@@ -1,11 +1,12 @@
 import type { Loss, LostEvents } from '../../../core/loss.ts';
 import { Database } from '../file/database.ts';
+import { unlessDamaged } from '../file/faults.ts';
 import { forgetHighWater, type HighWater, type Mark, type MarkedEvent } from './high-water.ts';
 
 /*
  * Compares the database with its high-water mark when it is opened. What is missing is recorded in the database, because new events
  * take the numbers of the lost ones; it stays there until somebody accepts it. The log gets a new id: a number of before may now
- * mean another event.
+ * mean another event. Where the database can only be read, what is missing is kept in memory, and is found anew at every opening.
  */
 
 const FACT = "SELECT value FROM facts WHERE owner = '' AND name = ?";
@@ -58,7 +59,8 @@ type RecordedLoss = Loss & { readonly log: string };
 
 /** What is missing, and nobody has accepted yet; oldest first. */
 export function losses(db: Database): Loss[] {
-  return recorded(db).map(({ log: _, ...loss }) => loss);
+  const found = recorded(db).map(({ log: _, ...loss }) => loss);
+  return db.noticedLoss === null ? found : [...found, db.noticedLoss];
 }
 
 export function acceptLosses(db: Database): void {
@@ -67,13 +69,27 @@ export function acceptLosses(db: Database): void {
 
 /** Inside a transaction: records what is missing. True: the mark then has to be raised, after the commit. */
 export function recordLoss(db: Database, mark: Mark | null, now: number): boolean {
-  const loss = missing(db, mark, now);
-  const known = recorded(db);
-  if (loss !== null && mark !== null && known.at(-1)?.log !== mark.log) {
-    db.run(SET_FACT, 'losses', JSON.stringify([...known, { ...loss, log: mark.log }]));
+  const loss = unrecorded(db, mark, now);
+  if (loss !== null) {
+    db.run(SET_FACT, 'losses', JSON.stringify([...recorded(db), loss]));
     if (loss.kind === 'tail') renewLog(db);
   }
   return mark?.log !== logId(db);
+}
+
+/** Where nothing can be recorded. `mark`: as it was before the database was opened, so that it is not ahead of what is read. */
+export function noticeLoss(db: Database, mark: Mark | null, now: number): void {
+  const loss = unrecorded(db, mark, now);
+  if (loss === null) return;
+  const { log: _, ...noticed } = loss;
+  db.noticedLoss = noticed;
+}
+
+/** Null: nothing is missing, or it is recorded already, and only the mark was not made anew. */
+function unrecorded(db: Database, mark: Mark | null, now: number): RecordedLoss | null {
+  const loss = missing(db, mark, now);
+  if (loss === null || mark === null || recorded(db).at(-1)?.log === mark.log) return null;
+  return { ...loss, log: mark.log };
 }
 
 /** Inside a transaction, which keeps other processes from committing: makes the mark agree with the database. */
@@ -120,8 +136,9 @@ function lostIn(db: Database, events: readonly MarkedEvent[]): LostEvents[] {
   });
 }
 
+/** A record that is damaged is no reason to refuse all the rest. */
 function recorded(db: Database): RecordedLoss[] {
-  return JSON.parse(fact(db, 'losses') ?? '[]');
+  return unlessDamaged(() => JSON.parse(fact(db, 'losses') ?? '[]'), []);
 }
 
 function fact(db: Database, name: string): string | null {

@@ -1,0 +1,82 @@
+import { posix } from 'node:path';
+import { ThroughlineError } from '../../core/errors.ts';
+import type { DiskUse, Sandbox } from '../../core/sandbox/sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
+import type { Store } from '../../ports/store.ts';
+import { LONGEST_TIMER_MS } from '../parts.ts';
+import { Starts } from '../starts.ts';
+import { runIn } from './command.ts';
+import type { Entrance } from './set-up.ts';
+
+type Measured = Pick<Entrance, 'parts' | 'owner' | 'id' | 'open'>;
+
+/** Measures it and keeps the result. Null: it cannot be measured. */
+export async function measure({ parts, owner, id, open }: Measured): Promise<DiskUse | null> {
+  const found = await measuredIn(await open(), () => parts.clock.monotonic());
+  if (found === null) return null;
+  const disk = { ...found, copies: await parts.store.copiedBytes(owner, id), at: parts.clock.now() };
+  await parts.store.changeSandbox(owner, id, { disk });
+  return disk;
+}
+
+/** For measuring because somebody asks: it reads a whole disk, so one at a time in this process. */
+const turns = new Starts({ most: 1, longestMs: LONGEST_TIMER_MS });
+const MOST_ASKED = 20;
+/** What was measured so recently is not measured again. */
+const KEPT_MS = 3_000;
+/** What is measured now or waits for that, by id: whoever asks for the same gets the same. */
+const asked = new WeakMap<Store, Map<string, Promise<unknown>>>();
+
+/** Measures it for somebody who asks, unless that was just done. Throws `too_many` when too many others wait for theirs. */
+export async function measureAsked(entrance: Measured & Pick<Entrance, 'signal'>, { disk }: Sandbox): Promise<void> {
+  const { parts, id, signal } = entrance;
+  const { store, clock } = parts;
+  // The clock may have been set back since.
+  if (disk !== null && Math.abs(clock.now() - disk.at) < KEPT_MS) return;
+  const here = asked.get(store) ?? new Map<string, Promise<unknown>>();
+  asked.set(store, here);
+  if (!here.has(id)) {
+    if (here.size >= MOST_ASKED) throw tooMany();
+    here.set(
+      id,
+      measureInTurn(entrance, signal).finally(() => here.delete(id)),
+    );
+  }
+  await here.get(id);
+}
+
+async function measureInTurn(measured: Measured, signal: AbortSignal): Promise<void> {
+  const end = await turns.begin(signal);
+  try {
+    await measure(measured);
+  } finally {
+    end();
+  }
+}
+
+function tooMany(): ThroughlineError {
+  return new ThroughlineError('too_many', `${MOST_ASKED} sandboxes are being measured already.`, {
+    hint: 'Try again later. Without measuring, the size of the last time is shown.',
+  });
+}
+
+const MEASURE_MS = 60_000;
+
+/** What is in its folders, in bytes. Another program counts, so that this process goes on. Null: it could not be counted. */
+async function measuredIn(
+  sandbox: OpenSandbox,
+  monotonic: () => number,
+): Promise<Pick<DiskUse, 'work' | 'state'> | null> {
+  const du = await sandbox.find('du');
+  if (du === null) return null;
+  const { work, state, home } = sandbox;
+  // A home of its own is beside the state; the person's is not counted.
+  const owned = posix.dirname(home) === posix.dirname(state) ? [state, home] : [state];
+  const options = { signal: AbortSignal.timeout(MEASURE_MS), timeoutMs: MEASURE_MS, monotonic };
+  const { output } = await runIn(sandbox, [du, '-sk', work, ...owned], options);
+  const kib = new Map([...output.matchAll(/^(\d+)\s+(.*)$/gm)].map(([, size, path]) => [path, Number(size)]));
+  const sizes = [work, ...owned].map((path) => kib.get(path));
+  const [inWork, ...others] = sizes.map((size) => (size ?? 0) * 1024);
+  if (inWork === undefined || sizes.includes(undefined)) return null;
+  return { work: inWork, state: others.reduce((sum, size) => sum + size, 0) };
+}
