@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/ports/store.ts';
 import { openPostgresStore } from '../../src/stores/postgres/store.ts';
 import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
-import { ANN, BOB, enqueue, newConversation } from './store/world.ts';
+import { ANN, BOB, claimRequest, codeOf, enqueue, newConversation, newTurn, update } from './store/world.ts';
 
 const server = postgresServer();
 
@@ -13,8 +13,12 @@ else test('many callers of a PostgreSQL store at once', (context) => context.ski
 
 const MANY = 40;
 
+const urls = new Map<Store, string>();
+
 async function opened(): Promise<Store> {
-  const store = await openPostgresStore({ url: server().url(await server().database()) });
+  const url = server().url(await server().database());
+  const store = await openPostgresStore({ url });
+  urls.set(store, url);
   onTestFinished(() => store.close());
   return store;
 }
@@ -60,5 +64,66 @@ function together() {
       if (i % 2 === 1) expect(read).toBe('not_found');
       else expect((read as { kind: string }[]).map(({ kind }) => kind)).toEqual(kinds);
     }
+  });
+
+  test('writes of many are few transactions, and one that is refused changes nothing for the others', async () => {
+    const store = await opened();
+    const ids = await Promise.all(Array.from({ length: MANY }, () => newConversation(store)));
+    const turns = await Promise.all(ids.map((id) => enqueue(store, id)));
+    const claims = await Promise.all(ids.map((conversation) => store.claim(claimRequest({ conversation }))));
+    const before = (await store.measure()).commits;
+    const codes = await Promise.all(
+      claims.map((claim, i) => {
+        const { conversation = '', owner = '', epoch = 0 } = claim?.fence ?? {};
+        // Every fourth has lost its lease; every fourth names the turn of another conversation.
+        const fence = { conversation, owner, epoch: i % 4 === 1 ? epoch - 1 : epoch };
+        const of = turns[i % 4 === 2 ? i + 1 : i];
+        return codeOf(store.commit(fence, 1, [update(of?.id ?? '', `said ${i}`)]));
+      }),
+    );
+    expect(codes).toEqual(ids.map((_, i) => [null, 'lease_lost', 'not_found', null][i % 4]));
+    expect((await store.measure()).commits - before).toBeLessThan(MANY / 4);
+    for (const [i, id] of ids.entries()) {
+      const events = await store.events(ANN, id, { after: 0, limit: 10 });
+      expect(events.map(({ seq }) => seq)).toEqual(events.map((_, place) => place + 1));
+      expect(events.filter(({ kind }) => kind === 'turn.update')).toHaveLength(i % 4 === 0 || i % 4 === 3 ? 1 : 0);
+      expect((await store.verify(ANN, id)).broken).toBe(null);
+    }
+  });
+
+  test('a row that the database refuses is refused to its caller alone', async () => {
+    const store = await opened();
+    const ids = await Promise.all(Array.from({ length: 8 }, () => newConversation(store)));
+    const taken = await enqueue(store, ids[0] ?? '');
+    const asked = ids.map((id, i) => (i === 3 ? newTurn(id, { id: taken.id }) : newTurn(id)));
+    const codes = await Promise.all(asked.map((turn) => codeOf(store.enqueue(ANN, turn))));
+    expect(codes).toEqual(ids.map((_, i) => (i === 3 ? 'conflict' : null)));
+    const open = await Promise.all(ids.map(async (id) => (await store.findConversation(ANN, id))?.open));
+    expect(open).toEqual(ids.map((_, i) => [2, 1, 1, 0][i] ?? 1));
+  });
+
+  test('a conversation that another process has locked does not hold up the others', async () => {
+    const store = await opened();
+    const ids = await Promise.all(Array.from({ length: 4 }, () => newConversation(store)));
+    const name = new URL(urls.get(store) ?? '').pathname.slice(1);
+    const other = await server().connect(name);
+    await other.query('BEGIN');
+    await other.query('SELECT 1 FROM leases WHERE conv = (SELECT no FROM conversations WHERE id = $1) FOR UPDATE', [
+      ids[0],
+    ]);
+    const done: string[] = [];
+    const all = ids.map((id) => enqueue(store, id).then(() => done.push(id)));
+    await Promise.all(all.slice(1));
+    expect(done.toSorted()).toEqual(ids.slice(1).toSorted());
+    await other.query('ROLLBACK');
+    await all[0];
+    await other.end();
+  });
+
+  test('what is asked of one conversation happens in the order in which it was asked', async () => {
+    const store = await opened();
+    const ids = await Promise.all(Array.from({ length: 5 }, () => newConversation(store)));
+    const turns = await Promise.all(ids.flatMap((id) => Array.from({ length: 6 }, () => enqueue(store, id))));
+    expect(turns.map(({ n }) => n)).toEqual(ids.flatMap(() => [1, 2, 3, 4, 5, 6]));
   });
 }

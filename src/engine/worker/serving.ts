@@ -58,13 +58,21 @@ export class Serving {
   /** Gives every free slot away, and says to whom, as long as somebody waits who may have one. */
   async *inTurn(): AsyncGenerator<Served> {
     const tried = new Set<string>();
+    const claims = new Claims();
     try {
-      while (!this.#stopped && this.slots.isFree) {
-        const next = await this.#fairest(tried);
-        const served = next && (await this.#serve(next, tried));
-        if (served !== null) yield served;
-        if (next !== null) continue;
-        if (!(await this.#holder.keeper.freeDead())) break;
+      for (;;) {
+        const next = claims.failed ? null : await this.#fairest(tried).catch(claims.fails);
+        if (next !== null) claims.add(this.#serve(next, tried));
+        do {
+          if (next === null) await claims.oneEnds();
+          for (const served of claims.made()) {
+            yield served;
+            if ('claim' in served) tried.delete(served.claim.conversation.id);
+          }
+        } while (next === null && claims.some);
+        // Whoever did not get its conversation has given the slot back, for the next one.
+        if (next !== null || claims.missed()) continue;
+        if (this.#stopped || !this.slots.isFree || !(await this.#holder.keeper.freeDead())) break;
         tried.clear();
       }
     } finally {
@@ -107,6 +115,7 @@ export class Serving {
    * it takes up. Of the same owner the first of these: it needs no other process, nor a new session. Null: none can get a slot.
    */
   async #fairest(tried: ReadonlySet<string>): Promise<Waiting | null> {
+    if (this.#stopped || !this.slots.isFree) return null;
     const { held } = this.#holder;
     const other = await this.#nextInStore(tried);
     const due = held.values().filter(({ isDue }) => isDue);
@@ -125,9 +134,12 @@ export class Serving {
     if (!this.takesUp) return null;
     this.#holder.keeper.start();
     const idleMs = this.#parts.settings.claims === 'left' ? TAKE_UP_MS : 0;
-    const held = [...this.#holder.held.keys(), ...tried];
-    const request = { ...this.#request(), idleMs, share: this.slots.share, held };
-    return this.#unlessDamaged(request, (one) => this.#parts.store.next(one));
+    const request = { ...this.#request(), idleMs, share: this.slots.share };
+    const ask = (held: string[]) => this.#unlessDamaged({ ...request, held }, (one) => this.#parts.store.next(one));
+    const found = await ask([...tried]);
+    const { held } = this.#holder;
+    // Its lease has expired, and it is held here still. Mostly none has, and there may be many.
+    return found !== null && held.has(found.conversation) ? ask([...held.keys(), ...tried]) : found;
   }
 
   /** Null: another process has it, or nothing is to be done in it. */
@@ -168,6 +180,54 @@ export class Serving {
     const { sandboxes, agents, settings } = this.#parts;
     const takes = { place: sandboxes.place, agents: [...agents.keys()], driver: 'worker' } as const;
     return { worker: this.#holder.self, ...takes, leaseMs: settings.leaseMs };
+  }
+}
+
+/** The claims of one round. They are made at once: each waits for the store. */
+class Claims {
+  readonly #running = new Set<Promise<void>>();
+  readonly #made: Served[] = [];
+  #missed = false;
+  #fault: { readonly error: unknown } | null = null;
+
+  /** What was claimed is still begun; then the fault is thrown. */
+  readonly fails = (error: unknown): null => {
+    this.#fault ??= { error };
+    return null;
+  };
+
+  add(claim: Promise<Served | null>): void {
+    const ended = claim.catch(this.fails).then((served) => {
+      this.#running.delete(ended);
+      if (served === null) this.#missed = true;
+      else this.#made.push(served);
+    });
+    this.#running.add(ended);
+  }
+
+  /** Those that were made since the last call. */
+  made(): Served[] {
+    return this.#made.splice(0);
+  }
+
+  get failed(): boolean {
+    return this.#fault !== null;
+  }
+
+  get some(): boolean {
+    return this.#running.size + this.#made.length > 0;
+  }
+
+  async oneEnds(): Promise<void> {
+    if (this.#running.size > 0) await Promise.race(this.#running);
+  }
+
+  /** Whether one has found nothing since the last call. Throws the fault, if there was one. */
+  missed(): boolean {
+    if (this.#fault !== null) throw this.#fault.error;
+    const missed = this.#missed;
+    this.#missed = false;
+    return missed;
   }
 }
 

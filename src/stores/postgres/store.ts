@@ -37,7 +37,7 @@ import { Server, type Sql } from './server/connect.ts';
 import { openFault } from './server/faults.ts';
 import { upgrade } from './server/upgrade.ts';
 import { taskStore } from './tasks/task-store.ts';
-import { begin, beginnable, claim, claimable, nextReady } from './turns/claim.ts';
+import { begin, beginnable, claim, claimable, claimNamed, nextReady } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
 import { requestCancel, setDelivered } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
@@ -200,10 +200,13 @@ function leasing(access: Access): LeaseStore {
   const monotonic = async (sql: Sql) => (await access.times(sql)).monotonic;
   return {
     async next(request) {
-      const found = await access.look(async (sql) => nextReady(sql, request, await monotonic(sql)));
+      const found = await access.look((sql) => nextReady(sql, request, access.fixedTime?.monotonic ?? null));
       return found && { owner: found.owner, conversation: found.conversation };
     },
     async claim(request) {
+      const { conversation } = request;
+      if (conversation !== undefined)
+        return access.writeIn(conversation, (tx) => claimNamed(tx, conversation, request));
       // Workers ask often: a transaction starts only if there is something to claim.
       const found = await access.look(async (sql) => claimable(sql, request, await monotonic(sql)));
       return found === null ? null : access.write((tx) => claim(tx, request));

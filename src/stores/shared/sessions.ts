@@ -23,12 +23,12 @@ export function sessionTaken(id: string, cause: unknown): ThroughlineError {
 }
 
 /** A turn is answered by the agent that it was accepted for. */
-export function checkAgent(session: SessionName, agent: string): void {
+export function checkAgent(session: Pick<SessionName, 'agent'>, agent: string): void {
   if (session.agent === agent) return;
   throw new ThroughlineError('conflict', `The session belongs to the agent "${session.agent}", not to "${agent}".`);
 }
 
-export function addedUsage(session: SessionName, usage: Usage): string {
+export function addedUsage(session: Pick<SessionName, 'usage'>, usage: Usage): string {
   return JSON.stringify(addUsage(usage, JSON.parse(session.usage)));
 }
 

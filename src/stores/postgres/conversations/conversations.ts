@@ -29,11 +29,13 @@ const LISTED = `
   ${CONVERSATION} WHERE c.owner = $1 AND c.updated_at >= $2 AND (c.updated_at, c.id) < ($3, $4)
     AND ($5::text IS NULL OR c.last_agent = $5) AND c.state = ANY($6::text[])
   ORDER BY c.updated_at DESC, c.id DESC LIMIT $7`;
+/** A number for a new conversation. Its id makes the statement one for each of many (many.ts). */
+const NEXT_NO = "SELECT $1::text AS id, nextval('conversations_no_seq') AS no";
 const INSERT = `
   INSERT INTO conversations
     (owner, id, key, title, title_source, title_words, agent, last_agent, driver, sandbox, cwd, place, restore, limits, choices,
-      created_at, updated_at)
-  VALUES ($1, $2, $3, $4, $5, array_to_tsvector($6::text[]), $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15) RETURNING no`;
+      created_at, updated_at, no)
+  VALUES ($1, $2, $3, $4, $5, array_to_tsvector(string_to_array($6, ' ')), $7, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16)`;
 const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES ($1, $2, $3, $4, 1, 1, $5, 0, 0, 0, 0, NULL, NULL)`;
@@ -44,7 +46,7 @@ const NO_BY_ID = 'SELECT no, owner FROM conversations WHERE id = $1';
 const SET_LIMITS = 'UPDATE conversations SET limits = $1 WHERE no = $2';
 const SET_CHOICES = 'UPDATE conversations SET choices = $1 WHERE no = $2';
 const SET_TITLE =
-  'UPDATE conversations SET title = $1, title_source = $2, title_words = array_to_tsvector($4::text[]) WHERE no = $3';
+  "UPDATE conversations SET title = $1, title_source = $2, title_words = array_to_tsvector(string_to_array($4, ' ')) WHERE no = $3";
 
 export async function findConversation(sql: Sql, owner: string, idOrKey: string): Promise<Conversation | null> {
   if (!isName(idOrKey)) return null;
@@ -99,11 +101,17 @@ export async function listConversations(sql: Sql, owner: string, page: ListPage)
 export async function ensureConversation(tx: Tx, owner: string, spec: NewConversation) {
   const known = spec.key === null ? null : await findByKey(tx.sql, owner, spec.key);
   if (known !== null) return { conversation: known, created: false };
+  const ledger = await createConversation(tx, owner, spec);
+  await ledger.save();
+  return { conversation: conversationOf(await conversationRow(tx.sql, owner, spec.id)), created: true };
+}
+
+/** A new conversation with its first event, which is not saved yet. */
+export async function createConversation(tx: Tx, owner: string, spec: NewConversation): Promise<Ledger> {
   const named = spec.title === null ? null : ({ title: spec.title, source: 'caller' } as const);
   const ledger = await insertConversation(tx, owner, spec, named);
   ledger.append('conversation.created', null, { key: spec.key, agent: spec.agent, cwd: spec.cwd });
-  await ledger.save();
-  return { conversation: conversationOf(await conversationRow(tx.sql, owner, spec.id)), created: true };
+  return ledger;
 }
 
 /** A new conversation without events. Throws `conflict` when its id is taken; when its key is, the transaction begins again and finds it. */
@@ -115,26 +123,39 @@ export async function insertConversation(
 ): Promise<Ledger> {
   const { sql, now } = tx;
   const { id, key, agent, driver, sandbox, cwd, place } = spec;
-  const title = [named?.title ?? '', named?.source ?? 'none', wordsOf(named?.title ?? '')];
-  const settings = [
-    JSON.stringify(spec.restore),
-    limitsJson(spec.limitPerDay ?? null),
-    JSON.stringify(spec.choices ?? {}),
-  ];
-  try {
-    const row = await sql.one<{ no: number }>(
-      INSERT,
-      ...[owner, id, key, ...title, agent, driver, sandbox, cwd, place, ...settings, now],
-    );
-    const no = row?.no as number;
-    sql.run(INSERT_LEASE, no, owner, driver, place, NO_CHAIN);
-    sql.run(INSERT_TOTALS, no, owner, JSON.stringify(NO_USAGE));
-    return Ledger.byNo(tx, no);
-  } catch (error) {
-    if (violated(error) === 'conversations_key') throw new Collision();
-    if (violated(error) === null) throw error;
-    throw new ThroughlineError('conflict', 'A conversation with this id exists already.');
-  }
+  const { title, source } = named ?? ({ title: '', source: 'none' } as const);
+  const choices = JSON.stringify(spec.choices ?? {});
+  const settings = [JSON.stringify(spec.restore), limitsJson(spec.limitPerDay ?? null), choices];
+  const { no } = (await sql.one<{ no: number }>(NEXT_NO, id)) as { no: number };
+  const where = [driver, sandbox, cwd, place];
+  sql.runOr(
+    takenConversation,
+    INSERT,
+    ...[owner, id, key, title, source, wordsOf(title).join(' '), agent, ...where, ...settings, now, no],
+  );
+  sql.run(INSERT_LEASE, no, owner, driver, place, NO_CHAIN);
+  sql.run(INSERT_TOTALS, no, owner, JSON.stringify(NO_USAGE));
+  // As the statements have made it: nobody else sees it yet.
+  return new Ledger(tx, {
+    ...{ conv: no, id, owner, driver, place, next_n: 1, next_seq: 1, chain: NO_CHAIN, head: 0, history: 0, epoch: 0 },
+    ...{
+      pending: 0,
+      worker: null,
+      ready_at: null,
+      state: 'idle',
+      last_agent: agent,
+      title,
+      title_source: source,
+      choices,
+    },
+  });
+}
+
+function takenConversation(fault: unknown): unknown {
+  if (violated(fault) === 'conversations_key') return new Collision();
+  return violated(fault) === null
+    ? fault
+    : new ThroughlineError('conflict', 'A conversation with this id exists already.');
 }
 
 /** Throws `conflict`. */
@@ -184,7 +205,7 @@ async function giveTitle(ledger: Ledger, title: string, source: TitleSource): Pr
   if (row.title === title && row.title_source === source) return false;
   row.title = title;
   row.title_source = source;
-  tx.sql.run(SET_TITLE, title, source, row.conv, wordsOf(title));
+  tx.sql.run(SET_TITLE, title, source, row.conv, wordsOf(title).join(' '));
   ledger.append('conversation.titled', null, { title, source });
   return true;
 }

@@ -26,7 +26,8 @@ const INSERT_TURN = `
   VALUES ($1, $2, $3, $4, 1, $5, $6, $7, $8, '{}', 1, $9, 1, 0, $10, $11, $12, $12, $13, 1, $14) RETURNING no`;
 const INSERT_RECORD = `
   INSERT INTO records (turn, owner, conv, n, place, body, body_refs, unknown_before) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
-const INSERT_WORDS = 'INSERT INTO words (turn, owner, lexemes) VALUES ($1, $2, array_to_tsvector($3::text[]))';
+const INSERT_WORDS =
+  "INSERT INTO words (turn, owner, lexemes) VALUES ($1, $2, array_to_tsvector(string_to_array($3, ' ')))";
 const COPY_LINKS = `
   INSERT INTO content_links (turn, content, owner) SELECT $1, content, owner FROM content_links WHERE turn = $2`;
 const INSERT_SESSION = `
@@ -154,5 +155,10 @@ export async function addRecord({ tx, row }: Ledger, turn: number, record: TurnR
   const unknown = record.unknownBefore ? 1 : 0;
   const place = [turn, row.owner, row.conv, record.n, row.history];
   tx.sql.run(INSERT_RECORD, ...place, body.json, body.refs, unknown);
-  tx.sql.run(INSERT_WORDS, turn, row.owner, wordsOf(`${promptText(record.prompt)}\n${replyText(record.parts)}`));
+  tx.sql.run(
+    INSERT_WORDS,
+    turn,
+    row.owner,
+    wordsOf(`${promptText(record.prompt)}\n${replyText(record.parts)}`).join(' '),
+  );
 }

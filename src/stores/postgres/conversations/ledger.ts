@@ -10,6 +10,7 @@ import {
   type TurnName,
   underFence,
 } from '../../shared/ledger.ts';
+import type { SessionName } from '../../shared/sessions.ts';
 import type { Tx } from '../server/access.ts';
 
 // Both rows are locked, and so read anew after a wait. Not their keys: what refers to them does not wait.
@@ -20,29 +21,32 @@ const LEASE = `
 const BY_ID = `${LEASE} WHERE c.id = $1 FOR NO KEY UPDATE`;
 const BY_NO = `${LEASE} WHERE l.conv = $1 FOR NO KEY UPDATE`;
 const UNLESS_LOCKED = `${BY_NO} SKIP LOCKED`;
-/** All of it in one statement: each would be a message to the server and back. */
+const BY_ID_UNLESS_LOCKED = `${BY_ID} SKIP LOCKED`;
 const SAVE = `
-  WITH saved AS (
-    UPDATE leases SET next_n = $4, next_seq = $5, chain = $6, head = $7, history = $8, epoch = $9, pending = $10, ready_at = $11,
-      worker = $12
-    WHERE conv = $2
-  ), listed AS (
-    UPDATE conversations SET state = $13, last_agent = $14, updated_at = coalesce($15, updated_at) WHERE no = $2 AND $16
-  )
+  UPDATE leases SET next_n = $2, next_seq = $3, chain = $4, head = $5, history = $6, epoch = $7, pending = $8, ready_at = $9, worker = $10
+  WHERE conv = $1`;
+const SAVE_LISTED =
+  'UPDATE conversations SET state = $2, last_agent = $3, updated_at = coalesce($4, updated_at) WHERE no = $1';
+const ADD_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
-  SELECT $1, $2, e.seq, e.turn, e.kind, $3, e.payload, e.salt, e.chain, e.epoch, e.counter, e.part
-  FROM unnest($17::bigint[], $18::bigint[], $19::text[], $20::text[], $21::bytea[], $22::bytea[], $23::bigint[], $24::bigint[], $25::int[])
-    AS e (seq, turn, kind, payload, salt, chain, epoch, counter, part)`;
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
 const OLDEST_OPEN = 'SELECT state FROM turns WHERE conv = $1 AND ended_at IS NULL ORDER BY n LIMIT 1';
 
 /** The hot row, with what accepting a turn needs of the conversation. */
-interface LedgerRow extends LeaseRow {
+export interface LedgerRow extends LeaseRow {
   title: string;
   title_source: TitleSource;
   readonly choices: string;
 }
 
 export type NumberedTurn = TurnName & { readonly n: number };
+
+/** What a turn needs to know of its session. */
+export interface UsedSession extends Omit<SessionName, 'no'> {
+  readonly ref: string;
+  readonly unread: number;
+  readonly turns: number;
+}
 
 interface NewEvent extends ReturnType<typeof nextEvent> {
   readonly turn: number | null;
@@ -60,13 +64,17 @@ export class Ledger {
   readonly row: LedgerRow;
   /** Turns by their ids: a commit mostly names the same one again and again. */
   readonly names = new Map<string, NumberedTurn>();
+  /** What was written here and may not be read again in a transaction that is shared: the columns of turns and sessions, receipts, by id. */
+  readonly #written = new Set<string>();
+  /** Sessions that were opened or used here, by our reference, as they are then. */
+  readonly sessions = new Map<string, UsedSession>();
   readonly #before: Pick<LeaseRow, 'state' | 'last_agent'>;
   readonly #events: NewEvent[] = [];
   /** Undefined: the state of the conversation stays. */
   #last: StateFacts['last'] | undefined;
   #isTouched = false;
-  /** The oldest open turn is one that was accepted just now. */
-  #isFirst = false;
+  /** Of the oldest open turn, after what was written here; undefined: it has to be read. */
+  #open: TurnState | undefined;
 
   constructor(tx: Tx, row: LedgerRow) {
     this.tx = tx;
@@ -77,9 +85,22 @@ export class Ledger {
 
   /** The owner's conversation. Throws `not_found`. */
   static async of(tx: Tx, owner: string, conversation: string): Promise<Ledger> {
-    const row = await tx.sql.one<LedgerRow>(BY_ID, conversation);
+    const row = await Ledger.#lock(tx, conversation);
     if (row === undefined || row.owner !== owner) throw noConversation();
     return new Ledger(tx, row);
+  }
+
+  /** In a transaction that it shares, a verb does not wait for the lock of another one. */
+  static async #lock(tx: Tx, conversation: string): Promise<LedgerRow | undefined> {
+    const row = await tx.sql.one<LedgerRow>(tx.isShared ? BY_ID_UNLESS_LOCKED : BY_ID, conversation);
+    if (row === undefined) tx.alone();
+    return row;
+  }
+
+  /** One that may be missing. */
+  static async find(tx: Tx, conversation: string): Promise<Ledger | null> {
+    const row = await Ledger.#lock(tx, conversation);
+    return row === undefined ? null : new Ledger(tx, row);
   }
 
   static async byNo(tx: Tx, conv: number): Promise<Ledger> {
@@ -94,7 +115,7 @@ export class Ledger {
 
   /** Throws `lease_lost`. */
   static async under(tx: Tx, fence: Fence): Promise<Ledger> {
-    return new Ledger(tx, underFence(await tx.sql.one<LedgerRow>(BY_ID, fence.conversation), fence));
+    return new Ledger(tx, underFence(await Ledger.#lock(tx, fence.conversation), fence));
   }
 
   /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */
@@ -107,6 +128,15 @@ export class Ledger {
     return event.seq;
   }
 
+  /** To be called before something is read that may have been written here. Throws when it was, and cannot be read yet. */
+  reads(what: string): void {
+    if (this.#written.has(what)) this.tx.alone();
+  }
+
+  writes(what: string): void {
+    this.#written.add(what);
+  }
+
   /** Moves it to the top of the list of conversations. */
   touch(): void {
     this.#isTouched = true;
@@ -115,13 +145,13 @@ export class Ledger {
   /** A turn was accepted. Behind others it changes nothing of what the conversation is. */
   accepted(): void {
     this.row.pending += 1;
-    if (this.row.pending === 1) this.#isFirst = true;
+    if (this.row.pending === 1) this.#open = 'queued';
     if (this.row.pending === 1 || this.#last !== undefined) this.#last = null;
   }
 
-  /** To be called when a turn begins, waits or goes on, and with the turn that has ended (`last`). */
-  restate(last: StateFacts['last'] = null): void {
-    this.#isFirst = false;
+  /** To be called when a turn begins, waits or goes on, and with the turn that has ended (`last`). `open`: what the oldest open turn is then. */
+  restate(last: StateFacts['last'] = null, open?: TurnState): void {
+    this.#open = open;
     this.#last = last;
   }
 
@@ -131,28 +161,19 @@ export class Ledger {
     const { conv, owner, next_n, next_seq, chain, head, history, epoch, pending, ready_at, worker, state, last_agent } =
       row;
     const isListed = this.#isTouched || state !== this.#before.state || last_agent !== this.#before.last_agent;
-    const events = this.#events.splice(0);
-    tx.sql.run(
-      SAVE,
-      ...[owner, conv, tx.now, next_n, next_seq, chain, head, history, epoch, pending, ready_at, worker],
-      ...[state, last_agent, this.#isTouched ? tx.now : null, isListed],
-      events.map(({ seq }) => seq),
-      events.map(({ turn }) => turn),
-      events.map(({ kind }) => kind),
-      events.map(({ json }) => json),
-      events.map(({ salt }) => salt),
-      events.map((event) => event.chain),
-      events.map(({ stamp }) => stamp?.epoch ?? null),
-      events.map(({ stamp }) => stamp?.counter ?? null),
-      events.map(({ stamp }) => stamp?.part ?? null),
-    );
+    for (const { seq, turn, kind, json, salt, chain: upTo, stamp } of this.#events.splice(0)) {
+      const written = [stamp?.epoch ?? null, stamp?.counter ?? null, stamp?.part ?? null];
+      tx.sql.run(ADD_EVENT, owner, conv, seq, turn, kind, tx.now, json, salt, upTo, ...written);
+    }
+    tx.sql.run(SAVE, conv, next_n, next_seq, chain, head, history, epoch, pending, ready_at, worker);
+    if (isListed) tx.sql.run(SAVE_LISTED, conv, state, last_agent, this.#isTouched ? tx.now : null);
   }
 
   /** The state of the oldest open turn; null: none is open. */
   async #oldest(): Promise<TurnState | null> {
     if (this.row.pending === 0) return null;
-    return this.#isFirst
-      ? 'queued'
-      : ((await this.tx.sql.one<{ state: TurnState }>(OLDEST_OPEN, this.row.conv))?.state ?? null);
+    if (this.#open !== undefined) return this.#open;
+    this.tx.alone();
+    return (await this.tx.sql.one<{ state: TurnState }>(OLDEST_OPEN, this.row.conv))?.state ?? null;
   }
 }

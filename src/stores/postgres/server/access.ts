@@ -3,31 +3,16 @@ import { given } from '../../../core/input/arguments.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
-import { type Bell, News } from './bell.ts';
-import { type Server, type Sql, TxSql, type Value } from './connect.ts';
+import { sharedTransaction } from './batch.ts';
+import type { Bell, News } from './bell.ts';
+import type { Server, Sql } from './connect.ts';
 import { isCollision, isEnded, isLockedOut, storageFault, tooSlow } from './faults.ts';
 import { HeavyWork } from './heavy-work.ts';
 import { Reader } from './reader.ts';
+import { LONG, ownTransaction, TIME, type Times, type Tx, type Waits } from './transaction.ts';
+import { WriteQueue } from './write-queue.ts';
 
-/** What a verb gets, inside its transaction. */
-export interface Tx {
-  readonly sql: TxSql;
-  /**
-   * Wall time; and the time that leases are measured in. Both are the database's: servers may have other clocks. In a verb of one conversation
-   * (`writeIn`) they are known with the first answer of the database, or when `begun` resolves.
-   */
-  readonly now: number;
-  readonly monotonic: number;
-  /** Until then the times are not known. Before that, a verb may send only statements that read. */
-  readonly begun: Promise<void>;
-  /**
-   * A statement that is sent right before the commit, for a row that many transactions change: they wait for each other only until that commit.
-   * In one transaction, such statements are sent in the order of their values, so that two do not wait for each other in a circle.
-   */
-  last(text: string, ...values: Value[]): void;
-  /** Reports that a conversation or task has changed. `own`: the holder of the lease wrote it. */
-  moved(id: string, own?: boolean): void;
-}
+export { LONG, type Tx };
 
 export interface AccessOptions {
   /** The clock of tests. Left out: the database's. */
@@ -41,31 +26,6 @@ export interface AccessOptions {
   readonly lockMs?: number;
 }
 
-const TIME = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS time';
-
-/** How long a transaction may wait. */
-interface Waits {
-  /** For a lock that another one holds. Shorter than for an answer: a connection that gives none is ended. */
-  readonly lockMs?: number;
-  /** For the answer to a statement. */
-  readonly answerMs?: number;
-  /** Given: it only reads, and the server ends a statement that takes longer. */
-  readonly readMs?: number;
-}
-
-/**
- * One message for all of them. A server that is cut off in the middle of a transaction holds its locks: PostgreSQL ends it in less time than
- * a lease takes, so that another server can take over.
- */
-function beginning({ lockMs = LOCK_MS, readMs }: Waits): string {
-  const begin = readMs === undefined ? 'BEGIN' : `BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.ceil(readMs)}`;
-  const waits = `SET LOCAL idle_in_transaction_session_timeout = '10s'; SET LOCAL lock_timeout = ${Math.ceil(lockMs)}`;
-  return `${begin}; ${waits}; ${TIME}`;
-}
-
-const LOCK_MS = 5_000;
-/** What is long may wait for longer: it has few connections, and nobody else waits for them. */
-export const LONG: Waits = { lockMs: 60_000, answerMs: 600_000 };
 /** How often a transaction is run again that collided with another one. */
 const TRIES = 8;
 /** Changes nothing, but is written. */
@@ -76,39 +36,6 @@ const TRY_MS = 1_000;
 const MEASURED = 256;
 const SEARCH_MS = 10_000;
 
-/** The beginning of a transaction, which is sent and not waited for: its answer comes before that of the first statement. */
-class Beginning {
-  readonly ended: Promise<void>;
-  #times: Pick<Tx, 'now' | 'monotonic'> | null = null;
-  #fault: unknown = null;
-
-  constructor(answer: Promise<unknown>, times: (database: number) => Pick<Tx, 'now' | 'monotonic'>) {
-    this.ended = answer.then(
-      (results) => {
-        const last = (results as { rows: { time: number }[] }[]).at(-1);
-        this.#times = times(last?.rows[0]?.time ?? 0);
-      },
-      (fault: unknown) => {
-        this.#fault = fault;
-        throw fault;
-      },
-    );
-    // Whoever waits for it hears of it; until then it is nobody's.
-    this.ended.catch(() => {});
-  }
-
-  /** Throws its fault, once that is known. */
-  check(): void {
-    if (this.#fault !== null) throw this.#fault;
-  }
-
-  get times(): Pick<Tx, 'now' | 'monotonic'> {
-    this.check();
-    if (this.#times === null) throw new Error('The time is not known before the first answer of the database.');
-    return this.#times;
-  }
-}
-
 /** How the verbs of a store reach the database, until it is closed. */
 export class Access {
   readonly sql: Sql;
@@ -118,8 +45,7 @@ export class Access {
   readonly #reader: Reader;
   readonly #heavy: HeavyWork;
   readonly #took = new Float64Array(MEASURED);
-  /** Of each conversation that is written: the end of what was asked for last. */
-  readonly #running = new Map<string, Promise<void>>();
+  readonly #queue: WriteQueue;
   #closing: Promise<void> | null = null;
   #isWritable = true;
   #trying: NodeJS.Timeout | null = null;
@@ -130,6 +56,16 @@ export class Access {
     this.#options = options;
     this.bell = bell;
     this.#reader = new Reader(server);
+    this.#queue = new WriteQueue({
+      shared: (verbs) =>
+        this.#watched(async () => {
+          const began = performance.now();
+          const { outcomes, news } = await sharedTransaction(server, verbs, (time) => this.#times(time), this.#waits());
+          if (news !== null) this.#committed(performance.now() - began, news);
+          return outcomes;
+        }),
+      own: (verb, waits) => this.#durable(verb, waits),
+    });
     this.sql = server.sql;
     this.#heavy = new HeavyWork(server.connections.most);
   }
@@ -162,9 +98,17 @@ export class Access {
     }, waits);
   }
 
-  async #durable<T>(verb: (tx: Tx) => Promise<T>, waits: Waits = {}): Promise<T> {
+  #durable<T>(verb: (tx: Tx) => Promise<T>, waits?: Waits): Promise<T> {
+    return this.#watched(() => this.#again(verb, this.#waits(waits)));
+  }
+
+  #waits(waits: Waits = {}): Waits {
+    return { ...given({ lockMs: this.#options.lockMs }), ...waits };
+  }
+
+  async #watched<T>(work: () => Promise<T>): Promise<T> {
     try {
-      const value = await this.#again(verb, { ...given({ lockMs: this.#options.lockMs }), ...waits });
+      const value = await work();
       this.#works();
       return value;
     } catch (error) {
@@ -175,82 +119,25 @@ export class Access {
   }
 
   /**
-   * The same for a verb of one conversation. Those of this process run in the order in which they were called, and do not keep several
-   * connections waiting for one row. The verb is called at once: its first statement is sent together with the beginning of the transaction.
+   * The same for a verb of one conversation. Those of this process run in the order in which they were called, and share transactions with verbs of
+   * other conversations, unless they are to run alone and may wait for so long. The verb is called at once: its first statement is sent together with
+   * the beginning of the transaction.
    */
-  async writeIn<T>(conversation: string, verb: (tx: Tx) => Promise<T>, waits?: Waits): Promise<T> {
+  async writeIn<T>(conversation: string, verb: (tx: Tx) => Promise<T>, alone?: Waits): Promise<T> {
     this.checkOpen();
-    const before = this.#running.get(conversation) ?? Promise.resolve();
-    const value = before.then(() => this.#durable(verb, waits));
-    const ended = value.then(
-      () => {},
-      () => {},
-    );
-    this.#running.set(conversation, ended);
-    void ended.then(() => {
-      if (this.#running.get(conversation) === ended) this.#running.delete(conversation);
-    });
-    return value;
+    return this.#queue.write(conversation, verb, alone);
   }
 
   async #again<T>(verb: (tx: Tx) => Promise<T>, waits: Waits): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
-        return await this.#transaction(verb, waits);
+        const began = performance.now();
+        const { value, news } = await ownTransaction(this.#server, verb, (time) => this.#times(time), waits);
+        if (waits.readMs === undefined) this.#committed(performance.now() - began, news);
+        return value;
       } catch (error) {
         if (!isCollision(error) || tries >= TRIES) throw error;
       }
-    }
-  }
-
-  async #transaction<T>(verb: (tx: Tx) => Promise<T>, waits: Waits): Promise<T> {
-    const client = await this.#server.take();
-    const began = performance.now();
-    const news = new News();
-    const send = (text: string, values?: unknown[]) => this.#server.query(client, text, values, waits.answerMs);
-    const begun = new Beginning(send(beginning(waits)), (time) => this.#times(time));
-    const sql = new TxSql((text, values) => {
-      // Without a transaction each statement would be one.
-      begun.check();
-      return send(text, values);
-    });
-    const last: { readonly order: string; readonly send: () => void }[] = [];
-    const tx: Tx = {
-      ...{ sql, begun: begun.ended, moved: news.add },
-      get now() {
-        return begun.times.now;
-      },
-      get monotonic() {
-        return begun.times.monotonic;
-      },
-      last: (text, ...values) => last.push({ order: JSON.stringify(values), send: () => sql.run(text, ...values) }),
-    };
-    let broken: Error | boolean = false;
-    try {
-      const value = await verb(tx);
-      await begun.ended;
-      for (const { send } of last.sort((a, b) => (a.order < b.order ? -1 : 1))) send();
-      // Sent behind the verb's last statements: it takes no time of its own, and after a fault of one of them it commits nothing.
-      const committed = send('COMMIT');
-      committed.catch(() => {});
-      await sql.settled();
-      await committed;
-      if (waits.readMs === undefined) this.#committed(performance.now() - began, news);
-      return value;
-    } catch (error) {
-      const first = await begun.ended.then(
-        () => error,
-        (fault: unknown) => fault,
-      );
-      // A connection on which not even that works is not used again.
-      await send('ROLLBACK').catch((fault: Error) => {
-        broken = fault;
-      });
-      // What is said of a statement after the first fault is only that the transaction is broken.
-      await sql.settled();
-      throw first;
-    } finally {
-      client.release(broken);
     }
   }
 
@@ -260,14 +147,19 @@ export class Access {
     this.bell.notify(news);
   }
 
-  #times(database: number): Pick<Tx, 'now' | 'monotonic'> {
+  #times(database: number): Times {
     const { clock } = this.#options;
     if (clock !== undefined) return { now: clock.now(), monotonic: clock.monotonic() };
     return { now: Math.floor(database), monotonic: database };
   }
 
+  /** The time of the clock of tests; null: the database's counts. */
+  get fixedTime(): Times | null {
+    return this.#options.clock === undefined ? null : this.#times(0);
+  }
+
   /** The time of the store, for verbs that only read. */
-  async times(sql: Sql): Promise<Pick<Tx, 'now' | 'monotonic'>> {
+  async times(sql: Sql): Promise<Times> {
     if (this.#options.clock !== undefined) return this.#times(0);
     return this.#times((await sql.one<{ time: number }>(TIME))?.time ?? 0);
   }
@@ -327,7 +219,7 @@ export class Access {
   close(): Promise<void> {
     this.#closing ??= (async () => {
       this.#stopTrying();
-      await Promise.all(this.#running.values());
+      await this.#queue.drained();
       await this.bell.close();
       await this.#server.pool.end();
     })();

@@ -13,7 +13,13 @@ const ANSWER_MS = 10_000;
 const KEEPALIVE_MS = 5_000;
 
 /** An id, a number or bytes; arrays for `= ANY(…)` and `unnest`. */
-export type Value = string | number | boolean | Uint8Array | null | readonly (string | number | Uint8Array | null)[];
+export type Value =
+  | string
+  | number
+  | boolean
+  | Uint8Array
+  | null
+  | readonly (string | number | boolean | Uint8Array | null)[];
 
 /** What statements run on: the pool, or the one connection of a transaction. */
 export class Sql {
@@ -38,13 +44,43 @@ export class Sql {
   }
 }
 
-/** The one connection of a transaction. Statements run in the order in which they are given. */
-export class TxSql extends Sql {
-  readonly #sent: Promise<unknown>[] = [];
+/** What a fault of a statement means to the caller. */
+export type Refusal = (fault: unknown) => unknown;
 
-  /** A statement whose answer nobody needs: it is sent without waiting. Its fault is that of the transaction (`settled`). */
-  run(text: string, ...values: Value[]): void {
-    const answer = this.changed(text, ...values);
+/** The statements of one transaction. They run in the order in which they are given. */
+export abstract class TxSql extends Sql {
+  /** A statement whose answer nobody needs: it is sent without waiting. Its fault is that of the transaction. */
+  run(text: string, ...values: readonly Value[]): void {
+    this.put({ text, values: values.map(storable) as Value[] });
+  }
+
+  /** The same; `refusal` says what its fault means. */
+  runOr(refusal: Refusal, text: string, ...values: readonly Value[]): void {
+    this.put({ text, values: values.map(storable) as Value[] }, refusal);
+  }
+
+  protected abstract put(statement: Statement, refusal?: Refusal): void;
+}
+
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly Value[];
+}
+
+/** The one connection of a transaction of its own. */
+export class OwnSql extends TxSql {
+  readonly #sent: Promise<unknown>[] = [];
+  readonly #send: (text: string, values: unknown[]) => Promise<unknown>;
+
+  constructor(send: (text: string, values: unknown[]) => Promise<QueryResult>) {
+    super(send);
+    this.#send = send;
+  }
+
+  protected put({ text, values }: Statement, refusal: Refusal = (fault) => fault): void {
+    const answer = this.#send(text, [...values]).catch((fault: unknown) => {
+      throw refusal(fault);
+    });
     // It is heard of in `settled`; until then it is nobody's.
     answer.catch(() => {});
     this.#sent.push(answer);

@@ -1,4 +1,4 @@
-import type { Value } from './connect.ts';
+import type { Statement, Value } from './connect.ts';
 
 /*
  * One statement for many callers: those that ask the same at the same moment, each with its own values, share a message to the server, a plan
@@ -8,17 +8,13 @@ import type { Value } from './connect.ts';
  */
 
 /** A statement of one caller, with its answer. */
-export interface Asked {
-  readonly text: string;
-  readonly values: readonly Value[];
+export interface Asked extends Statement {
   readonly resolve: (rows: Record<string, unknown>[]) => void;
   readonly reject: (fault: unknown) => void;
 }
 
 /** Those that are sent as one statement. */
-export interface Group {
-  readonly text: string;
-  readonly values: readonly Value[];
+export interface Group extends Statement {
   readonly asked: readonly Asked[];
   /** The rows of each, in the order of `asked`. */
   share(rows: readonly Record<string, unknown>[]): Record<string, unknown>[][];
@@ -91,4 +87,56 @@ function rowsOf(types: Types) {
     from: `unnest(${arrays}) WITH ORDINALITY AS q (${names}, ${OF})`,
     own: (whole: string, n: string) => (isArray(types[Number(n) - 1] ?? '') ? whole : `q.p${n}`),
   };
+}
+
+// ── what is written ──
+
+const UPDATE = /^\s*UPDATE \w+ SET .*?(?= WHERE )/s;
+const INSERT = /^(\s*INSERT INTO .*?)\bVALUES \((.*?)\)\s*(ON CONFLICT .*)?$/s;
+
+/** One statement that writes what the statements of all rows would; null: there is none. No two rows may be for the same row of a table. */
+export function forRows(text: string, types: Types): string | null {
+  if (types.length === 0 || types.some(isArray)) return null;
+  const { from, own } = rowsOf(types);
+  const updated = UPDATE.exec(text)?.[0];
+  if (updated !== undefined) {
+    return `${updated.replace(PARAMETER, own)} FROM ${from}${text.slice(updated.length).replace(PARAMETER, own)}`;
+  }
+  const [, into, values, rest = ''] = INSERT.exec(text) ?? [];
+  return values === undefined ? null : `${into} SELECT ${values.replace(PARAMETER, own)} FROM ${from} ${rest}`;
+}
+
+/**
+ * The statements of several lists, each list in its order, as few as possible: those with the same text that can be run together. Of one list, only
+ * rows that are added can be: others may be for the same row.
+ */
+export function inOrder(lists: readonly (readonly Statement[])[]): Statement[][] {
+  const left = lists.map((list) => [...list]).filter((list) => list.length > 0);
+  const later = new Map<string, number>();
+  for (const list of left) for (const { text } of list) later.set(text, (later.get(text) ?? 0) + 1);
+  const ordered: Statement[][] = [];
+  for (let lists = left; lists.length > 0; lists = lists.filter((list) => list.length > 0)) {
+    const heads = Map.groupBy(lists, ([head]) => (head as Statement).text);
+    // The one that fewest others still have before them.
+    const waiting = (text: string) => (later.get(text) ?? 0) - (heads.get(text)?.length ?? 0);
+    const [text] = [...heads.keys()].sort((a, b) => waiting(a) - waiting(b)) as [string];
+    const isAdded = INSERT.exec(text)?.[3] === undefined && INSERT.test(text);
+    const taken = (heads.get(text) ?? []).flatMap((list) => {
+      const others = isAdded ? list.findIndex((one) => one.text !== text) : 1;
+      return list.splice(0, others === -1 ? list.length : others);
+    });
+    later.set(text, (later.get(text) ?? 0) - taken.length);
+    ordered.push(taken);
+  }
+  return ordered;
+}
+
+/** Those with the same text as one, where that is possible. */
+export function merged(statements: readonly Statement[], typesOf: (text: string) => Types | undefined): Statement[] {
+  const [{ text }] = statements as [Statement];
+  const types = typesOf(text);
+  const whole = statements.length === 1 || types === undefined ? null : forRows(text, types);
+  if (whole === null || types === undefined) return [...statements];
+  const column = (i: number) => statements.map(({ values }) => values[i] as string | number | null);
+  return [{ text: whole, values: types.map((_, i) => column(i)) }];
 }

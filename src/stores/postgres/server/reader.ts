@@ -1,5 +1,6 @@
 import { type PoolClient, type QueryResult, type Server, Sql, type Value } from './connect.ts';
-import { type Asked, alone, type Group, groupsOf, type Types } from './many.ts';
+import type { Asked } from './many.ts';
+import { sendTogether } from './together.ts';
 
 /*
  * Reads of many callers share connections and statements: under load, a turn does not wait for a free connection for each row that it looks at.
@@ -11,13 +12,6 @@ import { type Asked, alone, type Group, groupsOf, type Types } from './many.ts';
 const CONNECTIONS = 2;
 /** How long to wait for an answer: on a connection that has become silent, many wait. */
 const ANSWER_MS = 5_000;
-/** The types of the parameters of a statement, as the server finds them. In one message, so that it needs no session of its own. */
-const typesQuery = (text: string) => `
-  PREPARE throughline_types AS ${text};
-  SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = 'throughline_types';
-  DEALLOCATE throughline_types`;
-const known = new Map<string, Types>();
-
 export class Reader {
   readonly sql: Sql;
   readonly #server: Server;
@@ -56,10 +50,7 @@ export class Reader {
       client = await this.#server.take();
       // More may have come while it waited for the connection.
       all = this.#waiting.splice(0);
-      await this.#learn(client, all);
-      const groups = groupsOf(all, (text) => known.get(text));
-      const ends = await Promise.allSettled(groups.map((group) => this.#answer(client as PoolClient, group)));
-      broken = ends.some(({ status }) => status === 'rejected');
+      broken = await sendTogether(this.#server, client, all, { apart: true, ms: ANSWER_MS });
     } catch (error) {
       broken = error as Error;
       for (const { reject } of all.length > 0 ? all : this.#waiting.splice(0)) reject(error);
@@ -67,32 +58,6 @@ export class Reader {
       client?.release(broken);
       this.#used -= 1;
       void this.#send();
-    }
-  }
-
-  /** The types of statements that several ask for the first time. */
-  async #learn(client: PoolClient, all: readonly Asked[]): Promise<void> {
-    const seen = new Set<string>();
-    const several = new Set(all.map(({ text }) => text).filter((text) => seen.size === seen.add(text).size));
-    for (const text of several) {
-      if (known.has(text)) continue;
-      const results = (await this.#server.query(client, typesQuery(text))) as unknown as QueryResult[];
-      known.set(text, results[1]?.rows[0]?.types ?? []);
-    }
-  }
-
-  async #answer(client: PoolClient, group: Group): Promise<void> {
-    const { text, values, asked } = group;
-    try {
-      const { rows } = await this.#server.query(client, text, values as unknown[], ANSWER_MS);
-      for (const [i, own] of group.share(rows).entries()) asked[i]?.resolve(own);
-    } catch (error) {
-      if (asked.length === 1) {
-        asked[0]?.reject(error);
-        throw error;
-      }
-      // One of them asks what cannot be answered: the others are not at fault.
-      await Promise.all(asked.map((one) => this.#answer(client, alone(one))));
     }
   }
 }

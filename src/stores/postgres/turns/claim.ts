@@ -22,15 +22,31 @@ import { endLiving } from './sessions.ts';
 const NEXT = (column: string) =>
   `(SELECT t.${column} FROM turns t WHERE t.conv = l.conv AND t.ended_at IS NULL ORDER BY t.n LIMIT 1)`;
 const KNOWN_AGENT = `${NEXT('agent')} = ANY($4::text[])`;
+/** Of the statement, so that an index can be used. */
+const DATABASE_TIME = 'extract(epoch FROM statement_timestamp())::float8 * 1000';
 const READY = `
   SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
-  WHERE l.driver = $1 AND l.pending > 0 AND l.ready_at <= $2 AND l.place IN ($3, 'any') AND ${KNOWN_AGENT}
+  WHERE l.driver = $1 AND l.pending > 0 AND l.ready_at <= coalesce($2, ${DATABASE_TIME} - $6) AND l.place IN ($3, 'any') AND ${KNOWN_AGENT}
     AND c.id <> ALL($5::text[])`;
-const READY_OF = `${READY} AND l.owner = $6 ORDER BY l.ready_at, l.conv LIMIT 1`;
 const LEFT = `${READY} AND ${NEXT('state')} <> 'queued' ORDER BY l.ready_at, l.conv LIMIT 1`;
-const STILL_READY = `${READY} AND l.conv = $6`;
-const NEXT_OWNER = `
-  SELECT owner FROM leases WHERE driver = $1 AND pending > 0 AND owner > $2 AND ($3::text IS NULL OR owner <= $3) ORDER BY owner LIMIT 1`;
+const STILL_READY = `${READY} AND l.conv = $7`;
+/** The owners who have open turns after an owner, one after the other by the index. */
+const ownersAfter = (owner: string, upTo: string) => `(
+  WITH RECURSIVE o (owner) AS (
+    SELECT ${owner}::text COLLATE "C" UNION ALL
+    SELECT (SELECT w.owner FROM leases w WHERE w.driver = $1 AND w.pending > 0 AND w.owner > o.owner ${upTo} ORDER BY w.owner LIMIT 1)
+    FROM o WHERE o.owner IS NOT NULL
+  ) SELECT owner FROM o WHERE owner > ${owner} AND owner <> ALL($8::text[]))`;
+/**
+ * The conversation of the fairest owner that has been ready longest. Looks once for every owner with open turns of whom none is ready: those are
+ * running, so there are few, however many are queued. What follows what is found is not looked at.
+ */
+const NEXT_READY = `
+  SELECT r.* FROM (
+    SELECT owner FROM ${ownersAfter('$7', '')} a
+    UNION ALL SELECT owner FROM ${ownersAfter("''", 'AND w.owner <= $7')} b
+    UNION ALL SELECT owner FROM unnest($9::text[]) AS c (owner)
+  ) o, LATERAL (${READY} AND l.owner = o.owner ORDER BY l.ready_at, l.conv LIMIT 1) r LIMIT 1`;
 const NAMED = `
   SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = $5 AND l.driver = $1 AND (l.ready_at IS NULL OR l.ready_at <= $2) AND l.place IN ($3, 'any')
@@ -55,43 +71,18 @@ export async function claimable(sql: Sql, request: ClaimRequest, monotonic: numb
   return (await sql.one<ReadyRow>(LEFT, ...readiness(request, monotonic))) ?? null;
 }
 
-function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimRequest, monotonic: number): Value[] {
-  return [driver, monotonic - idleMs, place, agents, held];
+function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimRequest, monotonic: number | null): Value[] {
+  return [driver, monotonic === null ? null : monotonic - idleMs, place, agents, held, idleMs];
 }
 
-/**
- * The conversation of the fairest owner that has been ready longest. Asks once for every owner with open turns of whom none is
- * ready: those are running, so there are few, however many are queued.
- */
-export async function nextReady(sql: Sql, request: ClaimRequest, monotonic: number): Promise<ReadyRow | null> {
-  const ready = readiness(request, monotonic);
-  for await (const owner of ownersInTurn(sql, request)) {
-    const found = await sql.one<ReadyRow>(READY_OF, ...ready, owner);
-    if (found !== undefined) return found;
-  }
-  return null;
-}
-
-async function* ownersInTurn(sql: Sql, { driver, share }: ClaimRequest): AsyncGenerator<string> {
-  const { after = '', busy = [], full = [] } = share ?? {};
-  const named = new Set([...busy, ...full]);
-  for (const [from, to] of [
-    [after, null],
-    ['', after],
-  ] as const) {
-    for (let owner = from; ; ) {
-      const next = await sql.one<{ owner: string }>(NEXT_OWNER, driver, owner, to);
-      if (next === undefined) break;
-      owner = next.owner;
-      if (!named.has(owner)) yield owner;
-    }
-  }
-  yield* busy;
+/** `monotonic` null: the time of the database. */
+export async function nextReady(sql: Sql, request: ClaimRequest, monotonic: number | null): Promise<ReadyRow | null> {
+  const { after = '', busy = [], full = [] } = request.share ?? {};
+  const owners = [after, [...busy, ...full], busy];
+  return (await sql.one<ReadyRow>(NEXT_READY, ...readiness(request, monotonic), ...owners)) ?? null;
 }
 
 export async function claim(tx: Tx, request: ClaimRequest): Promise<Claim | null> {
-  const { conversation } = request;
-  if (conversation !== undefined) return claimNamed(tx, request);
   const passed = [...(request.held ?? [])];
   for (;;) {
     const asked = { ...request, held: passed };
@@ -106,44 +97,54 @@ export async function claim(tx: Tx, request: ClaimRequest): Promise<Claim | null
 }
 
 /** Waits for another transaction: somebody waits for this conversation. */
-async function claimNamed(tx: Tx, request: ClaimRequest): Promise<Claim | null> {
-  const found = await claimable(tx.sql, request, tx.monotonic);
-  if (found === null) return null;
-  const ledger = await Ledger.byNo(tx, found.conv);
-  return (await claimable(tx.sql, request, tx.monotonic)) === null ? null : take(ledger, request);
+export async function claimNamed(tx: Tx, conversation: string, request: ClaimRequest): Promise<Claim | null> {
+  const ledger = await Ledger.find(tx, conversation);
+  // Looked at when it is locked: another worker may have been faster.
+  if (ledger === null || (await claimable(tx.sql, request, tx.monotonic)) === null) return null;
+  return take(ledger, request);
 }
 
 async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
   const { row, tx } = ledger;
   const before = row.worker;
   row.epoch += 1;
-  row.worker = await registerWorker(tx, request.worker);
   row.ready_at = tx.monotonic + request.leaseMs;
-  const oldest = await tx.sql.one<TurnRow>(OLDEST_OPEN, row.conv);
+  // Sent at once: nothing between them changes what they find.
+  const [worker, oldest, movedFrom, conversation] = await Promise.all([
+    registerWorker(tx, request.worker),
+    tx.sql.one<TurnRow>(OLDEST_OPEN, row.conv),
+    lastMovedFrom(tx.sql, row),
+    conversationRow(tx.sql, row.owner, row.id),
+  ]);
+  row.worker = worker;
   const sent = oldest !== undefined && oldest.state !== 'queued' && oldest.sent !== null;
   if (oldest !== undefined && oldest.state !== 'queued') {
     await withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
   }
   await endLiving(ledger);
   const next = oldest === undefined || sent ? null : await requeue(ledger, oldest);
-  const movedFrom = await lastMovedFrom(tx.sql, row);
   const begun = next === null || request.settle ? null : await beginTurn(ledger, next);
   await ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx.sql, before);
   return {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
-    conversation: conversationOf(await conversationRow(tx.sql, row.owner, row.id)),
+    conversation: conversationOf({ ...conversation, ...afterClaim(row) }),
     turn: begun,
     movedFrom,
     unfinished: sent ? { ...(await readTurn(tx.sql, oldest)), state: 'running' } : null,
   };
 }
 
+/** Only the oldest open turn can ask, and its questions are withdrawn. */
+function afterClaim({ state, next_seq }: LeaseRow) {
+  return { state, lastSeq: next_seq - 1, openPermissions: 0 };
+}
+
 /** Its worker ended before anything was sent: the turn is queued again. */
 async function requeue(ledger: Ledger, turn: TurnRow): Promise<TurnRow> {
   if (turn.state === 'queued') return turn;
   ledger.tx.sql.run(REQUEUE, turn.no);
-  ledger.restate();
+  ledger.restate(null, 'queued');
   ledger.append('turn.requeued', turn, { n: turn.n, attempt: turn.attempt });
   return turn;
 }
@@ -152,7 +153,7 @@ async function beginTurn(ledger: Ledger, turn: TurnRow): Promise<Turn> {
   const { sql, now } = ledger.tx;
   const attempt = turn.attempt + 1;
   sql.run(BEGIN, attempt, now, turn.no);
-  ledger.restate();
+  ledger.restate(null, 'running');
   ledger.append('turn.started', turn, { n: turn.n, attempt });
   return { ...(await readTurn(sql, turn)), state: 'running', attempt, startedAt: now };
 }

@@ -16,8 +16,8 @@ const LAST_OF = `
   SELECT seq FROM events
   WHERE conv = (SELECT no FROM conversations WHERE id = $1) AND epoch = $2 AND counter >= $3 AND counter < $4
   ORDER BY counter DESC, part DESC LIMIT 1`;
-const TURN_NAMES = `
-  SELECT no, id, n FROM turns WHERE id = ANY($1::text[]) AND conv = (SELECT no FROM conversations WHERE id = $2)`;
+const TURN_NAME = `
+  SELECT no, id, n FROM turns WHERE id = $1 AND conv = (SELECT no FROM conversations WHERE id = $2)`;
 const TURN_ROW = `${TURN} WHERE t.id = $1 AND t.conv = $2`;
 const BEGUN = 'SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = $1 AND conv = $2';
 const SEND = 'UPDATE turns SET sent = $1, was_sent = 1, session_id = coalesce($2, session_id) WHERE no = $3';
@@ -37,13 +37,13 @@ export async function commit(
   const [ledger, repeated, named] = await Promise.all([
     Ledger.under(tx, fence),
     tx.sql.one<{ seq: number }>(LAST_OF, fence.conversation, fence.epoch, counter, counter + writes.length),
-    tx.sql.all<NumberedTurn>(TURN_NAMES, namedTurns(writes), fence.conversation),
+    Promise.all(namedTurns(writes).map((id) => tx.sql.one<NumberedTurn>(TURN_NAME, id, fence.conversation))),
   ]);
   const { row } = ledger;
   if (writes.length === 0) return { seq: row.next_seq - 1 };
   // It was made before, and only its reply was lost (R5).
   if (repeated !== undefined) return repeated;
-  for (const turn of named) ledger.names.set(turn.id, turn);
+  for (const turn of named) if (turn !== undefined) ledger.names.set(turn.id, turn);
   for (const [index, write] of writes.entries()) {
     await apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 });
   }
@@ -81,6 +81,7 @@ async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> 
       const turn = await begunTurn(ledger, write.turn);
       await withdrawOpen(ledger, turn, 'The attempt ended.', stamp);
       ledger.tx.sql.run(RETRY, turn.no);
+      ledger.writes(turn.id);
       ledger.append('turn.retrying', turn, { n: turn.n, attempt: turn.attempt, failure: write.failure }, stamp);
       break;
     }
@@ -102,6 +103,7 @@ async function send(ledger: Ledger, write: Extract<Write, { write: 'send' }>, st
   checkNotSent(turn);
   const session = sent.session === null ? null : await useSession(ledger, sent.session, turn.agent);
   ledger.tx.sql.run(SEND, JSON.stringify(sent), session, turn.no);
+  ledger.writes(turn.id);
   await writeTold(ledger, turn, sent, told);
   ledger.append('turn.sent', turn, { n: turn.n, sent }, stamp);
 }
@@ -123,6 +125,8 @@ function turnName({ names }: Ledger, id: string | null): NumberedTurn | null {
 
 type BegunTurn = Pick<TurnRow, 'no' | 'id' | 'n' | 'state' | 'agent' | 'attempt' | 'sent'>;
 
-async function begunTurn<R extends BegunTurn = BegunTurn>({ tx, row }: Ledger, id: string, text = BEGUN): Promise<R> {
+async function begunTurn<R extends BegunTurn = BegunTurn>(ledger: Ledger, id: string, text = BEGUN): Promise<R> {
+  const { tx, row } = ledger;
+  ledger.reads(id);
   return begun(await tx.sql.one<R>(text, id, row.conv));
 }

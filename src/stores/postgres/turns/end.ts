@@ -36,7 +36,7 @@ export async function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, sta
   // Sent at once: nothing between them changes what they find.
   const [used, open] = await Promise.all([
     session === null ? null : sessionFor(ledger, session, turn.agent),
-    openQuestions(tx, turn),
+    openQuestions(ledger, turn),
   ]);
   // It was adopted without its history, and no turn of it is recorded yet: before this turn, something is not known.
   const unread = used !== null && used.unread === 1 && used.turns === 0;
@@ -54,7 +54,9 @@ export async function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, sta
     await countTurns(ledger, [{ n: turn.n, at, outcome, session, usage }], { spent });
   }
   row.pending -= 1;
-  ledger.restate({ outcome, failure });
+  ledger.writes(turn.id);
+  // Behind the turn that ran, all others are queued.
+  ledger.restate({ outcome, failure }, 'queued');
   ledger.touch();
   ledger.append('turn.ended', turn, endedPayload(turn.n, end, record), stamp);
 }

@@ -18,12 +18,12 @@ import {
   turnIdTaken,
 } from '../../shared/turns.ts';
 import { linkContents, readTurn, storeValue } from '../conversations/content.ts';
-import { conversationRow, ensureConversation, titleFromPrompt } from '../conversations/conversations.ts';
+import { conversationRow, createConversation, findByKey, titleFromPrompt } from '../conversations/conversations.ts';
 import { addImported } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import { sessionIsElsewhere } from '../reading/reads.ts';
 import type { Tx } from '../server/access.ts';
-import type { Sql, TxSql } from '../server/connect.ts';
+import type { Sql } from '../server/connect.ts';
 import { Collision, violated } from '../server/faults.ts';
 import { openSession } from './sessions.ts';
 import { countTurns } from './totals.ts';
@@ -37,32 +37,43 @@ const LOCK_ID = "SELECT pg_advisory_xact_lock(hashtextextended('session:' || $1,
 const ID_USED = `
   SELECT 1 FROM sessions WHERE id = $1 UNION ALL
   SELECT 1 FROM turns WHERE ended_at IS NULL AND new_session IS NOT NULL AND new_session = $1 LIMIT 1`;
+/** A number for a new turn. Its id makes the statement one for each of many (many.ts). */
+const NEXT_NO = "SELECT $1::text AS id, nextval('turns_no_seq') AS no";
 const INSERT = `
-  WITH t AS (INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, state, agent, prompt, prompt_refs, options, new_session,
-    attempt, retry_of, was_sent, cancel_requested, usage, created_at, delivered, replaces)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', $8, $9, $10, $11, $12, 0, $13, 0, 0, $14, $15, $16, $17) RETURNING *)
-  ${TURN.replace('FROM turns t', 'FROM t')}`;
+  INSERT INTO turns (owner, conv, n, id, request_id, request_hash, queued_seq, agent, prompt, prompt_refs, options, new_session, retry_of, usage,
+    created_at, delivered, replaces, no, state, attempt, was_sent, cancel_requested)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 'queued', 0, 0, 0)`;
 const OWN_SESSION = `
   SELECT 1 FROM sessions WHERE conv = $1 AND id = $2 AND agent = $3 AND state IN ('live', 'dormant', 'unsettled')`;
 const NEWEST = 'SELECT ref FROM sessions WHERE conv = $1 ORDER BY used_seq DESC, no DESC LIMIT 1';
 
+/** What every turn is when it is accepted. */
+const NEW_TURN = {
+  state: 'queued',
+  ...{ attempt: 0, sessionId: null, replacedBy: null, imported: false, sent: null, failure: null },
+  ...{ cancelRequested: false, usage: NO_USAGE, startedAt: null, endedAt: null },
+} as const;
+
 export async function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewTurn): Promise<Enqueued> {
-  if (creates === undefined) return accept(tx, owner, asked);
+  if (creates === undefined) return accept(tx, owner, asked, () => Ledger.of(tx, owner, asked.conversation));
   await tx.begun;
-  const { conversation } = await ensureConversation(tx, owner, creates);
-  checkDriver(conversation.driver, creates.driver, creates.key);
-  return accept(tx, owner, { ...asked, conversation: conversation.id });
+  const known = creates.key === null ? null : await findByKey(tx.sql, owner, creates.key);
+  if (known === null) {
+    return accept(tx, owner, { ...asked, conversation: creates.id }, () => createConversation(tx, owner, creates));
+  }
+  checkDriver(known.driver, creates.driver, creates.key);
+  return accept(tx, owner, { ...asked, conversation: known.id }, () => Ledger.of(tx, owner, known.id));
 }
 
-async function accept(tx: Tx, owner: string, request: NewTurn): Promise<Enqueued> {
+async function accept(tx: Tx, owner: string, request: NewTurn, open: () => Promise<Ledger>): Promise<Enqueued> {
   const asked = requestHash(request);
   const known = await findRequest(tx.sql, owner, request.requestId, asked);
   if (known !== null) return known;
-  const ledger = await Ledger.of(tx, owner, request.conversation);
+  const ledger = await open();
   // The agent of the last turn, else the conversation's own.
   const agent = chosenAgent(request, ledger.row.last_agent, null);
   await checkSession(tx.sql, ledger, agent, request);
-  await checkNewSession(tx.sql, request);
+  await checkNewSession(tx, request);
   await checkRetried(tx.sql, ledger, request);
 
   await titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
@@ -70,16 +81,16 @@ async function accept(tx: Tx, owner: string, request: NewTurn): Promise<Enqueued
   const { turn, seq } = await addTurn(ledger, request, agent, asked);
   ledger.touch();
   await ledger.save();
-  return { turn: await readTurn(tx.sql, turn), seq, duplicate: false };
+  return { turn, seq, duplicate: false };
 }
 
 /** Puts a turn at the end of the queue. Nothing is checked here. */
 export async function addTurn(ledger: Ledger, added: AddedTurn, agent: string, asked: Uint8Array | null) {
   const { tx, row } = ledger;
   const n = row.next_n;
-  const turn = await insertTurn(ledger, added, agent, asked);
+  const { no, turn } = await insertTurn(ledger, added, agent, asked);
   row.next_n += 1;
-  const seq = ledger.append('turn.queued', turn, queuedPayload(added, n, agent));
+  const seq = ledger.append('turn.queued', { no, id: turn.id }, queuedPayload(added, n, agent));
   ledger.accepted();
   row.ready_at ??= tx.monotonic;
   row.last_agent = agent;
@@ -109,8 +120,10 @@ async function checkSession(sql: Sql, ledger: Ledger, agent: string, { options }
   throw sessionInUse(options.session);
 }
 
-async function checkNewSession(sql: TxSql, { options: { newSession: id } }: NewTurn): Promise<void> {
+async function checkNewSession(tx: Tx, { options: { newSession: id } }: NewTurn): Promise<void> {
   if (id === undefined) return;
+  tx.alone();
+  const { sql } = tx;
   sql.run(LOCK_ID, id);
   if ((await sql.one(ID_USED, id)) !== undefined) throw sessionIdUsed(id);
 }
@@ -121,27 +134,33 @@ async function checkRetried(sql: Sql, ledger: Ledger, { retryOf }: NewTurn): Pro
 
 async function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, asked: Uint8Array | null) {
   const { sql, now } = tx;
+  const { id, requestId, retryOf, replaces = null } = request;
+  const { no } = (await sql.one<{ no: number }>(NEXT_NO, id)) as { no: number };
   const prompt = storeValue(sql, row.owner, request.prompt);
   const { newSession, deliverTo } = request.options;
-  const place = [row.owner, row.conv, row.next_n, request.id, request.requestId, asked, row.next_seq];
-  const options = [optionsJson(request, agent, row.choices), newSession ?? null];
-  const rest = [
-    request.retryOf,
-    JSON.stringify(NO_USAGE),
-    now,
-    deliverTo === undefined ? null : 0,
-    request.replaces ?? null,
-  ];
-  try {
-    const values = [...place, agent, prompt.json, prompt.refs, ...options, ...rest];
-    const added = (await sql.one<TurnRow>(INSERT, ...values)) as TurnRow;
-    linkContents(sql, row.owner, added.no, prompt.hashes);
-    return added;
-  } catch (error) {
-    // The same request, at the same moment, in another conversation.
-    if (violated(error) === 'turns_request') throw new Collision();
-    throw violated(error) === null ? error : turnIdTaken(error);
-  }
+  const options = optionsJson(request, agent, row.choices);
+  const place = [row.owner, row.conv, row.next_n, id, requestId, asked, row.next_seq];
+  const rest = [JSON.stringify(NO_USAGE), now, deliverTo === undefined ? null : 0, replaces, no];
+  const what = [agent, prompt.json, prompt.refs, options, newSession ?? null, retryOf];
+  sql.runOr(takenTurn, INSERT, ...place, ...what, ...rest);
+  linkContents(sql, row.owner, no, prompt.hashes);
+  const known = {
+    conversation: row.id,
+    n: row.next_n,
+    id,
+    requestId,
+    agent,
+    prompt: request.prompt,
+    retryOf,
+    replaces,
+  };
+  return { no, turn: { ...NEW_TURN, ...known, options: JSON.parse(options), createdAt: now } };
+}
+
+function takenTurn(fault: unknown): unknown {
+  // The same request, at the same moment, in another conversation.
+  if (violated(fault) === 'turns_request') return new Collision();
+  return violated(fault) === null ? fault : turnIdTaken(fault);
 }
 
 /**
@@ -150,6 +169,7 @@ async function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string
  */
 async function adopt(ledger: Ledger, agent: string, adopted: AdoptedSession): Promise<void> {
   const { tx, row } = ledger;
+  tx.alone();
   const { ref, id, storage, history } = adopted;
   // Another request has adopted it meanwhile.
   if ((await tx.sql.one(OWN_SESSION, row.conv, id, adopted.agent)) !== undefined) return;

@@ -22,10 +22,11 @@ const renewal = (busy: string) => `
 const RENEW_FREE = renewal('SKIP LOCKED');
 const RENEW = renewal('');
 const HELD = `
-  SELECT l.conv, l.worker,
+  SELECT l.conv, l.worker, (SELECT w.takes IS NULL FROM workers w WHERE w.no = l.worker) AS leaves,
     l.driver = 'worker' AND EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living
   FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = $1 AND c.owner = $2 AND l.epoch = $3 AND l.worker IS NOT NULL FOR NO KEY UPDATE OF l`;
+const HELD_UNLESS_LOCKED = `${HELD} SKIP LOCKED`;
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN $1::float8 END WHERE conv = $2';
 const WORKERS =
   'SELECT id, process FROM workers WHERE no IN (SELECT worker FROM leases WHERE worker IS NOT NULL) ORDER BY no';
@@ -42,7 +43,7 @@ const PROCESSES = `
   SELECT s.process, NULL AS sent FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
   UNION ALL
   SELECT NULL, t.sent FROM held JOIN turns t ON t.conv = held.conv WHERE t.ended_at IS NULL AND t.sent IS NOT NULL`;
-const WORKER = 'SELECT no FROM workers WHERE id = $1';
+const WORKER = 'SELECT no, process FROM workers WHERE id = $1';
 const HELD_BY = 'SELECT l.conv FROM leases l WHERE l.worker = $1 ORDER BY l.conv';
 const REGISTER = `
   INSERT INTO workers (owner, id, process) VALUES ('', $1, $2)
@@ -71,7 +72,12 @@ const STANDINGS = `${STANDING} WHERE c.id = ANY($1::text[]) AND c.owner = $2 AND
 const ALL_STANDINGS = `${STANDING} WHERE l.pending > 0 AND l.driver = 'worker' ORDER BY l.conv`;
 
 export async function registerWorker(tx: Tx, worker: WorkerInfo): Promise<number> {
-  return (await tx.sql.one<{ no: number }>(REGISTER, worker.id, JSON.stringify(worker.process)))?.no as number;
+  const process = JSON.stringify(worker.process);
+  // Mostly it is registered. If it is removed at this moment, the lease cannot name it, and the transaction begins again.
+  const known = await tx.sql.one<{ no: number; process: string }>(WORKER, worker.id);
+  if (known?.process === process) return known.no;
+  tx.alone();
+  return (await tx.sql.one<{ no: number }>(REGISTER, worker.id, process))?.no as number;
 }
 
 /**
@@ -106,11 +112,16 @@ async function renewed(tx: Tx, fences: readonly Fence[], leaseMs: number, text: 
 
 /** Decided by the row's own count of open turns: a query of the turns could miss one that is being added. */
 export async function release(tx: Tx, { conversation, owner, epoch }: Fence): Promise<void> {
-  const held = await tx.sql.one<{ conv: number; worker: number; living: boolean }>(HELD, conversation, owner, epoch);
-  if (held === undefined) return;
-  if (held.living) await endLivingOf(await Ledger.byNo(tx, held.conv));
+  type Found = { conv: number; worker: number; living: boolean; leaves: boolean };
+  const held = await tx.sql.one<Found>(tx.isShared ? HELD_UNLESS_LOCKED : HELD, conversation, owner, epoch);
+  // Another transaction has it, or it is not held.
+  if (held === undefined) return tx.alone();
+  if (held.living) {
+    tx.alone();
+    await endLivingOf(await Ledger.byNo(tx, held.conv));
+  }
   tx.sql.run(RELEASE, tx.monotonic, held.conv);
-  dropIdleWorker(tx.sql, held.worker);
+  if (held.leaves) dropIdleWorker(tx.sql, held.worker);
   tx.moved(conversation);
 }
 

@@ -25,14 +25,13 @@ export async function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, 
   const { tx, row } = ledger;
   const { id, attempt, title, toolCall, options } = asked;
   const call = JSON.stringify(toolCall ?? null);
-  try {
-    const place = [row.owner, row.conv, turn.no, id, attempt];
-    await tx.sql.changed(INSERT, ...place, title, call, JSON.stringify(options), tx.now);
-  } catch (error) {
-    throw violated(error) === null ? error : permissionTaken();
-  }
+  const place = [row.owner, row.conv, turn.no, id, attempt];
+  const taken = (fault: unknown) => (violated(fault) === null ? fault : permissionTaken());
+  tx.sql.runOr(taken, INSERT, ...place, title, call, JSON.stringify(options), tx.now);
   tx.sql.run(WAIT, turn.no);
-  ledger.restate();
+  ledger.writes(turn.id);
+  ledger.writes('permissions');
+  ledger.restate(null, 'waiting');
   ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
 }
 
@@ -55,6 +54,7 @@ export async function answer(tx: Tx, owner: string, id: string, optionId: string
 /** Denies one question. Does nothing if it was answered first. */
 export async function deny(ledger: Ledger, id: string, reason: string, stamp: Stamp): Promise<void> {
   const { tx, row } = ledger;
+  ledger.reads('permissions');
   const asked = await tx.sql.one<PermissionRow>(BY_ID, id, row.owner);
   if (asked === undefined || asked.conv !== row.conv) throw noSuchPermission(id);
   if (asked.state !== 'open') return;
@@ -65,7 +65,7 @@ export async function deny(ledger: Ledger, id: string, reason: string, stamp: St
 
 /** Withdraws every open question of a turn whose attempt ends. */
 export async function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, stamp?: Stamp): Promise<void> {
-  withdraw(ledger, turn, await openQuestions(ledger.tx, turn), reason, stamp);
+  withdraw(ledger, turn, await openQuestions(ledger, turn), reason, stamp);
 }
 
 interface OpenQuestion {
@@ -73,8 +73,9 @@ interface OpenQuestion {
   readonly id: string;
 }
 
-export function openQuestions({ sql }: Tx, turn: TurnName): Promise<OpenQuestion[]> {
-  return sql.all<OpenQuestion>(OPEN_OF_TURN, turn.no);
+export async function openQuestions(ledger: Ledger, turn: TurnName): Promise<OpenQuestion[]> {
+  ledger.reads('permissions');
+  return ledger.tx.sql.all<OpenQuestion>(OPEN_OF_TURN, turn.no);
 }
 
 /** Withdraws these. */
@@ -95,6 +96,8 @@ export function withdraw(
 
 /** Unless it waits for another answer. */
 function goOn(ledger: Ledger, turn: number): void {
+  // Whether it waits for another one is found out by the statement.
+  ledger.tx.alone();
   ledger.tx.sql.run(GO_ON, turn);
   ledger.restate();
 }

@@ -36,6 +36,9 @@ export async function writeReceipt(
 ): Promise<void> {
   const { tx, row } = ledger;
   const place = [row.conv, receipt.turn ?? row.head, receipt.turn === null ? row.epoch : 0, receipt.attempt];
+  const name = `receipt ${place}`;
+  ledger.reads(name);
+  ledger.writes(name);
   const before = await tx.sql.one<{ body: string }>(FIND, ...place);
   tx.sql.run(SAVE, row.owner, ...place, JSON.stringify(receipt));
   const added = usageSince(receipt.usage, before === undefined ? NO_USAGE : (JSON.parse(before.body) as Receipt).usage);

@@ -3,22 +3,15 @@ import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { SESSION, type SessionRow } from '../../shared/rows.ts';
-import {
-  addedUsage,
-  changedSession,
-  checkAgent,
-  type SessionName,
-  sessionOpened,
-  sessionTaken,
-} from '../../shared/sessions.ts';
+import { addedUsage, changedSession, checkAgent, sessionOpened, sessionTaken } from '../../shared/sessions.ts';
 import { conversationNo } from '../conversations/conversations.ts';
-import type { Ledger } from '../conversations/ledger.ts';
-import type { Sql } from '../server/connect.ts';
+import type { Ledger, UsedSession } from '../conversations/ledger.ts';
+import type { Refusal, Sql } from '../server/connect.ts';
 import { violated } from '../server/faults.ts';
 import { countSession } from './totals.ts';
 
 const BY_REF = `${SESSION} WHERE s.ref = $1 AND s.conv = $2`;
-const NAME = 'SELECT no, id, agent, usage, unread, turns FROM sessions WHERE ref = $1 AND conv = $2';
+const NAME = 'SELECT ref, id, agent, usage, unread, turns FROM sessions WHERE ref = $1 AND conv = $2';
 const INSERT = `
   INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, condensed_to, state, position, process,
     storage, omitted, unread, turns, usage, opened_at, used_at, used_seq)
@@ -32,9 +25,9 @@ const LIVING = `
   SELECT s.no, s.id, s.watermark FROM sessions s WHERE s.conv = $1 AND s.state = 'live' AND NOT EXISTS (
     SELECT 1 FROM turns t WHERE t.conv = s.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = s.id)
   ORDER BY s.no`;
-const USE = 'UPDATE sessions SET used_at = $1, used_seq = $2 WHERE no = $3';
-const END_USE = 'UPDATE sessions SET used_at = $1, used_seq = $2, turns = turns + $3, usage = $4 WHERE no = $5';
-const COUNT = 'UPDATE sessions SET usage = $1 WHERE no = $2';
+const USE = 'UPDATE sessions SET used_at = $1, used_seq = $2 WHERE ref = $3';
+const END_USE = 'UPDATE sessions SET used_at = $1, used_seq = $2, turns = turns + $3, usage = $4 WHERE ref = $5';
+const COUNT = 'UPDATE sessions SET usage = $1 WHERE ref = $2';
 const GIVE = 'UPDATE turns SET session_id = $1 WHERE no = $2';
 
 const ADD_TO_MIRROR = 'INSERT INTO mirrors (session, start, owner, bytes) VALUES ($1, $2, $3, $4)';
@@ -57,17 +50,19 @@ export async function openSession(
 ): Promise<void> {
   const { tx, row } = ledger;
   const { ref, id, agent, origin, watermark, dropped, condensedTo = 0, state, position } = session;
-  const parent = session.parent === null ? null : (await found<SessionName>(ledger, NAME, session.parent)).id;
+  const parent = session.parent === null ? null : (await named(ledger, session.parent)).id;
   const process = session.process === null ? null : JSON.stringify(session.process);
   const omitted = session.omitted === undefined ? null : JSON.stringify(session.omitted);
   const knows = [watermark, dropped, condensedTo, state, position, process];
-  const rest = [session.storage ?? agent, omitted, session.unread ? 1 : 0, JSON.stringify(NO_USAGE)];
-  await orConflict(id, () =>
-    tx.sql.changed(
-      INSERT,
-      ...[row.owner, row.conv, ref, id, agent, origin, session.parent, ...knows, ...rest, tx.now, row.next_seq],
-    ),
+  const [unread, usage] = [session.unread ? 1 : 0, JSON.stringify(NO_USAGE)];
+  const rest = [session.storage ?? agent, omitted, unread, usage];
+  tx.sql.runOr(
+    orConflict(id),
+    INSERT,
+    ...[row.owner, row.conv, ref, id, agent, origin, session.parent, ...knows, ...rest, tx.now, row.next_seq],
   );
+  ledger.writes(ref);
+  ledger.sessions.set(ref, { ref, id, agent, usage, unread, turns: 0 });
   if (turn !== null) tx.sql.run(GIVE, id, turn.no);
   await countSession(ledger);
   ledger.append('session.opened', turn, { id, agent, origin, parent }, stamp);
@@ -81,14 +76,14 @@ export async function changeSession(
   stamp: Stamp,
 ): Promise<void> {
   const { sql } = ledger.tx;
+  ledger.reads(ref);
+  ledger.writes(ref);
   const session = await found<SessionRow>(ledger, BY_REF, ref);
   const after = changedSession(session, change);
   const { state, watermark, dropped, omitted, condensedTo, position, process, memo, mirrored } = after;
-  if (change.mirror !== undefined) await addToMirror(ledger, session, change.mirror);
+  if (change.mirror !== undefined) addToMirror(ledger, session, change.mirror);
   const lacks = [watermark, dropped, omitted, condensedTo];
-  await orConflict(session.id, () =>
-    sql.changed(CHANGE, ...lacks, position, process, memo, mirrored, state, session.no),
-  );
+  sql.runOr(orConflict(session.id), CHANGE, ...lacks, position, process, memo, mirrored, state, session.no);
   ledger.append('session.changed', null, { id: session.id, state, watermark, reason }, stamp);
 }
 
@@ -111,46 +106,52 @@ export async function endLiving(ledger: Ledger): Promise<void> {
 export async function useSession(ledger: Ledger, ref: string, agent: string): Promise<string> {
   const { tx, row } = ledger;
   const session = await sessionFor(ledger, ref, agent);
-  tx.sql.run(USE, tx.now, row.next_seq, session.no);
+  tx.sql.run(USE, tx.now, row.next_seq, ref);
   return session.id;
 }
 
 /** The same at the end of a turn, which is counted. `turns`: 0 for a turn that is not part of the history. */
-export function endUse({ tx, row }: Ledger, session: UsedSession, turns: number, usage: Usage): string {
-  tx.sql.run(END_USE, tx.now, row.next_seq, turns, addedUsage(session, usage), session.no);
+export function endUse(ledger: Ledger, session: UsedSession, turns: number, usage: Usage): string {
+  const { tx, row } = ledger;
+  const all = addedUsage(session, usage);
+  tx.sql.run(END_USE, tx.now, row.next_seq, turns, all, session.ref);
+  ledger.sessions.set(session.ref, { ...session, turns: session.turns + turns, usage: all });
   return session.id;
 }
 
-type UsedSession = SessionName & Pick<SessionRow, 'unread' | 'turns'>;
-
 /** Throws `conflict` when it is another agent's. */
 export async function sessionFor(ledger: Ledger, ref: string, agent: string): Promise<UsedSession> {
-  const session = await found<UsedSession>(ledger, NAME, ref);
+  const session = await named(ledger, ref);
   checkAgent(session, agent);
   return session;
 }
 
 /** Adds what was spent outside its turns. */
 export async function addSessionUsage(ledger: Ledger, ref: string, usage: Usage): Promise<void> {
-  const session = await found<SessionName>(ledger, NAME, ref);
-  ledger.tx.sql.run(COUNT, addedUsage(session, usage), session.no);
+  const session = await named(ledger, ref);
+  const all = addedUsage(session, usage);
+  ledger.tx.sql.run(COUNT, all, ref);
+  ledger.sessions.set(ref, { ...session, usage: all });
 }
 
-async function orConflict(id: string, write: () => Promise<unknown>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (violated(error) === 'sessions_ref') throw sessionOpened();
-    throw violated(error) === null ? error : sessionTaken(id, error);
-  }
+/** As it is after what was written here. */
+async function named(ledger: Ledger, ref: string): Promise<UsedSession> {
+  return ledger.sessions.get(ref) ?? found<UsedSession>(ledger, NAME, ref);
+}
+
+function orConflict(id: string): Refusal {
+  return (fault) => {
+    if (violated(fault) === 'sessions_ref') return sessionOpened();
+    return violated(fault) === null ? fault : sessionTaken(id, fault);
+  };
 }
 
 /** Costs the same at any size. */
-async function addToMirror(
+function addToMirror(
   { tx, row }: Ledger,
   session: SessionRow,
   { from, bytes }: NonNullable<SessionChange['mirror']>,
-): Promise<void> {
+): void {
   if (from === 0 && session.mirrored > 0) tx.sql.run(FORGET_MIRROR, session.no);
   if (bytes.byteLength > 0) tx.sql.run(ADD_TO_MIRROR, session.no, from, row.owner, bytes);
 }

@@ -62,10 +62,13 @@ interface Spent {
 
 /** Adds ended turns, in order, and what was spent outside turns (`beside`) to the conversation's totals; `spent` to those of today. */
 export async function countTurns(
-  { tx, row }: Ledger,
+  ledger: Ledger,
   ended: readonly EndedTurn[],
   { beside = NO_USAGE, spent }: { readonly beside?: Usage; readonly spent?: Spent } = {},
 ): Promise<void> {
+  const { tx, row } = ledger;
+  ledger.reads('totals');
+  ledger.writes('totals');
   const totals = (await tx.sql.one<TotalsRow & SpentRow>(TOTALS, row.conv)) as TotalsRow & SpentRow;
   addEndedTurns(totals, ended, beside);
   const { completed, first_n, first_at, last_n, last_at, changes, last_session, usage } = totals;
@@ -77,7 +80,11 @@ export async function countTurns(
 function countToday(tx: Tx, owner: string, last: SpentRow, { agent, turns, usage }: Spent): [string, string] {
   const day = dayOf(tx.now);
   // All conversations of an owner count in this row.
-  tx.last(ADD_DAY, owner, day, agent, turns, JSON.stringify(addUsage(NO_USAGE, usage)));
+  tx.last<Pick<Spent, 'turns' | 'usage'>>({
+    ...{ text: ADD_DAY, key: [owner, day, agent], amount: { turns, usage: addUsage(NO_USAGE, usage) } },
+    add: (a, b) => ({ turns: a.turns + b.turns, usage: addUsage(a.usage, b.usage) }),
+    values: (all) => [all.turns, JSON.stringify(all.usage)],
+  });
   return [day, addSpent(day, last, usage)];
 }
 
