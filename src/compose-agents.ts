@@ -257,7 +257,7 @@ export async function agentNames(options: SetupOptions, kind: 'agent' | 'install
   }
   const { settings, home } = readSetup(options);
   const isSet = Object.keys(settings.agents).length > 0;
-  const agents = isSet ? settings.agents : (await findsAgents(home))();
+  const agents = isSet ? settings.agents : { ...(await findsAgents(home))(), [SCRIPTED]: SCRIPTED_SETTINGS };
   return Object.entries(agents).map(([name, { adapter }]) => ({ name, about: adapter }));
 }
 

@@ -332,7 +332,7 @@ function once<T>(name: string, read: () => AsyncIterator<T>): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]() {
       if (isRead) {
-        throw new ThroughlineError('invalid', `The ${name} of this answer is being read, or was read, already.`, {
+        throw new ThroughlineError('invalid', `"${name}" of this answer is being read, or was read, already.`, {
           hint: 'It can be read once. Await the answer for the whole reply, or follow the conversation for its events.',
         });
       }

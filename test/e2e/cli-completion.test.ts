@@ -182,6 +182,13 @@ describe('a name that is typed wrong', () => {
     expect(failed.stderr).toContain(sentence);
   });
 
+  test('is that of the test agent also where nobody has set agents, and it is completed there', async () => {
+    writeFileSync(join(home.path, 'none.json'), '{}');
+    const failed = await home.run('--config', 'none.json', 'send', 'plain', 'x', '--agent', 'scriptd');
+    expect(failed.stderr).toContain('Did you mean "scripted"?');
+    expect(inBash('throughline --config none.json send plain --agent scr')).toEqual(['scripted']);
+  });
+
   test('is not guessed at when nothing is near', async () => {
     expect((await home.run('show', 'something-else')).stderr).not.toContain('Did you mean');
   });

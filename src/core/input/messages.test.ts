@@ -35,6 +35,18 @@ test('what users say and what comes up to the next is a turn; the agent is the o
   expect(imported([user('Hello.')], 'gemini').conversation.agent).toBe('gemini');
 });
 
+test('what is wrong with the messages is said before an agent is looked for, and what is no export is not called one', () => {
+  const noAgent = { defaultAgent: () => expect.unreachable(), now: 7 };
+  const run = (input: unknown, agent?: string) => Array.from(importSteps(input, { ...noAgent, agent }));
+  expect(faultOf(() => run([]))?.message).toContain('the list is empty');
+  expect(faultOf(() => run([user('A'), assistant('B'), { role: 'system', content: 'C' }]))?.message).toContain(
+    'Message 3',
+  );
+  for (const input of ['text', null, { messages: [] }]) {
+    expect(faultOf(() => run(input, 'claude'))).toMatchObject({ code: 'invalid' });
+  }
+});
+
 test('messages of one role in a row are one: the prompt has all blocks, the answer all paragraphs', () => {
   const { records } = imported([user('A'), user([{ type: 'text', text: 'B' }]), assistant('C'), assistant('D')]);
   expect(records).toHaveLength(1);
@@ -228,5 +240,5 @@ test.each<[unknown, string]>([
 });
 
 test('an exported conversation has its own agents', () => {
-  expect(faultOf(() => imported({ format: 'throughline.conversation' }, 'claude'))).toMatchObject({ code: 'refused' });
+  expect(faultOf(() => imported(imported([user('A')]), 'claude'))).toMatchObject({ code: 'refused' });
 });

@@ -51,36 +51,41 @@ export function* importSteps(
   { agent, defaultAgent, now }: ImportFrame,
 ): Generator<undefined, ExportedConversation> {
   if (Array.isArray(input)) {
-    const read = yield* messageSteps(input, { agent: agent ?? defaultAgent(), now });
+    const read = yield* messageSteps(input, { agentOf: () => agent ?? defaultAgent(), now });
     return yield* exportSteps(read);
   }
-  if (agent === undefined) return yield* exportSteps(input);
+  const exported = yield* exportSteps(input);
+  if (agent === undefined) return exported;
   throw new ThroughlineError('refused', 'An exported conversation names its own agents, so "agent" cannot be used.', {
     hint: 'Leave it out, and name another agent with the next prompt.',
   });
 }
 
 interface Frame {
-  /** The agent that continues the conversation. Its sessions are told that the answers are its own. */
-  readonly agent: string;
+  /** The agent that continues the conversation. Its sessions are told that the answers are its own. Asked for after the messages were checked. */
+  readonly agentOf: () => string;
   readonly now: number;
 }
 
 /** One step for each message: a list can be very long. Throws `invalid` with the place of the fault. */
-function* messageSteps(messages: readonly unknown[], frame: Frame): Generator<undefined, ExportedConversation> {
+function* messageSteps(
+  messages: readonly unknown[],
+  { agentOf, now }: Frame,
+): Generator<undefined, ExportedConversation> {
   if (messages.length === 0) throw fault('the list is empty');
-  const turns = new Turns(frame);
+  const turns = new Turns(now);
   for (const [index, message] of messages.entries()) {
     turns.add(message, `message ${index + 1}`);
     yield;
   }
   const records = turns.end();
+  const agent = agentOf();
   const title = titleOf(records[0]?.prompt ?? []);
   return {
     format: EXPORT_FORMAT,
     version: EXPORT_VERSION,
-    conversation: { key: null, title, agent: frame.agent, restore: {} },
-    records,
+    conversation: { key: null, title, agent, restore: {} },
+    records: records.map((record) => ({ ...record, agent })),
     sessions: [],
   };
 }
@@ -95,8 +100,8 @@ const NO_ANSWER = {
 } as const;
 
 class Turns {
-  readonly #frame: Frame;
-  readonly #records: TurnRecord[] = [];
+  readonly #now: number;
+  readonly #records: Omit<TurnRecord, 'agent'>[] = [];
   #prompt: ContentBlock[] = [];
   #parts = new PartsBuilder();
   /** The assistant has said or done something in this turn. */
@@ -107,8 +112,8 @@ class Turns {
   readonly #running = new Set<string>();
   #lastRole: unknown = null;
 
-  constructor(frame: Frame) {
-    this.#frame = frame;
+  constructor(now: number) {
+    this.#now = now;
   }
 
   add(message: unknown, at: string): void {
@@ -133,7 +138,7 @@ class Turns {
     }
   }
 
-  end(): TurnRecord[] {
+  end(): Omit<TurnRecord, 'agent'>[] {
     const isOpen = this.#lastRole !== 'assistant' || this.#running.size > 0;
     this.#close(isOpen);
     return this.#records;
@@ -194,9 +199,9 @@ class Turns {
   }
 
   #close(isOpen: boolean): void {
-    const { agent, now } = this.#frame;
+    const now = this.#now;
     this.#records.push({
-      ...{ version: 1, n: this.#records.length + 1, agent, sessionId: null },
+      ...{ version: 1, n: this.#records.length + 1, sessionId: null },
       outcome: isOpen ? 'interrupted' : 'completed',
       prompt: this.#prompt.length === 0 ? [NO_PROMPT] : this.#prompt,
       parts: this.#parts.parts(),

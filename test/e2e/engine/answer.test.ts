@@ -83,7 +83,7 @@ test('what can be read once says so when it is read again; the result can be had
     await Array.fromAsync<unknown>(answer[name]);
     await expect(Array.fromAsync<unknown>(answer[name])).rejects.toMatchObject({
       code: 'invalid',
-      message: `The ${name} of this answer is being read, or was read, already.`,
+      message: `"${name}" of this answer is being read, or was read, already.`,
       hint: expect.stringContaining('Await the answer'),
     });
   }
