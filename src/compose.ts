@@ -3,7 +3,7 @@ import { composeAgents } from './compose-agents.ts';
 import { areHere, composeSandboxes, placeAt, sandboxRoot } from './compose-sandboxes.ts';
 import { isDamage, ThroughlineError, whileWaiting } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
-import { given, shown } from './core/input/arguments.ts';
+import { checkOptions, given, shown } from './core/input/arguments.ts';
 import type { AgentSettings, Settings } from './core/input/settings.ts';
 import { NO_BUDGET } from './core/limits/budget.ts';
 import { slotLimits } from './core/limits/slots.ts';
@@ -72,8 +72,7 @@ export interface Composed {
 
 /** `usual`: what happens to permission questions when neither options nor settings say it. */
 export async function compose(options: ComposeOptions = {}, usual: PermissionMode = 'deny'): Promise<Composed> {
-  checkPermissions(options);
-  checkCredentials(options);
+  checkValues(options);
   const setup = createSetup(options);
   const { settings, home } = setup;
   const known = await composeAgents(setup, options);
@@ -114,18 +113,21 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
 }
 
 function createSetup(options: SetupOptions): Setup {
-  createHome(resolve(options.home ?? dataHome()));
+  createHome(dataHome(options.home));
   return readSetup(options);
 }
 
-function checkPermissions({ permissions }: ComposeOptions): void {
-  if (permissions === undefined || isPermissionMode(permissions)) return;
-  throw new ThroughlineError('invalid', `permissions must be "ask" or "deny", not ${shown(permissions)}.`);
-}
-
-function checkCredentials({ credentials }: ComposeOptions): void {
-  if (credentials === undefined || typeof credentials === 'function') return;
-  throw new ThroughlineError('invalid', 'credentials must be a function of an owner and an agent.');
+/** What is wrong would only show later, or never. */
+function checkValues({ permissions, credentials, engine = {}, onBug, onTrouble }: ComposeOptions): void {
+  if (permissions !== undefined && !isPermissionMode(permissions))
+    throw new ThroughlineError('invalid', `permissions must be "ask" or "deny", not ${shown(permissions)}.`);
+  if (credentials !== undefined && typeof credentials !== 'function')
+    throw new ThroughlineError('invalid', 'credentials must be a function of an owner and an agent.');
+  for (const [name, call] of Object.entries({ onBug, onTrouble })) {
+    if (call !== undefined && typeof call !== 'function')
+      throw new ThroughlineError('invalid', `${name} must be a function, not ${shown(call)}.`);
+  }
+  checkOptions(engine, DEFAULT_ENGINE_SETTINGS, '"engine"');
 }
 
 function limitsOf({ limits }: Settings): Pick<EngineSettings, 'times' | 'spending'> {

@@ -30,7 +30,7 @@ export interface ServerOptions {
 /** Throws `unreachable` when there is no such server or it has another version, and `refused` when it rejects the token. */
 export async function connectTo({ server, token, home, owner, onAway }: ServerOptions): Promise<HttpEngine> {
   const address = parseAddress(server);
-  const files = serverFiles(resolve(home ?? dataHome()));
+  const files = serverFiles(dataHome(home));
   const given = token ?? (process.env.THROUGHLINE_TOKEN || tokenFor(address, files));
   const { connect, socketTransport, tcpTransport } = await client();
   const transport = address.socket === undefined ? tcpTransport(address.url) : socketTransport(address.socket);
@@ -42,7 +42,7 @@ export async function connectTo({ server, token, home, owner, onAway }: ServerOp
  * that runs and cannot be used is an error: nobody else should run turns beside it.
  */
 export async function connectHome(options: Pick<ServerOptions, 'home' | 'owner' | 'onAway'>) {
-  const files = serverFiles(resolve(options.home ?? dataHome()));
+  const files = serverFiles(dataHome(options.home));
   if (!existsSync(files.socket ?? files.address)) return null;
   const token = readToken(files);
   const url = files.socket === null ? liveUrl(files) : null;

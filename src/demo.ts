@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { basename, join } from 'node:path';
 import { compose } from './compose.ts';
 import { agentsInSettings, installedClaude } from './compose-agents.ts';
 import { SCRIPTED, ThroughlineError } from './core/errors.ts';
@@ -114,7 +114,7 @@ async function claudeOf(where: { home: string | undefined; config: string | unde
     };
   }
   const { availableClaude, packageIn } = await import('./agents/claude/find/package.ts');
-  const installed = installedClaude(resolve(where.home ?? dataHome()));
+  const installed = installedClaude(dataHome(where.home));
   const adapter = availableClaude(installed, process.env.PATH ?? '');
   if (adapter === null) return null;
   return { program: { adapter, ...(packageIn(installed) && { package: installed }) }, own: { env: {} } };

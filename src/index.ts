@@ -4,7 +4,7 @@ import type { SCRIPTED_OPTIONS } from './agents/scripted/options.ts';
 import { type ComposeOptions, compose } from './compose.ts';
 import { connectTo, livesOf, type ServerOptions, serverOf, tasksOf, trackersOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
-import { checkOptions, given, type OptionNames } from './core/input/arguments.ts';
+import { checkOptions, given, type OptionNames, shown } from './core/input/arguments.ts';
 import type { Input } from './core/input/schema.ts';
 import type { settingsWith } from './core/input/settings.ts';
 import { checkOnPermission, type OnPermission } from './library/answering.ts';
@@ -98,6 +98,12 @@ export async function open(options: OpenOptions = {}): Promise<Throughline> {
   checkOptions(options, OPEN_OPTIONS, 'open()');
   checkOnPermission(options.onPermission);
   const { server, token, onPermission, takeUp, ...own } = options;
+  if (takeUp !== undefined && typeof takeUp !== 'boolean')
+    throw new ThroughlineError('invalid', `takeUp must be true or false, not ${shown(takeUp)}.`);
+  if (token !== undefined && server === undefined)
+    throw new ThroughlineError('refused', '"token" needs "server".', {
+      hint: 'Without a server, everything runs in this process, and needs no token.',
+    });
   if (server !== undefined) return openServer({ ...own, ...given({ token, takeUp }), server }, onPermission);
   const claims = takeUp === false ? 'own' : 'left';
   const { engine, parts, tasks } = await compose({ ...(own as ComposeOptions), engine: { claims, ...own.engine } });

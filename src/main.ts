@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { ComposeOptions } from './compose.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { given } from './core/input/arguments.ts';
@@ -24,7 +23,7 @@ const parts: Parts = {
   },
   async chat(options) {
     const { dataHome } = await import('./host/data-home.ts');
-    const home = resolve(options.home ?? dataHome());
+    const home = dataHome(options.home);
     const served = await serverOf(options);
     if (served !== null) return { engine: served, served: true, home };
     // A person talks with one conversation, and may go to another and back.
@@ -37,7 +36,7 @@ const parts: Parts = {
       import('./compose-agents.ts'),
       import('./agents/shared/install.ts'),
     ]);
-    return installAgent({ ...(await installTarget(resolve(home ?? dataHome()), agent)), version, env, signal });
+    return installAgent({ ...(await installTarget(dataHome(home), agent)), version, env, signal });
   },
   async serve(request) {
     const { serveHome } = await import('./serve.ts');

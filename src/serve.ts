@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { flushCompileCache } from 'node:module';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type ComposeOptions, compose } from './compose.ts';
@@ -48,7 +48,7 @@ const COMPILED_MS = 1_000;
  */
 export async function serveHome(request: ServeRequest, version: string): Promise<Serving> {
   const { config, store, host, port, publicUrl, trustProxy, allowOrigins } = request;
-  const home = resolve(request.home ?? dataHome());
+  const home = dataHome(request.home);
   const at = files.serverFiles(home);
   files.readToken(at);
   checkReach(host, publicUrl, trustProxy);

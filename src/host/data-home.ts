@@ -1,13 +1,21 @@
 import { globSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
+import { checkText } from '../core/input/arguments.ts';
 import { lockFile } from './file-lock.ts';
 import { systemProcesses } from './processes.ts';
 import { readAddress, serverFiles } from './server-files.ts';
 
-/** Where the data is kept unless the caller names another place. */
-export function dataHome(): string {
+/** The longest path that Linux takes. */
+export const LONGEST_PATH = 4_096;
+
+/** Where the data is kept: the place that the caller names, else the usual one. An empty path would be the working directory, and is refused. */
+export function dataHome(named?: string): string {
+  return resolve(named === undefined ? usualHome() : checkText(named, 'data home', LONGEST_PATH));
+}
+
+function usualHome(): string {
   const { THROUGHLINE_HOME, XDG_DATA_HOME } = process.env;
   if (THROUGHLINE_HOME) return THROUGHLINE_HOME;
   if (XDG_DATA_HOME && isAbsolute(XDG_DATA_HOME)) return join(XDG_DATA_HOME, 'throughline');

@@ -1,8 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ThroughlineError } from '../core/errors.ts';
+import { checkText } from '../core/input/arguments.ts';
 import { parseSettings, parseStoreAddress, type Settings } from '../core/input/settings.ts';
-import { dataHome } from './data-home.ts';
+import { dataHome, LONGEST_PATH } from './data-home.ts';
 
 const NAME = 'throughline.config.json';
 
@@ -36,7 +37,12 @@ export interface SetupOptions {
 }
 
 export function readSetup({ home: given, config, settings, store }: SetupOptions): Setup {
-  const home = resolve(given ?? dataHome());
+  const home = dataHome(given);
+  if (config !== undefined) checkText(config, 'settings file', LONGEST_PATH);
+  if (config !== undefined && settings !== undefined)
+    throw new ThroughlineError('refused', '"config" cannot be used together with "settings".', {
+      hint: 'The one is a file, the other the settings themselves. Leave one of them out.',
+    });
   const read =
     settings === undefined
       ? readSettings(home, config)

@@ -36,6 +36,20 @@ test('an option that there is not is refused with those that there are, and noth
   expect(reply).toBe('Noted: hello');
 });
 
+test.each([
+  [{ home: '' }, 'invalid', 'A data home must be a non-empty text, not "".'],
+  [{ home: 5 }, 'invalid', 'A data home must be a non-empty text, not 5.'],
+  [{ config: 5 }, 'invalid', 'A settings file must be a non-empty text, not 5.'],
+  [{ config: 'a.json', settings: {} }, 'refused', '"config" cannot be used together with "settings".'],
+  [{ token: 'x' }, 'refused', '"token" needs "server".'],
+  [{ takeUp: 'no' }, 'invalid', 'takeUp must be true or false, not "no".'],
+  [{ onTrouble: 'x' }, 'invalid', 'onTrouble must be a function, not "x".'],
+  [{ onBug: {} }, 'invalid', 'onBug must be a function, not {}.'],
+  [{ engine: { maxWrm: 1 } }, 'invalid', '"engine" has no option "maxWrm".'],
+])('open(%j) is refused: what is given is used, or refused', async (options, code, message) => {
+  await expect(open(misspelt({ home, ...options }))).rejects.toMatchObject({ code, message });
+});
+
 test('a misspelt option of a verb is refused, and does not mean "without it"', async () => {
   await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
   const chat = tl.conversation('verbs', { agent: 'scripted' });

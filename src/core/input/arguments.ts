@@ -99,7 +99,11 @@ export function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[
 export type OptionNames<T> = Readonly<Record<keyof T, true>>;
 
 /** Throws `invalid` for an unknown option: a misspelt one would otherwise be ignored. */
-export function checkOptions<T extends object>(options: T, known: OptionNames<T>, what: string): void {
+export function checkOptions<T extends object>(
+  options: T,
+  known: Readonly<Record<keyof T, unknown>>,
+  what: string,
+): void {
   const unknown = Object.entries(options).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
   if (unknown === undefined) return;
   throw new ThroughlineError('invalid', `${what} has no option "${unknown[0]}".`, {

@@ -40,7 +40,7 @@ describe('a token', () => {
         code: 'refused',
         message: `The server at ${home.url} does not accept this token.`,
       });
-      expect(hint).toMatch(/THROUGHLINE_TOKEN.*server\/token.*keys create/);
+      expect(hint).toMatch(/THROUGHLINE_TOKEN.*"token".*server\/token.*keys create/);
     }
   });
 

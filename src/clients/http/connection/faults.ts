@@ -67,7 +67,7 @@ function problemIn(text: string): { code: ProblemCode; detail: string; hint?: st
 function unknownToken(where: string): ThroughlineError {
   return new ThroughlineError('refused', `The server at ${where} does not accept this token.`, {
     hint:
-      'Set THROUGHLINE_TOKEN to the content of server/token in its data home, or to a key from ' +
+      'Set THROUGHLINE_TOKEN (in a program: "token") to the content of server/token in its data home, or to a key from ' +
       '"throughline keys create" on that machine.',
   });
 }

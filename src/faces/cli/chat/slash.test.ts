@@ -8,6 +8,8 @@ test.each([
   ['/fork 3 copy', { kind: 'command', name: 'fork', command: SLASH_COMMANDS.fork, words: ['3', 'copy'] }],
   ['/quit ', { kind: 'command', name: 'quit', command: SLASH_COMMANDS.quit, words: [] }],
   ['/forks', { kind: 'unknown', message: expect.stringContaining('Did you mean /fork?') }],
+  ['/hlp', { kind: 'unknown', message: expect.stringContaining('Did you mean /help?') }],
+  ['/ussage', { kind: 'unknown', message: expect.stringContaining('Did you mean /usage?') }],
   ['/retry 3', { kind: 'unknown', message: '/retry takes nothing after it.' }],
   ['/fork 3 copy more', { kind: 'unknown', message: '/fork takes [TURN] [KEY].' }],
   ['/open my notes', { kind: 'command', name: 'open', command: SLASH_COMMANDS.open, words: ['my', 'notes'] }],

@@ -3,6 +3,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import type { PublicConversation } from '../../../core/public/conversation.ts';
 import type { Engine } from '../../../ports/engine.ts';
 import { turns, usageLine } from '../lines.ts';
+import { nearest } from '../names.ts';
 import { oneLine } from '../terminal-text.ts';
 import { codeOf } from './talk.ts';
 import { type Described, type Line, span } from './text/cells.ts';
@@ -84,8 +85,8 @@ export function parseSlash(text: string): Slash {
     const takes = command.takes === '' ? 'nothing after it' : command.takes;
     return { kind: 'unknown', message: `/${name} takes ${takes}.` };
   }
-  const near = completions(`/${name.slice(0, 2)}`).map((one) => `/${one}`);
-  const meant = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
+  const near = nearest(name, Object.keys(SLASH_COMMANDS));
+  const meant = near === null ? '' : ` Did you mean /${near}?`;
   const message = `There is no command /${name}.${meant} /help lists them; to send this as a prompt, begin it with //.`;
   return { kind: 'unknown', message };
 }
@@ -128,7 +129,7 @@ async function agent({ engine, say, useAgent }: SlashContext, [name]: readonly s
   const found = agents.find((each) => each.name === name);
   if (found === undefined) {
     throw new ThroughlineError('not_found', `There is no agent "${name}".`, {
-      hint: `There are ${agents.map((each) => each.name).join(', ')}.`,
+      hint: `Available: ${agents.map((each) => each.name).join(', ')}.`,
     });
   }
   useAgent(name);
