@@ -119,7 +119,9 @@ class AcpAgent implements Agent {
 
   async storage(sandbox: OpenSandbox): Promise<string> {
     const { name: called } = await this.#learn(sandbox);
-    return storageName(await this.#program(sandbox), called, sandbox);
+    // Only an agent that does not say its name goes by its command: on another machine, to look for that takes a while.
+    const { command } = called === 'unknown' ? await this.#find(sandbox) : { command: [] };
+    return storageName({ ...this.#setup, command }, called, sandbox);
   }
 
   async history(sessionId: string, sandbox: OpenSandbox, signal: AbortSignal): Promise<SessionHistory | null> {

@@ -219,7 +219,10 @@ describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (s
     expect(await child.exited).toEqual({ code: 3, signal: null });
   });
 
-  test('of 500 processes gets as many as it may have; of 4 GB as much memory; files as many', async () => {
+  test('of 500 processes gets as many as it may have; of 4 GB as much memory; files as many', async (context) => {
+    const isVersion2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
+    if (process.getuid?.() !== 0 && !isVersion2)
+      context.skip('without root, control groups of version 1 limit nothing');
     const given: Given = { network: 'none', limits: { processes: 80, memoryMb: 256, openFiles: 100 } };
     const bomb = await sh(
       `ulimit -n; n=0; while [ $n -lt 500 ]; do n=$((n+1)); (sleep 600 &) 2>/dev/null; done; ls -d /proc/[0-9]* | wc -l`,

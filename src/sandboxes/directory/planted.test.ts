@@ -212,6 +212,8 @@ describe('in the repository of a worktree, an agent that works in the repository
     const [main, library] = [repository({}), repository({})];
     git(main, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', library, 'library');
     git(main, 'commit', '--quiet', '--message', 'submodule');
+    git(join(main, 'library'), 'config', 'user.name', 'Ann');
+    git(join(main, 'library'), 'config', 'user.email', 'ann@example.org');
     const other = join(folder(), 'other');
     git(main, 'worktree', 'add', '--quiet', other);
     for (const cwd of [other, join(main, 'library')]) {

@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { sandboxAt } from '../../../test/contracts/agent-sandbox.ts';
+import type { OpenSandbox } from '../../ports/sandbox.ts';
+import { acpAgent } from './adapter.ts';
+import { capabilitiesOf } from './connection/capabilities.ts';
+import { AgentMemory, fingerprintOf } from './known/memory.ts';
+
+test.for([
+  ['agent', 0],
+  ['unknown', 1],
+] as const)(
+  'where the sessions of the agent "%s" are is said after %i looks for its program: on another machine each takes its time',
+  async ([name, looks]) => {
+    const root = mkdtempSync(join(tmpdir(), 'throughline-acp-'));
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    const [memory, file] = [join(root, 'learnt'), join(root, 'agent.js')];
+    writeFileSync(file, '');
+    const command: [string, string] = [process.execPath, file];
+    const plain = sandboxAt(root);
+    let found = 0;
+    const sandbox: OpenSandbox = {
+      ...plain,
+      find: (program) => {
+        found += 1;
+        return plain.find(program);
+      },
+    };
+    const info = name === 'unknown' ? {} : { agentInfo: { name, version: '1' } };
+    new AgentMemory(memory, await fingerprintOf(command, plain)).saw(
+      capabilitiesOf({ ...info, agentCapabilities: {} }),
+    );
+    const agent = acpAgent({ name: 'a', command, options: {}, installed: root, memory });
+    await agent.traits(sandbox);
+    found = 0;
+    const storage = await agent.storage?.(sandbox);
+    expect([storage, found]).toEqual([expect.stringMatching(name === 'unknown' ? /agent\.js:/ : /^acp:agent:/), looks]);
+  },
+);
