@@ -198,8 +198,29 @@ async function unsavedInRepository(
   const status = await ask('status', '--porcelain', '--untracked-files=normal');
   if (status.code !== 0) return `git cannot look at ${where}`;
   if (status.output !== '') return `changes in ${where} are not committed`;
-  const unpushed = await ask('log', '--oneline', '-n', '1', '--branches', '--tags', 'HEAD', '--not', '--remotes');
+  const remotes = await remotesOutside(open, cwd, (await ask('remote', '--verbose')).output);
+  const unpushed = await ask(...COMMITS, ...(remotes.length === 0 ? [] : ['--not', ...remotes]));
   if (unpushed.code !== 0 || unpushed.output !== '') return `commits in ${where} were not pushed`;
   const stash = await ask('stash', 'list');
-  return stash.code === 0 && stash.output === '' ? null : `a stash is in ${where}`;
+  if (stash.code !== 0 || stash.output !== '') return `a stash is in ${where}`;
+  const each = ['status --porcelain', `${COMMITS.join(' ')} --not --remotes`, 'stash list']
+    .map((words) => `git ${words}`)
+    .join(' && ');
+  const submodules = await ask('submodule', '--quiet', 'foreach', '--recursive', each);
+  return submodules.code === 0 && submodules.output === '' ? null : `unsaved work is in a submodule of ${where}`;
+}
+
+const COMMITS = ['log', '--oneline', '-n', '1', '--branches', '--tags', 'HEAD'];
+
+/** The branches of remotes, as options of git. A remote that is in the sandbox would be removed with it. */
+async function remotesOutside(open: OpenSandbox, cwd: string, listed: string): Promise<string[]> {
+  const outside: string[] = [];
+  for (const [, name = '', url = ''] of listed.matchAll(/^([^\t]+)\t(.*) \(push\)$/gm)) {
+    const path = url.replace(/^file:\/\/(localhost)?/, '');
+    // Others have a host before a colon, and no slash before that.
+    const isPath = path !== url || !/^[^/]*:/.test(url);
+    const real = isPath ? await open.realPath(posix.resolve(cwd, path)) : null;
+    if (!real?.startsWith(`${posix.dirname(await open.realPath(open.work))}/`)) outside.push(`--remotes=${name}`);
+  }
+  return outside;
 }

@@ -195,6 +195,8 @@ describe.skipIf(why !== null)(`an agent in bubblewrap${why === null ? '' : ` (sk
       ${call(248, 217, '"user", "a", "b", 1, -3')}; echo " add_key"
       ${call(165, 40, '"none", "/tmp", "tmpfs", 0, 0')}; echo " mount"
       ${call(304, 265, '0, 0, 0')}; echo " open_by_handle_at"
+      ${call(467, 467, '-100, "/tmp", 0, 0, 0')}; echo " open_tree_attr"
+      ${call(443, 443, '0, 0, 0, 0')}; echo " quotactl_fd"
       ${call(272, 97, '0x10000000')}; echo " user namespace"
       ${call(161, 51, '"/tmp"')}; echo " chroot"
       ${call(16, 29, '0, 0x5412, "x"')}; echo " TIOCSTI"
@@ -206,7 +208,8 @@ describe.skipIf(why !== null)(`an agent in bubblewrap${why === null ? '' : ` (sk
     expect(status.trim()).toBe(
       `CapInh:${none} CapPrm:${none} CapEff:${none} CapBnd:${none} CapAmb:${none} NoNewPrivs:1 Seccomp:2`,
     );
-    const names = ['keyctl', 'add_key', 'mount', 'open_by_handle_at', 'user namespace', 'chroot', 'TIOCSTI'];
+    const newer = ['open_tree_attr', 'quotactl_fd'];
+    const names = ['keyctl', 'add_key', 'mount', 'open_by_handle_at', ...newer, 'user namespace', 'chroot', 'TIOCSTI'];
     for (const [at, name] of names.entries()) {
       expect(calls[at]).toMatch(new RegExp(`^(Operation not permitted|No space left on device) ${name}$`));
     }

@@ -9,17 +9,17 @@ type Architecture = 'x64' | 'arm64';
 const DENIED: Readonly<Record<Architecture, readonly number[]>> = {
   x64: [
     ...[248, 249, 250], // add_key, request_key, keyctl: keys of whoever started us
-    ...[165, 166, 155, 428, 429, 430, 431, 432, 433, 442], // mount and its relatives
+    ...[165, 166, 155, 428, 429, 430, 431, 432, 433, 442, 467], // mount and its relatives
     ...[298, 321, 323, 425, 426, 427], // perf_event_open, bpf, userfaultfd, io_uring
     ...[175, 176, 246, 313, 320], // modules, kexec
-    ...[103, 163, 167, 168, 169, 179, 304], // syslog, acct, swap, reboot, quotactl, open_by_handle_at
+    ...[103, 163, 167, 168, 169, 179, 443, 304], // syslog, acct, swap, reboot, quotactl, open_by_handle_at
   ],
   arm64: [
     ...[217, 218, 219],
-    ...[40, 39, 41, 428, 429, 430, 431, 432, 433, 442],
+    ...[40, 39, 41, 428, 429, 430, 431, 432, 433, 442, 467],
     ...[241, 280, 282, 425, 426, 427],
     ...[105, 106, 104, 273, 294],
-    ...[116, 89, 224, 225, 142, 60, 265],
+    ...[116, 89, 224, 225, 142, 60, 443, 265],
   ],
 };
 const AUDIT: Readonly<Record<Architecture, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };

@@ -278,8 +278,15 @@ test('it is removed when nothing unsaved is in it, or when it is forced; the con
     `git init -q --bare ../remote; git init -q .; ${git} add .; ${git} commit -qm one`,
   ]);
   await refusedWith('refused', website.remove(), /were not pushed/);
-  const pushed = await website.exec(['/bin/sh', '-c', 'git remote add origin ../remote && git push -q origin HEAD']);
-  expect(pushed).toMatchObject({ code: 0 });
+  const push = (name: string, url: string) =>
+    website.exec(['/bin/sh', '-c', `git remote add ${name} '${url}' && git push -q ${name} HEAD`]);
+  // It would be removed with the sandbox.
+  for (const [name, url] of Object.entries({ near: '../remote', again: `file://${home.sandboxes}/${id}/remote` })) {
+    expect(await push(name, url)).toMatchObject({ code: 0 });
+    await refusedWith('refused', website.remove(), /were not pushed/);
+  }
+  execFileSync('git', ['init', '-q', '--bare', join(home.path, 'remote')]);
+  expect(await push('origin', join(home.path, 'remote'))).toMatchObject({ code: 0 });
   await website.exec(['/bin/sh', '-c', 'echo y >> note.txt']);
   await refusedWith('refused', website.remove(), /not committed/);
   await website.exec(['git', 'checkout', '-q', '.']);
@@ -293,6 +300,27 @@ test('it is removed when nothing unsaved is in it, or when it is forced; the con
     .map(({ kind }) => kind)
     .filter((kind) => kind.startsWith('sandbox.'));
   expect(kinds).toEqual(['sandbox.created', 'sandbox.destroyed', 'sandbox.created', 'sandbox.destroyed']);
+});
+
+test('commits of a submodule that were not pushed keep a sandbox', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await tl.conversation('chat', { sandbox: 'website' }).ask('Hello.');
+  const website = tl.sandbox('website');
+  const remotes = join(home.path, 'remotes');
+  mkdirSync(remotes);
+  const sh = async (script: string) => {
+    const git = 'git() { command git -c user.name=a -c user.email=a -c protocol.file.allow=always "$@"; }';
+    expect(await website.exec(['/bin/sh', '-ec', `${git}\n${script}`])).toMatchObject({ code: 0 });
+  };
+  await sh(`cd '${remotes}'; for name in top part; do git init -q --bare $name; done
+    git clone -q part copy 2>&1; cd copy; git commit -q --allow-empty -m one; git push -q origin HEAD 2>&1`);
+  await sh(`git clone -q '${remotes}/top' top 2>&1; cd top; git submodule --quiet add '${remotes}/part' part 2>&1
+    git commit -qm one; git push -q origin HEAD 2>&1; cd part; git commit -q --allow-empty -m two; cd ..
+    git commit -qam two; git push -q origin HEAD 2>&1`);
+  await refusedWith('refused', website.remove(), /a submodule of top/);
+  await sh('cd top/part; git push -q origin HEAD 2>&1');
+  await website.remove();
 });
 
 test('a server puts a sandbox to rest that nobody uses, and removes it later, unless unsaved work is in it', async () => {

@@ -85,7 +85,11 @@ class RemoteSandboxes {
 
   async find(id: string): Promise<string | null> {
     const { root } = await this.#machine();
-    return (await this.#folder(root).stat(checkedId(id))) === null ? null : `${root}/${id}`;
+    // Before every turn: the shell says this without starting a program.
+    const script = `cd -- ${word(root)} 2>/dev/null || exit 2; [ -e ${word(checkedId(id))} ] || [ -L ${word(id)} ]`;
+    const { code } = await this.#settings.machine.run(script);
+    const isThere = code === 0 || (code !== 1 && (await this.#folder(root).stat(id)) !== null);
+    return isThere ? `${root}/${id}` : null;
   }
 
   async changes(id: string, { cwd }: { cwd: string | null }) {
