@@ -62,7 +62,11 @@ export class Serving {
     try {
       for (;;) {
         const next = claims.failed ? null : await this.#fairest(tried).catch(claims.fails);
-        if (next !== null) claims.add(this.#serve(next, tried));
+        if (next?.due !== undefined) {
+          // At once: until it has begun, it would be given another one.
+          next.due.slot = this.slots.give(next.owner);
+          yield { held: next.due };
+        } else if (next !== null) claims.add(this.#claimFor(next, tried));
         do {
           if (next === null) await claims.oneEnds();
           for (const served of claims.made()) {
@@ -143,13 +147,8 @@ export class Serving {
   }
 
   /** Null: another process has it, or nothing is to be done in it. */
-  async #serve({ owner, conversation, due, isOwn }: Waiting, tried: Set<string>): Promise<Served | null> {
+  async #claimFor({ owner, conversation, isOwn }: Waiting, tried: Set<string>): Promise<Served | null> {
     const slot = this.slots.give(owner);
-    if (due !== undefined) {
-      // Before anybody else can give it one.
-      due.slot = slot;
-      return { held: due };
-    }
     tried.add(conversation);
     try {
       const isOpen = !isOwn || (await this.#stillWanted(owner, conversation));

@@ -198,13 +198,34 @@ export class Worker {
 
   /** `moved`: conversations that have changed; null: any may have. */
   readonly #onNotification = (moved: readonly string[] | null): void => {
-    for (const id of moved ?? this.#held.keys()) {
+    if (moved === null) this.#notifyAll();
+    for (const id of moved ?? []) {
       const held = this.#held.get(id);
       if (held !== undefined) this.#notify(held);
     }
     // A change in a conversation that we hold makes no other one claimable.
     if (moved === null || moved.some((id) => !this.#held.has(id))) this.#loop.wake();
   };
+
+  /** Any may have changed. Of those that are warm there may be many: only what has an open turn is woken, and takes a slot. */
+  #notifyAll(): void {
+    const all = [...this.#held.values()];
+    for (const held of all) if (held.state.is === 'working') this.#notify(held);
+    const warm = all.filter(({ state }) => state.is === 'warm' && !state.due).map(({ conversation }) => conversation);
+    for (const [owner, own] of Map.groupBy(warm, (conversation) => conversation.owner)) {
+      const ids = own.map(({ id }) => id);
+      // It cannot be read: the next notification, or the heartbeat, looks again.
+      void this.#parts.store.standings(owner, ids).then(
+        (open) => {
+          for (const { conversation } of open) {
+            const held = this.#held.get(conversation);
+            if (held !== undefined) this.#notify(held);
+          }
+        },
+        () => {},
+      );
+    }
+  }
 
   /** By the clock: nothing may have told us that something can be claimed. */
   #look(): void {

@@ -105,6 +105,21 @@ test('between two turns of a conversation another owner comes; its agent waits m
   await expectSound(ann, 'a');
 });
 
+test('every slot is given back, however many conversations wait for their next turn', async () => {
+  await using home = new Home();
+  const { ann } = await open(home, { maxRunning: 3 });
+  const running = await submitAll(ann, ['a', 'b', 'c']);
+  await hasBegun(home, ...running);
+  const waiting = await submitAll(ann, ['a', 'b', 'c', 'd', 'a', 'b', 'c', 'd'], '/say Hello.');
+  // Several slots become free at the same moment, while conversations that are held wait for one.
+  for (const turn of running) letGo(home, turn);
+  for (const turn of [...running, ...waiting]) expect((await ended(ann, turn)).state).toBe('completed');
+  const all = await submitAll(ann, ['x', 'y', 'z']);
+  await hasBegun(home, ...all);
+  for (const turn of all) letGo(home, turn);
+  for (const turn of all) await ended(ann, turn);
+});
+
 test('a turn that waits for an answer holds no slot, and goes on at once when the answer comes', async () => {
   await using home = new Home();
   const { ann, bob } = await open(home, { maxRunning: 1 });

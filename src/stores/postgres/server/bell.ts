@@ -25,6 +25,7 @@ const RETRY_MS = 1_000;
 const HEARING_MS = 5_000;
 /** A payload has at most 8,000 bytes; an id takes 39. */
 const MOST_IDS = 150;
+const TELL = 'SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p';
 const LAST_TRANSACTION = 'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS last';
 
 /** What a transaction has changed. */
@@ -106,10 +107,12 @@ export class Bell {
     this.#telling = null;
     const ids = [...this.#due];
     this.#due.clear();
-    const moved = ids.length > MOST_IDS ? null : ids;
-    const payload = JSON.stringify({ by: this.#self, moved });
+    const parts = Array.from({ length: Math.ceil(ids.length / MOST_IDS) }, (_, i) =>
+      ids.slice(i * MOST_IDS, (i + 1) * MOST_IDS),
+    );
+    const payloads = parts.map((moved) => JSON.stringify({ by: this.#self, moved }));
     // Lost with its connection: the slow look of the others finds it.
-    const sent = this.#server.sql.one('SELECT pg_notify($1, $2)', CHANNEL, payload).then(
+    const sent = this.#server.sql.one(TELL, CHANNEL, payloads).then(
       () => {},
       () => {},
     );
