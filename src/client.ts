@@ -4,7 +4,8 @@ import { httpLiveStreams } from './clients/http/live.ts';
 import { HttpServer } from './clients/http/server.ts';
 import { HttpTasks } from './clients/http/tasks.ts';
 import { httpTrackers } from './clients/http/tracker.ts';
-import { checkOptions } from './core/input/arguments.ts';
+import { ThroughlineError } from './core/errors.ts';
+import { checkNoPassword, checkOptions, checkText, shown } from './core/input/arguments.ts';
 import { checkOnPermission, type OnPermission } from './library/answering.ts';
 import { ThroughlineClient } from './library/client.ts';
 import type { Server } from './ports/server.ts';
@@ -43,12 +44,32 @@ export interface ClientOptions {
 export async function connect(options: ClientOptions = {}): Promise<ConnectedClient> {
   checkOptions(options, { url: true, token: true, owner: true, onPermission: true }, 'connect()');
   checkOnPermission(options.onPermission);
-  const { url = '', token, owner, onPermission } = options;
-  const engine = await connectBy({ transport: fetchTransport(url), token: token ?? null, owner });
+  const { token, owner, onPermission } = options;
+  if (token !== undefined) checkText(token, 'token', LONGEST_TOKEN);
+  if (owner !== undefined) checkText(owner, 'owner');
+  const engine = await connectBy({ transport: fetchTransport(checkUrl(options.url)), token: token ?? null, owner });
   const { caller } = engine;
   const [tasks, lives] = [new HttpTasks(caller, null), httpLiveStreams(caller)];
   const tl = new ThroughlineClient(engine, tasks, httpTrackers(caller), lives, new HttpServer(caller), onPermission);
   return tl as ConnectedClient;
+}
+
+const LONGEST_TOKEN = 4_096;
+
+/** In pages, an address may be relative to that of the page, or left out. */
+function checkUrl(url: unknown): string {
+  const { location } = globalThis as { location?: { readonly href: string } };
+  const address = url ?? (location === undefined ? undefined : '');
+  const isAddress = typeof address === 'string' && URL.canParse(address, location?.href);
+  const parsed = isAddress ? new URL(address, location?.href) : null;
+  if (!isAddress || parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    throw new ThroughlineError(
+      'invalid',
+      `"url" must be the address of a server, such as https://agents.example.org, not ${shown(url)}.`,
+    );
+  }
+  checkNoPassword(parsed);
+  return address;
 }
 
 /**

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { HttpEngine } from './clients/http/engine.ts';
 import { ThroughlineError } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
-import { given } from './core/input/arguments.ts';
+import { checkNoPassword, given } from './core/input/arguments.ts';
 import { dataHome } from './host/data-home.ts';
 import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
@@ -131,6 +131,7 @@ function parseAddress(server: string): Address {
   const [, socket] = /^unix:(.+)$/.exec(server) ?? [];
   if (socket !== undefined) return { socket: resolve(socket) };
   const url = URL.canParse(server) ? new URL(server) : null;
+  if (url !== null) checkNoPassword(url);
   const isPlain = url?.protocol === 'http:';
   if (url === null || !(isPlain || url.protocol === 'https:') || url.pathname !== '/' || url.search !== '') {
     throw new ThroughlineError('invalid', `"${server}" is not a valid server address.`, {

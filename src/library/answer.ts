@@ -311,8 +311,8 @@ function whyCancelled(fault: unknown): Failed {
 function withTurn(error: ThroughlineError, turn: PublicTurn): ThroughlineError {
   if (error.code === 'unreachable') return lostSightOf(error, turn);
   if (error.code !== 'closed') return error;
-  return new ThroughlineError('closed', `Throughline was closed before turn ${turn.n} ended.`, {
-    hint: 'It is stored. The next program or server of its data home runs it, or records its end.',
+  return new ThroughlineError('closed', `Throughline was closed before the end of turn ${turn.n} was read.`, {
+    hint: 'It is stored, and so is its end if it had ended. Otherwise the next program or server of its data home runs it, or records its end.',
     cause: error,
   });
 }

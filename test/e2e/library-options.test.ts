@@ -50,6 +50,30 @@ test.each([
   await expect(open(misspelt({ home, ...options }))).rejects.toMatchObject({ code, message });
 });
 
+const NO_URL =
+  /^"url" must be the address of a server, such as https:\/\/agents\.example\.org, not (nothing|""|5|"agents")\.$/;
+const NO_USER = /^The address of a server must not contain a user or a password\.$/;
+
+test.each([
+  [{}, NO_URL],
+  [{ url: '' }, NO_URL],
+  [{ url: 5 }, NO_URL],
+  [{ url: 'agents' }, NO_URL],
+  [{ url: 'https://ann:secret@127.0.0.1:9' }, NO_USER],
+  [{ url: 'http://127.0.0.1:9', token: 5 }, /^A token must be a non-empty text, not 5\.$/],
+  [{ url: 'http://127.0.0.1:9', owner: '' }, /^An owner must be a non-empty text, not ""\.$/],
+])('connect(%j) is refused before anything is sent', async (options, message) => {
+  await expect(connect(misspelt(options))).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringMatching(message),
+  });
+});
+
+test('the address of a server has no password, which errors would show', async () => {
+  const opened = open({ server: 'http://ann:secret@127.0.0.1:9', token: 'x' });
+  await expect(opened).rejects.toMatchObject({ code: 'invalid', message: expect.stringMatching(NO_USER) });
+});
+
 test('a misspelt option of a verb is refused, and does not mean "without it"', async () => {
   await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
   const chat = tl.conversation('verbs', { agent: 'scripted' });

@@ -67,6 +67,14 @@ export function checkSignal(value: unknown): void {
   throw new ThroughlineError('invalid', `"signal" must be an AbortSignal, not ${shown(value)}.`);
 }
 
+/** Errors show the address of a server. */
+export function checkNoPassword({ username, password }: Pick<URL, 'username' | 'password'>): void {
+  if (username === '' && password === '') return;
+  throw new ThroughlineError('invalid', 'The address of a server must not contain a user or a password.', {
+    hint: 'A server knows its callers by a token or a key. Leave the rest out.',
+  });
+}
+
 const LONGEST = 512;
 
 /** An id or a name: not empty, not too long, and well-formed Unicode. */
