@@ -2,7 +2,7 @@ import { sizeOf } from '../../../core/input/size.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
 import { type ContentSource, type Json, type Packed, pack, referencesIn, separate } from '../../shared/content.ts';
-import { type Bounds, LARGEST_PAGE } from '../../shared/page.ts';
+import { type Bounds, LARGEST_PAGE, pageOf, readable } from '../../shared/page.ts';
 import { type RecordRow, recordOf, type TurnRow, turnOf } from '../../shared/rows.ts';
 import type { Sql, TxSql } from '../server/connect.ts';
 
@@ -74,4 +74,22 @@ export async function pageOfRead<Row, T>(rows: readonly Row[], read: (row: Row) 
     size += sizeOf(value);
   }
   return page;
+}
+
+/**
+ * The values of rows of several conversations or tasks, without those that are damaged. `fetch`: at most `limit` rows, from the first or after
+ * the last one. A page of damaged rows alone would look like the end: then the next one is read.
+ */
+export async function pageOfReadable<Row, T>(
+  sql: Sql,
+  limit: number,
+  fetch: (last: Row | undefined) => Promise<Row[]>,
+  read: (row: Row) => T,
+): Promise<T[]> {
+  for (let last: Row | undefined; ; ) {
+    const rows = await fetch(last);
+    const page = pageOf(readable(sql, rows, read), (one) => one);
+    if (page.length > 0 || rows.length === 0 || rows.length < limit) return page;
+    last = rows.at(-1);
+  }
 }

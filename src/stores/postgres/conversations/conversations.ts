@@ -7,12 +7,12 @@ import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
 import { noConversation } from '../../shared/ledger.ts';
-import { pageOf } from '../../shared/page.ts';
 import { type ConversationRow, conversationOf } from '../../shared/rows.ts';
 import { wordsOf } from '../../shared/search.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 import { Collision, violated } from '../server/faults.ts';
+import { pageOfReadable } from './content.ts';
 import { Ledger } from './ledger.ts';
 
 const CONVERSATION = `
@@ -94,8 +94,9 @@ export async function listConversations(sql: Sql, owner: string, page: ListPage)
   } = page;
   if (states.length === 0 || limit <= 0) return [];
   const first = before !== undefined && before.updatedAt < until ? before : { updatedAt: until, id: '' };
-  const rows = await sql.all<ConversationRow>(LISTED, owner, since, first.updatedAt, first.id, agent, states, limit);
-  return pageOf(rows, conversationOf);
+  const fetch = ({ updatedAt, id }: Pick<ConversationRow, 'updatedAt' | 'id'> = first) =>
+    sql.all<ConversationRow>(LISTED, owner, since, updatedAt, id, agent, states, limit);
+  return pageOfReadable(sql, limit, fetch, conversationOf);
 }
 
 export async function ensureConversation(tx: Tx, owner: string, spec: NewConversation) {

@@ -30,7 +30,7 @@ import {
   TURN,
   type TurnRow,
 } from '../../shared/rows.ts';
-import { pageOfRead, readRecord, readTurn } from '../conversations/content.ts';
+import { pageOfRead, pageOfReadable, readRecord, readTurn } from '../conversations/content.ts';
 import { conversationNo, conversationRow, isName } from '../conversations/conversations.ts';
 import type { Sql } from '../server/connect.ts';
 
@@ -237,8 +237,9 @@ export async function permissions(
   const of = turn === undefined ? null : (await turnRow(sql, owner, turn)).no;
   const state = open === undefined ? null : Number(open);
   const most = limit === undefined ? null : Math.max(0, limit);
-  const rows = await sql.all<PermissionRow>(PERMISSIONS, owner, last, conversation ?? null, of, state, most);
-  return pageOf(rows, permissionOf);
+  const fetch = ({ no }: Pick<PermissionRow, 'no'> = { no: last }) =>
+    sql.all<PermissionRow>(PERMISSIONS, owner, no, conversation ?? null, of, state, most);
+  return pageOfReadable(sql, most ?? Number.POSITIVE_INFINITY, fetch, permissionOf);
 }
 
 async function permissionNo(sql: Sql, owner: string, id: string): Promise<number> {

@@ -25,10 +25,15 @@ export async function search(sql: Sql, owner: string, query: string, limit: numb
   const match = `${parts.join(' & ')}${isBegun ? ':*' : ''}`;
   const rows = await sql.all<RecordRow & TitleRow>(SEARCH, match, owner, most);
   const turns = await pageOfRead(rows, async (row) => {
-    const record = await readRecord(sql, row);
+    const record = await readRecord(sql, row).catch((error: unknown) => {
+      if (!(error instanceof SyntaxError)) throw error;
+      sql.onDamage(error);
+    });
+    if (record === undefined) return null;
     const text = `${promptText(record.prompt)}\n${replyText(record.parts)}`;
     const { conversation, key, title, n } = row;
     return { conversation, key, title, n, snippet: snippet(text, words) };
   });
-  return titlesFirst(await sql.all<TitleRow>(TITLED, match, owner, most + turns.length), turns, most);
+  const hits = turns.filter((hit) => hit !== null);
+  return titlesFirst(await sql.all<TitleRow>(TITLED, match, owner, most + hits.length), hits, most);
 }

@@ -1,4 +1,5 @@
-import { isTransientFault, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
+import { isDamage, isTransientFault, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
+import type { Reason } from '../../../core/health.ts';
 import { given } from '../../../core/input/arguments.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
@@ -35,6 +36,15 @@ const TRY_MS = 1_000;
 /** How many transactions the latency is measured over. */
 const MEASURED = 256;
 const SEARCH_MS = 10_000;
+/** How long the check of one table may take. */
+const INSPECT_MS = 60_000;
+/** It stays until the process ends: what was damaged once is not trusted again. */
+const DAMAGED: Reason = {
+  code: 'storage_damaged',
+  message: 'A part of the database is damaged. What is in it cannot be read or continued; the rest goes on.',
+  hint: '"throughline doctor" says what is damaged. Restore a backup of the database; see docs/deploy.md.',
+  unready: false,
+};
 
 /** How the verbs of a store reach the database, until it is closed. */
 export class Access {
@@ -67,6 +77,7 @@ export class Access {
       own: (verb, waits) => this.#durable(verb, waits),
     });
     this.sql = server.sql;
+    for (const sql of [this.sql, this.#reader.sql]) sql.onDamage = () => this.#isDamaged();
     this.#heavy = new HeavyWork(server.connections.most);
   }
 
@@ -85,8 +96,15 @@ export class Access {
     try {
       return await look(sql);
     } catch (error) {
-      throw storageFault(error) ?? error;
+      throw this.#fault(error);
     }
+  }
+
+  /** What the caller is told. */
+  #fault(error: unknown): unknown {
+    const fault = storageFault(error) ?? error;
+    if (isDamage(fault)) this.#isDamaged();
+    return fault;
   }
 
   /** Resolves with the verb's result once it is durable. A verb that throws changes nothing. */
@@ -112,9 +130,9 @@ export class Access {
       this.#works();
       return value;
     } catch (error) {
-      const fault = storageFault(error);
-      if (fault !== null) this.#fails(fault);
-      throw fault ?? error;
+      const fault = this.#fault(error);
+      if (isTransientFault(fault)) this.#fails(fault);
+      throw fault;
     }
   }
 
@@ -186,13 +204,23 @@ export class Access {
 
   /** In one transaction. The server ends a statement that takes too long: `too_large`. */
   async readLong<T>(owner: string, look: (sql: Sql) => Promise<T>): Promise<T> {
-    this.checkOpen();
     const readMs = this.#options.searchMs ?? SEARCH_MS;
     try {
-      return await this.#heavy.run(owner, () => this.#again(({ sql }) => look(sql), { ...LONG, readMs }));
+      return await this.readRaw(look, owner, readMs);
     } catch (error) {
-      throw isEnded(error) ? tooSlow(readMs) : (storageFault(error) ?? error);
+      throw isEnded(error) ? tooSlow(readMs) : this.#fault(error);
     }
+  }
+
+  /** The same with the faults as the server gives them. */
+  async readRaw<T>(look: (sql: Sql) => Promise<T>, owner = '', readMs = INSPECT_MS): Promise<T> {
+    this.checkOpen();
+    return this.#heavy.run(owner, () => this.#again(({ sql }) => this.#looking(sql, look), { ...LONG, readMs }));
+  }
+
+  #looking<T>(sql: Sql, look: (sql: Sql) => Promise<T>): Promise<T> {
+    sql.onDamage = () => this.#isDamaged();
+    return look(sql);
   }
 
   heavyWriting<A extends unknown[], T>(verb: (tx: Tx, owner: string, ...args: A) => Promise<T>) {
@@ -228,13 +256,17 @@ export class Access {
 
   #fails(fault: ThroughlineError): void {
     // A lock is about one conversation, or a few: the others can be written.
-    if (!isTransientFault(fault) || isLockedOut(fault)) return;
+    if (isLockedOut(fault)) return;
     const { code, message, hint = '' } = whileWaiting(fault);
     // What only cannot be written can still be read.
     this.#options.health?.report('writing', { code, message, hint, unready: code === 'storage_busy' });
     // A server without work writes nothing. On a full disk a small change may find space, and proves nothing.
     if (code !== 'storage_full') this.#trying ??= setInterval(() => this.#try(), TRY_MS).unref();
     this.#isWritable = false;
+  }
+
+  #isDamaged(): void {
+    this.#options.health?.report('damage', DAMAGED);
   }
 
   #try(): void {

@@ -1,6 +1,7 @@
+import { isDamage } from '../../../core/errors.ts';
 import { News } from './bell.ts';
 import { type PoolClient, type Refusal, type Server, type Statement, TxSql, type Value } from './connect.ts';
-import { isCollision, storageFault } from './faults.ts';
+import { isCollision, isLockedOut, storageFault } from './faults.ts';
 import type { Asked } from './many.ts';
 import { sendTogether, sendWrites } from './together.ts';
 import { Apart, Beginning, beginningOf, type Sum, summed, type Times, type Tx, type Waits } from './transaction.ts';
@@ -55,11 +56,17 @@ export async function sharedTransaction(
     await server.query(client, 'ROLLBACK').catch((fault: Error) => {
       broken = fault;
     });
-    if (storageFault(error) !== null && !isCollision(error)) throw error;
+    if (!isOfOne(error)) throw error;
     return { outcomes: verbs.map(() => APART), news: null };
   } finally {
     client.release(broken);
   }
+}
+
+/** Whether the others may succeed without the one that met it: its rows are damaged or locked, it collided, or it is at fault itself. */
+function isOfOne(error: unknown): boolean {
+  const fault = storageFault(error);
+  return fault === null || isDamage(fault) || isLockedOut(fault) || isCollision(error);
 }
 
 async function run(verb: Verb, beginning: Beginning, reads: Reads): Promise<Ran> {

@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream';
 import type { Client, CustomTypesConfig, Pool, PoolClient, QueryResult } from 'pg';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
+import type { DamageReporter } from '../../shared/page.ts';
 import { openFault } from './faults.ts';
 
 /** How long to wait for a connection: for one of the pool, or for the server to answer. */
@@ -22,7 +23,9 @@ export type Value =
   | readonly (string | number | boolean | Uint8Array | null)[];
 
 /** What statements run on: the pool, or the one connection of a transaction. */
-export class Sql {
+export class Sql implements DamageReporter {
+  /** Told of a row that cannot be read and was left out. */
+  onDamage: (error: unknown) => void = () => {};
   readonly #query: (text: string, values: unknown[]) => Promise<Pick<QueryResult, 'rows' | 'rowCount'>>;
 
   constructor(query: (text: string, values: unknown[]) => Promise<Pick<QueryResult, 'rows' | 'rowCount'>>) {

@@ -191,6 +191,11 @@ export function isEnded(error: unknown): boolean {
   return codeOf(error) === '57014';
 }
 
+/** The server does not know this kind of statement. */
+export function isUnknown(error: unknown): boolean {
+  return codeOf(error) === '42601';
+}
+
 export function tooSlow(ms: number): ThroughlineError {
   return new ThroughlineError('too_large', `The search took longer than ${ms / 1_000} s and was ended.`, {
     hint: 'Search for fewer turns: with rarer words, or more of them.',

@@ -1,8 +1,8 @@
 import type { Task } from '../../../core/tasks/task.ts';
 import { firstProgress } from '../../../core/tasks/task-progress.ts';
 import type { NewPlan, NewTask, TaskFilter } from '../../../ports/store/tasks.ts';
-import { pageOf } from '../../shared/page.ts';
 import { planHash, repeatedTasks, type TaskRow, taskOf, taskSessionTaken } from '../../shared/tasks.ts';
+import { pageOfReadable } from '../conversations/content.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 import { violated } from '../server/faults.ts';
@@ -64,5 +64,7 @@ export async function listTasks(
 ): Promise<Task[]> {
   const last = before === undefined ? Number.MAX_SAFE_INTEGER : (await taskRow(sql, owner, before)).no;
   const most = Math.max(0, limit);
-  return pageOf(await sql.all<TaskRow>(NEWEST, owner, last, states ?? null, milestone ?? null, most), taskOf);
+  const fetch = ({ no }: Pick<TaskRow, 'no'> = { no: last }) =>
+    sql.all<TaskRow>(NEWEST, owner, no, states ?? null, milestone ?? null, most);
+  return pageOfReadable(sql, most, fetch, taskOf);
 }

@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
 import type { Claim, ClaimRequest, Fence, NextClaim } from '../../../ports/store/leases.ts';
 import { type LeaseRow, underFence } from '../../shared/ledger.ts';
@@ -8,7 +8,8 @@ import { conversationRow } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import { lastMovedFrom } from '../conversations/move.ts';
 import type { Tx } from '../server/access.ts';
-import type { Sql, Value } from '../server/connect.ts';
+import { type Sql, TxSql, type Value } from '../server/connect.ts';
+import { storageFault } from '../server/faults.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';
 import { withdrawOpen } from './permissions.ts';
 import { endLiving } from './sessions.ts';
@@ -47,6 +48,9 @@ const NEXT_READY = `
     UNION ALL SELECT owner FROM ${ownersAfter("''", 'AND w.owner <= $7')} b
     UNION ALL SELECT owner FROM unnest($9::text[]) AS c (owner)
   ) o, LATERAL (${READY} AND l.owner = o.owner ORDER BY l.ready_at, l.conv LIMIT 1) r LIMIT 1`;
+const WAITING = `
+  SELECT l.conv, c.id FROM leases l JOIN conversations c ON c.no = l.conv
+  WHERE l.driver = $1 AND l.pending > 0 AND l.ready_at <= coalesce($2, ${DATABASE_TIME}) ORDER BY l.ready_at LIMIT 1000`;
 const NAMED = `
   SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = $5 AND l.driver = $1 AND (l.ready_at IS NULL OR l.ready_at <= $2) AND l.place IN ($3, 'any')
@@ -68,7 +72,35 @@ export async function claimable(sql: Sql, request: ClaimRequest, monotonic: numb
     return (await sql.one<ReadyRow>(NAMED, driver, monotonic, place, agents, conversation)) ?? null;
   }
   if (!settle) return nextReady(sql, request, monotonic);
-  return (await sql.one<ReadyRow>(LEFT, ...readiness(request, monotonic))) ?? null;
+  return naming(sql, request, monotonic, async () => {
+    return (await sql.one<ReadyRow>(LEFT, ...readiness(request, monotonic))) ?? null;
+  });
+}
+
+/**
+ * A look at all that waits. When it meets a damaged page, `DamagedRows` names the conversation. Not inside of a transaction: there nothing can be
+ * read any more.
+ */
+async function naming<T>(
+  sql: Sql,
+  request: ClaimRequest,
+  monotonic: number | null,
+  look: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await look();
+  } catch (error) {
+    const fault = storageFault(error);
+    if (!isDamage(fault) || sql instanceof TxSql) throw error;
+    const { driver, held = [] } = request;
+    for (const { conv, id } of await sql.all<{ conv: number; id: string }>(WAITING, driver, monotonic)) {
+      if (held.includes(id)) continue;
+      await sql.one(STILL_READY, ...readiness(request, monotonic), conv).catch((one: unknown) => {
+        throw isDamage(storageFault(one)) ? new DamagedRows(id, fault) : one;
+      });
+    }
+    throw error;
+  }
 }
 
 function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimRequest, monotonic: number | null): Value[] {
@@ -79,7 +111,9 @@ function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimReques
 export async function nextReady(sql: Sql, request: ClaimRequest, monotonic: number | null): Promise<ReadyRow | null> {
   const { after = '', busy = [], full = [] } = request.share ?? {};
   const owners = [after, [...busy, ...full], busy];
-  return (await sql.one<ReadyRow>(NEXT_READY, ...readiness(request, monotonic), ...owners)) ?? null;
+  return naming(sql, request, monotonic, async () => {
+    return (await sql.one<ReadyRow>(NEXT_READY, ...readiness(request, monotonic), ...owners)) ?? null;
+  });
 }
 
 export async function claim(tx: Tx, request: ClaimRequest): Promise<Claim | null> {
@@ -91,7 +125,7 @@ export async function claim(tx: Tx, request: ClaimRequest): Promise<Claim | null
     const ledger = await Ledger.unlessLocked(tx, found.conv);
     const isReady =
       ledger !== null && (await tx.sql.one(STILL_READY, ...readiness(asked, tx.monotonic), found.conv)) !== undefined;
-    if (isReady) return take(ledger, request);
+    if (isReady) return orDamaged(found.conversation, () => take(ledger, request));
     passed.push(found.conversation);
   }
 }
@@ -101,7 +135,16 @@ export async function claimNamed(tx: Tx, conversation: string, request: ClaimReq
   const ledger = await Ledger.find(tx, conversation);
   // Looked at when it is locked: another worker may have been faster.
   if (ledger === null || (await claimable(tx.sql, request, tx.monotonic)) === null) return null;
-  return take(ledger, request);
+  return orDamaged(conversation, () => take(ledger, request));
+}
+
+async function orDamaged<T>(conversation: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    const fault = storageFault(error);
+    throw isDamage(fault) ? new DamagedRows(conversation, fault) : error;
+  }
 }
 
 async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {

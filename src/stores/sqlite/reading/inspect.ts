@@ -1,5 +1,6 @@
 import type { Inspection } from '../../../ports/store/census.ts';
 import { unpackValue } from '../../shared/content.ts';
+import { JSON_OF_CONVERSATIONS, JSON_OF_OTHERS } from '../../shared/json-columns.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 
@@ -24,30 +25,6 @@ const PARTS = [
   'SELECT m.* FROM sessions s JOIN mirrors m ON m.session = s.no WHERE s.conv = ?',
   'SELECT c.* FROM turns t JOIN content_links l ON l.turn = t.no JOIN contents c ON c.no = l.content WHERE t.conv = ?',
 ];
-
-/** The columns that hold JSON. SQLite can read a row of which we cannot: a check of pages does not notice it. */
-export const JSON_OF_CONVERSATIONS = {
-  conversations: ['restore', 'limits', 'parent', 'choices'],
-  turns: ['prompt', 'options', 'sent', 'failure', 'usage'],
-  records: ['body'],
-  events: ['payload'],
-  sessions: ['process', 'usage', 'omitted'],
-  receipts: ['body'],
-  permissions: ['tool_call', 'options'],
-  totals: ['usage', 'day_spent'],
-  requeues: ['result'],
-};
-const JSON_OF_OTHERS = {
-  contents: ['body'],
-  workers: ['process', 'takes'],
-  usage_days: ['usage'],
-  tasks: ['spec', 'progress', 'process', 'gate'],
-  task_events: ['payload'],
-  task_usage: ['usage'],
-  keys: ['scopes'],
-  sign_in_links: ['scopes'],
-  sandboxes: ['setup', 'disk', 'holder'],
-};
 
 /** NULL is neither valid nor not, and so does not count. */
 const isUnreadable = (names: readonly string[]) => `NOT (${names.map((name) => `json_valid(${name})`).join(' AND ')})`;
