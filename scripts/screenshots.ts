@@ -4,7 +4,7 @@
 //   npm run screenshots -- seam tasks   only views whose name contains one of the words
 //
 // The server is real, with the demo, data of its own and scripted agents: no model is called. Another view is one line in VIEWS.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { connect } from '../src/client.ts';
+import { connect, type ThroughlineClient } from '../src/client.ts';
 import { launchChromium } from '../test/browser/chromium.ts';
 import { ensurePage } from './page.js';
 
@@ -47,6 +47,8 @@ interface Data {
   readonly task: string;
   readonly deploy: string;
   readonly stranded: string;
+  readonly unrestored: string;
+  readonly changed: string;
 }
 
 interface View {
@@ -94,6 +96,13 @@ const told = async (page: Page) => {
     bar.scrollIntoView({ block: 'start' });
     bar.closest('[role=log]')?.scrollBy(0, -110);
   });
+};
+/** On a phone, the list and its search are behind a button. */
+const searched = async (page: Page) => {
+  const list = page.getByRole('button', { name: 'Conversations' });
+  if (await list.isVisible()) await list.click();
+  await page.getByRole('textbox', { name: 'Search all conversations' }).fill('notes');
+  await page.getByText(/by title/).waitFor();
 };
 /** The three steps, and what comes after them. */
 const firstSteps = async (page: Page) => {
@@ -150,6 +159,25 @@ const VIEWS: Readonly<Record<string, View>> = {
     path: ({ release }) => `/c/${release}`,
     shows: seam,
     act: typed('Control+f', 'notes', (page) => page.getByRole('status').filter({ hasText: /turns?$/ })),
+  },
+  search: {
+    path: () => '/',
+    shows: text('At rest'),
+    act: searched,
+  },
+  'failed-restore': {
+    path: ({ unrestored }) => `/c/${unrestored}/seam/2`,
+    shows: (page) => page.getByRole('region', { name: 'Seam before turn 2' }),
+  },
+  changes: {
+    path: ({ changed }) => `/c/${changed}`,
+    shows: text('Rounded once'),
+    act: panel('Changes', (content) => content.getByText('invoice.ts')),
+  },
+  'add-task': {
+    path: () => '/tasks',
+    shows: text('notes'),
+    act: press('Add a task', (page) => page.getByRole('dialog')),
   },
 };
 
@@ -261,20 +289,62 @@ async function prepare(url: string): Promise<Data> {
   await tl.conversation('flaky', { title: 'Find the flaky test' }).send('/say Looking at the last 50 runs.\n/hang')
     .accepted;
   await tl.conversation('deploy', { title: 'Deploy to staging' }).send('/ask Run the migration on staging?').accepted;
-  await tl
-    .conversation('invoice', { title: 'Rounding in invoices' })
-    .ask('/say Fixed: amounts are rounded once, at the end.');
-  const [task] = await tl.tasks.run({
-    goal: 'Write the release notes',
-    gate: { command: 'true' },
-    cwd: folder,
-    name: 'notes',
-  });
-  await tl.tasks.add({ goal: 'Migrate the settings\n/hang', cwd: folder, name: 'migrate' });
+  const invoice = tl.conversation('invoice', { title: 'Rounding in invoices', cwd: changedRepository() });
+  await invoice.ask('/say Rounded once, at the end.');
+  const unrestored = tl.conversation('audit', { title: 'Audit of the keys', agent: 'forgetful' });
+  await unrestored.ask('/say Three keys have not been used this year.');
+  await unrestored.kill();
+  await unrestored.ask('Which ones?', { restore: { rung: 'resume' } }).catch(() => {});
+  const task = await addTasks(tl.tasks);
   await leaveStranded();
   const stranded = await tl.conversation('budget').get();
   const demo = await tl.conversation('demo').get();
   const deploy = await tl.conversation('deploy').get();
-  const ids = { demo: demo.id, deploy: deploy.id, stranded: stranded.id };
-  return { ...ids, release: (await release.get()).id, task: task?.id ?? '' };
+  const ids = { demo: demo.id, deploy: deploy.id, stranded: stranded.id, changed: (await invoice.get()).id };
+  return { ...ids, unrestored: (await unrestored.get()).id, release: (await release.get()).id, task };
+}
+
+/** Tasks in several states. Returns the id of one that has failed twice and then was done. */
+async function addTasks(tasks: ThroughlineClient['tasks']): Promise<string> {
+  const gate = (command: string) => ({ command: `cd ${folder} && ${command}` });
+  const twice =
+    'echo x >> tried; n=$(wc -l < tried); test $n -gt 2 && echo "41 tests passed" || (echo "$((3 - n)) tests failed"; false)';
+  const common = { milestone: '2.4', cwd: folder };
+  const [done] = await tasks.run({ ...common, goal: 'Write the release notes', gate: gate(twice), name: 'notes' });
+  await tasks.run({
+    ...{ goal: 'Remove the old settings', gate: gate('echo "src/settings.ts: 4 uses are left"; false'), cwd: folder },
+    ...{ name: 'old-settings', maxIterations: 2, budget: { tokens: 2_000 } },
+  });
+  await tasks.add({ goal: 'Migrate the settings\n/hang', cwd: folder, name: 'migrate', budget: { tokens: 50_000 } });
+  await tasks.add({ ...common, goal: 'Tag the release\n/hang', name: 'tag' });
+  return done?.id ?? '';
+}
+
+/** A repository in which a file was changed and another one added. */
+function changedRepository(): string {
+  const path = join(folder, 'shop');
+  mkdirSync(path);
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=A', '-c', 'user.email=a@example.org', ...args], {
+      cwd: path,
+      stdio: 'ignore',
+    });
+  const before =
+    'export function total(lines: Line[]): number {\n  return lines.reduce((sum, line) => sum + round(line.amount), 0);\n}\n';
+  writeFileSync(join(path, 'invoice.ts'), before);
+  git('init', '-q');
+  git('add', '.');
+  git('commit', '-qm', 'Begin');
+  writeFileSync(
+    join(path, 'invoice.ts'),
+    before.replace(
+      'return lines.reduce((sum, line) => sum + round(line.amount), 0)',
+      'return round(lines.reduce((sum, line) => sum + line.amount, 0))',
+    ),
+  );
+  writeFileSync(
+    join(path, 'invoice.test.ts'),
+    "test('cents add up', () => {\n  expect(total([cents(1), cents(2)])).toBe(0.03);\n});\n",
+  );
+  return path;
 }

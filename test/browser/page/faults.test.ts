@@ -143,6 +143,33 @@ server.test('what streams in another conversation moves nothing here', async ({ 
   await page.getByText('chunk 60 ').waitFor();
 });
 
+server.test('everything that a conversation needs is asked for at once, and nothing else', async ({ open }) => {
+  const tl = await server.tl();
+  const messages = Array.from({ length: 300 }, (_, n) => ({
+    role: n % 2 ? 'assistant' : 'user',
+    content: `Line ${n}.`,
+  }));
+  const { id } = await tl.engine.import(messages, { key: 'asked for', agent: 'scripted' });
+  const page = await open('/');
+  const mayAnswer = Promise.withResolvers<void>();
+  const [asked, starts]: [string[], string[]] = [[], []];
+  await page.route(/\/v1\/(conversations\/[^?]|permissions)/, async (route) => {
+    const { pathname, searchParams } = new URL(route.request().url());
+    asked.push(pathname.replace(`/v1/conversations/${id}`, ''));
+    if (searchParams.get('after') === '0') starts.push(pathname);
+    await mayAnswer.promise;
+    await route.continue();
+  });
+  await page.locator(`a[href="/c/${id}"]`).first().click();
+  const needed = ['', '/records', '/restores', '/sessions', '/turns', '/v1/permissions'];
+  await expect.poll(() => asked.toSorted()).toEqual(needed);
+  mayAnswer.resolve();
+  await turn(page, 150).waitFor();
+  await atEnd(page);
+  // Then the turns above are read ahead, and not its start.
+  expect(starts).toEqual([]);
+});
+
 server.test('switching does not slow with the number of conversations', async ({ open }) => {
   const tl = await server.tl();
   const two = await Promise.all(

@@ -81,8 +81,9 @@ function tooSmall(page: Page): Promise<string[]> {
     const shown = (element: Element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
     const isInSentence = ({ parentNode }: Element) =>
       [...(parentNode?.childNodes ?? [])].some((node) => node instanceof Text && node.data.trim() !== '');
-    /** A label is tapped as well as its control. */
-    const boxOf = (element: Element) => (element.closest('label') ?? element).getBoundingClientRect();
+    /** The label of a checkbox is tapped as well. */
+    const boxOf = (element: Element) =>
+      ((element.matches('[type=checkbox]') && element.closest('label')) || element).getBoundingClientRect();
     const small = [...document.querySelectorAll(`${targets}, input:not([type=hidden])`)].flatMap((element) => {
       const { width, height } = boxOf(element);
       // For screen readers alone, as the button that closes the palette.

@@ -23,7 +23,7 @@ export function TitleField({ onDone }: { onDone(): void }) {
   return (
     <input
       aria-label="Title"
-      className="h-8 min-w-0 flex-1 rounded-md border border-accent bg-surface px-2 text-sm font-semibold outline-none"
+      className="h-8 min-w-0 flex-1 rounded-md border border-accent pointer-coarse:h-11 bg-surface px-2 text-sm font-semibold outline-none"
       value={text}
       maxLength={500}
       // biome-ignore lint/a11y/noAutofocus: somebody has just asked to edit it

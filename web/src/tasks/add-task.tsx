@@ -7,7 +7,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { CliLine, ErrorNote } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 
-const FIELD = 'mt-1 block w-full rounded-md border border-line bg-surface px-2 py-1.5 text-sm';
+const FIELD = 'pointer-coarse:min-h-11 mt-1 block w-full rounded-md border border-line bg-surface px-2 py-1.5 text-sm';
 
 /** The fields of the form, by their names. Empty ones are left out, and the settings decide. */
 interface Fields {

@@ -1,7 +1,8 @@
-import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual';
+import { useVirtualizer, type VirtualItem, type Virtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { useRoute } from 'wouter';
+import type { ConversationStore } from '../data/conversation/store.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { readPreference, writePreference } from '../data/preferences.ts';
 import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
@@ -10,6 +11,7 @@ import { useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/notes.tsx';
 import { FindBar, useFindRequest } from './find-bar.tsx';
+import { TurnMenu } from './turn-menu.tsx';
 import { type Target, TurnRow } from './turn-row.tsx';
 
 /** What a turn is high that was not measured yet. */
@@ -56,22 +58,7 @@ function Turns({ last }: { last: number }) {
   const target = useTarget();
   const [isHeld, setHeld] = useState(false);
   const finding = useFindRequest(target);
-  const virtualizer = useVirtualizer({
-    count: last,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ESTIMATE,
-    getItemKey: (index) => index + 1,
-    overscan: 4,
-    anchorTo: isHeld ? 'start' : 'end',
-    followOnAppend: true,
-    scrollEndThreshold: AT_END,
-    scrollPaddingStart: 16,
-    initialRect: { width: 800, height: window.innerHeight },
-    initialOffset: last * ESTIMATE,
-  });
-  // What is above the screen grows without moving what is on it, also while somebody scrolls up.
-  virtualizer.shouldAdjustScrollPositionOnItemSizeChange = ({ key, end, start }, _, { scrollOffset, itemSizeCache }) =>
-    itemSizeCache.has(key) ? end <= (scrollOffset ?? 0) : start < (scrollOffset ?? 0);
+  const virtualizer = useTurnList(scroller, last, isHeld);
   useEffect(() => {
     if (target !== null) setHeld(true);
   }, [target]);
@@ -107,8 +94,36 @@ function Turns({ last }: { last: number }) {
       </div>
       {finding.request && <FindBar request={finding.request} scroller={scroller} onClose={finding.close} />}
       {isAway && <ToEnd onClick={toEnd} />}
+      <TurnMenu />
     </div>
   );
+}
+
+/** How high turns were when a conversation was left: whoever comes back sees it in one step. */
+const measured = new WeakMap<ConversationStore, VirtualItem[]>();
+
+/** The rows near the screen. `isHeld`: the end is not followed. */
+function useTurnList(scroller: { readonly current: HTMLDivElement | null }, last: number, isHeld: boolean): List {
+  const store = useConversationStore();
+  const virtualizer = useVirtualizer<HTMLDivElement, Element>({
+    count: last,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ESTIMATE,
+    getItemKey: (index) => index + 1,
+    overscan: 4,
+    anchorTo: isHeld ? 'start' : 'end',
+    followOnAppend: true,
+    scrollEndThreshold: AT_END,
+    scrollPaddingStart: 16,
+    initialRect: { width: 800, height: window.innerHeight },
+    initialOffset: last * ESTIMATE,
+    initialMeasurementsCache: measured.get(store) ?? [],
+  });
+  useEffect(() => () => void measured.set(store, virtualizer.takeSnapshot()), [store, virtualizer]);
+  // What is above the screen grows without moving what is on it, also while somebody scrolls up.
+  virtualizer.shouldAdjustScrollPositionOnItemSizeChange = ({ key, end, start }, _, { scrollOffset, itemSizeCache }) =>
+    itemSizeCache.has(key) ? end <= (scrollOffset ?? 0) : start < (scrollOffset ?? 0);
+  return virtualizer;
 }
 
 /** Whoever opens something looks at it: the end is not followed until they scroll there. */
@@ -234,8 +249,11 @@ function debounced(work: () => void): () => void {
 
 function useReadAhead(virtualizer: List, last: number): void {
   const store = useConversationStore();
-  const { startIndex = 0, endIndex = 0 } = virtualizer.range ?? {};
+  const { startIndex, endIndex } = virtualizer.range ?? {};
   useEffect(() => {
+    // Where somebody looks is not known before the first layout.
+    if (startIndex === undefined || endIndex === undefined) return;
+
     // What fails is tried again when somebody scrolls on; the reconnect strip says why.
     store.load(Math.max(1, startIndex + 1 - AHEAD), Math.min(last, endIndex + 1 + AHEAD)).catch(() => {});
   }, [store, startIndex, endIndex, last]);

@@ -13,7 +13,7 @@ import { Ago } from '../ui/time.tsx';
 import { useFold } from './find.ts';
 import { PromptView } from './prompt.tsx';
 import { Tool } from './tool.tsx';
-import { TurnMenu } from './turn-menu.tsx';
+import { TurnMenuButton } from './turn-menu.tsx';
 import { doing, factsOf, noticeText, replacedText } from './turn-words.ts';
 
 export type Target = { readonly kind: 'turn' | 'seam'; readonly n: number } | null;
@@ -53,7 +53,7 @@ function TurnBody({ item }: { item: TurnItem }) {
   if (replaced !== null) return <Replaced turn={turn} text={replaced} />;
   return (
     <div className="space-y-2.5">
-      <Heading item={item} />
+      <Heading n={turn.n} createdAt={turn.createdAt} />
       <PromptView prompt={turn.prompt} />
       {parts.map((part, index) => (
         <Part
@@ -69,23 +69,19 @@ function TurnBody({ item }: { item: TurnItem }) {
   );
 }
 
-function Heading({ item: { turn, parts } }: { item: TurnItem }) {
+const Heading = memo(function Heading({ n, createdAt }: Pick<Turn, 'n' | 'createdAt'>) {
   return (
     <header className="-mb-1 flex items-center gap-2 text-xs text-faint tabular-nums">
-      <Link
-        href={`/turn/${turn.n}`}
-        className="touch pointer-coarse:-ml-4 hover:text-ink"
-        aria-label={`Link to turn ${turn.n}`}
-      >
-        {turn.n}
+      <Link href={`/turn/${n}`} className="touch pointer-coarse:-mx-4 hover:text-ink" aria-label={`Link to turn ${n}`}>
+        {n}
       </Link>
-      <Ago at={turn.createdAt} />
+      <Ago at={createdAt} />
       <span className="ml-auto">
-        <TurnMenu turn={turn} parts={parts} />
+        <TurnMenuButton n={n} />
       </span>
     </header>
   );
-}
+});
 
 interface PartProps {
   readonly part: RecordPart;

@@ -1,4 +1,4 @@
-import type { ConversationEvent, Engine, Restore } from 'throughline/client';
+import type { ConversationEvent, Engine, Restore, TurnRecord, TurnView } from 'throughline/client';
 import { endingIn, itemOf, type TurnItem } from './model.ts';
 
 /** So many turns are read at once. */
@@ -12,21 +12,47 @@ export function pageOf(n: number): number {
   return Math.floor((Math.max(n, 1) - 1) / PAGE);
 }
 
-/** The turns of a page with what was said in them, and the receipts. */
-export async function readPage(
-  engine: Engine,
-  id: string,
-  page: number,
-): Promise<{ readonly items: readonly TurnItem[]; readonly restores: readonly Restore[] }> {
+interface Read {
+  readonly items: readonly TurnItem[];
+  readonly restores: readonly Restore[];
+}
+
+/** The turns of a page with what was said in them, and the receipts. `last`: the last turn that is known. */
+export async function readPage(engine: Engine, id: string, page: number, last: number): Promise<Read> {
   // With the last turn of the page before: a seam is about two turns.
-  const range = { after: Math.max(page * PAGE - 1, 0), upTo: (page + 1) * PAGE };
+  const after = Math.max(page * PAGE - 1, 0);
+  // After the last turn there is nothing to ask for.
+  const range = { after, upTo: Math.min((page + 1) * PAGE, Math.max(last, after + 1)) };
   const [turns, records, restores] = await Promise.all([
     readRange(range, (part) => engine.turns(id, part)),
     readRange(range, (part) => engine.records(id, part)),
-    readRange(range, (part) => engine.restores(id, part)),
+    engine.restores(id, { after, limit: PAGE + 1 }),
   ]);
+  const end = (page + 1) * PAGE;
+  return { items: itemsOf(turns, records), restores: restores.filter(({ n }) => n <= end) };
+}
+
+/** The last turns, as many as a page has and the one before it: fewer if they are large. */
+export async function readEnd(engine: Engine, id: string): Promise<Read> {
+  const end = { before: 'end', limit: PAGE + 1 } as const;
+  const [turns, records, restores] = await Promise.all([
+    engine.turns(id, end),
+    engine.records(id, end),
+    engine.restores(id, end),
+  ]);
+  const first = turns.at(0)?.n ?? 1;
+  const all = [...records];
+  for (let earliest = all.at(0); earliest !== undefined && earliest.n > first; ) {
+    const more: TurnRecord[] = await engine.records(id, { before: earliest.n, limit: earliest.n - first });
+    all.unshift(...more);
+    earliest = more.at(0);
+  }
+  return { items: itemsOf(turns, all), restores };
+}
+
+function itemsOf(turns: readonly TurnView[], records: readonly TurnRecord[]): TurnItem[] {
   const parts = new Map(records.map((record) => [record.n, record.parts]));
-  return { items: turns.map((turn) => itemOf(turn, parts.get(turn.n))), restores };
+  return turns.map((turn) => itemOf(turn, parts.get(turn.n)));
 }
 
 /** Every event of a turn, oldest first. */
@@ -38,6 +64,7 @@ export async function readEvents(engine: Engine, id: string, turn: number): Prom
     const [first] = page;
     if (first === undefined) return pages.flat();
     pages.unshift(page);
+    if (first.kind === 'turn.queued') return pages.flat(); // its first
     before = first.seq;
   }
 }

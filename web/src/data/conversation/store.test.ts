@@ -1,4 +1,4 @@
-import type { ConversationEvent, ThroughlineClient } from 'throughline/client';
+import type { Conversation, ConversationEvent, ThroughlineClient } from 'throughline/client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Follower, Live } from '../../live/live.ts';
 import { ConversationStore } from './store.ts';
@@ -18,6 +18,7 @@ class Server {
   questions: object[] = [];
   turn: object | null = null;
   follower: Follower | null = null;
+  followed: object | null = null;
   readonly listeners = new Set<(state: { state: string }) => void>();
 
   readonly #none = async () => [];
@@ -38,8 +39,8 @@ class Server {
   } as unknown as ThroughlineClient;
 
   readonly live = {
-    follow: (_: string, __: object, follower: Follower) => {
-      this.follower = follower;
+    follow: (_: string, from: object, follower: Follower) => {
+      [this.followed, this.follower] = [from, follower];
       return () => {};
     },
     onState: (listener: (state: { state: string }) => void) => {
@@ -97,4 +98,19 @@ test('how far a restore is shows, also when it began before the turn was known, 
     .poll(() => store.state.getState().turns.get(1))
     .toMatchObject({ turn: { state: 'running' }, restoring: { done: 1, total: 3 } });
   store.close();
+});
+
+test('events are followed from before the end was read, so that none is missing', async () => {
+  const server = new Server();
+  const store = new ConversationStore(server.tl, server.live, 'c');
+  await store.open({ ...CONVERSATION, lastSeq: 2 } as Conversation);
+  expect(server.followed).toEqual({ after: 2, log: 'log' });
+  expect(store.state.getState()).toMatchObject({ phase: 'ready', conversation: { lastSeq: 4 } });
+});
+
+test('what was known of another log is not followed', async () => {
+  const server = new Server();
+  const store = new ConversationStore(server.tl, server.live, 'c');
+  await store.open({ ...CONVERSATION, lastSeq: 9, logId: 'another' } as Conversation);
+  expect(server.followed).toEqual({ after: 4, log: 'log' });
 });

@@ -1,10 +1,10 @@
-import type { Conversation, ConversationEvent, Engine, ThroughlineClient, Turn } from 'throughline/client';
+import type { Conversation, ConversationEvent, Engine, Restore, ThroughlineClient, Turn } from 'throughline/client';
 import { createStore, type StoreApi } from 'zustand/vanilla';
 import type { Live } from '../../live/live.ts';
 import { Newest } from '../newest.ts';
 import { afterUpdate } from './announced.ts';
 import { afterEvent, isOpen, itemOf, LiveParts, type TurnItem, withReceipt } from './model.ts';
-import { PAGE, pageOf, readEndingBefore, readEvents, readPage } from './reads.ts';
+import { PAGE, pageOf, readEnd, readEndingBefore, readEvents, readPage } from './reads.ts';
 import { afterEvents, type ConversationState, type Look, NOTHING } from './state.ts';
 
 /** Reads a conversation and keeps it current until it is closed. */
@@ -34,24 +34,39 @@ export class ConversationStore {
     this.#live = live;
   }
 
-  /** Its end first: what somebody who opens it looks at. */
-  async open(): Promise<void> {
+  /**
+   * Its end first: what somebody who opens it looks at. `known`: as it was read before. Events are followed from before its end is read,
+   * or something would be missing: from `known` on, so that everything can be asked for at once, and otherwise after it was read.
+   */
+  async open(known: Conversation | null = null): Promise<void> {
     try {
-      const engine = this.#engine;
-      const [conversation, ending] = await Promise.all([
-        engine.conversation(this.id),
-        engine.outline(this.id, { before: 'end', limit: 1 }),
+      const from = known ?? (await this.#engine.conversation(this.id));
+      this.state.setState({ conversation: from });
+      const [conversation] = await Promise.all([
+        known === null ? from : this.#engine.conversation(this.id),
+        this.#readEnd(),
+        this.#readSessions(),
+        this.#readPermissions(),
       ]);
-      const last = ending.at(-1)?.n ?? 0;
-      this.state.setState({ conversation, lastSeq: conversation.lastSeq, last });
-      // The last page may have one turn only, and a screen has room for more.
-      await Promise.all([this.load(last - PAGE / 4, last), this.#readSessions(), this.#readPermissions()]);
+      // The log was put back to an earlier state since it was known.
+      if (conversation.logId !== from.logId) return this.open();
       if (this.#closed) return;
-      this.state.setState({ phase: 'ready' });
-      this.#follow(conversation);
+      this.state.setState({ conversation, lastSeq: from.lastSeq, phase: 'ready' });
+      this.#follow(from);
     } catch (error) {
       if (!this.#closed) this.state.setState({ phase: 'failed', error });
     }
+  }
+
+  /** The last page, and more than a screen of the page before it. */
+  async #readEnd(): Promise<void> {
+    const { items, restores } = await readEnd(this.#engine, this.id);
+    await this.#putRead(items, restores);
+    const [first, last] = [items.at(0)?.turn.n ?? 1, items.at(-1)?.turn.n ?? 0];
+    const page = pageOf(last);
+    if (last > 0 && first <= Math.max(1, page * PAGE)) this.#loading.set(page, Promise.resolve());
+    // Large turns make a short page.
+    else if (last > 0) await this.load(last - PAGE / 4, last);
   }
 
   close(): void {
@@ -80,7 +95,11 @@ export class ConversationStore {
   }
 
   async #readPage(page: number): Promise<void> {
-    const { items, restores } = await readPage(this.#engine, this.id, page);
+    const { items, restores } = await readPage(this.#engine, this.id, page, this.state.getState().last);
+    await this.#putRead(items, restores);
+  }
+
+  async #putRead(items: readonly TurnItem[], restores: readonly Restore[]): Promise<void> {
     this.state.setState(({ receipts }) => ({ receipts: restores.reduce(withReceipt, receipts) }));
     this.#put(await Promise.all(items.map((item) => (hasBegun(item) ? this.#withEvents(item) : item))));
   }

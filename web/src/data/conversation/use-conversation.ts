@@ -2,6 +2,7 @@ import { createContext, useContext, useEffect, useMemo, useState } from 'react';
 import type { ThroughlineClient } from 'throughline/client';
 import { useStore } from 'zustand';
 import type { Live } from '../../live/live.ts';
+import { useList } from '../list.ts';
 import { useClient, useLive } from '../session.ts';
 import type { TurnItem } from './model.ts';
 import type { ConversationState } from './state.ts';
@@ -52,7 +53,7 @@ function opened(tl: ThroughlineClient, live: Live, id: string): Kept {
   }
   known?.store.close();
   const store = new ConversationStore(tl, live, id);
-  const made = { tl, store, opened: store.open() };
+  const made = { tl, store, opened: store.open(useList.getState().known.get(id)) };
   kept.set(id, made);
   for (const [oldest, { store: left }] of [...kept].slice(0, -KEPT)) {
     left.close();
