@@ -105,6 +105,16 @@ test.each(['conversations', 'leases'])(
   },
 );
 
+test('a damaged page of the index of the list hides nothing', async () => {
+  await using home = new Home();
+  const id = await withConversations(home);
+  damagePages(home.file, 'conversations_listed', id);
+  const { engine, close } = await opened(home);
+  const listed = (await engine.list({ limit: 100 })).map(({ key }) => key);
+  expect([listed.length, listed]).toEqual([61, expect.arrayContaining(['bad', 'more-0', 'more-59'])]);
+  await close();
+});
+
 test('facts of our own that are not JSON keep nobody from opening the data', async () => {
   await using home = new Home();
   const { engine, close } = await opened(home);

@@ -31,9 +31,10 @@ const IN_LIST = `
   WHERE c.owner = ?1 AND c.updated_at >= ?2 AND (c.updated_at, c.id) < (?3, ?4) AND (?5 IS NULL OR c.last_agent = ?5)`;
 const LISTED = `
   ${CONVERSATION.replace('conversations c ', 'conversations c INDEXED BY conversations_listed ')} ${IN_LIST}`;
-/** Only what the index has. */
-const LISTED_NAMES = `
-  SELECT c.no, c.updated_at AS "updatedAt", c.id FROM conversations c INDEXED BY conversations_listed ${IN_LIST}`;
+/** Only what the index has; and without the index, which may be damaged itself. */
+const NAMES = ['INDEXED BY conversations_listed', 'NOT INDEXED'].map(
+  (how) => `SELECT c.no, c.updated_at AS "updatedAt", c.id FROM conversations c ${how} ${IN_LIST}`,
+);
 const INSERT = `
   INSERT INTO conversations
     (owner, id, key, title, title_source, agent, last_agent, driver, sandbox, cwd, place, restore, limits, choices,
@@ -85,14 +86,17 @@ type ListPage = Parameters<ConversationStore['listConversations']>[1];
  */
 export function listConversations(db: Database, owner: string, page: ListPage): Conversation[] {
   const { limit } = page;
-  try {
-    const rows = listed<ConversationRow>(db, LISTED, owner, page);
-    return pageOf(readable(db, rows, conversationOf), (one) => one, { limit });
-  } catch (error) {
-    if (!isDamage(storageFault(error))) throw error;
-    db.onDamage(error);
-    return pageOf(listOneByOne(db, owner, page), (one) => one, { limit });
+  const all = () => readable(db, listed<ConversationRow>(db, LISTED, owner, page), conversationOf);
+  const ways = [all, ...NAMES.map((select) => () => listOneByOne(db, listed(db, select, owner, page)))];
+  for (const [tried, way] of ways.entries()) {
+    try {
+      return pageOf(way(), (one) => one, { limit });
+    } catch (error) {
+      if (!isDamage(storageFault(error)) || tried === ways.length - 1) throw error;
+      db.onDamage(error);
+    }
   }
+  return [];
 }
 
 function listed<Row>(db: Database, select: string, owner: string, page: ListPage): Iterable<Row> {
@@ -103,9 +107,9 @@ function listed<Row>(db: Database, select: string, owner: string, page: ListPage
   return db.each<Row>(`${parts.join(' UNION ALL ')} ${FIRST}`, owner, since, updatedAt, id, agent, ...states);
 }
 
-/** A damaged page ends the statement that meets it. So the index alone is read, and each conversation by itself; what cannot be read is left out. */
-function* listOneByOne(db: Database, owner: string, page: ListPage): Generator<Conversation> {
-  for (const { no } of listed<{ no: number }>(db, LISTED_NAMES, owner, page)) {
+/** A damaged page ends the statement that meets it. So each conversation is read by itself, and what cannot be read is left out. */
+function* listOneByOne(db: Database, names: Iterable<{ no: number }>): Generator<Conversation> {
+  for (const { no } of names) {
     const row = unlessDamaged(() => db.one<ConversationRow>(BY_NO, no), undefined);
     if (row !== undefined) yield* readable(db, [row], conversationOf);
   }

@@ -11,7 +11,7 @@ import { Aside } from '../reading/aside.ts';
 import type { AsideVerb } from '../reading/aside-thread.ts';
 import { Bell } from './bell.ts';
 import type { Database } from './database.ts';
-import { diskFull, storageFault, unwritableFile, whileBusy } from './faults.ts';
+import { damaged, diskFull, storageFault, unwritableFile, whileBusy } from './faults.ts';
 import { reopenForWriting } from './open.ts';
 import { type BootClock, storeClock } from './store-clock.ts';
 import { checkStillOurs } from './upgrade.ts';
@@ -80,6 +80,7 @@ export class Access {
       this.#writing.fails(db.isUnwritable ? unwritableFile() : diskFull());
       if (!db.isCopy) this.#onlyRead = new DataFile(file);
     }
+    if (db.isCut) this.#writing.fails(damaged());
     this.#sayLosses();
   }
 

@@ -31,6 +31,8 @@ export class Database {
   ahead = 0;
   /** What is missing and could not be recorded, because the database can only be read (`losses.ts`); null: nothing. */
   noticedLoss: Loss | null = null;
+  /** A part of the data file was missing when it was opened. */
+  isCut = false;
   /** Called with what was damaged and left out. */
   onDamage: (error: unknown) => void = () => {};
 

@@ -63,6 +63,10 @@ export function diskFull(cause?: unknown): ThroughlineError {
   return fault('storage_full', cause);
 }
 
+export function damaged(cause?: unknown): ThroughlineError {
+  return fault('storage_damaged', cause);
+}
+
 export function unwritableFile(cause?: unknown): ThroughlineError {
   return fault('storage_readonly', cause);
 }

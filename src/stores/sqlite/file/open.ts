@@ -1,6 +1,7 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
+import { isCutShort } from '../loss/cut-file.ts';
 import { LOG_BYTES } from '../loss/data-file.ts';
 import { HighWater, type Mark, readHighWater } from '../loss/high-water.ts';
 import { noticeLoss, raiseMark, recordLoss } from '../loss/losses.ts';
@@ -24,6 +25,14 @@ export interface OpenOptions extends BootClock {
  * full or cannot be written, an existing database can still be read (`onlyReads`).
  */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
+  const { file } = options;
+  const isCut = !isOpenHere(file) && isCutShort(file);
+  const db = await openOrRead(options);
+  db.isCut = isCut;
+  return db;
+}
+
+async function openOrRead(options: OpenOptions): Promise<Database> {
   const refusal = prepareFile(options.file);
   if (refusal !== null) return openToRead(options, refusal);
   let db: Database | undefined;

@@ -88,7 +88,9 @@ function packedFaults(db: Database): { of: string; conv: number }[] {
 function faultsIn(db: Database): string[] {
   try {
     const found = db.all<{ integrity_check: string }>(CHECK).map((row) => row.integrity_check);
-    return found.length === 1 && found[0] === 'ok' ? [] : found.flatMap((text) => text.split('\n'));
+    // A line like "*** in database main ***" only says which of several databases it is.
+    const faults = found.flatMap((text) => text.split('\n')).filter((line) => !line.startsWith('***'));
+    return faults.length === 1 && faults[0] === 'ok' ? [] : faults;
   } catch (error) {
     const fault = storageFault(error);
     if (fault?.code !== 'storage_damaged') throw error;
