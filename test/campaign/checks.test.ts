@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { bugReport } from '../../src/host/report.ts';
 import { bugsIn, type Facts, ownersApart, type Receipted, violationsOf } from './harness/checks.ts';
-import { inWords, lineOf, withFigures, withRows } from './harness/figures.ts';
+import { figuresIn, inWords, lineOf, withFigures, withRows } from './harness/figures.ts';
+import { OPERATIONS } from './scenarios/access.ts';
+import { SCHEMAS } from './scenarios/upgrades.ts';
 
 const KINDS = ['turn.queued', 'turn.started', 'restore.receipt', 'turn.sent', 'turn.update', 'turn.ended'];
 const TURNS = [1, 2, 3];
@@ -142,6 +145,13 @@ test('figures are written between the marks of the page, and nothing else of it 
     'before\n<!-- figures -->\n1,064 server kills, 2 requests $&\n<!-- end of figures -->\nafter',
   );
   expect(() => withFigures('no marks', text)).toThrow('no place for the figures');
+});
+
+test('the page has figures of every operation and of every schema there was', () => {
+  const figures = figuresIn(readFileSync(new URL('../../docs/reliability.md', import.meta.url), 'utf8'));
+  const again = (name: string) => `run \`npm run test:long -- campaign --record -t ${name}\``;
+  expect(figures, again('access')).toContain(`| ${OPERATIONS} operations,`);
+  expect(figures, again('upgrades')).toContain(`| ${SCHEMAS.length} schemas,`);
 });
 
 test('the row of a scenario that ran alone is made anew, and the others stay', () => {

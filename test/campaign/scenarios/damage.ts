@@ -23,7 +23,7 @@ const PAGE = 4_096;
 
 export const damage: Scenario = {
   name: 'damage',
-  does: 'the data file is taken away or replaced under the running server; after a kill its log is cut or overwritten, an older copy is put back, pages are overwritten; a backup made meanwhile is restored',
+  does: 'the data file is taken away, replaced or cut under the running server; after a kill its log is cut or overwritten, an older copy is put back, pages are overwritten; a backup made meanwhile is restored',
   async run({ random, long }) {
     const kinds = long
       ? [...TAKEN, ...CHANGED, ...CHANGED, ...RESTORED, ...PAGES, ...PAGES]
@@ -168,6 +168,26 @@ const TAKEN: readonly Damage[] = [
       tried.violations.push(...(await world.leftOver()));
     },
   },
+  {
+    name: 'cut in its place',
+    async run(tried) {
+      const { data, world } = tried;
+      await tried.work(6);
+      // Its log is written into it.
+      await world.stop();
+      await world.up();
+      const pages = Math.floor(statSync(data).size / PAGE);
+      truncateSync(data, tried.random.whole(1, pages - 1) * PAGE);
+      await tried.refuse(5);
+      await world.kill();
+      if (!(await startsDamaged(tried))) return;
+      const reasons = await tried.reasons();
+      tried.said = reasons.length > 0 && (await tried.findings()).length > 0;
+      if (!tried.said) tried.violations.push(`after a restart, healthz says ${reasons}`);
+      await world.kill();
+      await until('agents to end', () => world.agents().length === 0).catch(() => {});
+    },
+  },
 ];
 
 /** After a kill, before the next server starts: what is lost must be said, by the server and by `doctor`. */
@@ -250,14 +270,7 @@ async function damagedPage(tried: Tried): Promise<void> {
   // The first pages are the file's header and its list of tables: without them it does not even open, and says so.
   for (let i = 0; i < 3; i += 1) overwrite(data, random.whole(8, Math.floor(statSync(data).size / PAGE) - 1) * PAGE);
   const isDamaged = !isWhole(data);
-  try {
-    await world.up();
-  } catch (error) {
-    // It met the damage while it started, and refuses to work on such data.
-    tried.said = String(error).includes('storage_damaged');
-    if (!tried.said) throw error;
-    return;
-  }
+  if (!(await startsDamaged(tried))) return;
   const start = cpuSeconds(world.server.pid);
   const answers = await Promise.all(
     KEYS.map((key) => tried.caller.post(`/conversations/${key}/turns`, { prompt: 'On.' })),
@@ -275,6 +288,18 @@ async function damagedPage(tried: Tried): Promise<void> {
     tried.violations.push('healthz says nothing of the damage that was met');
   await world.kill();
   await until('agents to end', () => world.agents().length === 0).catch(() => {});
+}
+
+/** False: it met the damage while it started, says so, and refuses to work on such data. */
+async function startsDamaged(tried: Tried): Promise<boolean> {
+  try {
+    await tried.world.up();
+    return true;
+  } catch (error) {
+    tried.said = String(error).includes('storage_damaged');
+    if (tried.said) return false;
+    throw error;
+  }
 }
 
 function overwrite(file: string, at: number): void {

@@ -107,9 +107,12 @@ export class Access {
         return look(this.#db);
       }, this.#busyMs);
     } catch (error) {
-      const fault = storageFault(error);
-      if (isDamage(fault ?? error)) this.#writing.fails(fault ?? (error as ThroughlineError));
-      throw fault ?? error;
+      const fault = storageFault(error) ?? error;
+      if (!isDamage(fault)) throw fault;
+      // What was cut off reads like something damaged.
+      const found = this.#fault() ?? (fault as ThroughlineError);
+      this.#writing.fails(found);
+      throw found;
     }
   }
 

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, statSync, syml
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { CLOCK, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
-import { ANN, codeOf, enqueue, newConversation } from '../../../../test/contracts/store/world.ts';
+import { ANN, codeOf, enqueue, newConversation, prompt } from '../../../../test/contracts/store/world.ts';
 import type { Reason } from '../../../core/health.ts';
 import { openDatabase } from '../file/open.ts';
 import { openSqliteStore, storeOn } from '../store.ts';
@@ -54,6 +54,15 @@ test.each([
     hint: expect.stringContaining('restore'),
   });
   expect(await codeOf(store.check())).toBe('storage_gone');
+});
+
+test('a read that meets what was cut off says that, and not that it is damaged', async () => {
+  const { file, store, id } = await used();
+  for (let i = 0; i < 20; i += 1) await enqueue(store, id, { prompt: prompt(`${i} `.repeat(3_000)) });
+  await store.close();
+  const again = await openAt(file);
+  truncateSync(file, statSync(file).size / 2);
+  expect(await codeOf(again.turns(ANN, id, { after: 0, limit: 99 }))).toBe('storage_gone');
 });
 
 test('who can only read the data notices as well that its file is gone', async () => {
