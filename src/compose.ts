@@ -238,7 +238,7 @@ export async function composeDoctor(
     reap: () => freeDead(conversationLeases(store), { processes, sandboxes }),
     reopens: async (name: string) => reopens((await known()).agents.get(name)?.agent, sandboxes),
     agentNames: async () => new Set((await known()).agents.keys()),
-    settle: (owner: string, turn: string) => settleTurn(options, owner, turn),
+    endLeft: (owner: string, turn: string) => endLeftTurn(options, owner, turn),
   };
   return { examine: () => examine(parts), agents, close: () => store.close() };
 }
@@ -270,7 +270,7 @@ async function reopens(agent: Agent | undefined, sandboxes: Sandboxes): Promise<
 }
 
 /** An engine that is asked for a turn ends what a dead process left of it. */
-async function settleTurn(options: HomeOptions, owner: string, id: string): Promise<void> {
+async function endLeftTurn(options: HomeOptions, owner: string, id: string): Promise<void> {
   const { engine } = await compose({ ...options, owner });
   try {
     const { state, stranded } = await engine.turn(id);

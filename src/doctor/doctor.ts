@@ -51,7 +51,7 @@ export interface DoctorParts {
   /** The names of the agents that are configured here. */
   agentNames(): Promise<ReadonlySet<string>>;
   /** Ends a turn that a dead process left in the middle. Throws `conflict` when that cannot be done now. */
-  settle(owner: string, turn: string): Promise<void>;
+  endLeft(owner: string, turn: string): Promise<void>;
 }
 
 type Check = (parts: DoctorParts, census: Census) => Promise<Finding[]>;
@@ -174,7 +174,7 @@ async function checkLeases({ store, processes, reap }: DoctorParts): Promise<Fin
 
 /** Open turns that nobody runs: those that a dead process left in the middle can be ended, the others need a process. */
 async function checkTurns(parts: DoctorParts, { standings }: Census): Promise<Finding[]> {
-  const { store, processes, place, settle } = parts;
+  const { store, processes, place, endLeft } = parts;
   const unheld = standings.filter((standing) => !isHeld(standing, processes.status));
   if (unheld.length === 0) return [];
   const [takers, names] = await Promise.all([store.takers(), parts.agentNames()]);
@@ -191,7 +191,7 @@ async function checkTurns(parts: DoctorParts, { standings }: Census): Promise<Fi
     }
     const problem = `It is ${turn.state}, but ${whatBecameOf(standing.holder, processes)}.`;
     const remedy = 'End what is left of it, and record what is known of the turn.';
-    return [{ ...found, problem, remedy, repair: () => settle(owner, turn.id) }];
+    return [{ ...found, problem, remedy, repair: () => endLeft(owner, turn.id) }];
   });
 }
 

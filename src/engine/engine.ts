@@ -167,7 +167,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async erase(conversation: string, options: EraseOptions = {}): Promise<Erased> {
-    await this.#settleIn(conversation).catch((error: unknown) => {
+    await this.#endLeftIn(conversation).catch((error: unknown) => {
       // A damaged one cannot be brought to its end, but erased.
       if (!isDamage(error)) throw error;
     });
@@ -178,7 +178,7 @@ class EmbeddedEngine implements Engine {
 
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
     // An open turn is in the way of adopting a session.
-    if (options.session !== undefined) await this.#settleIn(conversation);
+    if (options.session !== undefined) await this.#endLeftIn(conversation);
     return toSubmitted(await submit(this.#machinery, this.#actor, conversation, prompt, options));
   }
 
@@ -468,7 +468,7 @@ class EmbeddedEngine implements Engine {
   }
 
   /** For what an open turn is in the way of: one that a dead process left must not be. */
-  async #settleIn(idOrKey: string): Promise<void> {
+  async #endLeftIn(idOrKey: string): Promise<void> {
     const found = await this.#store.findConversation(this.owner, idOrKey);
     if (found !== null && found.open > 0) await this.#lookAt([found.id]);
   }

@@ -146,7 +146,7 @@ export class SubmittedAnswer implements Answer {
 
   get result(): Promise<TurnResult> {
     if (this.#result === null) {
-      this.#result = this.#settle();
+      this.#result = this.#ending();
       this.#result.catch(() => {}); // whoever only reads a stream is told there
     }
     return this.#result;
@@ -172,7 +172,7 @@ export class SubmittedAnswer implements Answer {
     else signal.addEventListener('abort', cancel, { once: true });
   }
 
-  async #settle(): Promise<TurnResult> {
+  async #ending(): Promise<TurnResult> {
     const { turn: accepted } = await this.accepted;
     const reply = new ReplyStream();
     try {

@@ -92,7 +92,7 @@ export class ConversationHandle {
   readonly #onPermission: OnPermission | undefined;
   /** Once it is known. */
   #id: string | null = null;
-  /** Settles when all that was sent before is accepted or refused. */
+  /** Resolves when all that was sent before is accepted or refused. */
   #before: Promise<unknown> = Promise.resolve();
 
   /** `onPermission`: answers the questions of turns that name nobody; left out: the engine's settings decide. */

@@ -12,6 +12,7 @@ import { SizeLimit } from '../reading/size-limit.ts';
 import { allRecords, sessionsAsOpened } from '../reading/views.ts';
 import { checkFreeKey, newConversation } from './conversations.ts';
 
+/** Real time and not the clock of the engine: it measures how long this process has answered nobody. */
 const PACE = new Pace(() => performance.now(), setImmediate);
 
 export async function exportConversation(

@@ -49,8 +49,8 @@ export class Attendance {
     const { store } = this.#parts;
     const before = await store.standings(owner, conversations);
     const moved = await this.#takeOver(before);
-    const settled = before.some((standing) => this.#isLeft(standing)) && (await this.#settle(before));
-    const changed = moved || settled;
+    const ended = before.some((standing) => this.#isLeft(standing)) && (await this.#endLeft(before));
+    const changed = moved || ended;
     const now = changed ? await store.standings(owner, conversations) : before;
     return { changed, hindered: new Map([...this.#delayed(now), ...(await this.#stranded(now))]) };
   }
@@ -131,10 +131,10 @@ export class Attendance {
   }
 
   /** True: turns may have ended. A storage that cannot be written must not keep anybody from reading. */
-  async #settle(standings: readonly Standing[]): Promise<boolean> {
+  async #endLeft(standings: readonly Standing[]): Promise<boolean> {
     try {
       await Promise.all(standings.map(({ conversation }) => this.#worker.recovered(conversation)));
-      await this.#worker.settle();
+      await this.#worker.endLeft();
       return true;
     } catch (error) {
       if (!isStorageFault(error)) this.#parts.onBug(error, 'ending what dead processes left');

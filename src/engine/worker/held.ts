@@ -75,7 +75,7 @@ export class Held {
   /** Ends a warm conversation that nobody uses. */
   idleTimer: NodeJS.Timeout | undefined;
   /** It is held only to end what an earlier holder left. */
-  readonly settling: boolean;
+  readonly onlyEnds: boolean;
   #state: HeldState = WORKING;
   readonly #watches = new Map<string, BudgetWatch>();
   #sandbox: Promise<OpenSandbox> | null = null;
@@ -88,13 +88,13 @@ export class Held {
     parts: EngineParts,
     lease: Lease,
     { conversation, movedFrom }: Pick<Claim, 'conversation' | 'movedFrom'>,
-    by: { worker: WorkerInfo; settling: boolean },
+    by: { worker: WorkerInfo; onlyEnds: boolean },
   ) {
     this.parts = parts;
     this.lease = lease;
     this.worker = by.worker;
     this.conversation = conversation;
-    this.settling = by.settling;
+    this.onlyEnds = by.onlyEnds;
     this.#movedFrom = movedFrom;
   }
 

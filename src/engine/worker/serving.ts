@@ -85,7 +85,7 @@ export class Serving {
   }
 
   /** Null: there is none to claim; of one that is named: another process holds it. */
-  async claim(which: Pick<ClaimRequest, 'conversation' | 'settle'>): Promise<Claim | null> {
+  async claim(which: Pick<ClaimRequest, 'conversation' | 'withoutTurn'>): Promise<Claim | null> {
     this.#holder.keeper.start();
     const { store } = this.#parts;
     const request = { ...this.#request(), ...which };

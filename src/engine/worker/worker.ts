@@ -52,7 +52,7 @@ export class Worker {
   readonly #close = new AbortController();
   readonly #stopListening: () => void;
   readonly #firstLook: Promise<unknown>;
-  #settling: Promise<void> | null = null;
+  #endingLeft: Promise<void> | null = null;
 
   constructor(parts: EngineParts, changes: Changes) {
     this.#parts = parts;
@@ -134,11 +134,11 @@ export class Worker {
    * Ends what provably dead holders left running, and the turns that they left in the middle. Starts no turn. Rejects with a
    * storage fault.
    */
-  settle(): Promise<void> {
-    this.#settling ??= this.#settle().finally(() => {
-      this.#settling = null;
+  endLeft(): Promise<void> {
+    this.#endingLeft ??= this.#endAllLeft().finally(() => {
+      this.#endingLeft = null;
     });
-    return this.#settling;
+    return this.#endingLeft;
   }
 
   /** Runs a piece of work on a conversation between its turns. Null: another process holds it, or no slot is free. */
@@ -146,7 +146,7 @@ export class Worker {
     await Promise.all(this.#leaving.values());
     if (this.#closing) throw new ThroughlineError('closed', 'Throughline is closed.');
     const known = this.#held.get(conversation);
-    const claim = known === undefined ? await this.#serving.claim({ conversation, settle: true }) : null;
+    const claim = known === undefined ? await this.#serving.claim({ conversation, withoutTurn: true }) : null;
     const held = known ?? (claim && this.#take(claim, null));
     if (held === null) return null;
     return new Promise<T | null>((resolve, reject) => {
@@ -184,7 +184,7 @@ export class Worker {
     this.#stopListening();
     const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
     this.#serving.stop();
-    await Promise.all([this.#firstLook, this.#loop.close(), this.#settling?.catch(() => {})]);
+    await Promise.all([this.#firstLook, this.#loop.close(), this.#endingLeft?.catch(() => {})]);
     await Promise.all([...this.#held.values()].map(({ busy }) => busy));
     clearTimeout(timer);
     for (const { lease } of [...this.#held.values(), ...this.#leaving.keys()]) lease.hurry();
@@ -247,25 +247,25 @@ export class Worker {
     }
   };
 
-  async #settle(): Promise<void> {
+  async #endAllLeft(): Promise<void> {
     const { store } = this.#parts;
     await freeDead(conversationLeases(store), this.#parts);
-    const settling: Promise<void>[] = [];
+    const ending: Promise<void>[] = [];
     while (!this.#closing) {
-      const claim = await this.#serving.claim({ settle: true });
+      const claim = await this.#serving.claim({ withoutTurn: true });
       if (claim === null) break;
-      settling.push(this.#take(claim, null, true).busy);
+      ending.push(this.#take(claim, null, true).busy);
     }
-    await withinLimit(Promise.all(settling));
+    await withinLimit(Promise.all(ending));
   }
 
-  /** `slot`: for its turns. `settling`: only to end what an earlier holder left; then it is given back. */
-  #take(claim: Claim, slot: Slot | null, settling = false): Held {
+  /** `slot`: for its turns. `onlyEnds`: only to end what an earlier holder left; then it is given back. */
+  #take(claim: Claim, slot: Slot | null, onlyEnds = false): Held {
     const { store, settings, clock, onTrouble } = this.#parts;
     // Whoever only looks does not wait for space on the disk.
-    const storageMs = settling ? 0 : settings.storageMs;
+    const storageMs = onlyEnds ? 0 : settings.storageMs;
     const lease = new Lease(claim.fence, { store, clock, storageMs, onTrouble });
-    const held = new Held(this.#parts, lease, claim, { worker: this.self, settling });
+    const held = new Held(this.#parts, lease, claim, { worker: this.self, onlyEnds });
     held.slot = slot;
     this.#held.set(claim.conversation.id, held);
     // A warm conversation would not notice otherwise. What was erased elsewhere must not stay in a process here.
@@ -327,7 +327,7 @@ export class Worker {
 
   /** Null: none is open here, there is no slot for it, or the rest is left to other processes. */
   async #beginNext(held: Held): Promise<Turn | null> {
-    if (this.#closing || held.settling) return null;
+    if (this.#closing || held.onlyEnds) return null;
     held.happens({ type: 'looked' });
     held.slot ??= this.#serving.slots.take(held.conversation.owner);
     if (held.slot === null) return null;
@@ -465,14 +465,14 @@ export class Worker {
 }
 
 /** How long somebody who looks waits for the end of turns that dead processes left. */
-const SETTLE_MS = 10_000;
+const ENDING_MS = 10_000;
 
 /** A piece of work on a held conversation. The signal aborts when this process is about to end. */
 type Work<T> = (held: Held, shutdown: AbortSignal) => Promise<T>;
 
 /** Reading an agent's storage may take long. Whoever looks is then told that the turn has not ended. */
 async function withinLimit(work: Promise<unknown> | undefined): Promise<void> {
-  const late = new Promise<void>((resolve) => setTimeout(resolve, SETTLE_MS).unref());
+  const late = new Promise<void>((resolve) => setTimeout(resolve, ENDING_MS).unref());
   if (work !== undefined) await Promise.race([work, late]);
 }
 

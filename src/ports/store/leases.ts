@@ -110,7 +110,7 @@ export interface ClaimRequest {
   /** In which order owners come. Left out: by name. */
   readonly share?: Share;
   /** No turn is begun. If no conversation is named: only one with a turn that its last holder left in the middle. */
-  readonly settle?: boolean;
+  readonly withoutTurn?: boolean;
   /**
    * What this worker holds already, or has set aside: not claimed, and not read. Even when its lease has expired because the worker was
    * suspended.

@@ -137,7 +137,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.claim(claimRequest());
   await store.claim(claimRequest({ conversation: other.conversation }));
   await store.requestCancel(ANN, (await enqueue(store, other.conversation)).id, 'x');
-  await store.claim(claimRequest({ settle: true }));
+  await store.claim(claimRequest({ withoutTurn: true }));
   await store.next(claimRequest({ share: { after: 'b', busy: [ANN], full: ['c'] } }));
   await store.enlist({ ...WORKER, place: 'here', agents: [] });
   await store.takers();

@@ -172,7 +172,7 @@ export function conversations(world: World): void {
     const { conversation, holder, turn } = await begun(store);
     await holder.write(asking(turn.id));
     site.pass(2_000);
-    await store.claim(claimRequest({ conversation, settle: true, worker: worker('worker-2', 102) }));
+    await store.claim(claimRequest({ conversation, withoutTurn: true, worker: worker('worker-2', 102) }));
     expect(await store.findConversation(ANN, conversation)).toMatchObject({ state: 'queued', openPermissions: 0 });
   });
 

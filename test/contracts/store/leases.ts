@@ -553,20 +553,20 @@ export function leases(world: World): void {
     expect(await store.standings(ANN, [conversation])).toMatchObject([{ turn: { state: 'running' }, holder: null }]);
   });
 
-  test('who only settles gets what was left in the middle and nothing else: unsent turns are queued again and not begun', async () => {
+  test('who begins no turn gets what was left in the middle and nothing else: unsent turns are queued again and not begun', async () => {
     const { store } = world;
     await enqueue(store, await newConversation(store));
     const [unsent, sent] = [await begun(store), await begun(store)];
     await sent.holder.write(sending(sent.turn.id));
-    expect(await store.claim(claimRequest({ settle: true }))).toBeNull();
+    expect(await store.claim(claimRequest({ withoutTurn: true }))).toBeNull();
     await store.forgetWorker(WORKER.id);
-    expect(await store.claim(claimRequest({ settle: true, agents: ['unknown'] }))).toBeNull();
-    const first = await claim(store, { settle: true });
+    expect(await store.claim(claimRequest({ withoutTurn: true, agents: ['unknown'] }))).toBeNull();
+    const first = await claim(store, { withoutTurn: true });
     expect(first).toMatchObject({ turn: null, unfinished: null, conversation: { id: unsent.conversation } });
     expect(await store.findTurn(ANN, unsent.turn.id)).toMatchObject({ state: 'queued', startedAt: null });
-    const second = await claim(store, { settle: true });
+    const second = await claim(store, { withoutTurn: true });
     expect(second).toMatchObject({ turn: null, unfinished: { id: sent.turn.id } });
-    expect(await store.claim(claimRequest({ settle: true }))).toBeNull();
+    expect(await store.claim(claimRequest({ withoutTurn: true }))).toBeNull();
   });
 
   test('who leaves others the first go claims only what has been free for that long', async () => {

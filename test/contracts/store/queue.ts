@@ -212,7 +212,7 @@ export function queue(world: World): void {
     expect(await codeOf(store.requeue(ANN, change(id, turns, 'b c a')))).toBe('conflict');
     await store.requeue(ANN, change(id, turns, 'c b'));
     site.pass(1_001);
-    const again = await claim(store, { conversation: id, settle: true });
+    const again = await claim(store, { conversation: id, withoutTurn: true });
     expect(again.turn).toBeNull();
     const names = { ...turns, b: (await store.queued(ANN, id, ALL))[2]?.id ?? '' };
     await store.requeue(ANN, change(id, names, 'c b a'));

@@ -48,7 +48,7 @@ const PAST_TURNS = 3;
 /** How long a turn that is interrupted by leaving may take to end. */
 const LEAVE_MS = 3_000;
 /** How long a prompt that was given just before may take to be accepted. */
-const SETTLE_MS = 1_000;
+const ACCEPT_MS = 1_000;
 
 /** A conversation at a terminal, until the person leaves. Resolves with the exit code; the terminal is then as it was. */
 export async function chat(request: ChatRequest): Promise<number> {
@@ -503,7 +503,7 @@ class ChatRoom {
   async #goodbye(code: number): Promise<void> {
     const { running } = this.#transcript;
     // What was given just before leaving is on its way.
-    if (this.#trouble === null) await Promise.race([this.#talk.settled(), delay(SETTLE_MS, null, { ref: false })]);
+    if (this.#trouble === null) await Promise.race([this.#talk.submitted(), delay(ACCEPT_MS, null, { ref: false })]);
     this.#flush();
     this.#terminal.write(this.#painter.clear());
     this.#terminal.leave();

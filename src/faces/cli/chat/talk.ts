@@ -83,7 +83,7 @@ export class Talk {
   }
 
   /** Resolves when every prompt that was given has been accepted or refused. */
-  async settled(): Promise<void> {
+  async submitted(): Promise<void> {
     await this.#submitting;
   }
 

@@ -67,11 +67,11 @@ interface ReadyRow extends NextClaim {
 
 /** The conversation to claim. Reads only: workers ask this often, and must not lock anything. */
 export async function claimable(sql: Sql, request: ClaimRequest, monotonic: number): Promise<ReadyRow | null> {
-  const { driver, place, agents, conversation, settle = false } = request;
+  const { driver, place, agents, conversation, withoutTurn = false } = request;
   if (conversation !== undefined) {
     return (await sql.one<ReadyRow>(NAMED, driver, monotonic, place, agents, conversation)) ?? null;
   }
-  if (!settle) return nextReady(sql, request, monotonic);
+  if (!withoutTurn) return nextReady(sql, request, monotonic);
   return naming(sql, request, monotonic, async () => {
     return (await sql.one<ReadyRow>(LEFT, ...readiness(request, monotonic))) ?? null;
   });
@@ -166,7 +166,7 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
   }
   await endLiving(ledger);
   const next = oldest === undefined || sent ? null : await requeue(ledger, oldest);
-  const begun = next === null || request.settle ? null : await beginTurn(ledger, next);
+  const begun = next === null || request.withoutTurn ? null : await beginTurn(ledger, next);
   await ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx.sql, before);
   return {

@@ -1,14 +1,14 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { BackupOptions, StoreCopied } from '../../../ports/store/backup.ts';
 import type { Chain, CopiedRow, CopiedValue, CopySide, CopySource, CopyTarget } from './side.ts';
-import { asCopied, BEGUN, halfCopied, SETTLE, TABLES, type Table } from './tables.ts';
+import { asCopied, BEGUN, COMPLETE, halfCopied, TABLES, type Table } from './tables.ts';
 
 /*
  * Makes a store the same as another one, row by row. Both are read in the order of keys; rows that differ are written, rows that the source does not have are
  * deleted. So a copy that was killed goes on where it was, and one that was made beside a running server is brought up to date, by the same means.
  *
  *   empty ──begin──▶ begun (refused to everybody else) ──passes──▶ the same as the source at one moment
- *                                                          └─ nobody uses the source: verified, settled ──▶ a store of its own
+ *                                                          └─ nobody uses the source: verified, completed ─▶ a store of its own
  */
 
 type Copied = Omit<StoreCopied, 'from' | 'to'>;
@@ -257,7 +257,7 @@ async function complete(to: CopyTarget, log: string): Promise<void> {
   const time = await to.time();
   await to.write(async () => {
     await to.finish();
-    const [ready, living] = SETTLE;
+    const [ready, living] = COMPLETE;
     await to.run(ready, time, time);
     await to.run(living);
     await to.run(REMOVE_FACT, BEGUN);

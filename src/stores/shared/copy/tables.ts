@@ -63,7 +63,7 @@ export function asCopied({ name }: Table, row: CopiedRow): CopiedRow {
  * At the end, when nobody uses the source any more. `?` is the time of the store: what waits does not wait for the clock of another machine. A session
  * that a killed process left as living is dormant, unless whoever ends its turn has to end its process first.
  */
-export const SETTLE = [
+export const COMPLETE = [
   'UPDATE leases SET ready_at = ? WHERE ready_at > ?',
   `UPDATE sessions SET state = 'dormant', process = NULL WHERE state = 'live'
     AND EXISTS (SELECT 1 FROM leases l WHERE l.conv = sessions.conv AND l.driver = 'worker')

@@ -69,7 +69,7 @@ export class Aside {
     const closed = new ThroughlineError('closed', 'The store is closed.');
     for (const { reject } of [...this.#waiting.values()].flat()) reject(closed);
     this.#waiting.clear();
-    this.#settle()?.reject(closed);
+    this.#takeAsked()?.reject(closed);
     this.#end();
     await this.#ending;
   }
@@ -88,7 +88,7 @@ export class Aside {
     this.#thread.ref();
     this.#thread.postMessage({ verb, args } satisfies Question);
     this.#timer = setTimeout(() => {
-      this.#settle()?.reject(tooSlow(mostMs));
+      this.#takeAsked()?.reject(tooSlow(mostMs));
       this.#end();
     }, mostMs);
   }
@@ -110,13 +110,13 @@ export class Aside {
     const { Worker } = process.getBuiltinModule('node:worker_threads');
     const thread = new Worker(PROGRAM, { workerData: { file, busyMs } satisfies ThreadData });
     thread.on('message', (answer: Answer) => {
-      const asked = this.#settle();
+      const asked = this.#takeAsked();
       if ('failure' in answer) this.#fails(asked, errorOf(answer.failure));
       else this.#answers(asked, answer);
       this.#askNext();
     });
     thread.on('error', (error) => {
-      this.#settle()?.reject(error);
+      this.#takeAsked()?.reject(error);
       this.#end();
     });
     return thread;
@@ -133,7 +133,7 @@ export class Aside {
   }
 
   /** The question that is no longer asked. */
-  #settle(): Asked | null {
+  #takeAsked(): Asked | null {
     const asked = this.#asked;
     this.#asked = null;
     clearTimeout(this.#timer);

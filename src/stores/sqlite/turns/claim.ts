@@ -44,10 +44,10 @@ const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? W
 
 /** The conversation to claim. Reads only: workers ask this often, and must not lock anything. */
 export function claimable(db: Database, request: ClaimRequest, monotonic: number): number | null {
-  const { driver, place, conversation, settle = false } = request;
+  const { driver, place, conversation, withoutTurn = false } = request;
   if (conversation === undefined) {
     const left = () => db.one<ReadyRow>(LEFT, ...readiness(request, monotonic));
-    const found = settle ? naming(db, request, monotonic, left) : nextReady(db, request, monotonic);
+    const found = withoutTurn ? naming(db, request, monotonic, left) : nextReady(db, request, monotonic);
     return found?.conv ?? null;
   }
   const agents = JSON.stringify(request.agents);
@@ -147,7 +147,7 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
   endLiving(ledger);
   const next = oldest === undefined || sent ? null : requeue(ledger, oldest);
   const movedFrom = lastMovedFrom(tx.db, row);
-  const begun = next === null || request.settle ? null : beginTurn(ledger, next);
+  const begun = next === null || request.withoutTurn ? null : beginTurn(ledger, next);
   ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx.db, before);
   return {
