@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { until } from '../../test/contracts/agent-sandbox.ts';
 import type { ProcessIdentity, SandboxProcess } from '../core/process.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
+import type { LeasedWorker } from '../ports/store/leases.ts';
 import { freeDead, LeaseKeeper, type LeaseKind } from './lease-keeper.ts';
 
 const processOf = (pid: number): ProcessIdentity => ({ pid, started: '1', boot: 'b', namespace: 'n' });
@@ -18,7 +19,7 @@ function world() {
   const did: string[] = [];
   let time = 0;
   const store = {
-    holders: [] as { id: string; process: ProcessIdentity }[],
+    holders: [] as LeasedWorker[],
     lost: [] as string[],
     orphans: [] as SandboxProcess[],
     fault: null as Error | null,
@@ -154,6 +155,31 @@ test('whoever waits to claim is woken after every look; for a holder that never 
   keepers[1].start();
   await until('it wakes', () => did.filter((what) => what === 'wake').length > 1);
   expect(did.indexOf('look')).toBeLessThan(did.indexOf('wake'));
+});
+
+test('a lease of another holder that ends is looked at right then, and not at the next look', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { did, store, kind, parts, holder, pass } = world();
+  const keeper = new LeaseKeeper(kind, holder, { ...parts, settings: { leaseMs: 30_000 } });
+  onTestFinished(() => keeper.stop());
+  const after = async (ms: number) => {
+    pass(ms);
+    await vi.advanceTimersByTimeAsync(ms);
+    return did.splice(0).filter((what) => what === 'wake').length;
+  };
+  keeper.start();
+  store.holders = [
+    { id: 'ends soon', process: UNKNOWN, leftMs: 400 },
+    { id: 'ends later', process: UNKNOWN, leftMs: 9_000 },
+    { id: 'has ended', process: UNKNOWN, leftMs: -5 },
+  ];
+  expect(await after(1_000)).toBe(1);
+  expect(await after(400)).toBe(0);
+  store.holders = [{ id: 'ends later', process: UNKNOWN, leftMs: 8_600 }];
+  expect(await after(1)).toBe(1);
+  expect(await after(598)).toBe(0);
+  expect(await after(1), 'the next look by the clock').toBe(1);
 });
 
 test('whoever is cut off from a store that others reach loses what it holds before the lease ends', async () => {

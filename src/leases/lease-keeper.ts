@@ -2,7 +2,7 @@ import type { SandboxProcess } from '../core/process.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
-import type { Fence, WorkerInfo } from '../ports/store/leases.ts';
+import type { Fence, LeasedWorker as Held } from '../ports/store/leases.ts';
 import type { TaskFence } from '../ports/store/tasks.ts';
 import type { Store } from '../ports/store.ts';
 
@@ -11,7 +11,8 @@ import type { Store } from '../ports/store.ts';
  * claim until `stop`:
  *
  *   every leaseMs / 3         heartbeat: renews what is held, and tells the holder what it has lost
- *   every second, or sooner   look: frees what provably dead holders left (R2), then wakes whoever waits to claim
+ *   every second, or sooner   look: frees what provably dead holders left (R2), then wakes whoever waits to claim. Also right after the lease of
+ *                             another holder ends that is not renewed: where it ends by its time alone, nobody else tells of it
  *   cut off                   when nothing could be renewed for nine tenths of leaseMs, and others may reach the store all the same:
  *                             everything that is held is lost, so that its work stops before somebody else takes over
  *
@@ -30,10 +31,12 @@ export class LeaseKeeper<F> {
   #renewedAt = 0;
   #looking: Promise<boolean> | null = null;
   #orphansDue = true;
+  /** The look right after the next lease of another holder ends. */
+  #atEnd: NodeJS.Timeout | undefined;
   #orphansEnded: Promise<void> = Promise.resolve();
 
   constructor(kind: LeaseKind<F>, holder: LeaseHolder<F>, parts: KeeperParts) {
-    this.#kind = kind;
+    this.#kind = { ...kind, holders: async () => this.#watch(await kind.holders()) };
     this.#holder = holder;
     this.#parts = parts;
   }
@@ -47,14 +50,23 @@ export class LeaseKeeper<F> {
     this.#renewedAt = this.#parts.clock.monotonic();
     this.#timers = [every(beatMs, () => this.#beat())];
     if (this.#kind.isElsewhere) this.#timers.push(every(leaseMs / 30, () => this.#giveUp()));
-    // Where leases of other machines end by their time alone, nobody else tells that one has ended.
-    const lookMs = this.#kind.isElsewhere ? LOOK_ELSEWHERE_MS : LOOK_MS;
-    if (this.#holder.wake) this.#timers.push(every(Math.min(beatMs, lookMs), () => this.look()));
+    if (this.#holder.wake) this.#timers.push(every(Math.min(beatMs, LOOK_MS), () => this.look()));
   }
 
   stop(): void {
     for (const timer of this.#timers) clearInterval(timer);
     this.#timers = [];
+    clearTimeout(this.#atEnd);
+  }
+
+  /** A lease that ends before the next look is looked at when it has ended, and one that is renewed meanwhile in vain. */
+  #watch(holders: Held[]): Held[] {
+    const left = holders.flatMap(({ leftMs }) => (leftMs !== undefined && leftMs > 0 ? [leftMs] : []));
+    const soonest = Math.min(...left);
+    clearTimeout(this.#atEnd);
+    if (soonest < LOOK_MS && this.#timers.length > 0)
+      this.#atEnd = setTimeout(() => void this.look(), soonest + 1).unref();
+    return holders;
   }
 
   /** Looks once: processes that dead holders left running must not wait for the next claim. */
@@ -145,7 +157,7 @@ export interface LeaseKind<F> {
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly F[], leaseMs: number): Promise<F[]>;
   /** Who holds leases now. */
-  holders(): Promise<WorkerInfo[]>;
+  holders(): Promise<Held[]>;
   /** The processes to end before the leases of a dead holder are free. */
   leftBy(holder: string): Promise<SandboxProcess[]>;
   /** Frees every lease of a dead holder. */
@@ -159,7 +171,7 @@ export function conversationLeases(store: Store): LeaseKind<Fence> {
     renew: (fences, leaseMs) => store.renew(fences, leaseMs),
     // Those that hold nothing and only take up turns, too: nobody may wait for a dead one.
     holders: async () => [
-      ...new Map([...(await store.workers()), ...(await store.takers())].map((one) => [one.id, one])).values(),
+      ...new Map([...(await store.takers()), ...(await store.workers())].map((one) => [one.id, one])).values(),
     ],
     leftBy: (holder) => store.processesOf(holder),
     forget: (holder) => store.forgetWorker(holder),
@@ -201,5 +213,4 @@ export interface KeeperParts extends LookingParts {
 }
 
 const LOOK_MS = 1_000;
-const LOOK_ELSEWHERE_MS = 250;
 const LOOK_AGAIN_MS = 100;

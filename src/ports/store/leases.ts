@@ -32,7 +32,7 @@ export interface LeaseStore {
    */
   release(fence: Fence): Promise<void>;
   /** Workers that hold leases now. */
-  workers(): Promise<WorkerInfo[]>;
+  workers(): Promise<LeasedWorker[]>;
   /** The conversations of this owner that somebody holds now, with the sessions whose agent runs; at most `limit`. */
   holdings(owner: string, limit: number): Promise<Holding[]>;
   /** How many those are. */
@@ -66,6 +66,11 @@ export interface Fence {
 export interface WorkerInfo {
   readonly id: string;
   readonly process: ProcessIdentity;
+}
+
+export interface LeasedWorker extends WorkerInfo {
+  /** How long until the first of its leases ends, of conversations with an open turn, unless it is renewed. Left out: none, or it does not matter here. */
+  readonly leftMs?: number;
 }
 
 /** A conversation that somebody holds. */

@@ -12,7 +12,10 @@ const LEASE_MS = 15_000;
 type Fault = 'frozen' | 'cut' | 'silent';
 const SERIES: readonly Fault[] = ['frozen', 'cut', 'frozen', 'silent'];
 const ROUNDS: readonly Fault[] = LONG
-  ? Array.from({ length: 100 }, (_, round) => SERIES[round % SERIES.length] as Fault)
+  ? Array.from(
+      { length: Number(process.env.THROUGHLINE_ROUNDS ?? 100) },
+      (_, round) => SERIES[round % SERIES.length] as Fault,
+    )
   : ['frozen', 'cut'];
 /** At 60 ms a word: longer than a lease; in every third round of the long series the agent is done before the lease ends. */
 const words = (round: number) => '/say '.concat('word '.repeat(LONG && round % 3 === 1 ? 120 : 600));

@@ -8,12 +8,15 @@ import { until } from '../harness/until.ts';
 import { type ReadEvent, Reader } from '../server/reader.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
+/** In the long run a hundred servers and twenty times PostgreSQL, or as many as THROUGHLINE_ROUNDS says. */
+const LENGTH = LONG ? Number(process.env.THROUGHLINE_ROUNDS ?? 120) : 4;
 /** What is killed in the middle of a turn, one after the other. */
-const ROUNDS: readonly ('server' | 'postgres')[] = Array.from({ length: LONG ? 120 : 4 }, (_, round) =>
-  round % 4 === 1 ? 'postgres' : 'server',
+const ROUNDS: readonly ('server' | 'postgres')[] = Array.from({ length: LENGTH }, (_, round) =>
+  round % 6 === 1 ? 'postgres' : 'server',
 );
 /** A commit that was acknowledged must be on disk, in the hands of the operating system at least. */
 const DURABLE = ['synchronous_commit=on'];
+const HOLDER = 'SELECT w.process FROM leases l JOIN workers w ON w.no = l.worker';
 const WORDS = 'word '.repeat(40);
 
 /*
@@ -39,13 +42,16 @@ test(`servers and PostgreSQL are killed ${ROUNDS.length} times`, { timeout: 3_60
     const seen = (what: string, kind: string, turn: string) =>
       until(what, () => events.some((event) => event.kind === kind && event.turnId === turn));
     for (const [round, what] of ROUNDS.entries()) {
-      const [hit, other] = round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const);
+      const other = round % 2 === 0 ? 1 : 0;
       const requestId = `request-${round}`;
       const asked = { prompt: `/tool ${requestId} ${effects}\n/say ${WORDS}`, agent: 'slow', requestId };
       const turn = await submitted(servers[other] as ServedProcess, asked);
       accepted.set(requestId, turn);
       await seen('the agent answers', 'turn.update', turn);
       if (what === 'server') {
+        // The one that runs it.
+        const [held] = await postgres.query(HOLDER, [], database);
+        const hit = servers.findIndex(({ pid }) => pid === JSON.parse(String(held?.process)).pid) as 0 | 1;
         servers[hit]?.running.kill('SIGKILL');
         await servers[hit]?.running.ended;
         servers[hit] = await all.serve(homes[hit]);

@@ -2,7 +2,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Sent } from '../../../core/turn/turn.ts';
-import type { Fence, Holding, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
+import type { Fence, Holding, LeasedWorker, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
 import { parsed } from '../../shared/rows.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
 import { Ledger } from '../conversations/ledger.ts';
@@ -28,8 +28,10 @@ const HELD = `
   WHERE c.id = $1 AND c.owner = $2 AND l.epoch = $3 AND l.worker IS NOT NULL FOR NO KEY UPDATE OF l`;
 const HELD_UNLESS_LOCKED = `${HELD} SKIP LOCKED`;
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN $1::float8 END WHERE conv = $2';
-const WORKERS =
-  'SELECT id, process FROM workers WHERE no IN (SELECT worker FROM leases WHERE worker IS NOT NULL) ORDER BY no';
+const WORKERS = `
+  SELECT w.id, w.process, (h.ends - extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "leftMs"
+  FROM (SELECT worker, min(ready_at) FILTER (WHERE pending > 0) AS ends FROM leases WHERE worker IS NOT NULL GROUP BY worker) h
+    JOIN workers w ON w.no = h.worker ORDER BY w.no`;
 const HOLDINGS = `
   SELECT c.id AS conversation, c.key, c.title, w.process, l.ready_at, l.pending AS open,
     (SELECT coalesce(json_agg(json_build_object(
@@ -125,9 +127,13 @@ export async function release(tx: Tx, { conversation, owner, epoch }: Fence): Pr
   tx.moved(conversation);
 }
 
-export async function workers(sql: Sql): Promise<WorkerInfo[]> {
-  const rows = await sql.all<{ id: string; process: string }>(WORKERS);
-  return rows.map(({ id, process }) => ({ id, process: JSON.parse(process) }));
+export async function workers(sql: Sql): Promise<LeasedWorker[]> {
+  const rows = await sql.all<{ id: string; process: string; leftMs: number | null }>(WORKERS);
+  return rows.map(({ id, process, leftMs }) => ({
+    id,
+    process: JSON.parse(process),
+    ...(leftMs !== null && { leftMs }),
+  }));
 }
 
 export async function processesOf(sql: Sql, worker: string): Promise<SandboxProcess[]> {
