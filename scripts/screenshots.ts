@@ -102,7 +102,7 @@ const searched = async (page: Page) => {
   const list = page.getByRole('button', { name: 'Conversations' });
   if (await list.isVisible()) await list.click();
   await page.getByRole('textbox', { name: 'Search all conversations' }).fill('notes');
-  await page.getByText(/by title/).waitFor();
+  await page.getByRole('list', { name: 'Search results' }).getByRole('link').first().waitFor();
 };
 /** The three steps, and what comes after them. */
 const firstSteps = async (page: Page) => {
