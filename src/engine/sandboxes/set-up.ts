@@ -52,6 +52,8 @@ export async function setUp(entrance: Entrance, holdAlone: (holder: WorkerInfo) 
     clearInterval(renewing);
     await store.releaseSandbox(owner, id, worker.id);
   }
+  // Another process has it alone now, or the store could not say: whoever enters waits, or runs what is left.
+  if (lost.signal.aborted && !entrance.signal.aborted) await setUp(entrance, holdAlone);
 }
 
 /** Two conversations of one process must not both have it alone. */
