@@ -227,7 +227,7 @@ export async function composeDoctor(
       isOurs: settings.sandbox.root === undefined || !areHere(setup),
       areHere: areHere(setup),
       aside: join(home, 'aside'),
-      removeLeftOver: (id: string) => removeLeftOver(sandboxes, id),
+      removeLeftOver: (id: string, check: () => Promise<void>) => removeLeftOver(sandboxes, id, check),
       ...sandboxes,
     },
     serverHealth,
@@ -246,10 +246,10 @@ export async function composeDoctor(
 /** How long a look at a sandbox that is left over may take. */
 const LOOK_MS = 120_000;
 
-async function removeLeftOver(sandboxes: Sandboxes, id: string): Promise<void> {
+async function removeLeftOver(sandboxes: Sandboxes, id: string, check: () => Promise<void>): Promise<void> {
   const leave = await import('./engine/sandboxes/leave.ts');
   const signal = AbortSignal.timeout(LOOK_MS);
-  await leave.removeLeftOver(sandboxes, id, { signal, monotonic: () => systemClock.monotonic() });
+  await leave.removeLeftOver(sandboxes, id, { signal, monotonic: () => systemClock.monotonic() }, check);
 }
 
 function damageIn(error: unknown): ThroughlineError {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failureOf, isDamage, RESTORE_HINT, ThroughlineError } from '../core/errors.ts';
+import { asSentence, failureOf, isDamage, RESTORE_HINT, ThroughlineError } from '../core/errors.ts';
 import type { HealthReport } from '../core/health.ts';
 import { LOSS_CAUSE, lossInWords, lostInWords } from '../core/loss.ts';
 import type { SandboxProcess } from '../core/process.ts';
@@ -37,8 +37,11 @@ export interface DoctorParts {
     readonly areHere: boolean;
     /** Where orphaned sandboxes are moved to. */
     readonly aside: string;
-    /** Deletes one on another machine. Throws `conflict` while it is used, and `refused` when unsaved work is in it. */
-    removeLeftOver(id: string): Promise<void>;
+    /**
+     * Deletes one on another machine. Throws `conflict` while it is used, and `refused` when unsaved work is in it. `check` is called right before,
+     * and throws to keep it.
+     */
+    removeLeftOver(id: string, check: () => Promise<void>): Promise<void>;
   };
   /** What the running server says of itself; null: none runs. */
   serverHealth(): Promise<HealthReport | null>;
@@ -111,7 +114,8 @@ async function checkFile({ store }: DoctorParts): Promise<Finding[]> {
 /** The data itself cannot be opened, so nothing else can be examined. */
 export function unopened({ message, hint = '', cause }: ThroughlineError): Finding {
   // SQLite says what is wrong, and our own message only that something is.
-  const why = cause instanceof Error ? `It is damaged, and cannot be opened: ${cause.message}. ${RESTORE_HINT}` : null;
+  const why =
+    cause instanceof Error ? `It is damaged, and cannot be opened: ${asSentence(cause.message)} ${RESTORE_HINT}` : null;
   const problem = why ?? `${message} ${hint}`.trim();
   return { check: 'file', subject: 'database', problem, remedy: null, repair: async () => {} };
 }
@@ -387,10 +391,7 @@ async function checkElsewhere(parts: DoctorParts): Promise<Finding[]> {
       ...{ ...found, subject: `sandbox ${id} in ${root}`, repairedBy: '--delete-left-over' as const },
       problem: 'It belongs to no conversation here; it may belong to one of another data home.',
       remedy: 'Delete it, unless programs run in it or unsaved work is in it.',
-      repair: async () => {
-        await checkLeftOver(parts, id);
-        await sandboxes.removeLeftOver(id);
-      },
+      repair: () => sandboxes.removeLeftOver(id, () => checkLeftOver(parts, id)),
     }));
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;

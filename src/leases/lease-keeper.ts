@@ -2,7 +2,7 @@ import type { SandboxProcess } from '../core/process.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Sandboxes } from '../ports/sandbox.ts';
-import type { Fence, LeasedWorker as Held } from '../ports/store/leases.ts';
+import type { Fence, LeasedWorker } from '../ports/store/leases.ts';
 import type { TaskFence } from '../ports/store/tasks.ts';
 import type { Store } from '../ports/store.ts';
 
@@ -11,8 +11,8 @@ import type { Store } from '../ports/store.ts';
  * claim until `stop`:
  *
  *   every leaseMs / 3         heartbeat: renews what is held, and tells the holder what it has lost
- *   every second, or sooner   look: frees what provably dead holders left (R2), then wakes whoever waits to claim. Also right after the lease of
- *                             another holder ends that is not renewed: where it ends by its time alone, nobody else tells of it
+ *   every second, or sooner   look: frees what provably dead holders left (R2), then wakes whoever waits to claim. Also right after
+ *                             another holder's lease has ended: nobody announces a lease that runs out
  *   cut off                   when nothing could be renewed for nine tenths of leaseMs, and others may reach the store all the same:
  *                             everything that is held is lost, so that its work stops before somebody else takes over
  *
@@ -59,8 +59,8 @@ export class LeaseKeeper<F> {
     clearTimeout(this.#atEnd);
   }
 
-  /** A lease that ends before the next look is looked at when it has ended, and one that is renewed meanwhile in vain. */
-  #watch(holders: Held[]): Held[] {
+  /** Looks again when the next lease ends. If that is renewed before, the look finds nothing. */
+  #watch(holders: LeasedWorker[]): LeasedWorker[] {
     const left = holders.flatMap(({ leftMs }) => (leftMs !== undefined && leftMs > 0 ? [leftMs] : []));
     const soonest = Math.min(...left);
     clearTimeout(this.#atEnd);
@@ -157,7 +157,7 @@ export interface LeaseKind<F> {
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly F[], leaseMs: number): Promise<F[]>;
   /** Who holds leases now. */
-  holders(): Promise<Held[]>;
+  holders(): Promise<LeasedWorker[]>;
   /** The processes to end before the leases of a dead holder are free. */
   leftBy(holder: string): Promise<SandboxProcess[]>;
   /** Frees every lease of a dead holder. */

@@ -2,7 +2,6 @@ import { agentProcess, killSeries, onThisMachine, ourProcess } from './kill-seri
 
 killSeries({
   name: 'directory',
-  rounds: 3,
   missing: null,
   ...onThisMachine(),
   settings: () => ({ sandbox: { kind: 'directory' } }),

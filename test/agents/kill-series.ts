@@ -18,7 +18,7 @@ import { AcpHome } from './acp-home.ts';
 import { FIRST } from './agent-home.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
-const ROUNDS = 50;
+const ROUNDS = LONG ? 50 : 3;
 const RECALL = 'Which codewords have you seen?';
 /** How long something may run on. Only the long series measures it: on a busy machine, a short one would measure the machine. */
 const LEFT_MS = 10_000;
@@ -36,8 +36,6 @@ export interface KilledSandbox {
   readonly name: string;
   /** Why it cannot be tried here; null: it can. */
   readonly missing: string | null;
-  /** How often each victim is killed in the shorter run; once unless said. */
-  readonly rounds?: number;
   /** How the agent is set, with this model; it must know after a restart what it was told, and may run any command. */
   readonly agent: (model: Model, root: string) => object;
   /** The other settings of the data home: its sandboxes. */
@@ -86,18 +84,16 @@ export async function agentProcess({ home }: InTheMiddle): Promise<void> {
 }
 
 export function killSeries(sandbox: KilledSandbox): void {
-  const rounds = LONG ? ROUNDS : (sandbox.rounds ?? 1);
-  const times = rounds === 1 ? 'once' : `${rounds} times`;
-  describe(`${sandbox.name}: killed with a tool running`, { timeout: Math.max(600_000, rounds * 60_000) }, () => {
+  describe(`${sandbox.name}: killed with a tool running`, { timeout: Math.max(600_000, ROUNDS * 60_000) }, () => {
     for (const [victim, kill] of Object.entries(sandbox.victims)) {
-      test(`${victim}, ${times}: one effect, an interrupted turn, the next one knows, nothing runs on`, async (context) => {
+      test(`${victim}, ${ROUNDS} times: one effect, an interrupted turn, the next one knows, nothing runs on`, async (context) => {
         if (sandbox.missing !== null) context.skip(sandbox.missing);
         await using home = await AcpHome.make({ agent: sandbox.agent });
         home.settings = { ...(home.settings as object), ...sandbox.settings(home.model, home.path) };
         let host = await home.host();
         const { turn } = await host.calls.ask('chat', FIRST);
         const work = sandbox.work(home, turn.conversationId);
-        for (let round = 1; round <= rounds; round += 1) {
+        for (let round = 1; round <= ROUNDS; round += 1) {
           const at = { home, host, work };
           await killedOnce(sandbox, at, round, () => kill(at));
           // The one that was killed ran the turn: another goes on.

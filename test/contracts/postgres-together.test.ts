@@ -4,7 +4,19 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/ports/store.ts';
 import { openPostgresStore } from '../../src/stores/postgres/store.ts';
 import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
-import { ANN, BOB, claimRequest, codeOf, enqueue, newConversation, newTurn, update } from './store/world.ts';
+import {
+  AGENT,
+  ANN,
+  BOB,
+  claim as claimNow,
+  claimRequest,
+  codeOf,
+  enqueue,
+  newConversation,
+  newTurn,
+  spec,
+  update,
+} from './store/world.ts';
 
 const server = postgresServer();
 
@@ -21,6 +33,12 @@ async function opened(): Promise<Store> {
   urls.set(store, url);
   onTestFinished(() => store.close());
   return store;
+}
+
+async function claimed(store: Store) {
+  const conversation = await newConversation(store);
+  await enqueue(store, conversation);
+  return claimNow(store, { conversation, leaseMs: 600_000 });
 }
 
 /** The statements that all connections of this process send meanwhile. */
@@ -118,6 +136,44 @@ function together() {
     await other.query('ROLLBACK');
     await all[0];
     await other.end();
+  });
+
+  test('conversations that another process has locked leave connections for everything else', async () => {
+    const url = server().url(await server().database());
+    const store = await openPostgresStore({ url, connections: 6, lockMs: 300_000 });
+    onTestFinished(() => store.close());
+    const { fence } = await claimed(store);
+    const ids = await Promise.all(Array.from({ length: 20 }, () => newConversation(store)));
+    const other = await server().connect(new URL(url).pathname.slice(1));
+    await other.query('BEGIN');
+    await other.query(
+      'SELECT 1 FROM leases WHERE conv IN (SELECT no FROM conversations WHERE id = ANY($1)) FOR UPDATE',
+      [ids],
+    );
+    const locked = Promise.all(ids.map((id) => enqueue(store, id)));
+    await enqueue(store, await newConversation(store));
+    expect(await store.renew([fence], 5_000)).toEqual([]);
+    expect(await store.findConversation(ANN, ids[0] ?? '')).toMatchObject({ open: 0 });
+    await other.query('ROLLBACK');
+    expect(await locked).toHaveLength(20);
+    await other.end();
+  });
+
+  test('the first prompt to a key that exists by now shares no transaction with another verb of that conversation', async () => {
+    const store = await opened();
+    await claimed(store); // the worker is known from then on
+    const conversation = await newConversation(store, { key: 'notes' });
+    const creates = { ...spec({ key: 'notes' }), id: 'another-id' };
+    const [claim, { turn }] = await Promise.all([
+      store.claim(claimRequest({ conversation, withoutTurn: true })),
+      store.enqueue(ANN, newTurn(creates.id, { creates })),
+    ]);
+    expect(turn.conversation).toBe(conversation);
+    expect(await store.findConversation(ANN, conversation)).toMatchObject({ open: 1 });
+    expect((await enqueue(store, conversation)).n).toBe(2);
+    if (claim === null) throw new Error('It was not claimed.');
+    expect((await store.begin(claim.fence, [AGENT]))?.id).toBe(turn.id);
+    expect((await store.verify(ANN, conversation)).broken).toBe(null);
   });
 
   test('what is asked of one conversation happens in the order in which it was asked', async () => {

@@ -12,7 +12,7 @@ test.for([
   ['agent', 0],
   ['unknown', 1],
 ] as const)(
-  'where the sessions of the agent "%s" are is said after %i looks for its program: on another machine each takes its time',
+  'the storage of the agent "%s" is named after %i looks for its program: on another machine, each takes a while',
   async ([name, looks]) => {
     const root = mkdtempSync(join(tmpdir(), 'throughline-acp-'));
     onTestFinished(() => rmSync(root, { recursive: true, force: true }));

@@ -129,23 +129,39 @@ async function unsavedIn({ parts, sandbox, worker }: Leaving): Promise<string | 
 
 /**
  * Deletes a sandbox on another machine that no conversation has. Throws `conflict` while programs run in it, and `refused` when unsaved work is
- * in it: it may belong to a conversation of another data home.
+ * in it: it may belong to a conversation of another data home. The looks take long there, so `check` is called last: it throws when a
+ * conversation has the sandbox by now.
  */
-export async function removeLeftOver(sandboxes: Sandboxes, id: string, looking: Looking): Promise<void> {
+export async function removeLeftOver(
+  sandboxes: Sandboxes,
+  id: string,
+  looking: Looking,
+  check: () => Promise<void>,
+): Promise<void> {
   if ((await sandboxes.find(id)) === null) return;
   const open = await sandboxes.open(id, { cwd: null });
   const folder = posix.dirname(open.work);
-  const { code, output } = await runIn(open, ['/bin/sh', '-c', RUNNING, 'sh', folder], {
-    ...{ ...looking, cwd: '/', timeoutMs: GIT_MS },
-  });
-  if (code !== 0 || output !== '') {
-    const who =
-      code === 0 ? `the process ${output.split('\n')[0]} runs in it` : `what runs in it is unknown (${output})`;
-    throw new ThroughlineError('conflict', `The sandbox is in use: ${who}.`, { hint: 'End it there, and try again.' });
-  }
   const unsaved = await unsavedWorkIn(open, looking);
   if (unsaved !== null) throw unsavedWork(unsaved, `Delete ${folder} there by hand if nobody needs it.`);
+  await refuseRunning(open, folder, looking);
+  await check();
   await sandboxes.remove(id);
+}
+
+async function refuseRunning(open: OpenSandbox, folder: string, looking: Looking): Promise<void> {
+  const options = { ...looking, cwd: '/', timeoutMs: GIT_MS };
+  const { code, output } = await runIn(open, ['/bin/sh', '-c', RUNNING, 'sh', folder], options);
+  if (code !== 0) {
+    const why = output.trim() || 'no answer';
+    throw new ThroughlineError('conflict', `Cannot find out what runs in the sandbox (${why}).`, {
+      hint: 'Try again. If that does not help, look there by hand.',
+    });
+  }
+  if (output === '') return;
+  const [first] = output.split('\n');
+  throw new ThroughlineError('conflict', `The sandbox is in use: the process ${first} runs in it.`, {
+    hint: 'End it there, and try again.',
+  });
 }
 
 /** Prints those that work in the folder, and those of ours whose environment names it. */
@@ -203,11 +219,13 @@ async function unsavedInRepository(
   if (unpushed.code !== 0 || unpushed.output !== '') return `commits in ${where} were not pushed`;
   const stash = await ask('stash', 'list');
   if (stash.code !== 0 || stash.output !== '') return `a stash is in ${where}`;
-  const each = ['status --porcelain', `${COMMITS.join(' ')} --not --remotes`, 'stash list']
-    .map((words) => `git ${words}`)
-    .join(' && ');
-  const submodules = await ask('submodule', '--quiet', 'foreach', '--recursive', each);
-  return submodules.code === 0 && submodules.output === '' ? null : `unsaved work is in a submodule of ${where}`;
+  const submodules = await ask('submodule', '--quiet', 'foreach', 'printf "%s\\n" "$sm_path"');
+  if (submodules.code !== 0) return `git cannot look at the submodules of ${where}`;
+  for (const name of submodules.output.split('\n').filter(Boolean)) {
+    const unsaved = await unsavedInRepository(open, git, path === '' ? name : `${path}/${name}`, looking);
+    if (unsaved !== null) return unsaved;
+  }
+  return null;
 }
 
 const COMMITS = ['log', '--oneline', '-n', '1', '--branches', '--tags', 'HEAD'];

@@ -24,38 +24,40 @@ const turns = new Starts({ most: 1, longestMs: LONGEST_TIMER_MS });
 const MOST_ASKED = 20;
 /** What was measured so recently is not measured again. */
 const KEPT_MS = 3_000;
+/** So that one with many sandboxes does not keep the others waiting. */
+const MOST_OF_OWNER = 10;
 /** What is measured now or waits for that, by id: whoever asks for the same gets the same. */
-const asked = new WeakMap<Store, Map<string, Promise<unknown>>>();
+const asked = new WeakMap<Store, Map<string, { readonly owner: string; readonly end: Promise<unknown> }>>();
 
 /** Measures it for somebody who asks, unless that was just done. Throws `too_many` when too many others wait for theirs. */
 export async function measureAsked(entrance: Measured & Pick<Entrance, 'signal'>, { disk }: Sandbox): Promise<void> {
-  const { parts, id, signal } = entrance;
+  const { parts, owner, id, signal } = entrance;
   const { store, clock } = parts;
   // The clock may have been set back since.
   if (disk !== null && Math.abs(clock.now() - disk.at) < KEPT_MS) return;
-  const here = asked.get(store) ?? new Map<string, Promise<unknown>>();
+  const here = asked.get(store) ?? new Map();
   asked.set(store, here);
   if (!here.has(id)) {
-    if (here.size >= MOST_ASKED) throw tooMany();
-    here.set(
-      id,
-      measureInTurn(entrance, signal).finally(() => here.delete(id)),
-    );
+    const own = [...here.values()].filter((one) => one.owner === owner).length;
+    if (own >= MOST_OF_OWNER) throw tooMany(`${MOST_OF_OWNER} of your sandboxes`);
+    if (here.size >= MOST_ASKED) throw tooMany(`${MOST_ASKED} sandboxes`);
+    here.set(id, { owner, end: measureInTurn(entrance, signal).finally(() => here.delete(id)) });
   }
-  await here.get(id);
+  await here.get(id)?.end;
 }
 
 async function measureInTurn(measured: Measured, signal: AbortSignal): Promise<void> {
   const end = await turns.begin(signal);
   try {
+    signal.throwIfAborted();
     await measure(measured);
   } finally {
     end();
   }
 }
 
-function tooMany(): ThroughlineError {
-  return new ThroughlineError('too_many', `${MOST_ASKED} sandboxes are being measured already.`, {
+function tooMany(which: string): ThroughlineError {
+  return new ThroughlineError('too_many', `${which} are being measured or wait for it.`, {
     hint: 'Try again later. Without measuring, the size of the last time is shown.',
   });
 }

@@ -61,26 +61,40 @@ export class Serving {
     const claims = new Claims();
     try {
       for (;;) {
-        const next = claims.failed ? null : await this.#fairest(tried).catch(claims.fails);
+        const asked = claims.failed ? Promise.resolve(null) : this.#fairest(tried).catch(claims.fails);
+        const next = yield* this.#claimedUntil(asked, claims, tried);
         if (next?.due !== undefined) {
+          // It may have left since it was chosen.
+          if (!next.due.isDue) continue;
           // At once: until it has begun, it would be given another one.
           next.due.slot = this.slots.give(next.owner);
           yield { held: next.due };
-        } else if (next !== null) claims.add(this.#claimFor(next, tried));
-        do {
-          if (next === null) await claims.oneEnds();
-          for (const served of claims.made()) {
-            yield served;
-            if ('claim' in served) tried.delete(served.claim.conversation.id);
-          }
-        } while (next === null && claims.some);
+          continue;
+        }
+        if (next !== null) {
+          claims.add(this.#claimFor(next, tried));
+          continue;
+        }
+        yield* this.#claimedUntil(claims.end(), claims, tried);
         // Whoever did not get its conversation has given the slot back, for the next one.
-        if (next !== null || claims.missed()) continue;
+        if (claims.missed()) continue;
         if (this.#stopped || !this.slots.isFree || !(await this.#holder.keeper.freeDead())) break;
         tried.clear();
       }
     } finally {
       this.slots.served();
+    }
+  }
+
+  /** What is claimed while the answer is waited for. It begins at once: until then nobody renews its lease. */
+  async *#claimedUntil<T>(answer: Promise<T>, claims: Claims, tried: Set<string>): AsyncGenerator<Served, T> {
+    for (;;) {
+      const first = await claims.oneBefore(answer);
+      for (const served of claims.made()) {
+        yield served;
+        if ('claim' in served) tried.delete(served.claim.conversation.id);
+      }
+      if (first !== ONE_ENDED) return first;
     }
   }
 
@@ -182,6 +196,8 @@ export class Serving {
   }
 }
 
+const ONE_ENDED: unique symbol = Symbol('one claim has ended');
+
 /** The claims of one round. They are made at once: each waits for the store. */
 class Claims {
   readonly #running = new Set<Promise<void>>();
@@ -213,12 +229,19 @@ class Claims {
     return this.#fault !== null;
   }
 
-  get some(): boolean {
-    return this.#running.size + this.#made.length > 0;
+  /** Whichever comes first: the answer, or the end of a claim. */
+  async oneBefore<T>(answer: Promise<T>): Promise<T | typeof ONE_ENDED> {
+    const ends = [...this.#running].map(async (end): Promise<typeof ONE_ENDED> => {
+      await end;
+      return ONE_ENDED;
+    });
+    return Promise.race([answer, ...ends]);
   }
 
-  async oneEnds(): Promise<void> {
-    if (this.#running.size > 0) await Promise.race(this.#running);
+  /** Resolves when none runs any more, or one has found nothing: its slot is free for another. After a fault, all are waited for. */
+  async end(): Promise<null> {
+    while (this.#running.size > 0 && (this.failed || !this.#missed)) await Promise.race(this.#running);
+    return null;
   }
 
   /** Whether one has found nothing since the last call. Throws the fault, if there was one. */

@@ -222,7 +222,7 @@ export class Worker {
             if (held !== undefined) this.#notify(held);
           }
         },
-        () => {},
+        (error: unknown) => isStorageFault(error) || this.#parts.onBug(error, 'looking for open turns'),
       );
     }
   }

@@ -9,7 +9,7 @@ export interface EngineSandboxes {
   diskUse(): Promise<SandboxesDiskUse>;
   /**
    * By its id or its name. `measure`: it is measured now, unless it was in the last 3 seconds; else its size is that of the last time.
-   * Throws `too_many` while 20 others are measured.
+   * Throws `too_many` while 20 others, or 10 of the same owner, are measured or wait for it.
    */
   show(idOrName: string, options?: { measure?: boolean }): Promise<SandboxView>;
   /** Where a conversation works, and which session it used last. */

@@ -150,7 +150,13 @@ async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promis
       },
     );
   const [foreign] = await inSubmodules(worktree, signal);
-  if (foreign !== undefined) throw nested(foreign);
+  if (foreign !== undefined) {
+    throw new ThroughlineError(
+      'refused',
+      `${foreign} in the worktree is the place of a submodule, and has files in it. They cannot be committed.`,
+      { hint: `Move what is in ${foreign} to another folder, or delete it. Nothing was committed.` },
+    );
+  }
   const before = new Set(await submodulesIn(git));
   await git('add', '--all', '--', '.').catch((error: unknown) => {
     const hint = error instanceof Error ? error.message : '';

@@ -56,17 +56,22 @@ export function records(world: World): void {
     expect(await store.search(ANN, 'really', 5)).toHaveLength(1);
   });
 
-  test('a turn that was accepted without its prompt gets that of its record', async () => {
-    const { store } = world;
-    const conversation = await newConversation(store);
-    await enqueue(store, conversation, { prompt: [] });
-    const { fence, turn } = await claim(store, { conversation });
-    if (turn === null) throw new Error('There is no turn.');
-    const told = record(turn, { prompt: prompt(`What was asked. ${'And so on. '.repeat(2_000)}`) });
-    await new Holder(store, fence).write(sending(turn.id), ending(turn, { record: told }));
-    expect((await store.findTurn(ANN, turn.id))?.prompt).toEqual(told.prompt);
-    expect(await store.recordsBefore(ANN, conversation, { upTo: 9, limit: 9 })).toEqual([told]);
-  });
+  test.each(['in one commit', 'in two'])(
+    'a turn that was accepted without its prompt gets that of its record, sent and ended %s',
+    async (how) => {
+      const { store } = world;
+      const conversation = await newConversation(store);
+      await enqueue(store, conversation, { prompt: [] });
+      const { fence, turn } = await claim(store, { conversation });
+      if (turn === null) throw new Error('There is no turn.');
+      const told = record(turn, { prompt: prompt(`What was asked. ${'And so on. '.repeat(2_000)}`) });
+      const holder = new Holder(store, fence);
+      if (how === 'in two') await holder.write(sending(turn.id));
+      await holder.write(...(how === 'in two' ? [] : [sending(turn.id)]), ending(turn, { record: told }));
+      expect((await store.findTurn(ANN, turn.id))?.prompt).toEqual(told.prompt);
+      expect(await store.recordsBefore(ANN, conversation, { upTo: 9, limit: 9 })).toEqual([told]);
+    },
+  );
 
   test('records are read from both ends in pages, and counted, past turns that are not in the history', async () => {
     const { store } = world;

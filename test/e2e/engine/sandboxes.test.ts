@@ -318,7 +318,11 @@ test('commits of a submodule that were not pushed keep a sandbox', async () => {
   await sh(`git clone -q '${remotes}/top' top 2>&1; cd top; git submodule --quiet add '${remotes}/part' part 2>&1
     git commit -qm one; git push -q origin HEAD 2>&1; cd part; git commit -q --allow-empty -m two; cd ..
     git commit -qam two; git push -q origin HEAD 2>&1`);
-  await refusedWith('refused', website.remove(), /a submodule of top/);
+  await refusedWith('refused', website.remove(), /commits in top\/part were not pushed/);
+  // What is pushed to a repository in the sandbox would be removed with it.
+  await sh(`git clone -q --bare '${remotes}/part' ../state/inside 2>&1; cd top/part; git remote add inside "$OLDPWD/../state/inside"
+    git push -q inside HEAD 2>&1`);
+  await refusedWith('refused', website.remove(), /commits in top\/part were not pushed/);
   await sh('cd top/part; git push -q origin HEAD 2>&1');
   await website.remove();
 });

@@ -97,3 +97,28 @@ test('a database that another program keeps locked for a while delays a turn, an
   expect((await engine.answerOf(turn.id)).reply).toContain('chunk 60');
   await expectSound(engine, 'chat');
 });
+
+test('what is claimed begins, however long the store takes to say what is next', async () => {
+  await using home = new Home();
+  const answered = Promise.withResolvers<null>();
+  let asked = false;
+  const slow = (store: Store): Store =>
+    new Proxy(store, {
+      get(target, name) {
+        const value = Reflect.get(target, name);
+        if (name !== 'next') return typeof value === 'function' ? value.bind(target) : value;
+        return async (...args: Parameters<Store['next']>) => {
+          if (asked) return answered.promise;
+          const next = await target.next(...args);
+          asked = next !== null;
+          return next;
+        };
+      },
+    });
+  const engine = await home.engine({ store: slow, settings: { claims: 'all' } });
+  await engine.ensure({ key: 'chat' });
+  const { turn } = await engine.submit('chat', 'Hello.');
+  expect((await ended(engine, turn)).state).toBe('completed');
+  expect(asked).toBe(true);
+  answered.resolve(null);
+});

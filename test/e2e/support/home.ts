@@ -27,6 +27,8 @@ export type Tuning = Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
 export interface Change {
   readonly agent?: (agent: Agent) => Agent;
   readonly store?: (store: Store) => Store;
+  /** For this engine alone: the one that is made with the parts claims only its own. */
+  readonly settings?: Tuning;
 }
 
 /** The `dir` of an agent whose sandboxes all keep their sessions in one folder of the home. */
@@ -68,7 +70,9 @@ export class Home {
     });
     const agents = new Map<string, ConfiguredAgent>();
     for (const [name, one] of parts.agents) agents.set(name, { ...one, agent: change.agent?.(one.agent) ?? one.agent });
-    const embedded = createEngine({ ...parts, agents, store: change.store?.(parts.store) ?? parts.store }, 'local');
+    const store = change.store?.(parts.store) ?? parts.store;
+    const settings = { ...parts.settings, ...change.settings };
+    const embedded = createEngine({ ...parts, agents, store, settings }, 'local');
     const made = await reached(this.path, embedded, onBug);
     this.#opened.push(made);
     return made;

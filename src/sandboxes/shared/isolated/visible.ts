@@ -131,7 +131,7 @@ function isThereItself(path: string): boolean {
   const real = realpathSync(path);
   if (real === path) return true;
   throw new ThroughlineError('refused', `${path} leads through a link, to ${real}.`, {
-    hint: 'For isolated agents, a git repository has to have no links of this kind. Look at who made it, and put back what was there.',
+    hint: 'Isolated agents cannot use a git repository with links in its git directory. Find out who made the link, and put back the file or folder that was there.',
   });
 }
 

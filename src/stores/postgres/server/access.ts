@@ -68,12 +68,16 @@ export class Access {
     this.#reader = new Reader(server);
     this.#queue = new WriteQueue({
       shared: (verbs) =>
-        this.#watched(async () => {
-          const began = performance.now();
-          const { outcomes, news } = await sharedTransaction(server, verbs, (time) => this.#times(time), this.#waits());
-          if (news !== null) this.#committed(performance.now() - began, news);
-          return outcomes;
-        }),
+        this.#watched(
+          async () => {
+            const began = performance.now();
+            const { outcomes, news } = await sharedTransaction(server, verbs, (at) => this.#times(at), this.#waits());
+            if (news !== null) this.#committed(performance.now() - began, news);
+            for (const outcome of outcomes) if (outcome.is === 'refused') this.#fault(outcome.error);
+            return outcomes;
+          },
+          (outcomes) => outcomes.some(({ is }) => is === 'done'),
+        ),
       own: (verb, waits) => this.#durable(verb, waits),
     });
     this.sql = server.sql;
@@ -124,10 +128,11 @@ export class Access {
     return { ...given({ lockMs: this.#options.lockMs }), ...waits };
   }
 
-  async #watched<T>(work: () => Promise<T>): Promise<T> {
+  /** `isWritten`: whether its end shows that the database can be written. */
+  async #watched<T>(work: () => Promise<T>, isWritten: (value: T) => boolean = () => true): Promise<T> {
     try {
       const value = await work();
-      this.#works();
+      if (isWritten(value)) this.#works();
       return value;
     } catch (error) {
       const fault = this.#fault(error);

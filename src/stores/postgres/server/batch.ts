@@ -56,6 +56,8 @@ export async function sharedTransaction(
     await server.query(client, 'ROLLBACK').catch((fault: Error) => {
       broken = fault;
     });
+    // On a broken connection nobody knows whether it was committed.
+    if (broken !== false) throw storageFault(error) === null ? broken : error;
     if (!isOfOne(error)) throw error;
     return { outcomes: verbs.map(() => APART), news: null };
   } finally {

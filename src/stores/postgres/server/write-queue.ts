@@ -5,7 +5,7 @@ import type { Waits } from './transaction.ts';
  * Verbs that write wait here, and those that wait together share a transaction (batch.ts).
  *
  *   waiting ──▶ until one of few transactions is free ──▶ at most one verb of each conversation ──▶ shared ──▶ answered after the commit
- *                                                                                                   └─ apart: in a transaction of its own
+ *                                                                                                   └─ apart: in a transaction of its own, few at a time
  *
  * The verbs of a conversation run one after the other, in the order in which they were called.
  */
@@ -29,6 +29,8 @@ interface Transactions {
 const AT_ONCE = 2;
 /** The most verbs in one. */
 const MOST = 64;
+/** How many run apart at the same time. Each may wait for a lock of another process, and keeps a connection meanwhile. */
+const APART_AT_ONCE = 2;
 
 export class WriteQueue {
   readonly #run: Transactions;
@@ -36,6 +38,9 @@ export class WriteQueue {
   /** The conversations whose verbs run. */
   readonly #running = new Set<string>();
   #transactions = 0;
+  /** Those that run apart, and those that wait for that. */
+  #apart = 0;
+  readonly #toRunApart: Waiting[] = [];
   #due = false;
   readonly #drained: (() => void)[] = [];
 
@@ -103,10 +108,21 @@ export class WriteQueue {
   }
 
   #answer(one: Waiting, outcome: Outcome): void {
-    if (outcome.is === 'apart') return void this.#alone(one);
+    if (outcome.is === 'apart') return void this.#runApart(one);
     this.#running.delete(one.conversation);
     if (outcome.is === 'done') one.resolve(outcome.value as never);
     else one.reject(outcome.error);
+  }
+
+  #runApart(one?: Waiting): void {
+    if (one !== undefined) this.#toRunApart.push(one);
+    const next = this.#apart < APART_AT_ONCE ? this.#toRunApart.shift() : undefined;
+    if (next === undefined) return;
+    this.#apart += 1;
+    void this.#alone(next).finally(() => {
+      this.#apart -= 1;
+      this.#runApart();
+    });
   }
 
   /** Nobody waits for it: it may have to wait for a lock of another process. */

@@ -1,5 +1,4 @@
 import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
-import type { Prompt } from '../../../core/turn/content.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
@@ -63,17 +62,19 @@ export async function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, sta
 
 async function keepRecord(ledger: Ledger, turn: TurnRow, record: TurnRecord): Promise<void> {
   const { tx, row } = ledger;
-  const asked = turn.prompt === NO_PROMPT ? givePrompt(tx.sql, turn, record.prompt) : turn;
-  const body = storeValue(tx.sql, row.owner, await bodyOf(tx.sql, asked, record));
+  const isGiven = turn.prompt === NO_PROMPT;
+  const rest = isGiven ? givePrompt(tx.sql, turn, record) : await bodyOf(tx.sql, turn, record);
+  const body = storeValue(tx.sql, row.owner, rest);
   await addRecord(ledger, turn.no, record, body);
   linkContents(tx.sql, row.owner, turn.no, body.hashes);
 }
 
-function givePrompt(sql: TxSql, turn: TurnRow, prompt: Prompt): TurnRow {
+/** The prompt of the record becomes that of the turn. Returns the rest: what is stored here may not be read again in this transaction. */
+function givePrompt(sql: TxSql, turn: TurnRow, { prompt, ...rest }: TurnRecord): RecordBody {
   const { json, refs, hashes } = storeValue(sql, turn.owner, prompt);
   sql.run(SET_PROMPT, json, refs, turn.no);
   linkContents(sql, turn.owner, turn.no, hashes);
-  return { ...turn, prompt: json, prompt_refs: refs };
+  return rest;
 }
 
 async function bodyOf(sql: Sql, turn: TurnRow, record: TurnRecord): Promise<RecordBody> {

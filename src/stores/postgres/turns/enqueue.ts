@@ -62,6 +62,8 @@ export async function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewT
     return accept(tx, owner, { ...asked, conversation: creates.id }, () => createConversation(tx, owner, creates));
   }
   checkDriver(known.driver, creates.driver, creates.key);
+  // It was called for a new conversation: another verb of this one may be in the same transaction.
+  tx.alone();
   return accept(tx, owner, { ...asked, conversation: known.id }, () => Ledger.of(tx, owner, known.id));
 }
 

@@ -3,7 +3,7 @@ import { payloadDigest } from '../../shared/chain.ts';
 import { rowsOfStep } from '../../shared/page.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
-import { isConstraint, unlessDamaged } from '../file/faults.ts';
+import { isConstraint, storageFault } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
 
 /*
@@ -43,10 +43,20 @@ export function markFinished({ db }: Tx, id: string): void {
   db.run(UNMARK, id);
 }
 
-/** Null also where it is damaged: the others are still ended. */
 function markOf(db: Database, id: string): Mark | null {
   const row = db.one<{ value: string }>(MARKED, id);
-  return row === undefined ? null : unlessDamaged(() => JSON.parse(row.value), null);
+  return row === undefined ? null : JSON.parse(row.value);
+}
+
+/** Null also where it is damaged, which is reported: the others are still ended. */
+function readableMarkOf(db: Database, id: string): Mark | null {
+  try {
+    return markOf(db, id);
+  } catch (error) {
+    if (!isDamage(storageFault(error))) throw error;
+    db.onDamage(error);
+    return null;
+  }
 }
 
 /** Marks again that the copy goes on. Throws when it was given up, or is being given up: this process slept for long. */
@@ -62,7 +72,7 @@ export function markGrowing(tx: Tx, id: string): number {
 /** Ends what a crash has left. Another process may do the same at the same time. */
 export async function endUnfinished(access: Access): Promise<void> {
   for (const { id } of await access.read((db) => db.all<{ id: string }>(ALL_MARKED))) {
-    const mark = await access.read((db) => markOf(db, id));
+    const mark = await access.read((db) => readableMarkOf(db, id));
     // Where damage keeps a part of it, the others are still ended.
     if (mark?.kind === 'erase') await forget(access, id).catch(isLeft);
     else if (mark?.kind === 'give-up') await remove(access, id);

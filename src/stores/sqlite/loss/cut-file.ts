@@ -14,15 +14,18 @@ const LOCK_BYTE = 0x4000_0000;
 
 /** Whether pages of the data file are neither in it nor in its log. For a file that this process has not opened yet: closing it would give up the locks. */
 export function isCutShort(file: string): boolean {
-  return reading(file, (data, bytes) => {
+  return reading(file, (data) => {
     const header = read(data, 0, HEADER_BYTES);
     if (header.length < HEADER_BYTES) return false;
     // Only then is the number of pages valid.
     if (header.readUInt32BE(24) !== header.readUInt32BE(92)) return false;
     const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
-    const [whole, pages] = [Math.floor(bytes / pageBytes), header.readUInt32BE(28)];
-    if (whole >= pages) return false;
+    const pages = header.readUInt32BE(28);
+    const inFile = () => Math.floor(fstatSync(data).size / pageBytes);
+    if (inFile() >= pages) return false;
     const inLog = pagesInLog(`${file}-wal`, pageBytes);
+    // Asked last: another process may move pages from the log to the file meanwhile, and begin the log anew.
+    const whole = inFile();
     const locked = Math.floor(LOCK_BYTE / pageBytes) + 1;
     for (let page = whole + 1; page <= pages; page += 1) if (page !== locked && !inLog.has(page)) return true;
     return false;

@@ -19,7 +19,8 @@ export function define(command: Command, cli: Cli): void {
       'Checks the database for damage and loss, and looks for leases, turns, sessions, sandboxes, processes and tasks that no ' +
       'living process holds; asks the running server what does not work. Without an option nothing is changed. Directories ' +
       'are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1: something remains ' +
-      'to be repaired. What erased conversations have left, and what is on other machines, is listed, and not counted. ' +
+      'to be repaired. What erased conversations have left, and what is on other machines, is listed, and counted only when ' +
+      '"--delete-left-over" cannot delete it. ' +
       '"--delete-left-over" deletes sandboxes there that no conversation of this data home has, unless programs run in them ' +
       'or unsaved work is in them; other data homes may have sandboxes there, too.\n' +
       'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
@@ -54,7 +55,7 @@ async function doctor(flags: Flags, { parts, options, looking, output, exitWith,
         show(output, finding, failure, asked);
       }
     }
-    if (problems === 0 && !output.json) output.line('No problems found.');
+    if (problems + left === 0 && !output.json) output.line('No problems found.');
     for (const agent of flags.agents ? await desk.agents() : []) {
       if (output.json) output.value({ check: 'agents', ...agent });
       else showAgent(agent, output);
