@@ -12,6 +12,8 @@ interface Package {
 }
 
 const QUEUE = 'turns';
+/** A process may register it once, however often it is launched. */
+let turn: ((prompt: string) => Promise<string>) | undefined;
 
 async function launched(url: string) {
   const { DBOS } = await load<Package>('@dbos-inc/dbos-sdk');
@@ -25,7 +27,7 @@ async function launched(url: string) {
     },
     ...{ applicationVersion: '1', executorID: String(process.pid) },
   });
-  const turn = DBOS.registerWorkflow(async (prompt) => (prompt === '' ? '' : REPLY), { name: 'turn' });
+  turn ??= DBOS.registerWorkflow(async (prompt) => (prompt === '' ? '' : REPLY), { name: 'turn' });
   await DBOS.launch();
   await DBOS.registerQueue(QUEUE, { workerConcurrency: AT_ONCE, partitionConcurrency: 1, minPollingIntervalMs: 50 });
   return { DBOS, turn };
