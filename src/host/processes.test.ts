@@ -189,12 +189,15 @@ test('a program is an orphan when its starter is provably dead, and only for the
     [process.pid, { ...entry, started: 'now' }],
     [20, { ...entry, started: '20', group: 20 }],
     [21, { ...entry, started: '21', group: 20 }],
+    // A tool that leads a group of its own. The system had begun to count from the start again.
+    [5, { ...entry, started: '100', group: 5 }],
     [22, { ...entry, started: '22', group: 22 }],
   ]);
   const mark = (id: string, place: string, pid: number, started: string, namespace = 'n') =>
     formatMark(id, { place, process: { pid, started, boot: 'b', namespace } });
   const lost = mark('1', 'here', 9, '9');
   const marks: Record<number, string> = {
+    5: lost,
     21: lost,
     20: lost,
     // Its starter lives, is of another home, another namespace or another machine, or is not known.

@@ -129,9 +129,13 @@ function lookingAt(
   };
 }
 
-/** One process for each mark: the program itself, which leads its group, or something that outlived it. */
-function leadersOf<P extends Marked>(table: ProcessTable, all: readonly P[]): P[] {
-  const byMark = Map.groupBy(all, ({ mark }) => mark).values();
+/**
+ * One process for each mark: the program itself, which leads its group, or something that outlived it. A tool may lead a group of its own, but
+ * has started later; it may have the smaller number. If it was ended first, the program would go on with its result for a moment.
+ */
+function leadersOf<P extends ProcessIdentity & Marked>(table: ProcessTable, all: readonly P[]): P[] {
+  const oldestFirst = all.toSorted((a, b) => Number(a.started) - Number(b.started) || 0);
+  const byMark = Map.groupBy(oldestFirst, ({ mark }) => mark).values();
   return [...byMark].flatMap((found) => found.find(({ pid }) => table.look(pid)?.group === pid) ?? found[0] ?? []);
 }
 
