@@ -204,7 +204,10 @@ export async function composeDoctor(
 ): Promise<Doctor> {
   const setup = createSetup(options);
   const { settings, home } = setup;
-  const { examine, unopened } = await import('./doctor/doctor.ts');
+  const [{ examine }, { unopened }] = await Promise.all([
+    import('./doctor/doctor.ts'),
+    import('./doctor/storage-checks.ts'),
+  ]);
   const store = await openStore(setup, given({ looks })).catch(damageIn);
   const processes = processesAt(placeAt(setup), home);
   const sandboxes = composeSandboxes(setup);
