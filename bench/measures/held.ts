@@ -1,5 +1,6 @@
 import type { Measure } from '../finding.ts';
-import { HeavyServer, heavyCalls } from '../support/heavy-server.ts';
+import { heavyCalls } from '../support/heavy-calls.ts';
+import { HeavyServer } from '../support/heavy-server.ts';
 
 /** How long others wait while one request is as heavy as a request can be. */
 const measure: Measure = async ({ quick }) => {

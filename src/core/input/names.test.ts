@@ -65,6 +65,12 @@ describe('a title that nobody has chosen', () => {
     expect(asTitle('\u0000\n')).toBe('');
   });
 
+  test('is made from the beginning of the text, however long that is', () => {
+    const [unseen, half] = ['\u200b'.repeat(19_999), '😀'];
+    expect(asTitle(`${unseen}a${'b'.repeat(1_000_000)}`)).toBe('a');
+    expect(asTitle(`${unseen}${half}`)).toBe('');
+  });
+
   test('is a name that may be chosen, whatever it was made of', () => {
     fc.assert(
       fc.property(fc.array(text), fc.nat(600), (texts, fill) => {

@@ -68,12 +68,15 @@ export function looksLikeId(text: string): boolean {
  * it is empty.
  */
 export function asTitle(text: string, longest = LONGEST_NAME): string {
-  const line = withoutInvisible(text.toWellFormed().replaceAll(ESCAPES, '').replaceAll(SPACES, ' ')).trim();
+  const begin = text.slice(0, MOST_READ).replace(HALF_AT_END, '');
+  const line = withoutInvisible(begin.toWellFormed().replaceAll(ESCAPES, '').replaceAll(SPACES, ' ')).trim();
   if (line.length <= longest) return line;
   const start = line.slice(0, longest - 1).replace(HALF_AT_END, '');
   return `${start.trimEnd()}…`;
 }
 
+/** How much of a text is looked at for a title: a text may have megabytes. */
+const MOST_READ = 20_000;
 /** Whole terminal sequences: if only their first character were removed, the rest would be left as text. */
 const ESCAPES =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for

@@ -110,8 +110,8 @@ function blockText(block: ContentBlock): string {
 }
 
 const TITLE_LENGTH = 80;
-/** From the first visible character to the end of its line. */
-const FIRST_LINE = /[^\s\p{Cc}].*/u;
+/** From the first visible character to the end of its line, which may have megabytes. */
+const FIRST_LINE = /[^\s\p{Cc}].{0,20000}/u;
 
 /** A title for a conversation that nobody has named: the first line of what was said in its first prompt, else what went with it. */
 export function titleOf(prompt: Prompt): string {

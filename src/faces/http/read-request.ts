@@ -51,8 +51,14 @@ function fieldsOf(search: URLSearchParams): Record<string, string> {
   return Object.fromEntries(fields);
 }
 
-/** How much a body may hold, by how long it may be. An export of the shortest turns has a value for every 13 bytes, a list for every 55. */
-const boundsOf = (most: number): JsonBounds => ({ depth: DEEPEST, values: most / 8, lists: most / 32, fields: 10_000 });
+/**
+ * How much a body may hold, by how long it may be. An export of the shortest turns has a value for every 13 bytes, a list for every 55, and
+ * a turn for every 300.
+ */
+const boundsOf = (most: number): JsonBounds => ({
+  ...{ depth: DEEPEST, values: most / 8, lists: most / 32 },
+  ...{ items: most / 64, fields: 10_000 },
+});
 const PACE = new Pace(() => performance.now(), setImmediate);
 
 async function readBody({ body, mostBytes = MEBIBYTE }: Operation, request: Request): Promise<object> {

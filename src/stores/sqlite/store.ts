@@ -1,5 +1,6 @@
 import { given } from '../../core/input/arguments.ts';
 import type { Session } from '../../core/restore/session.ts';
+import type { Standing } from '../../core/turn/standing.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Health } from '../../ports/health.ts';
 import type { ConversationStore } from '../../ports/store/conversations.ts';
@@ -141,7 +142,7 @@ function conversations(access: Access): ConversationStore {
       return access.write((tx) => ensureConversation(tx, owner, spec));
     },
     findConversation: access.reading(findConversation),
-    listConversations: access.reading(listConversations),
+    listConversations: access.paging('listConversations', listConversations),
     setTitle: access.writing(setTitle),
     setLimitPerDay: access.writing(setLimitPerDay),
     setChoices: access.writing(setChoices),
@@ -159,14 +160,14 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     enqueue: access.writing(enqueue),
     agentFor: access.reading(agentOf),
     requestCancel: access.writing(requestCancel),
-    queued: access.reading(reads.queued),
+    queued: access.paging('queued', reads.queued),
     requeue: access.writing(requeue),
     findTurn: access.reading(reads.findTurn),
     findRequest: access.reading(reads.findRequest),
-    pending: access.reading(reads.pending),
+    pending: access.paging('pending', reads.pending),
     setDelivered: access.writing(setDelivered),
     told: access.reading(told),
-    outline: access.reading(reads.outline),
+    outline: access.paging('outline', reads.outline),
     turns: access.reading(reads.turns),
 
     async next(request) {
@@ -197,14 +198,21 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     placeName: access.reading(placeName),
     countHoldings: (owner) => access.read((db) => countHoldings(db, owner)),
     holdings: (owner, limit) => access.read((db) => holdings(db, owner, limit, clock.monotonic())),
-    standings: (owner, ids) => access.read((db) => standings(db, owner, ids, clock.monotonic())),
+    async standings(owner, ids) {
+      const all: Standing[] = [];
+      for (let at = 0; at < ids.length; at += AT_ONCE) {
+        const some = ids.slice(at, at + AT_ONCE);
+        all.push(...(await access.read((db) => standings(db, owner, some, clock.monotonic()))));
+      }
+      return all;
+    },
     commit(fence, counter, writes) {
       const sends = writes.some(({ write }) => write === 'send');
       return access.write((tx) => commit(tx, fence, counter, writes), sends ? fence.conversation : undefined);
     },
 
     answer: access.writing(answer),
-    permissions: access.reading(reads.permissions),
+    permissions: access.paging('permissions', reads.permissions),
     findPermission: access.reading(reads.findPermission),
   };
 }
@@ -212,16 +220,16 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
 function history(access: Access): HistoryStore & UsageStore {
   return {
     events: access.reading(reads.events),
-    eventsBefore: access.reading(reads.eventsBefore),
+    eventsBefore: access.paging('eventsBefore', reads.eventsBefore),
     turnEvents: access.reading(reads.turnEvents),
-    recordsBefore: access.reading(reads.recordsBefore),
-    recordsAfter: access.reading(reads.recordsAfter),
+    recordsBefore: access.paging('recordsBefore', reads.recordsBefore),
+    recordsAfter: access.paging('recordsAfter', reads.recordsAfter),
     countRecordsAfter: access.reading(reads.countRecordsAfter),
     unknownParts: access.reading(reads.unknownParts),
     summary: (owner, id) => access.read((db) => summary(db, owner, id, access.clock.monotonic())),
     search: access.aside('search', search),
     verify: (owner, id, head) => verify(access, owner, id, head),
-    usage: access.reading(usageDays),
+    usage: access.paging('usageDays', usageDays),
     limitPerDay: (owner, id) => access.read((db) => limitPerDay(db, owner, id)),
     spending: (owner, id) => access.read((db) => spending(db, owner, id, access.clock.now())),
   };
@@ -234,7 +242,7 @@ function sessions(access: Access): SessionStore {
     findSessions: access.reading(reads.findSessions),
     transcript: access.reading(transcript),
     receipts: (...args) => receipts(access, ...args),
-    restores: access.reading(restores),
+    restores: access.paging('restores', restores),
   };
 }
 
@@ -247,7 +255,7 @@ async function sessionsInPages(
 ): Promise<Session[]> {
   const all: Session[] = [];
   for (let last: reads.LastSession | null = null, isOver = false; !isOver; ) {
-    const page = { limit: Math.min(SESSIONS_AT_ONCE, limit - all.length), before: last, ...given({ agent }) };
+    const page = { limit: Math.min(AT_ONCE, limit - all.length), before: last, ...given({ agent }) };
     const read: reads.SessionPage = await access.read((db) => reads.sessions(db, owner, id, page));
     all.push(...read.sessions);
     last = read.last;
@@ -256,4 +264,5 @@ async function sessionsInPages(
   return all;
 }
 
-const SESSIONS_AT_ONCE = 500;
+/** How many rows are read in one step, so that others are served in between. */
+const AT_ONCE = 500;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { HeavyServer, heavyCalls } from '../../../bench/support/heavy-server.ts';
+import { heavyCalls } from '../../../bench/support/heavy-calls.ts';
+import { HeavyServer } from '../../../bench/support/heavy-server.ts';
 import { until } from '../../faults/harness/until.ts';
 
 /** Small, so that it is cheap, and large enough to hold a server for seconds that does each of these in one go. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { type JsonBounds, JsonReader } from './read-json.ts';
 
-const BOUNDS: JsonBounds = { depth: 64, values: 1_000, lists: 100, fields: 50 };
+const BOUNDS: JsonBounds = { depth: 64, values: 1_000, lists: 100, items: 200, fields: 50 };
 
 /** In chunks of a few bytes, so that every text is put together from runs. */
 function read(json: string | Uint8Array, { run = 4, bounds = BOUNDS } = {}): unknown {
@@ -31,7 +31,7 @@ test('a value is the same as JSON.parse makes it, wherever it is cut', () => {
       (json, run, space) => {
         fc.pre(!json.includes('__proto__'));
         const spaced = JSON.stringify(JSON.parse(json), null, space);
-        expect(read(spaced, { run, bounds: { depth: 64, values: 1e9, lists: 1e9, fields: 1e9 } })).toEqual(
+        expect(read(spaced, { run, bounds: { depth: 64, values: 1e9, lists: 1e9, items: 1e9, fields: 1e9 } })).toEqual(
           JSON.parse(json),
         );
       },
@@ -116,7 +116,8 @@ test('a list or object that is open while its texts are cut keeps them whole', (
 
 test.each([
   ['too deep', `${'['.repeat(65)}${']'.repeat(65)}`, 'invalid'],
-  ['too many values', `[${'1,'.repeat(1_000)}1]`, 'too_large'],
+  ['too many values', `[${`[${'1,'.repeat(150)}1],`.repeat(7)}1]`, 'too_large'],
+  ['too many values in one list', `[${'1,'.repeat(200)}1]`, 'too_large'],
   ['too many lists', `[${'[],'.repeat(100)}1]`, 'too_large'],
   ['too many fields', `{${Array.from({ length: 51 }, (_, i) => `"f${i}":1`).join(',')}}`, 'too_large'],
   ['a name that reaches the prototype', '{"a":{"__proto__":{}}}', 'invalid'],

@@ -16,6 +16,8 @@ export interface JsonBounds {
   readonly values: number;
   /** How many of them may be lists or objects: these cost the most. */
   readonly lists: number;
+  /** How many values one list may have: a long one is copied as it grows. */
+  readonly items: number;
   /** How many fields one object may have. */
   readonly fields: number;
 }
@@ -152,8 +154,9 @@ export class JsonReader {
   #count(level: Level): void {
     this.#values += 1;
     level.fields += 1;
-    const { values, fields } = this.#bounds;
+    const { values, items, fields } = this.#bounds;
     if (this.#values > values) throw tooMany(`more than ${values} values`);
+    if (!level.isObject && level.fields > items) throw tooMany(`a list with more than ${items} values`);
     if (level.isObject && level.fields > fields) throw tooMany(`an object with more than ${fields} fields`);
   }
 

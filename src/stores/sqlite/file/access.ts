@@ -7,8 +7,7 @@ import type { Health } from '../../../ports/health.ts';
 import { CommitWatch } from '../loss/commit-watch.ts';
 import { DataFile } from '../loss/data-file.ts';
 import { losses } from '../loss/losses.ts';
-import { Aside } from '../reading/aside.ts';
-import type { AsideVerb } from '../reading/aside-thread.ts';
+import { Aside, type AsideVerb } from '../reading/aside.ts';
 import { Bell } from './bell.ts';
 import type { Database } from './database.ts';
 import { damaged, diskFull, storageFault, unwritableFile, whileBusy } from './faults.ts';
@@ -25,6 +24,9 @@ export interface AccessOptions extends BootClock {
 
 /** How often a process that reads looks whether a newer version has upgraded the database. One that writes does so every time. */
 const VERSION_MS = 500;
+
+/** The most values of a page that are read without a thread: it takes a few milliseconds. */
+const MOST_HERE = 1_000;
 
 /** How the verbs of a store reach the open database: reads at once, writes through the queue, until it is closed. */
 export class Access {
@@ -175,6 +177,18 @@ export class Access {
       // No other connection can use the database then, or would find it: it would open, or make, another file at that path.
       if (this.#db.onlyReads || this.#fault()) return this.read((db) => look(db, owner, ...args));
       return this.#aside.ask(owner, verb, [owner, ...args]);
+    };
+  }
+
+  /** A verb that reads a page, as large as its caller asks for: a long one in a thread. */
+  paging<A extends unknown[], T>(
+    verb: AsideVerb,
+    look: (db: Database, owner: string, ...args: A) => T,
+  ): (owner: string, ...args: A) => Promise<T> {
+    const [here, aside] = [this.reading(look), this.aside(verb, look)];
+    return (owner, ...args) => {
+      const { limit = 0 } = (args.at(-1) ?? {}) as { readonly limit?: number };
+      return limit > MOST_HERE ? aside(owner, ...args) : here(owner, ...args);
     };
   }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { CLOCK, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
-import { ANN, record, spec } from '../../../../test/contracts/store/world.ts';
+import { ANN, newTurn, record, spec } from '../../../../test/contracts/store/world.ts';
 import { until } from '../../../../test/faults/harness/until.ts';
 import { openSqliteStore } from '../store.ts';
 import { Aside, type AsideOptions } from './aside.ts';
@@ -68,4 +68,40 @@ test('closing refuses what waits', async () => {
   const both = Promise.allSettled([search('hello'), search('hello')]);
   await aside.close();
   expect(await both).toMatchObject([{ reason: { code: 'closed' } }, { reason: { code: 'closed' } }]);
+});
+
+test('a long page is read in a thread, and is the same as a short one', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const store = await openSqliteStore({ file, clock: CLOCK, boot: 'boot-1' });
+  const { id } = (await store.ensureConversation(ANN, spec())).conversation;
+  for (let i = 0; i < 3; i += 1) await store.enqueue(ANN, newTurn(id, { options: { deliverTo: 'somebody' } }));
+  const threads: unknown[] = [];
+  const note = (thread: unknown) => void threads.push(thread);
+  process.on('worker', note);
+  onTestFinished(async () => {
+    process.off('worker', note);
+    await store.close();
+  });
+  const pages: ((limit: number) => Promise<readonly unknown[]>)[] = [
+    (limit) => store.listConversations(ANN, { limit }),
+    (limit) => store.listSandboxes(ANN, { limit }),
+    (limit) => store.eventsBefore(ANN, id, { before: 1_000, limit }),
+    (limit) => store.outline(ANN, id, { after: 0, limit }),
+    (limit) => store.queued(ANN, id, { after: 0, limit }),
+    (limit) => store.pending(ANN, { limit }),
+    (limit) => store.permissions(ANN, {}, { limit }),
+    (limit) => store.recordsAfter(ANN, id, { after: 0, limit }),
+    (limit) => store.recordsBefore(ANN, id, { upTo: 9, limit }),
+    (limit) => store.restores(ANN, id, { after: 0, limit }),
+    (limit) => store.usage(ANN, { limit }),
+    (limit) => store.tasks.list(ANN, {}, { limit }),
+    (limit) => store.tasks.usage(ANN, { limit }),
+  ];
+  const short = await Promise.all(pages.map((page) => page(1_000)));
+  expect(threads).toHaveLength(0);
+  const long: unknown[] = [];
+  for (const page of pages) long.push(await page(1_001));
+  expect(long).toEqual(short);
+  expect(short.map(({ length }) => length)).toEqual([1, 0, 5, 3, 3, 3, 0, 0, 0, 0, 0, 0, 0]);
+  expect(threads).toHaveLength(1);
 });

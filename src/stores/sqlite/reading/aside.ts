@@ -1,11 +1,10 @@
 import { extname } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { errorOf, isDamage, ThroughlineError } from '../../../core/errors.ts';
-import type { Answer, AsideVerb, Question, ThreadData } from './aside-thread.ts';
+import { errorOf, type Failure, isDamage, ThroughlineError } from '../../../core/errors.ts';
 
 /*
  * Reads that SQLite does in one step, however long it takes, run in a thread with a connection of its own, so that they do not hold
- * the event loop. There is one thread, with one question at a time.
+ * the event loop: searches and long pages. There is one thread, with one question at a time.
  *
  *   none ──ask──▶ asked ──answer──▶ idle ──ask──▶ asked
  *    ▲              │ it takes too long: its caller is refused      │ nothing to do for a while
@@ -14,6 +13,23 @@ import type { Answer, AsideVerb, Question, ThreadData } from './aside-thread.ts'
  * Owners take turns. SQLite cannot be interrupted: a thread that is ended in the middle of a step still finishes it, and the next one
  * starts only then, so that there is never more than one.
  */
+export type AsideVerb =
+  | ('search' | 'listConversations' | 'listSandboxes' | 'listTasks' | 'taskUsage' | 'usageDays' | 'eventsBefore')
+  | ('outline' | 'pending' | 'permissions' | 'queued' | 'recordsAfter' | 'recordsBefore' | 'restores');
+
+export interface ThreadData {
+  readonly file: string;
+  readonly busyMs: number;
+}
+
+export interface Question {
+  readonly verb: AsideVerb;
+  readonly args: readonly unknown[];
+}
+
+/** One answer to each question, in the same order. `leftOut`: what was wrong with what is damaged and was left out. Anything else that is thrown ends the thread. */
+export type Answer = { readonly value: unknown; readonly leftOut: readonly string[] } | { readonly failure: Failure };
+
 export interface AsideOptions extends ThreadData {
   /** Called with what is damaged: left out, or the reason why a question could not be answered. */
   readonly onDamage?: (error: unknown) => void;
@@ -88,7 +104,7 @@ export class Aside {
     this.#thread.ref();
     this.#thread.postMessage({ verb, args } satisfies Question);
     this.#timer = setTimeout(() => {
-      this.#takeAsked()?.reject(tooSlow(mostMs));
+      this.#takeAsked()?.reject(tooSlow(verb, mostMs));
       this.#end();
     }, mostMs);
   }
@@ -154,13 +170,15 @@ export class Aside {
 }
 
 function tooMany(owner: string): ThroughlineError {
-  return new ThroughlineError('too_many', `"${owner}" has ${MOST_OF_OWNER} searches waiting already.`, {
+  return new ThroughlineError('too_many', `"${owner}" has ${MOST_OF_OWNER} searches or long pages waiting already.`, {
     hint: 'Wait until they have ended, and try again.',
   });
 }
 
-function tooSlow(ms: number): ThroughlineError {
-  return new ThroughlineError('too_large', `The search took longer than ${ms / 1_000} s and was ended.`, {
-    hint: 'Search for fewer turns: with rarer words, or more of them.',
-  });
+function tooSlow(verb: AsideVerb, ms: number): ThroughlineError {
+  const [what, hint] =
+    verb === 'search'
+      ? ['The search', 'Search for fewer turns: with rarer words, or more of them.']
+      : ['To read the page', 'Ask for fewer at once ("limit").'];
+  return new ThroughlineError('too_large', `${what} took longer than ${ms / 1_000} s and was ended.`, { hint });
 }

@@ -81,7 +81,7 @@ export function sandboxStore(access: Access): SandboxStore {
       return access.write((tx) => nameSandbox(tx, owner, sandbox));
     },
     findSandbox: access.reading(findSandbox),
-    listSandboxes: access.reading(listSandboxes),
+    listSandboxes: access.paging('listSandboxes', listSandboxes),
     idleSandboxes: access.reading(idleSandboxes),
     sandboxUses: access.reading((db, owner: string, id: string, limit: number) =>
       db.all<SandboxUse>(USES, id, owner, limit),
@@ -137,7 +137,11 @@ function findSandbox(db: Database, owner: string, idOrName: string): Sandbox | n
   return row ? sandboxOf(row) : null;
 }
 
-function listSandboxes(db: Database, owner: string, { limit, before }: { limit: number; before?: string }): Sandbox[] {
+export function listSandboxes(
+  db: Database,
+  owner: string,
+  { limit, before }: { limit: number; before?: string },
+): Sandbox[] {
   return db.all<SandboxRow>(LIST, owner, before ?? null, limit).map(sandboxOf);
 }
 

@@ -10,10 +10,10 @@ export function taskStore(access: Access): TaskStore {
   return {
     add: access.writing(addTasks),
     find: access.reading(findTask),
-    list: access.reading(listTasks),
+    list: access.paging('listTasks', listTasks),
     events: access.reading(taskEvents),
     lastSeq: access.reading(lastTaskSeq),
-    usage: access.reading(taskUsage),
+    usage: access.paging('taskUsage', taskUsage),
     requestCancel: access.writing(cancelTask),
     retry: access.writing(retryTask),
     async claim(request) {
