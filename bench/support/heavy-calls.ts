@@ -32,6 +32,7 @@ export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
       Buffer.from(`{"exported":${'['.repeat(bodyBytes / 2 - 99)}${']'.repeat(bodyBytes / 2 - 99)}}`),
     ),
     post('import of one long text', REFUSED, repeated('{"exported":"', 'x', '"}')),
+    post('import of one long text of escapes', REFUSED, repeated('{"exported":"', '\\n', '"}')),
     post('import of one long number', REFUSED, repeated('{"exported":', '1', '}')),
     post('import of many fields', REFUSED, () => {
       const fields = Array.from({ length: Math.floor(bodyBytes / 14) }, (_, i) => `"f${i}":${i % 10}`);
@@ -40,6 +41,15 @@ export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
     post('import of a long conversation', [201], () =>
       Buffer.from(JSON.stringify({ exported: { ...exported, conversation, records: records() } })),
     ),
+    post('import of one long turn', [201, 413], () => {
+      const text = WORDS.repeat(Math.floor(Math.min(bodyBytes, 11_000_000) / WORDS.length));
+      return Buffer.from(
+        JSON.stringify({
+          exported: { ...exported, conversation: { ...conversation, key: 'one' }, records: [record(1, text)] },
+        }),
+      );
+    }),
+    get('turns of one long turn', '/conversations/one/turns?limit=10000'),
     get('search', '/search?q=mountains+river&limit=100'),
     get('search of a word that is nowhere', '/search?q=xyzzy'),
     get('list by words', '/conversations?q=river&limit=100'),

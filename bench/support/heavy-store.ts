@@ -53,7 +53,7 @@ export async function fill(store: Store, { turns, large, largeBytes }: Sizes): P
   await Promise.all(
     Array.from({ length: turns / 15 }, (_, i) => store.ensureConversation('local', spec(`short ${i}`))),
   );
-  await fillLists(store, turns / 15);
+  await fillLists(store, Math.floor(turns / 15));
   await fillEvents(store, 'events', turns, WORDS);
   await fillEvents(store, 'large events', large, text);
 }

@@ -118,6 +118,14 @@ describe('a fault is named with its place', () => {
   });
 });
 
+test('a turn that is too large to be stored in one step is refused, with its number', () => {
+  const parts = Array.from({ length: 13 }, () => ({ type: 'text', text: 'x'.repeat(1_048_576) }));
+  expect(faultOf(() => parseExport(withRecord({ parts })))).toMatchObject({
+    ...{ code: 'too_large', message: 'Turn 2 has more than 12 MiB.', hint: expect.any(String) },
+  });
+  expect(parseExport(withRecord({ parts: parts.slice(0, 11) })).records).toHaveLength(2);
+});
+
 test('a title that would be refused is made to fit, for whoever imports it did not choose it', () => {
   const title = `a\u0007b\n${'x'.repeat(600)}`;
   const read = parseExport(exported({ conversation: { ...CONVERSATION, title } })).conversation.title;

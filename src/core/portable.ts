@@ -1,6 +1,7 @@
 import { ERROR_CODES, ThroughlineError } from './errors.ts';
 import { shown } from './input/arguments.ts';
 import { asTitle, checkName } from './input/names.ts';
+import { sizeOf } from './input/size.ts';
 import { wellFormed } from './input/well-formed.ts';
 import { parseRestore, type RestoreOverride } from './restore/restore-settings.ts';
 import { SESSION_ORIGINS, type Session } from './restore/session.ts';
@@ -16,6 +17,8 @@ export const EXPORT_VERSION = 1;
 const MOST_TURNS = 2 ** 31 - 1;
 const LAST_TIME = 8.64e15;
 const LONGEST_ID = 4_096;
+/** How large a turn may be that is imported, in bytes as JSON: it is stored in one step. */
+export const MOST_OF_TURN = 12 * 1_048_576;
 
 /**
  * A conversation as one JSON value: what `export` writes and `import` reads.
@@ -52,6 +55,7 @@ export function* exportSteps(input: unknown): Generator<undefined, ExportedConve
   let last = 0;
   for (const record of input.records) {
     last = checkRecord(record, last);
+    if (sizeOf(record) > MOST_OF_TURN) throw tooLarge(last);
     // What agents said is not the importer's to correct. What persons said was checked above.
     records.push(wellFormed(record));
     yield;
@@ -63,6 +67,11 @@ export function* exportSteps(input: unknown): Generator<undefined, ExportedConve
   }
   const rest = wellFormed({ ...input, conversation, records: [], sessions: [] });
   return { ...rest, records, sessions: input.sessions.map(wellFormed) } as unknown as ExportedConversation;
+}
+
+function tooLarge(n: number): ThroughlineError {
+  const message = `Turn ${n} has more than ${MOST_OF_TURN / 1_048_576} MiB.`;
+  return new ThroughlineError('too_large', message, { hint: 'Shorten what was said in it, and import it again.' });
 }
 
 function parseConversation(conversation: unknown): object {

@@ -17,13 +17,13 @@ export class Servers implements AsyncDisposable {
   }
 
   /** A data home with the store; of the place that all have, unless it is `alone`. */
-  newHome({ alone = false, moveHere = false } = {}): CliHome {
+  newHome({ alone = false, moveHere = false, turns = MANY_SLOTS } = {}): CliHome {
     const home = new CliHome();
     this.#homes.push(home);
     const place = alone
       ? { sandbox: { moveHere } }
       : { sandbox: { place: 'team', root: join(this.folder, 'sandboxes') } };
-    const common = { store: this.#store, defaultAgent: 'scripted', agents: AGENTS, turns: MANY_SLOTS };
+    const common = { store: this.#store, defaultAgent: 'scripted', agents: AGENTS, turns };
     home.configure({ ...common, ...place });
     return home;
   }

@@ -222,7 +222,7 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
   const { mostReaders: most, stream, shutdown } = parts;
   const readers = new Readers({ most, checkMs: stream.checkMs, shutdown });
   const streams = new OpenStreams(stream.heartbeatMs);
-  const heavy = new HeavyCalls();
+  const heavy = { conversation: new HeavyCalls('conversation'), sandbox: new HeavyCalls('sandbox') };
   for (const name of Object.keys(ROUTES) as OperationName[]) {
     const operation: Operation = OPERATIONS[name];
     const { method } = ROUTES[name];
@@ -230,13 +230,14 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
     app.on(method, path, async (c) => {
       c.set('operation', name);
       const principal = await admitted(c, parts, operation);
-      const leave = operation.heavy ? await heavy.come(principal.owner, c.req.raw.signal) : () => {};
+      const { heavy: kind } = operation;
+      const leave = kind ? await heavy[kind].come(principal.owner, c.req.raw.signal) : () => {};
       try {
         const call = await readCall(c, parts, name, operation, principal, readers, streams);
         const answer = await HANDLERS[name](call as never);
         if (operation.stream) return streamed(answer as Feed, principal, parts, readers, c);
         // Whoever has gone reads nothing: then the answer is neither read to its end nor cancelled.
-        if (operation.heavy) addAbortListener(c.req.raw.signal, leave);
+        if (kind) addAbortListener(c.req.raw.signal, leave);
         const type = { 'content-type': 'application/json' };
         return c.body(writeJson(answer, leave), (operation.status ?? 200) as 200, type);
       } catch (error) {

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { ThroughlineError } from '../../core/errors.ts';
 import { Pace } from '../../core/pace.ts';
+import { MOST_OF_TURN } from '../../core/portable.ts';
 import { isObject } from '../../core/turn/content.ts';
 import { MEBIBYTE, type Operation } from '../../wire/operations/operation.ts';
 import { PathParameters } from '../../wire/parameters.ts';
@@ -57,7 +58,7 @@ function fieldsOf(search: URLSearchParams): Record<string, string> {
  */
 const boundsOf = (most: number): JsonBounds => ({
   ...{ depth: DEEPEST, values: most / 8, lists: most / 32 },
-  ...{ items: most / 64, fields: 10_000 },
+  ...{ items: most / 64, text: Math.min(most, MOST_OF_TURN), fields: 10_000 },
 });
 const PACE = new Pace(() => performance.now(), setImmediate);
 

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
-import { promptText } from '../../core/turn/content.ts';
-import { replyText } from '../../core/turn/record.ts';
 import type { Chain, CopiedRow, CopiedValue, CopySide, CopySource, CopyTarget } from '../shared/copy/side.ts';
 import { RECORD, type RecordRow } from '../shared/rows.ts';
-import { wordsOf } from '../shared/search.ts';
+import { searchedTexts, wordsOf } from '../shared/search.ts';
 import { readRecord } from './conversations/content.ts';
 import { FORGET } from './conversations/erase.ts';
 import { firstBroken } from './conversations/verify.ts';
@@ -187,7 +185,7 @@ async function put(sql: Sql, table: string, key: readonly string[], rows: readon
   const turns = rows.map(({ turn }) => turn as number);
   for (const row of await sql.all<RecordRow>(RECORDS, turns)) {
     const record = await readRecord(sql, row);
-    const words = wordsOf(`${promptText(record.prompt)}\n${replyText(record.parts)}`);
+    const words = wordsOf(searchedTexts(record).join('\n'));
     await sql.changed(PUT_WORDS, row.turn, row.owner, words);
   }
 }

@@ -1,4 +1,6 @@
 import { ThroughlineError } from '../../core/errors.ts';
+import { promptText } from '../../core/turn/content.ts';
+import { replyText, type TurnRecord } from '../../core/turn/record.ts';
 import type { SearchHit } from '../../ports/store/history.ts';
 
 /** Nearly every turn has a word that begins with a given letter. */
@@ -31,6 +33,17 @@ export function titlesFirst(titled: readonly TitleRow[], turns: readonly SearchH
     .slice(0, Math.max(Math.floor(most / 2), most - turns.length))
     .map((row) => ({ ...row, n: null, snippet: row.title }));
   return [...first, ...turns.slice(0, most - first.length)];
+}
+
+/** How much of a prompt, and of an answer, can be found: all of it is indexed in one step. In characters. */
+const MOST_SEARCHED = 1_048_576;
+
+/** What the index is made of. */
+export function searchedTexts({
+  prompt,
+  parts,
+}: Pick<TurnRecord, 'prompt' | 'parts'>): [prompt: string, reply: string] {
+  return [promptText(prompt).slice(0, MOST_SEARCHED), replyText(parts).slice(0, MOST_SEARCHED)];
 }
 
 /** A word in the index has at most so many characters, and all of a text together so many. */

@@ -1,10 +1,9 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { ThroughlineError } from '../../core/errors.ts';
-import { promptText } from '../../core/turn/content.ts';
-import { replyText } from '../../core/turn/record.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Chain, CopiedRow, CopiedValue, CopySide, CopySource, CopyTarget } from '../shared/copy/side.ts';
 import { RECORD, type RecordRow, recordOf } from '../shared/rows.ts';
+import { searchedTexts } from '../shared/search.ts';
 import { firstBroken } from './conversations/verify.ts';
 import type { Database } from './file/database.ts';
 import { isConstraint, storageFault, whileBusy } from './file/faults.ts';
@@ -142,7 +141,7 @@ function putWords(db: Database, turn: number): void {
   const row = db.one<RecordRow>(RECORD_OF, turn) as RecordRow;
   const record = recordOf(db, row);
   db.run(DELETE_WORDS, turn);
-  db.run(INSERT_WORDS, turn, promptText(record.prompt), replyText(record.parts));
+  db.run(INSERT_WORDS, turn, ...searchedTexts(record));
 }
 
 function checkReferences(db: Database, file: string): void {

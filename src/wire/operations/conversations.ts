@@ -85,7 +85,7 @@ export const conversations = {
       'unless `discard` is set. `head`: what `verify` returned; 409 if something was added since, so that an export made in between is whole. ' +
       '`remains`: what agents wrote and what is still there.',
     scope: 'admin',
-    heavy: true,
+    heavy: 'conversation',
     query: z.strictObject({ sandbox: optional(Flag), discard: optional(Flag), head: optional(ChainHead) }),
     answer: Erased,
   },
@@ -97,7 +97,7 @@ export const conversations = {
   show: {
     summary: 'Returns a whole conversation, up to 64 MiB: turns with their answers, sessions and receipts.',
     scope: 'read',
-    heavy: true,
+    heavy: 'conversation',
     answer: ConversationView,
   },
   listSessions: {
@@ -105,7 +105,7 @@ export const conversations = {
       'Returns the sessions of a conversation, most recently used first, and every receipt, up to 64 MiB. `receipts=false`: without ' +
       'them; `…/restores` lists them in pages.',
     scope: 'read',
-    heavy: true,
+    heavy: 'conversation',
     query: z.strictObject({ receipts: optional(Flag) }),
     answer: namedObject('Lineage', { sessions: z.array(Session), receipts: z.array(Receipt) }),
   },
@@ -154,7 +154,7 @@ export const conversations = {
       'file, and files that git does not know. At most 500 files, 256 KiB of each and 4 MiB in all; `patch` is null beyond that, and where a ' +
       'file is not text. 404: there is no repository. Needs `prompt`: whoever may prompt can let the agent show the same files.',
     scope: 'prompt',
-    heavy: true,
+    heavy: 'conversation',
     answer: Changes,
   },
   keepChanges: {
@@ -163,7 +163,7 @@ export const conversations = {
       'worktree. `merge`: merges its commits into the branch of the directory that the conversation was given, and its files. Hooks and filters ' +
       'of the repository do not run. 409: a turn runs, or there is nothing to keep. 422: it has no worktree, or a person has to merge.',
     scope: 'approve',
-    heavy: true,
+    heavy: 'conversation',
     body: namedObject('Keep', { commit: optional(z.string().min(1).max(10_000)), merge: optional(z.boolean()) }),
     answer: Kept,
   },
@@ -172,7 +172,7 @@ export const conversations = {
       'Throws away what the agent changed in the worktree of the conversation and nobody committed; ignored files stay. 409: a turn runs. 422: ' +
       'it has no worktree.',
     scope: 'approve',
-    heavy: true,
+    heavy: 'conversation',
     answer: namedObject('Discarded', { discarded: z.string() }),
   },
   listFiles: {
@@ -187,7 +187,7 @@ export const conversations = {
   fork: {
     summary: 'Copies a conversation up to a turn into a new one; `turn` left out: up to the last one.',
     scope: 'prompt',
-    heavy: true,
+    heavy: 'conversation',
     body: namedObject('NewFork', {
       turn: optional(Count),
       key: optional(Name),
@@ -201,7 +201,7 @@ export const conversations = {
   exportConversation: {
     summary: 'Exports a conversation as one JSON value, to be imported elsewhere.',
     scope: 'read',
-    heavy: true,
+    heavy: 'conversation',
     answer: ExportedConversation,
   },
   importConversation: {
@@ -209,7 +209,7 @@ export const conversations = {
       'Creates a conversation from an exported one, or from a list of messages `{role, content}`. `agent`: of messages, the agent ' +
       'that continues with them.',
     scope: 'prompt',
-    heavy: true,
+    heavy: 'conversation',
     body: namedObject('Import', {
       exported: z.unknown(),
       key: optional(Name),
@@ -227,7 +227,7 @@ export const conversations = {
       '`kept` says whether the chain goes through the head that was given, `lost` how much there was before stored events ' +
       'were lost.',
     scope: 'read',
-    heavy: true,
+    heavy: 'conversation',
     query: z.strictObject({ head: optional(ChainHead) }),
     answer: namedObject('Verified', {
       broken: Count.nullable(),

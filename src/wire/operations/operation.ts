@@ -1,6 +1,8 @@
 import type * as z from 'zod';
 import type { Scope } from '../../core/key.ts';
 
+export type HeavyKind = 'conversation' | 'sandbox';
+
 /** One operation of the HTTP interface: what is checked, what is answered, and what the OpenAPI document says. */
 export interface Operation {
   readonly summary: string;
@@ -14,8 +16,11 @@ export interface Operation {
   readonly body?: z.ZodObject;
   /** The largest body in bytes; left out: one MiB. */
   readonly mostBytes?: number;
-  /** About a whole conversation, however long it is: one owner may have only a few such requests at once. */
-  readonly heavy?: boolean;
+  /**
+   * One owner may have only a few such requests at once. `conversation`: about a whole conversation, however long it is. `sandbox`: it
+   * starts programs in a sandbox, which may take minutes.
+   */
+  readonly heavy?: HeavyKind;
   /** Begins work: refused while the server is stopping. */
   readonly begins?: boolean;
   /** Of a success; left out: 200. */

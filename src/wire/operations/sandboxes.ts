@@ -27,6 +27,7 @@ export const sandboxes = {
     summary:
       'Makes the shared sandbox of this name where it is missing, and sets it up. May take as long as its set-up.',
     scope: 'prompt',
+    heavy: 'sandbox',
     begins: true,
     body: namedObject('NewSandbox', { name: Id }),
     answer: Sandbox,
@@ -35,6 +36,7 @@ export const sandboxes = {
     summary:
       'Puts a sandbox to rest: ends the sessions that wait for a prompt in it, and stops what keeps it running. The next turn reopens it. 409 while it is used.',
     scope: 'prompt',
+    heavy: 'sandbox',
     answer: Sandbox,
   },
   removeSandbox: {
@@ -42,6 +44,7 @@ export const sandboxes = {
       'Deletes a sandbox with everything in it. 409 while it is used. Refused when unsaved work is in it, unless `force`: files in no git repository, uncommitted ' +
       'changes, unpushed commits.',
     scope: 'admin',
+    heavy: 'sandbox',
     query: z.strictObject({ force: z.exactOptional(Flag) }),
     answer: namedObject('RemovedSandbox', { removed: z.string() }),
   },
@@ -49,6 +52,7 @@ export const sandboxes = {
     summary:
       'Runs a command in a sandbox, as agents run there, for at most ten minutes, and returns how it ended and the end of what it wrote. Nobody is asked for permission.',
     scope: 'admin',
+    heavy: 'sandbox',
     begins: true,
     body: namedObject('NewCommand', { command: z.array(z.string()).min(1).max(1_000) }),
     answer: namedObject('ExecResult', { code: z.int().nullable(), output: z.string(), ms: z.number() }),

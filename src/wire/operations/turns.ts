@@ -146,7 +146,7 @@ export const turns = {
       'what was put before it. Each part has its SHA-256 hash, which was checked: of a transcript that of its text, of a prompt that ' +
       'of the JSON of its content.',
     scope: 'read',
-    heavy: true,
+    heavy: 'conversation',
     query: z.strictObject({ attempt: optional(After) }),
     answer: Told,
   },

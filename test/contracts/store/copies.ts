@@ -143,6 +143,14 @@ export function copies(world: World): void {
     const hits = await store.search(ANN, 'codeword', 9);
     expect(new Set(hits.map(({ conversation }) => conversation))).toEqual(new Set([made.id, forked.id]));
   });
+
+  test('of a very long answer the beginning can be searched', async () => {
+    const { store } = world;
+    const long = foreign(1, 's', `beginning ${'x '.repeat(600_000)} ending`);
+    await store.importConversation(ANN, spec(), { records: [long], sessions: [] });
+    expect(await store.search(ANN, 'beginning', 9)).toMatchObject([{ n: 1 }]);
+    expect(await store.search(ANN, 'ending', 9)).toEqual([]);
+  });
 }
 
 /** A conversation with so many completed turns, in one session. */

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUIDv7 } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { CONVERSATION_STATES } from '../../../src/core/conversation.ts';
+import { OWNER_HEADER } from '../../../src/wire/operations/operation.ts';
 import { tasks } from '../../../src/wire/operations/tasks.ts';
 import { OPERATIONS } from '../../../src/wire/operations.ts';
 import { until } from '../../faults/harness/until.ts';
@@ -454,4 +455,26 @@ test('a server that is about to end begins nothing, still answers, and hands ove
   await home.up();
   expect((await home.caller.finished(running.turn)).turn.state).toBe('completed');
   expect((await home.caller.finished(queued.turn)).turn.state).toBe('completed');
+});
+
+test('an owner has only a few programs in sandboxes at once, and reads meanwhile', async () => {
+  await using home = await ServedHome.start();
+  const { caller } = home;
+  const bob = caller.with({ [OWNER_HEADER]: 'bob' });
+  await caller.ok('POST', '/conversations', { key: 'notes' });
+  await caller.ok('POST', '/sandboxes', { name: 'website' });
+  const { output: work } = await caller.ok('POST', '/sandboxes/website/exec', { command: ['pwd'] });
+  const command = ['sh', '-c', 'touch begun.$$; while [ ! -e go ]; do sleep 0.05; done'];
+  const running = Array.from({ length: 4 }, () => caller.post('/sandboxes/website/exec', { command }));
+  await until('four have begun', () => readdirSync(work).filter((name) => name.startsWith('begun.')).length === 4);
+  expect(await bob.ok('POST', '/sandboxes', { name: 'other' })).toMatchObject({ state: 'ready' });
+  expect(await caller.post('/sandboxes', { name: 'fifth' })).toMatchObject({
+    ...{ status: 429, body: { code: 'too_many', detail: '"local" has 4 requests that work in sandboxes already.' } },
+  });
+  expect((await caller.get('/conversations/notes/view')).status).toBe(200);
+  expect((await caller.ok('GET', '/sandboxes')).sandboxes.map(({ name }: { name: string }) => name)).toEqual([
+    'website',
+  ]);
+  writeFileSync(join(work, 'go'), '');
+  for (const { status, body } of await Promise.all(running)) expect([status, body.code]).toEqual([200, 0]);
 });

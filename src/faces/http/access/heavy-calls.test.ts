@@ -6,7 +6,7 @@ const four = (calls: HeavyCalls, owner = 'ann') =>
   Promise.all(Array.from({ length: 4 }, () => calls.come(owner, HERE)));
 
 test('a fifth call of an owner waits until one has ended; those of others do not wait', async () => {
-  const calls = new HeavyCalls(60_000);
+  const calls = new HeavyCalls('conversation', 60_000);
   const [first] = await four(calls);
   await four(calls, 'bob');
   const order: string[] = [];
@@ -22,7 +22,7 @@ test('a fifth call of an owner waits until one has ended; those of others do not
 });
 
 test('a call that waits too long is refused, and its place is not lost', async () => {
-  const calls = new HeavyCalls(1);
+  const calls = new HeavyCalls('conversation', 1);
   const leave = await four(calls);
   await expect(calls.come('ann', HERE)).rejects.toMatchObject({ code: 'too_many', hint: expect.any(String) });
   for (const one of leave) one();
@@ -30,7 +30,7 @@ test('a call that waits too long is refused, and its place is not lost', async (
 });
 
 test('a caller who goes while it waits leaves the line, and no more than 32 wait', async () => {
-  const calls = new HeavyCalls(60_000);
+  const calls = new HeavyCalls('conversation', 60_000);
   const [first] = await four(calls);
   const gone = new AbortController();
   const waits = Array.from({ length: 32 }, () => calls.come('ann', gone.signal).catch(() => 'refused'));

@@ -1,4 +1,5 @@
 import { addAbortListener } from 'node:events';
+import type { HeavyKind } from '../../../wire/operations/operation.ts';
 import { Refusal } from '../refusal.ts';
 
 /** How many heavy calls one owner may have at once, how many more may wait, and for how long. */
@@ -18,9 +19,11 @@ interface Calls {
  */
 export class HeavyCalls {
   readonly #owners = new Map<string, Calls>();
+  readonly #kind: HeavyKind;
   readonly #waitMs: number;
 
-  constructor(waitMs = WAIT_MS) {
+  constructor(kind: HeavyKind, waitMs = WAIT_MS) {
+    this.#kind = kind;
     this.#waitMs = waitMs;
   }
 
@@ -29,7 +32,7 @@ export class HeavyCalls {
     const calls = this.#owners.get(owner) ?? { running: 0, waiting: [] };
     this.#owners.set(owner, calls);
     if (calls.running < MOST_HEAVY) calls.running += 1;
-    else if (!(await this.#turn(calls, gone))) throw tooMany(owner, calls.running);
+    else if (!(await this.#turn(calls, gone))) throw tooMany(owner, calls.running, this.#kind);
     let isIn = true;
     return () => {
       if (isIn) this.#leave(owner, calls);
@@ -66,8 +69,14 @@ export class HeavyCalls {
   }
 }
 
-function tooMany(owner: string, running: number): Refusal {
-  return new Refusal('too_many', `"${owner}" has ${running} requests for whole conversations already.`, {
-    hint: 'Wait until one has ended, and try again. Turns can be read in pages at any time.',
+const WORDS: Readonly<Record<HeavyKind, { readonly of: string; readonly hint: string }>> = {
+  conversation: { of: 'for whole conversations', hint: ' Turns can be read in pages at any time.' },
+  sandbox: { of: 'that work in sandboxes', hint: '' },
+};
+
+function tooMany(owner: string, running: number, kind: HeavyKind): Refusal {
+  const { of, hint } = WORDS[kind];
+  return new Refusal('too_many', `"${owner}" has ${running} requests ${of} already.`, {
+    hint: `Wait until one has ended, and try again.${hint}`,
   });
 }

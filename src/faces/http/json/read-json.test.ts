@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { type JsonBounds, JsonReader } from './read-json.ts';
 
-const BOUNDS: JsonBounds = { depth: 64, values: 1_000, lists: 100, items: 200, fields: 50 };
+const BOUNDS: JsonBounds = { depth: 64, values: 1_000, lists: 100, items: 200, text: 500, fields: 50 };
 
 /** In chunks of a few bytes, so that every text is put together from runs. */
 function read(json: string | Uint8Array, { run = 4, bounds = BOUNDS } = {}): unknown {
@@ -31,9 +31,9 @@ test('a value is the same as JSON.parse makes it, wherever it is cut', () => {
       (json, run, space) => {
         fc.pre(!json.includes('__proto__'));
         const spaced = JSON.stringify(JSON.parse(json), null, space);
-        expect(read(spaced, { run, bounds: { depth: 64, values: 1e9, lists: 1e9, items: 1e9, fields: 1e9 } })).toEqual(
-          JSON.parse(json),
-        );
+        expect(
+          read(spaced, { run, bounds: { depth: 64, values: 1e9, lists: 1e9, items: 1e9, text: 1e9, fields: 1e9 } }),
+        ).toEqual(JSON.parse(json));
       },
     ),
   );
@@ -120,6 +120,7 @@ test.each([
   ['too many values in one list', `[${'1,'.repeat(200)}1]`, 'too_large'],
   ['too many lists', `[${'[],'.repeat(100)}1]`, 'too_large'],
   ['too many fields', `{${Array.from({ length: 51 }, (_, i) => `"f${i}":1`).join(',')}}`, 'too_large'],
+  ['a text that is too long', `["${'x'.repeat(510)}"]`, 'too_large'],
   ['a name that reaches the prototype', '{"a":{"__proto__":{}}}', 'invalid'],
   ['one that is escaped', '[{"\\u005f_proto__":1}]', 'invalid'],
   ['one around a long value', `{"__proto__":[${'1,'.repeat(100)}1]}`, 'invalid'],

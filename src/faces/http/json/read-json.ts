@@ -6,7 +6,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
  *   bytes ──▶ scan: depth, values, fields; where values begin and end ──▶ runs of whole values ──▶ JSON.parse, run by run
  *
  * A run is a part of one list or object, from one comma to another. What lies inside of it is not looked at again: JSON.parse
- * checks it. A list or object that is longer than a run is put together from its runs. A single text is parsed at once, however long:
+ * checks it. A list or object that is longer than a run is put together from its runs. A single text is parsed at once:
  * that takes one to five milliseconds for each MiB.
  */
 export interface JsonBounds {
@@ -18,6 +18,8 @@ export interface JsonBounds {
   readonly lists: number;
   /** How many values one list may have: a long one is copied as it grows. */
   readonly items: number;
+  /** How many bytes one text may have: it is parsed in one step. */
+  readonly text: number;
   /** How many fields one object may have. */
   readonly fields: number;
 }
@@ -68,6 +70,8 @@ export class JsonReader {
   /** After the last bracket, comma or quote. */
   #plainFrom = 0;
   #inText = false;
+  /** The place of the quote that begins the last text. */
+  #textFrom = 0;
   #escaped = false;
 
   /** `run`: the length of a run in bytes, for tests. */
@@ -91,6 +95,9 @@ export class JsonReader {
     this.#scan(chunk);
     this.#length += chunk.length;
     if (isBegin) this.#skipMark();
+    if (this.#inText && this.#length - this.#textFrom > this.#bounds.text) {
+      throw tooMany(`a text of more than ${this.#bounds.text} bytes`);
+    }
     if (this.#inText || this.#length - this.#keptFrom < this.#run) return;
     if (this.#length - this.#plainFrom > LONGEST_PLAIN) throw notJson();
     if (this.#levels.some(({ value, comma }) => value === null || comma >= 0)) this.#parseRuns();
@@ -138,8 +145,10 @@ export class JsonReader {
         else if (byte === QUOTE) this.#inText = false;
         continue;
       }
-      if (byte === QUOTE) this.#inText = true;
-      else if (byte === COMMA) this.#between(this.#length + i);
+      if (byte === QUOTE) {
+        this.#inText = true;
+        this.#textFrom = this.#length + i;
+      } else if (byte === COMMA) this.#between(this.#length + i);
       else if (byte === OPEN_LIST || byte === OPEN_OBJECT) this.#open(byte === OPEN_OBJECT, this.#length + i);
       else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) this.#close(byte === CLOSE_OBJECT, this.#length + i);
       else continue;

@@ -1,13 +1,12 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
-import { promptText } from '../../../core/turn/content.ts';
-import { replyText, type TurnRecord } from '../../../core/turn/record.ts';
+import type { TurnRecord } from '../../../core/turn/record.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ImportedHistory, NewConversation } from '../../../ports/store/conversations.ts';
 import type { Json } from '../../shared/content.ts';
 import { conversationOf, RECORD, type RecordRow } from '../../shared/rows.ts';
-import { wordsOf } from '../../shared/search.ts';
+import { searchedTexts, wordsOf } from '../../shared/search.ts';
 import { endedTurn } from '../../shared/turns.ts';
 import type { Tx } from '../server/access.ts';
 import { countSession, countTurns } from '../turns/totals.ts';
@@ -155,10 +154,5 @@ export async function addRecord({ tx, row }: Ledger, turn: number, record: TurnR
   const unknown = record.unknownBefore ? 1 : 0;
   const place = [turn, row.owner, row.conv, record.n, row.history];
   tx.sql.run(INSERT_RECORD, ...place, body.json, body.refs, unknown);
-  tx.sql.run(
-    INSERT_WORDS,
-    turn,
-    row.owner,
-    wordsOf(`${promptText(record.prompt)}\n${replyText(record.parts)}`).join(' '),
-  );
+  tx.sql.run(INSERT_WORDS, turn, row.owner, wordsOf(searchedTexts(record).join('\n')).join(' '));
 }

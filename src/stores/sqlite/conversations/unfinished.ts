@@ -169,7 +169,7 @@ export function isErasedInPart(db: Database, id: string): boolean {
 }
 
 /** How many rows a step takes. */
-const ROWS = 200;
+const ROWS = 100;
 
 function rowsOf(table: string): Step {
   const some = `DELETE FROM ${table} WHERE no IN (SELECT no FROM ${table} WHERE conv = ? ORDER BY no DESC LIMIT ${ROWS})`;
@@ -261,7 +261,7 @@ const ADD_WORD = `INSERT INTO words (rowid, prompt, reply) VALUES (${NO_TURN}, '
 const DELETE_WORD = `DELETE FROM words WHERE rowid = ${NO_TURN}`;
 const MERGE = "INSERT INTO words (words, rank) VALUES ('merge', ?)";
 /** About how many pages of the index one step rewrites. */
-const MERGED = 100;
+const MERGED = 40;
 const CHANGES = 'SELECT total_changes() AS changes';
 
 /** Otherwise the index rewrites itself while turns are deleted, in one step for seconds. */

@@ -1,12 +1,13 @@
 import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
-import { type Prompt, promptText } from '../../../core/turn/content.ts';
-import { replyText, type TurnRecord } from '../../../core/turn/record.ts';
+import type { Prompt } from '../../../core/turn/content.ts';
+import type { TurnRecord } from '../../../core/turn/record.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { EndOfTurn } from '../../../ports/store/writes.ts';
 import { type Json, readValue } from '../../shared/content.ts';
 import type { Stamp } from '../../shared/ledger.ts';
 import { type RecordBody, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
+import { searchedTexts } from '../../shared/search.ts';
 import { cancelledBy, checkDelivered, checkRecord, endedPayload, NO_PROMPT } from '../../shared/turns.ts';
 import { linkContents, storeValue } from '../conversations/content.ts';
 import { Ledger } from '../conversations/ledger.ts';
@@ -65,7 +66,7 @@ export function addRecord({ tx, row }: Ledger, turn: number, record: TurnRecord,
   row.history += 1;
   const unknown = record.unknownBefore ? 1 : 0;
   tx.db.run(INSERT_RECORD, turn, row.owner, row.conv, record.n, row.history, body.json, body.refs, unknown);
-  tx.db.run(INSERT_WORDS, turn, promptText(record.prompt), replyText(record.parts));
+  tx.db.run(INSERT_WORDS, turn, ...searchedTexts(record));
 }
 
 function givePrompt(db: Database, turn: TurnRow, prompt: Prompt): TurnRow {
