@@ -198,14 +198,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     placeName: access.reading(placeName),
     countHoldings: (owner) => access.read((db) => countHoldings(db, owner)),
     holdings: (owner, limit) => access.read((db) => holdings(db, owner, limit, clock.monotonic())),
-    async standings(owner, ids) {
-      const all: Standing[] = [];
-      for (let at = 0; at < ids.length; at += AT_ONCE) {
-        const some = ids.slice(at, at + AT_ONCE);
-        all.push(...(await access.read((db) => standings(db, owner, some, clock.monotonic()))));
-      }
-      return all;
-    },
+    standings: (owner, ids) => standingsInParts(access, owner, ids),
     commit(fence, counter, writes) {
       const sends = writes.some(({ write }) => write === 'send');
       return access.write((tx) => commit(tx, fence, counter, writes), sends ? fence.conversation : undefined);
@@ -260,6 +253,15 @@ async function sessionsInPages(
     all.push(...read.sessions);
     last = read.last;
     isOver = last === null || read.sessions.length < page.limit || all.length >= limit;
+  }
+  return all;
+}
+
+async function standingsInParts(access: Access, owner: string, ids: readonly string[]): Promise<Standing[]> {
+  const all: Standing[] = [];
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    const some = ids.slice(at, at + AT_ONCE);
+    all.push(...(await access.read((db) => standings(db, owner, some, access.clock.monotonic()))));
   }
   return all;
 }
