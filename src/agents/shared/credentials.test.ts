@@ -62,6 +62,51 @@ test('what nobody can read fails the session, not the look at the agent', async 
   expect(seen).toEqual([]);
 });
 
+test('what a look at an agent says has no value that all share in it', async () => {
+  const says = async () => ({ problem: 'refused: the key KEY-OF-ALL is wrong' }) as never;
+  const fails = async () => {
+    throw new ThroughlineError('agent_unavailable', 'it said KEY-OF-ALL', { hint: 'not KEY-OF-ALL' });
+  };
+  const of = async () => ({ KEY: 'KEY-OF-ALL' });
+  const saying = { name: 'agent', traits: says, login: says, list: says, doubt: says } as unknown as Agent;
+  const failing = { name: 'agent', traits: fails, login: fails, list: fails, doubt: fails } as unknown as Agent;
+  const sandbox = {} as OpenSandbox;
+  for (const look of [
+    (agent: Agent) => agent.traits(sandbox),
+    (agent: Agent) => agent.login?.(sandbox, signal),
+    (agent: Agent) => agent.list?.(sandbox, signal),
+    (agent: Agent) => agent.doubt?.(sandbox),
+  ]) {
+    expect(await look(withCredentials(saying, { perOwner: false, of }))).toEqual({
+      problem: 'refused: the key [KEY] is wrong',
+    });
+    await expect(look(withCredentials(failing, { perOwner: false, of }))).rejects.toMatchObject({
+      ...{ code: 'agent_unavailable', message: 'it said [KEY]', hint: 'not [KEY]' },
+    });
+  }
+});
+
+test('a value in pieces is found, whatever comes between them that no record puts there', async () => {
+  const update = (sessionUpdate: string) => ({ type: 'update', update: { sessionUpdate } }) as AgentEvent;
+  const said = [
+    ...[chunk('it is sk-value'), update('usage_update'), { type: 'usage', usage: {} } as const, chunk('-of-')],
+    ...[update('tool_call_update'), { type: 'session', id: 's' } as const, chunk('ann, s'), update('tool_call')],
+    ...[chunk('k-value-of-ann'), { type: 'ended', outcome: { kind: 'completed' } } as const],
+  ];
+  const { agent, sandbox } = speaking(said);
+  const opened = await open(agent, sandbox);
+  if (!opened.ok) return expect.unreachable();
+  const heard: string[] = [];
+  const request = { id: 'p', content: [{ type: 'text', text: 'x' }], expected: null, signal } as const;
+  for await (const event of opened.session.prompt(request)) {
+    heard.push(event.type === 'update' ? (chunkText(event.update) ?? event.update.sessionUpdate) : event.type);
+  }
+  expect(heard).toEqual([
+    ...['it is ', 'usage_update', 'usage', 'tool_call_update', 'session', '[KEY], ', 's', 'tool_call'],
+    ...['k-value-of-ann', 'ended'],
+  ]);
+});
+
 test('a value that an agent says in pieces, or that is read from its storage later, is not passed on', async () => {
   const said = [
     ...['no s', 'ecre', 'ts: sk-', 'value-', 'of-ann, s', 'k-value-o', 'f!'].map((text) => chunk(text)),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ThroughlineError } from '../../core/errors.ts';
 import { type Credentials, hides, placeOf, unfinishedIn } from '../../core/sandbox/credentials.ts';
-import { chunkText, type Update } from '../../core/turn/update.ts';
+import { chunkText, RETRACTED, type Update } from '../../core/turn/update.ts';
 import type { Agent, AgentEvent, AgentSession, Opened } from '../../ports/agent.ts';
 import type { Folder, OpenSandbox } from '../../ports/sandbox.ts';
 
@@ -25,13 +25,18 @@ export function withCredentials(agent: Agent, credentials: AgentCredentials): Ag
     ...sandbox,
     spawn: async (command, options) => (await shared(sandbox).catch(() => sandbox)).spawn(command, options),
   });
+  /** Everybody may see what a look says. */
+  const looked = async <T>(sandbox: OpenSandbox, see: (given: OpenSandbox) => Promise<T>): Promise<T> => {
+    const hide = hides(await credentials.of(null).catch(() => ({})));
+    return discreetly(hide, async () => hide(await see(look(sandbox))));
+  };
   const act = async (sandbox: OpenSandbox) => {
     const taken = await credentials.of(sandbox.owner ?? null);
     return { taken, hide: hides(taken), sandbox: await handed(sandbox, taken) };
   };
   return {
     name: agent.name,
-    traits: (sandbox, signal) => agent.traits(look(sandbox), signal),
+    traits: (sandbox, signal) => looked(sandbox, (given) => agent.traits(given, signal)),
     position: (id, sandbox) => agent.position(id, sandbox),
     async tail(id, sent, sandbox) {
       // Without the values nobody can say what has to be hidden.
@@ -49,13 +54,23 @@ export function withCredentials(agent: Agent, credentials: AgentCredentials): Ag
       },
     }),
     ...(agent.login && {
-      login: async (sandbox, signal) =>
-        credentials.perOwner ? EACH_OWNER : ((await agent.login?.(await shared(sandbox), signal)) ?? null),
+      login: async (sandbox, signal) => {
+        if (credentials.perOwner) return EACH_OWNER;
+        const given = await shared(sandbox);
+        return looked(sandbox, async () => (await agent.login?.(given, signal)) ?? null);
+      },
     }),
     ...(agent.storage && { storage: async (sandbox) => (await agent.storage?.(look(sandbox))) ?? agent.name }),
-    ...(agent.list && { list: async (sandbox, signal) => (await agent.list?.(await shared(sandbox), signal)) ?? null }),
+    ...(agent.list && {
+      list: async (sandbox, signal) => {
+        const given = await shared(sandbox);
+        return looked(sandbox, async () => (await agent.list?.(given, signal)) ?? null);
+      },
+    }),
     ...(agent.where && { where: async (sandbox) => (await agent.where?.(look(sandbox))) ?? null }),
-    ...(agent.doubt && { doubt: async (sandbox) => (await agent.doubt?.(look(sandbox))) ?? null }),
+    ...(agent.doubt && {
+      doubt: (sandbox) => looked(sandbox, async (given) => (await agent.doubt?.(given)) ?? null),
+    }),
     ...(agent.howToAllow && { howToAllow: async () => (await agent.howToAllow?.()) ?? null }),
   };
 }
@@ -176,7 +191,10 @@ function quietSession(session: AgentSession, taken: Credentials): AgentSession {
   };
 }
 
-/** The same events; the end of a text that may be the beginning of a value comes with the next piece of that text. */
+/**
+ * The same events; the end of a text that may be the beginning of a value comes with the next piece of that text. What a record does not put
+ * between the two, as figures of what was used, comes before it.
+ */
 async function* inWholes(
   events: AsyncIterable<AgentEvent>,
   unfinished: (text: string) => number,
@@ -184,7 +202,7 @@ async function* inWholes(
   let held: Update | null = null;
   for await (const event of events) {
     const text: string | null = event.type === 'update' ? chunkText(event.update) : null;
-    if (held !== null && !(event.type === 'update' && text !== null && goesOn(held, event.update))) {
+    if (held !== null && isBetween(held, event)) {
       yield { type: 'update', update: held };
       held = null;
     }
@@ -201,7 +219,13 @@ async function* inWholes(
   if (held !== null) yield { type: 'update', update: held };
 }
 
-const goesOn = (one: Update, next: Update) => JSON.stringify(withText(one, '')) === JSON.stringify(withText(next, ''));
+/** Whether the event ends the text that is held, for whoever reads the record. */
+function isBetween(held: Update, event: AgentEvent): boolean {
+  if (event.type !== 'update') return event.type === 'permission' || event.type === 'ended';
+  const { update } = event;
+  if (chunkText(update) === null) return update.sessionUpdate === 'tool_call' || update.sessionUpdate === RETRACTED;
+  return JSON.stringify(withText(held, '')) !== JSON.stringify(withText(update, ''));
+}
 
 function withText(chunk: Update, text: string): Update {
   const content = 'content' in chunk ? (chunk.content as object) : {};

@@ -87,3 +87,10 @@ export function checkCommand(command: unknown): asserts command is readonly stri
   if (isList && command[0] !== '') return;
   throw new ThroughlineError('invalid', 'The command must be a list of texts: the program, then its arguments.');
 }
+
+/** For whoever would change or remove a sandbox under somebody who works in it. `why` in words. */
+export function sandboxInUse(why: string): ThroughlineError {
+  return new ThroughlineError('conflict', `The sandbox is in use: ${why}.`, {
+    hint: 'Try again when its turns, tasks and commands have ended and its sessions are closed ("cancel" ends a turn, "kill" a session).',
+  });
+}

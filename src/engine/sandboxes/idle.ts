@@ -10,7 +10,7 @@ interface Policy {
   readonly afterMs: number;
   /** Only those that do not rest. */
   readonly awake: boolean;
-  readonly leave: (sandbox: Sandbox, reason: string) => Promise<void>;
+  readonly leave: (sandbox: Sandbox, unusedSince: number, reason: string) => Promise<void>;
 }
 
 const PAGE = 100;
@@ -35,7 +35,9 @@ export class IdleSandboxes {
   constructor(parts: EngineParts, worker: Worker) {
     this.#parts = parts;
     const { restAfterMs, removeAfterMs } = parts.settings.sandbox;
-    const leaving = (sandbox: Sandbox, reason: string) => ({ parts, worker, sandbox, by: 'policy', reason });
+    const leaving = (sandbox: Sandbox, unusedSince: number, reason: string) => {
+      return { parts, worker, sandbox, by: 'policy', reason, unusedSince };
+    };
     const remove: Policy['leave'] = (...one) => removeSandbox(leaving(...one), false);
     const rest: Policy['leave'] = (...one) => restSandbox(leaving(...one));
     this.#policies = [
@@ -74,13 +76,14 @@ export class IdleSandboxes {
   /** Gives the number after which the next page begins; null: there is none. */
   async #applyToPage({ afterMs, awake, leave }: Policy, after: number): Promise<number | null> {
     const { store, clock, sandboxes } = this.#parts;
-    const request = { place: sandboxes.place, before: clock.now() - afterMs, awake, limit: PAGE, after };
+    const before = clock.now() - afterMs;
+    const request = { place: sandboxes.place, before, awake, limit: PAGE, after };
     const { sandboxes: idle, next } = await store.idleSandboxes(request);
     for (const sandbox of idle) {
       if (this.#closed) return null;
       if (!awake && clock.monotonic() < (this.#kept.get(sandbox.id) ?? 0)) continue;
       try {
-        await leave(sandbox, `nobody has used it for ${inSeconds(Math.round(afterMs / 1_000))}`);
+        await leave(sandbox, before, `nobody has used it for ${inSeconds(Math.round(afterMs / 1_000))}`);
       } catch (error) {
         this.#keep(sandbox, error);
       }

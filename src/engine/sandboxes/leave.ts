@@ -2,15 +2,14 @@ import { posix } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
 import { MARK } from '../../core/process.ts';
-import type { Sandbox } from '../../core/sandbox/sandbox.ts';
+import { type Sandbox, sandboxInUse } from '../../core/sandbox/sandbox.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
 import { kill } from '../worker/kill.ts';
 import type { Worker } from '../worker/worker.ts';
+import { hold, holderIn, whileHeld } from './alone.ts';
 import { type RunOptions, runIn } from './command.ts';
-import { holdAlone } from './ready.ts';
-import { holderIn } from './set-up.ts';
 
 export interface Leaving {
   readonly parts: EngineParts;
@@ -19,6 +18,8 @@ export interface Leaving {
   /** Who asked for it, and why, as events have it. */
   readonly by: string;
   readonly reason: string;
+  /** Only if nobody has used it since; left out: whenever it is not used now. */
+  readonly unusedSince?: number;
 }
 
 /** How long a warm session that was just ended may take to be given back. */
@@ -29,7 +30,8 @@ const MOST_USES = 1_000;
 /** Ends the sessions that wait for a prompt in it, and stops what keeps it running. Throws `conflict` while it is used. */
 export async function restSandbox(leaving: Leaving): Promise<void> {
   const { parts, sandbox, reason } = leaving;
-  await whileUnused(leaving, async () => {
+  await whileUnused(leaving, async (lost) => {
+    lost.throwIfAborted();
     await parts.sandboxes.rest?.(sandbox.id);
     await parts.store.leaveSandbox(sandbox.owner, sandbox.id, 'rested', reason);
   });
@@ -43,49 +45,58 @@ export async function restSandbox(leaving: Leaving): Promise<void> {
 export async function removeSandbox(leaving: Leaving, force: boolean): Promise<void> {
   const { parts, sandbox, reason } = leaving;
   const { sandboxes, store } = parts;
-  await whileUnused(leaving, async () => {
+  await whileUnused(leaving, async (lost) => {
     const path = await sandboxes.find(sandbox.id);
     const isThere = path !== null;
     if (isThere) await checkDirectories(leaving, path, force);
     // Of a worktree, `remove` knows it.
-    const unsaved = force || !isThere || isWorktree(sandbox.id) ? null : await unsavedIn(leaving);
+    const unsaved = force || !isThere || isWorktree(sandbox.id) ? null : await unsavedIn(leaving, lost);
+    // A turn that has come meanwhile goes first.
+    lost.throwIfAborted();
     if (unsaved !== null) throw unsavedWork(unsaved, '"--force" removes the sandbox with it.');
     await sandboxes.remove(sandbox.id, { discard: force });
     await store.leaveSandbox(sandbox.owner, sandbox.id, 'destroyed', reason);
   });
 }
 
-async function whileUnused(leaving: Leaving, work: () => Promise<void>): Promise<void> {
-  const { parts, worker, sandbox, by } = leaving;
+/** `lost`: as of `whileHeld`. */
+async function whileUnused(leaving: Leaving, work: (lost: AbortSignal) => Promise<void>): Promise<void> {
+  const { parts, worker, sandbox, by, unusedSince = Number.POSITIVE_INFINITY } = leaving;
   const { store, clock, sandboxes } = parts;
   const { owner, id, place } = sandbox;
   if (place !== sandboxes.place) {
     throw new ThroughlineError('refused', 'The sandbox is in another data home.', { hint: 'Ask there.' });
   }
+  const checkSince = async () => {
+    const now = await store.findSandbox(owner, id);
+    if (now !== null && now.usedAt > unusedSince) throw sandboxInUse('somebody has used it meanwhile');
+  };
+  await checkSince();
+  let waitMs = 0;
   for (const { conversation } of await store.sandboxUses(owner, id, MOST_USES)) {
     const { open, lock } = await store.summary(owner, conversation);
-    if (open > 0) throw inUse();
-    if (lock !== null) await kill(parts, worker, { owner, id: conversation, by });
+    if (open > 0) throw sandboxInUse('a turn of a conversation in it has not ended');
+    if (lock === null) continue;
+    await kill(parts, worker, { owner, id: conversation, by });
+    waitMs = GIVEN_BACK_MS;
   }
-  const holder = holderIn(worker.self);
-  const entrance = { parts, worker: holder, owner, id, signal: worker.shutdown };
-  const until = clock.monotonic() + GIVEN_BACK_MS;
+  const holding = { parts, worker: holderIn(worker.self), owner, id, signal: worker.shutdown };
+  const until = clock.monotonic() + waitMs;
   for (;;) {
     try {
-      if (!(await holdAlone(entrance, { unused: true })))
-        throw new ThroughlineError('closed', 'Throughline is closed.');
+      if (!(await hold(holding, { unused: true }))) throw new ThroughlineError('closed', 'Throughline is closed.');
       break;
     } catch (error) {
       const isUsed = error instanceof ThroughlineError && error.code === 'conflict';
-      if (!isUsed || clock.monotonic() > until) throw error;
+      if (!isUsed || clock.monotonic() >= until) throw error;
       await delay(LOOK_MS);
     }
   }
-  try {
-    await work();
-  } finally {
-    await store.releaseSandbox(owner, id, holder.id);
-  }
+  const leave = async (lost: AbortSignal) => {
+    await checkSince();
+    await work(lost);
+  };
+  await whileHeld(holding, leave, { unused: true });
 }
 
 /** Directories that callers named may lie in it as well. Their conversations could not go on: a named directory is not made again. */
@@ -94,20 +105,10 @@ async function checkDirectories({ parts, sandbox }: Leaving, path: string, force
   if (use === null) return;
   const who =
     use.owner === sandbox.owner ? `the conversation ${use.key ?? use.conversation}` : 'a conversation of another owner';
-  if (use.busy) {
-    throw new ThroughlineError('conflict', `The sandbox is in use: ${who} works in a directory of it.`, {
-      hint: 'Try again when its turns have ended and its sessions are closed ("kill" ends a session).',
-    });
-  }
+  if (use.busy) throw sandboxInUse(`${who} works in a directory of it`);
   if (force && use.owner === sandbox.owner) return;
   throw new ThroughlineError('refused', `The directory of ${who} is in the sandbox, and would be gone.`, {
     hint: 'Erase that conversation first, or fork it into another directory. "--force" removes the sandbox if the conversation is your own.',
-  });
-}
-
-function inUse(): ThroughlineError {
-  return new ThroughlineError('conflict', 'The sandbox is in use: a turn of a conversation in it has not ended.', {
-    hint: 'Try again when it has ended, or cancel it.',
   });
 }
 
@@ -122,9 +123,10 @@ function unsavedWork(which: string, otherwise: string): ThroughlineError {
   });
 }
 
-async function unsavedIn({ parts, sandbox, worker }: Leaving): Promise<string | null> {
+async function unsavedIn({ parts, sandbox, worker }: Leaving, lost: AbortSignal): Promise<string | null> {
   const open = await parts.sandboxes.open(sandbox.id, { cwd: null });
-  return unsavedWorkIn(open, { signal: worker.shutdown, monotonic: () => parts.clock.monotonic() });
+  const signal = AbortSignal.any([worker.shutdown, lost]);
+  return unsavedWorkIn(open, { signal, monotonic: () => parts.clock.monotonic() });
 }
 
 /**
@@ -230,15 +232,25 @@ async function unsavedInRepository(
 
 const COMMITS = ['log', '--oneline', '-n', '1', '--branches', '--tags', 'HEAD'];
 
-/** The branches of remotes, as options of git. A remote that is in the sandbox would be removed with it. */
+/** The branches of remotes, as options of git. A remote that is in the sandbox would be removed with it; one that is gone has nothing. */
 async function remotesOutside(open: OpenSandbox, cwd: string, listed: string): Promise<string[]> {
   const outside: string[] = [];
   for (const [, name = '', url = ''] of listed.matchAll(/^([^\t]+)\t(.*) \(push\)$/gm)) {
     const path = url.replace(/^file:\/\/(localhost)?/, '');
     // Others have a host before a colon, and no slash before that.
     const isPath = path !== url || !/^[^/]*:/.test(url);
-    const real = isPath ? await open.realPath(posix.resolve(cwd, path)) : null;
-    if (!real?.startsWith(`${posix.dirname(await open.realPath(open.work))}/`)) outside.push(`--remotes=${name}`);
+    if (!isPath || (await isThereOutside(open, posix.resolve(cwd, path)))) outside.push(`--remotes=${name}`);
   }
   return outside;
+}
+
+async function isThereOutside(open: OpenSandbox, path: string): Promise<boolean> {
+  const [real, own] = await Promise.all([open.realPath(path), open.realPath(posix.dirname(open.work))]);
+  if (real.startsWith(`${own}/`)) return false;
+  // One that programs in the sandbox do not see is none for them: a /tmp of their own, which is gone with each of them.
+  const folder = await open.folder(real).catch((error: unknown) => {
+    if (error instanceof ThroughlineError && error.code === 'refused') return null;
+    throw error;
+  });
+  return folder !== null && (await folder.list('')) !== null;
 }

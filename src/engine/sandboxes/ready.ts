@@ -1,14 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Sandbox } from '../../core/sandbox/sandbox.ts';
-import type { WorkerInfo } from '../../ports/store/leases.ts';
-import type { OpenedSandbox, SandboxHold } from '../../ports/store/sandboxes.ts';
+import type { OpenedSandbox } from '../../ports/store/sandboxes.ts';
 import type { EngineParts } from '../parts.ts';
+import { waitFor } from './alone.ts';
 import { measure } from './measure.ts';
 import { type Entrance, setUp } from './set-up.ts';
-
-/** How long we wait before we look again whether another process still has the sandbox alone. */
-const LOOK_MS = 200;
 
 /**
  * Makes a sandbox ready: notes that this process opens it, which keeps it from being removed; sets it up where that was not done; and
@@ -28,9 +24,7 @@ export async function readySandbox(entrance: Entrance): Promise<void> {
     if (sandbox.setup.length > 0) await parts.store.changeSandbox(entrance.owner, id, { setup: [] });
     await entrance.gone?.();
   }
-  if (parts.settings.sandbox.setup.length > 0) {
-    await setUp(entrance, (worker) => holdAlone({ ...entrance, worker }));
-  }
+  if (parts.settings.sandbox.setup.length > 0) await setUp(entrance);
   await checkSize(entrance, sandbox);
 }
 
@@ -50,47 +44,31 @@ async function enter(entrance: Entrance): Promise<OpenedSandbox | null> {
   return null;
 }
 
-/** Takes it for this process alone, when nobody else has it. False: the signal has aborted. `unused` as in the store. */
-export async function holdAlone(
-  entrance: Pick<Entrance, 'parts' | 'worker' | 'owner' | 'id' | 'signal'>,
-  more: Pick<SandboxHold, 'unused'> = {},
-): Promise<boolean> {
-  const { parts, worker, owner, id, signal } = entrance;
-  while (!signal.aborted) {
-    const other = await parts.store.holdSandbox(owner, id, { worker, leaseMs: parts.settings.leaseMs, ...more });
-    if (other === null) return true;
-    await waitFor(other.alone, entrance);
-  }
-  return false;
-}
-
-/** What a dead one left running in it is ended first. */
-async function waitFor(
-  alone: WorkerInfo,
-  { parts, worker, owner, id, signal }: Pick<Entrance, 'parts' | 'worker' | 'owner' | 'id' | 'signal'>,
-): Promise<void> {
-  const { store, processes, sandboxes, settings } = parts;
-  if (processes.status(alone.process) !== 'dead') {
-    return delay(LOOK_MS, undefined, { signal }).catch(() => {});
-  }
-  for (const left of await sandboxes.orphans()) await sandboxes.end(left);
-  const taken = await store.holdSandbox(owner, id, { worker, leaseMs: settings.leaseMs, instead: alone.id });
-  if (taken === null) await store.releaseSandbox(owner, id, worker.id);
-}
-
 const MEBIBYTE = 1_048_576;
 
 async function checkSize(entrance: Entrance, { name, id }: Sandbox): Promise<void> {
   const { diskMb } = entrance.parts.settings.sandbox;
   if (diskMb === null || entrance.signal.aborted) return;
   const disk = await measure(entrance);
-  if (disk === null || disk.work + disk.state <= diskMb * MEBIBYTE) return;
+  if (disk === null) throw notMeasured(name ?? id);
+  if (disk.work + disk.state <= diskMb * MEBIBYTE) return;
   const size = Math.ceil((disk.work + disk.state) / MEBIBYTE);
   throw new ThroughlineError(
     'refused',
     `The sandbox ${name ?? id} has ${size} MiB, and may have ${diskMb} ("sandbox.diskMb").`,
     {
       hint: `Nothing was sent. Delete files in it ("throughline sandbox exec ${name ?? id} -- …"), or raise the limit.`,
+    },
+  );
+}
+
+/** A limit that nobody can check would be none. */
+function notMeasured(sandbox: string): ThroughlineError {
+  return new ThroughlineError(
+    'refused',
+    `The size of the sandbox ${sandbox} cannot be measured, and "sandbox.diskMb" limits it.`,
+    {
+      hint: 'Nothing was sent. It is measured by "du" in the sandbox, within a minute: install it there, delete files that it cannot read, or leave the limit out.',
     },
   );
 }

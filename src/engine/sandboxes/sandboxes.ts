@@ -2,12 +2,13 @@ import { noSuch, ThroughlineError } from '../../core/errors.ts';
 import { checkLimit, given } from '../../core/input/arguments.ts';
 import { type Actor, checkKey } from '../../core/input/names.ts';
 import { toPublicSandbox, toPublicSteps } from '../../core/public/sandbox.ts';
-import { checkCommand, type Sandbox } from '../../core/sandbox/sandbox.ts';
+import { checkCommand, type ExecResult, type Sandbox } from '../../core/sandbox/sandbox.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import type { EngineSandboxes } from '../../ports/engine/sandboxes.ts';
 import { findConversation, namedSandbox } from '../intake/conversations.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
+import { whileUsed } from './alone.ts';
 import { runIn } from './command.ts';
 import { removeSandbox, restSandbox } from './leave.ts';
 import { measureAsked } from './measure.ts';
@@ -31,11 +32,6 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
     open: async () => sandboxes.open(id, { cwd: isWorktree(id) ? await repositoryOf(parts, owner, id) : null }),
     tell: () => {},
   });
-  const ready = async (idOrName: string) => {
-    const entrance = entranceOf(await found(idOrName));
-    await readySandbox(entrance);
-    return entrance;
-  };
   const leaving = async (idOrName: string) => {
     const sandbox = await found(idOrName);
     return { parts, worker, sandbox, by, reason: `${by} asked for it` };
@@ -59,13 +55,13 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
       return { owner, sandbox, conversation: id, session: newest?.id ?? null };
     },
     async open(name) {
-      const { id } = await ready(await namedSandbox(parts, owner, checkKey(name, 'sandbox')));
-      return toPublicSandbox(await found(id));
+      const sandbox = await found(await namedSandbox(parts, owner, checkKey(name, 'sandbox')));
+      await readySandbox(entranceOf(sandbox));
+      return toPublicSandbox(await found(sandbox.id));
     },
     async exec(idOrName, command) {
       checkCommand(command);
-      const { open, signal } = await ready(idOrName);
-      return runIn(await open(), command, { signal, timeoutMs: EXEC_MS, monotonic: () => parts.clock.monotonic() });
+      return execIn(entranceOf(await found(idOrName)), command);
     },
     async rest(idOrName) {
       const request = await leaving(idOrName);
@@ -78,6 +74,15 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
       return { removed: request.sandbox.id };
     },
   };
+}
+
+function execIn(entrance: Entrance, command: readonly string[]): Promise<ExecResult> {
+  const { parts, open, signal } = entrance;
+  return whileUsed(entrance, async (take) => {
+    await readySandbox(entrance);
+    await take();
+    return runIn(await open(), command, { signal, timeoutMs: EXEC_MS, monotonic: () => parts.clock.monotonic() });
+  });
 }
 
 /** Throws `refused` when it is not `here`. */

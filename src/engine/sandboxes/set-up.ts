@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { EventDraft } from '../../core/event.ts';
 import type { SetupResult } from '../../core/sandbox/sandbox.ts';
@@ -6,6 +6,7 @@ import type { SetupStep } from '../../core/sandbox/sandbox-settings.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
+import { hold, holderIn, whileHeld } from './alone.ts';
 import { runIn } from './command.ts';
 
 /** A sandbox that a worker makes ready, for a turn or for a caller. */
@@ -31,34 +32,17 @@ export interface Entrance {
  * later ones may need it. One process does it, others wait. Throws `refused` when a step fails; it is tried again at the next turn.
  * Returns early when the signal aborts.
  */
-export async function setUp(entrance: Entrance, holdAlone: (holder: WorkerInfo) => Promise<boolean>): Promise<void> {
-  const { parts, owner, id } = entrance;
-  const worker = holderIn(entrance.worker);
-  const { store, settings } = parts;
-  const { setup: steps } = settings.sandbox;
+export async function setUp(entrance: Entrance): Promise<void> {
+  const { setup: steps } = entrance.parts.settings.sandbox;
   if ((await firstToRun(entrance, steps)) === steps.length) return;
-  if (!(await holdAlone(worker))) return;
-  const lost = new AbortController();
-  const renew = () => store.holdSandbox(owner, id, { worker, leaseMs: settings.leaseMs });
-  const renewing = setInterval(() => {
-    renew().then(
-      (other) => other !== null && lost.abort(),
-      () => lost.abort(),
-    );
-  }, settings.leaseMs / 3).unref();
-  try {
-    await runSteps(entrance, AbortSignal.any([entrance.signal, lost.signal]));
-  } finally {
-    clearInterval(renewing);
-    await store.releaseSandbox(owner, id, worker.id);
-  }
+  const holding = { ...entrance, worker: holderIn(entrance.worker) };
+  if (!(await hold(holding))) return;
+  const isLost = await whileHeld(holding, async (lost) => {
+    await runSteps(entrance, AbortSignal.any([entrance.signal, lost]));
+    return lost.aborted;
+  });
   // Another process has it alone now, or the store could not say: whoever enters waits, or runs what is left.
-  if (lost.signal.aborted && !entrance.signal.aborted) await setUp(entrance, holdAlone);
-}
-
-/** Two conversations of one process must not both have it alone. */
-export function holderIn(worker: WorkerInfo): WorkerInfo {
-  return { ...worker, id: `${worker.id}.${randomUUID()}` };
+  if (isLost && !entrance.signal.aborted) await setUp(entrance);
 }
 
 async function firstToRun({ parts: { store }, owner, id }: Entrance, steps: readonly SetupStep[]): Promise<number> {

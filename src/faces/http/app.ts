@@ -75,7 +75,8 @@ export interface AppParts {
 /** What each listener adds to its requests: the address they came to, and how to begin a stream. */
 export interface AppEnv {
   readonly Bindings: { readonly door: Door; readonly begin: BeginStream };
-  readonly Variables: { operation: string; headers: Readonly<Record<string, string>> };
+  /** `by`: who asks, as it is recorded; null: nobody that is known. */
+  readonly Variables: { operation: string; by: string | null; headers: Readonly<Record<string, string>> };
 }
 
 const ALWAYS = {
@@ -106,15 +107,17 @@ function logged({ metrics, log }: AppParts): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const start = performance.now();
     c.set('operation', 'none');
+    c.set('by', null);
     const header = (name: string) => c.req.header(name);
     const headers = { ...ALWAYS, ...crossOriginHeaders(header, c.env.door, c.req.path) };
     c.set('headers', headers);
     for (const [name, value] of Object.entries(headers)) c.header(name, value);
     await next();
     const ms = performance.now() - start;
-    const operation = c.get('operation');
+    const [operation, by] = [c.get('operation'), c.get('by')];
     metrics.requested(operation, c.res.status, ms);
-    const facts = { method: c.req.method, operation, status: c.res.status, ms: Math.round(ms * 10) / 10 };
+    const who = by === null ? {} : { by };
+    const facts = { method: c.req.method, operation, status: c.res.status, ms: Math.round(ms * 10) / 10, ...who };
     // Anybody can cause a 401. `Failures` logs them, as far as the log has room for them. A page has many files.
     if (c.res.status === 401 || operation === 'asset') log.debug(facts, 'request');
     else log.info(facts, 'request');
@@ -272,7 +275,7 @@ async function readCall(
   streams: OpenStreams,
 ) {
   const request = await readRequest(operation, c.req.raw, c.req.param());
-  const by = `${principal.owner} by ${principal.by}`;
+  const by = actorOf(principal);
   const engine = parts.engine.as(principal.owner, by);
   const tasks = parts.tasks?.as(principal.owner, by);
   if (tasks === undefined && name in TASK_HANDLERS) throw new Refusal('not_found', 'This server does not run tasks.');
@@ -289,9 +292,14 @@ async function readCall(
   return { ...request, ...ours, ...who, waiting, lastEventId };
 }
 
-function principalOf(c: Context<AppEnv>, parts: AppParts): Promise<Principal> {
-  return authenticate(parts.keeper, credentialsOf(c, parts));
+async function principalOf(c: Context<AppEnv>, parts: AppParts): Promise<Principal> {
+  const principal = await authenticate(parts.keeper, credentialsOf(c, parts));
+  c.set('by', actorOf(principal));
+  return principal;
 }
+
+/** The owner, and by what they act, as it is recorded. */
+const actorOf = ({ owner, by }: Principal) => `${owner} by ${by}`;
 
 function credentialsOf(c: Context<AppEnv>, { draining }: AppParts): Credentials {
   const { method, raw } = c.req;

@@ -28,8 +28,8 @@ export interface SandboxStore {
   openSandbox(owner: string, sandbox: NewSandbox, worker: WorkerInfo): Promise<OpenedSandbox | AloneInSandbox>;
   /**
    * Takes it for this worker alone, for `leaseMs`; repeated, it takes longer. `unused`: only if nobody uses it; throws `conflict` when
-   * a conversation in it is held or has an open turn, or an unfinished task works in one. `instead`: of a worker that is dead. Null: it has it. Throws
-   * `not_found`.
+   * a conversation in it is held or has an open turn, an unfinished task works in one, or somebody has it as `shared`. `shared`: uses it beside
+   * others. `instead`: of a worker that is dead. Null: it has it. Otherwise the worker that has it alone. Throws `not_found`.
    */
   holdSandbox(owner: string, id: string, hold: SandboxHold): Promise<AloneInSandbox | null>;
   /** Gives it back. Does nothing when another worker has it. */
@@ -75,6 +75,7 @@ export interface SandboxHold {
   readonly worker: WorkerInfo;
   readonly leaseMs: number;
   readonly unused?: boolean;
+  readonly shared?: boolean;
   readonly instead?: string;
 }
 

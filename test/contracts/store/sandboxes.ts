@@ -107,6 +107,29 @@ export function sandboxes(world: World): void {
     expect(await hold()).toBeNull();
   });
 
+  test('whoever uses it beside others keeps it from being held as unused, and nobody from opening or setting it up', async () => {
+    const { store, site } = world;
+    const id = await opened(store);
+    const hold = (by: typeof WORKER, more = {}) =>
+      codeOf(store.holdSandbox(ANN, id, { worker: by, leaseMs: 1000, ...more }));
+    const third = worker('worker-3', 203);
+    const usedAt = (await store.findSandbox(ANN, id))?.usedAt ?? 0;
+    site.pass(10);
+    expect(await hold(WORKER, { shared: true })).toBeNull();
+    expect((await store.findSandbox(ANN, id))?.usedAt).toBeGreaterThan(usedAt);
+    expect(await hold(OTHER, { unused: true })).toBe('conflict');
+    expect(await store.openSandbox(ANN, { id, place: PLACE }, OTHER)).toMatchObject({ opened: 'reopened' });
+    expect(await hold(third, { shared: true })).toBeNull();
+    await store.releaseSandbox(ANN, id, third.id);
+    expect(await hold(WORKER, { shared: true })).toBeNull(); // renewed
+    expect(await hold(OTHER)).toBeNull();
+    expect(await store.holdSandbox(ANN, id, { worker: WORKER, leaseMs: 1000, shared: true })).toEqual({ alone: OTHER });
+    await store.releaseSandbox(ANN, id, OTHER.id);
+    expect(await hold(WORKER, { shared: true })).toBeNull();
+    site.pass(1500);
+    expect(await hold(OTHER, { unused: true })).toBeNull();
+  });
+
   test('a conversation whose directory is in a folder is found: one that is busy first, then one of another owner', async () => {
     const { store } = world;
     const below = (path = '/srv/box', place = PLACE) => store.worksBelow(ANN, { place, path });

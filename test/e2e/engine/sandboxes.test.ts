@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { allEvents, event, refusedWith, until, WHICH } from '../support/conversations.ts';
@@ -212,6 +212,18 @@ test('a turn in a sandbox that is too large is refused', async () => {
   expect(await tl.sandboxesDiskUse()).toEqual({ sandboxes: 1, bytes });
 });
 
+test('a limit of its size that cannot be checked refuses the turn', async () => {
+  await using home = new Home();
+  const bin = join(home.path, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'du'), '#!/bin/sh\necho "du: no"; exit 1\n', { mode: 0o755 });
+  vi.stubEnv('PATH', `${bin}:${process.env.PATH}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const tl = await home.open({}, home.with({ sandbox: { diskMb: 1 } }));
+  const chat = tl.conversation('chat', { sandbox: 'website' });
+  await refusedWith('refused', chat.ask('Hello.'), /sandbox website cannot be measured/);
+});
+
 test('a sandbox rests when nothing runs in it any more, and the next turn reopens it', async () => {
   await using home = new Home();
   const tl = await home.open();
@@ -235,6 +247,62 @@ test('neither rest nor removal while a turn runs in it', async () => {
   await refusedWith('conflict', tl.sandbox('website').rest(), /in use/);
   await refusedWith('conflict', tl.sandbox('website').remove({ force: true }), /in use/);
   await tl.engine.cancel(turn.id);
+});
+
+test('neither rest nor removal while a command runs in it, in whichever process, and both at once when it has ended', async () => {
+  await using home = new Home();
+  const [tl, other] = [await home.open(), await home.open()];
+  const website = tl.sandbox('website');
+  const { id } = await website.open();
+  const work = join(home.sandboxes, id, 'work');
+  const waiting = (name: string) => {
+    const script = `touch ${name}; until [ -e ${name}.go ]; do sleep 0.05; done; rm ${name} ${name}.go`;
+    return website.exec(['/bin/sh', '-c', script]);
+  };
+  const commands = [waiting('one'), waiting('two')];
+  await until('both run', () => existsSync(join(work, 'one')) && existsSync(join(work, 'two')));
+  const refused = async () => {
+    for (const one of [tl, other]) {
+      await refusedWith('conflict', one.sandbox('website').rest(), /in use: a command runs in it/);
+      await refusedWith('conflict', one.sandbox('website').remove({ force: true }), /in use: a command runs in it/);
+    }
+  };
+  await refused();
+  writeFileSync(join(work, 'one.go'), '');
+  await commands[0];
+  await refused();
+  // It keeps nobody from working there.
+  await other.conversation('chat', { sandbox: 'website' }).ask('Hello.');
+  await other.conversation('chat').kill();
+  writeFileSync(join(work, 'two.go'), '');
+  expect(await commands[1]).toMatchObject({ code: 0 });
+  await other.sandbox('website').remove();
+});
+
+test('a removal has the sandbox alone for as long as it looks, and gives way to a turn that comes meanwhile', async () => {
+  await using home = new Home();
+  const tl = await home.open({ leaseMs: 600 });
+  await tl.conversation('chat', { sandbox: 'website' }).ask('Hello.');
+  const pushed = `git init -q --bare ${home.path}/remote; git clone -q ${home.path}/remote site 2>&1; cd site
+    git -c user.name=a -c user.email=a commit -q --allow-empty -m one; git push -q origin HEAD 2>&1`;
+  expect(await tl.sandbox('website').exec(['/bin/sh', '-ec', pushed])).toMatchObject({ code: 0 });
+  // A git that says that it looks for unsaved work, and does so for ever.
+  const [bin, looks] = [join(home.path, 'bin'), join(home.path, 'looks')];
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'git'), `#!/bin/sh\ntouch ${looks}; exec sleep 100000\n`, { mode: 0o755 });
+  const { PATH } = process.env;
+  vi.stubEnv('PATH', `${bin}:${PATH}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const removing = refusedWith('conflict', tl.sandbox('website').remove(), /in use/);
+  await until('it looks', () => existsSync(looks));
+  const heldUntil = () => home.query<{ at: number }>('SELECT held_until AS at FROM sandboxes')[0]?.at ?? 0;
+  const first = heldUntil();
+  await until('its first lease is over', () => heldUntil() > first + 600);
+  expect((await tl.conversation('chat').ask('Hello again.')).turn.state).toBe('completed');
+  await removing;
+  expect(existsSync(join(home.sandboxes, (await tl.sandbox('website').show()).sandbox.id, 'work', 'site'))).toBe(true);
+  vi.stubEnv('PATH', PATH);
+  await tl.sandbox('website').remove();
 });
 
 test('it is not removed under a conversation that has its directory in it, whichever sandbox that one has', async () => {
@@ -287,6 +355,10 @@ test('it is removed when nothing unsaved is in it, or when it is forced; the con
   }
   execFileSync('git', ['init', '-q', '--bare', join(home.path, 'remote')]);
   expect(await push('origin', join(home.path, 'remote'))).toMatchObject({ code: 0 });
+  // A repository that is not there any more keeps nothing.
+  renameSync(join(home.path, 'remote'), join(home.path, 'elsewhere'));
+  await refusedWith('refused', website.remove(), /were not pushed/);
+  renameSync(join(home.path, 'elsewhere'), join(home.path, 'remote'));
   await website.exec(['/bin/sh', '-c', 'echo y >> note.txt']);
   await refusedWith('refused', website.remove(), /not committed/);
   await website.exec(['git', 'checkout', '-q', '.']);

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { Sandbox, SandboxUse } from '../../../core/sandbox/sandbox.ts';
+import { type Sandbox, type SandboxUse, sandboxInUse } from '../../../core/sandbox/sandbox.ts';
 import type { TaskProgress } from '../../../core/tasks/task.ts';
 import type { WorkerInfo } from '../../../ports/store/leases.ts';
 import type {
@@ -49,6 +49,7 @@ const NAME = 'UPDATE sandboxes SET name = $1 WHERE no = $2';
 const OPEN = `
   UPDATE sandboxes SET opened_at = coalesce(opened_at, $1), used_at = $1, opened_by = $2, rested_at = NULL WHERE no = $3`;
 const HOLD = 'UPDATE sandboxes SET holder = $1, held_until = $2 WHERE no = $3';
+const USED = 'UPDATE sandboxes SET used_at = $1 WHERE no = $2';
 const RELEASE = 'UPDATE sandboxes SET holder = NULL, held_until = NULL WHERE no = $1';
 const CHANGE = 'UPDATE sandboxes SET setup = $1, disk = $2, disk_bytes = $3 WHERE no = $4';
 const REST = 'UPDATE sandboxes SET rested_at = $1 WHERE no = $2';
@@ -65,6 +66,8 @@ const COPIED = `
   SELECT coalesce(sum(s.mirrored), 0) AS bytes FROM conversations c JOIN sessions s ON s.conv = c.no
   WHERE c.sandbox = $1 AND c.owner = $2`;
 
+/** `shared`: it uses the sandbox beside others. */
+type Holder = WorkerInfo & { readonly shared?: boolean };
 type SandboxRow = Row<Sandbox, 'setup', 'disk'> & {
   readonly no: number;
   readonly holder: string | null;
@@ -188,28 +191,28 @@ async function openSandbox(
 /** Null: nobody but this worker has it alone. */
 function aloneIn({ holder, held_until }: SandboxRow, now: number, worker: string): AloneInSandbox | null {
   if (holder === null || (held_until ?? 0) <= now) return null;
-  const alone: WorkerInfo = JSON.parse(holder);
-  return alone.id === worker ? null : { alone };
+  const { shared, ...alone }: Holder = JSON.parse(holder);
+  return shared || alone.id === worker ? null : { alone };
 }
 
 async function holdSandbox(tx: Tx, owner: string, id: string, hold: SandboxHold): Promise<AloneInSandbox | null> {
-  const { worker, leaseMs, unused = false, instead } = hold;
+  const { worker, leaseMs, unused = false, shared = false, instead } = hold;
   const row = await locked(tx, owner, id);
   const other = aloneIn(row, tx.monotonic, worker.id);
   if (other !== null && other.alone.id !== instead) return other;
-  if (unused) await checkUnused(tx, id);
-  tx.sql.run(HOLD, JSON.stringify(worker), tx.monotonic + leaseMs, row.no);
+  if (unused) await checkUnused(tx, row);
+  const holder: Holder = shared ? { ...worker, shared } : worker;
+  tx.sql.run(HOLD, JSON.stringify(holder), tx.monotonic + leaseMs, row.no);
+  if (shared) tx.sql.run(USED, tx.now, row.no);
   return null;
 }
 
-async function checkUnused({ sql, monotonic }: Tx, id: string): Promise<void> {
+async function checkUnused({ sql, monotonic }: Tx, { id, holder, held_until }: SandboxRow): Promise<void> {
+  if (parsed<Holder>(holder)?.shared && (held_until ?? 0) > monotonic) throw sandboxInUse('a command runs in it');
   const tasks = await sql.all<{ progress: string }>(OPEN_TASKS);
   const inWork = tasks.flatMap(({ progress }) => (JSON.parse(progress) as TaskProgress).conversation ?? []);
   const use = (await sql.one(HELD, id, monotonic)) ?? (await sql.one(ONE_OF, id, inWork));
-  if (use === undefined) return;
-  throw new ThroughlineError('conflict', 'The sandbox is in use: a conversation or a task works in it.', {
-    hint: 'Try again when its turns and tasks have ended and its sessions are closed ("kill" ends a session).',
-  });
+  if (use !== undefined) throw sandboxInUse('a conversation or a task works in it');
 }
 
 async function releaseSandbox(tx: Tx, owner: string, id: string, worker: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { Sandbox, SandboxUse } from '../../../core/sandbox/sandbox.ts';
+import { type Sandbox, type SandboxUse, sandboxInUse } from '../../../core/sandbox/sandbox.ts';
 import type { WorkerInfo } from '../../../ports/store/leases.ts';
 import type {
   AloneInSandbox,
@@ -46,6 +46,7 @@ const NAME = 'UPDATE sandboxes SET name = ? WHERE no = ?';
 const OPEN = `
   UPDATE sandboxes SET opened_at = coalesce(opened_at, ?1), used_at = ?1, opened_by = ?2, rested_at = NULL WHERE no = ?3`;
 const HOLD = 'UPDATE sandboxes SET holder = ?, held_until = ? WHERE no = ?';
+const USED = 'UPDATE sandboxes SET used_at = ? WHERE no = ?';
 const RELEASE = `
   UPDATE sandboxes SET holder = NULL, held_until = NULL WHERE id = ? AND owner = ? AND holder ->> '$.id' = ?`;
 const CHANGE = 'UPDATE sandboxes SET setup = ?, disk = ?, disk_bytes = ? WHERE no = ?';
@@ -64,6 +65,8 @@ const COPIED = `
   SELECT coalesce(sum(s.mirrored), 0) AS bytes FROM conversations c JOIN sessions s ON s.conv = c.no
   WHERE c.sandbox = ? AND c.owner = ?`;
 
+/** `shared`: it uses the sandbox beside others. */
+type Holder = WorkerInfo & { readonly shared?: boolean };
 type SandboxRow = Row<Sandbox, 'setup', 'disk'> & {
   readonly no: number;
   readonly holder: string | null;
@@ -190,29 +193,30 @@ function openSandbox(
 /** Null: nobody but this worker has it alone. */
 function aloneIn({ holder, held_until }: SandboxRow, now: number, worker: string): AloneInSandbox | null {
   if (holder === null || (held_until ?? 0) <= now) return null;
-  const alone: WorkerInfo = JSON.parse(holder);
-  return alone.id === worker ? null : { alone };
+  const { shared, ...alone }: Holder = JSON.parse(holder);
+  return shared || alone.id === worker ? null : { alone };
 }
 
 function holdSandbox(
   tx: Tx,
   owner: string,
   id: string,
-  { worker, leaseMs, unused = false, instead }: SandboxHold,
+  { worker, leaseMs, unused = false, shared = false, instead }: SandboxHold,
 ): AloneInSandbox | null {
   const row = rowOf(tx.db, owner, id);
   const other = aloneIn(row, tx.monotonic, worker.id);
   if (other !== null && other.alone.id !== instead) return other;
-  if (unused) checkUnused(tx, id);
-  tx.db.run(HOLD, JSON.stringify(worker), tx.monotonic + leaseMs, row.no);
+  if (unused) checkUnused(tx, row);
+  const holder: Holder = shared ? { ...worker, shared } : worker;
+  tx.db.run(HOLD, JSON.stringify(holder), tx.monotonic + leaseMs, row.no);
+  if (shared) tx.db.run(USED, tx.now, row.no);
   return null;
 }
 
-function checkUnused(tx: Tx, id: string): void {
+function checkUnused(tx: Tx, { id, holder, held_until }: SandboxRow): void {
+  if (parsed<Holder>(holder)?.shared && (held_until ?? 0) > tx.monotonic) throw sandboxInUse('a command runs in it');
   if (tx.db.one(HELD, id, tx.monotonic) === undefined && tx.db.one(TASKS, id) === undefined) return;
-  throw new ThroughlineError('conflict', 'The sandbox is in use: a conversation or a task works in it.', {
-    hint: 'Try again when its turns and tasks have ended and its sessions are closed ("kill" ends a session).',
-  });
+  throw sandboxInUse('a conversation or a task works in it');
 }
 
 function changeSandbox(tx: Tx, owner: string, id: string, change: SandboxChange): Sandbox {

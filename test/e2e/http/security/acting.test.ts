@@ -146,6 +146,26 @@ describe('a key with the scope "act-as"', () => {
     }
   });
 
+  test('is named with the owner in the log, for everything that it does', async () => {
+    await using home = await ServedHome.start();
+    const { caller, id, key } = await application(home, SCOPES);
+    const ann = as(caller, 'app:ann');
+    await ann.ok('POST', '/sandboxes', { name: 'site' });
+    await ann.ok('POST', '/sandboxes/site/exec', { command: ['true'] });
+    expect((await as(caller, 'local').post('/sandboxes/site/exec', { command: ['true'] })).status).toBe(403);
+    const logged = home.log.flatMap((line) => {
+      const { msg, operation, status, by } = JSON.parse(line);
+      return msg === 'request' ? [{ operation, status, by }] : [];
+    });
+    const by = `app:ann by key ${id}`;
+    expect(logged).toMatchObject([
+      { operation: 'openSandbox', status: 200, by },
+      { operation: 'execInSandbox', status: 200, by },
+      { operation: 'execInSandbox', status: 403 },
+    ]);
+    expect(home.log.join('')).not.toContain(key);
+  });
+
   test('ends for all at once when it is revoked, and the limits of each owner are their own', async () => {
     await using home = await ServedHome.start({ server: { stream: { checkMs: 20 }, mostReaders: 6 } });
     const { caller, id } = await application(home);
