@@ -5,7 +5,14 @@ import { HttpServer } from './clients/http/server.ts';
 import { HttpTasks } from './clients/http/tasks.ts';
 import { httpTrackers } from './clients/http/tracker.ts';
 import { ThroughlineError } from './core/errors.ts';
-import { checkNoPassword, checkOptions, checkText, shown } from './core/input/arguments.ts';
+import {
+  checkBoolean,
+  checkNoPassword,
+  checkOptions,
+  checkText,
+  checkTokenAddress,
+  shown,
+} from './core/input/arguments.ts';
 import { checkOnPermission, type OnPermission } from './library/answering.ts';
 import { ThroughlineClient } from './library/client.ts';
 import type { Server } from './ports/server.ts';
@@ -26,6 +33,8 @@ export interface ClientOptions {
   readonly url?: string;
   /** A key, or the token of the data home. A browser that is signed in needs none. */
   readonly token?: string;
+  /** Send the token by plain http to another machine, where everybody on the way can read it. Left out: no. */
+  readonly plainHttp?: boolean;
   /** With a key that has the scope `act-as`, or the token of the data home: the owner to act for; left out: the owner of the credentials. */
   readonly owner?: string;
   /** Answers the questions of agents. Left out: whoever else follows the conversation does, or they are denied after a while. */
@@ -42,12 +51,15 @@ export interface ClientOptions {
  * for await (const text of tl.conversation('ticket-4711').send('Hello').textStream) console.log(text);
  */
 export async function connect(options: ClientOptions = {}): Promise<ConnectedClient> {
-  checkOptions(options, { url: true, token: true, owner: true, onPermission: true }, 'connect()');
+  checkOptions(options, { url: true, token: true, plainHttp: true, owner: true, onPermission: true }, 'connect()');
   checkOnPermission(options.onPermission);
-  const { token, owner, onPermission } = options;
+  const { token, plainHttp = false, owner, onPermission } = options;
   if (token !== undefined) checkText(token, 'token', LONGEST_TOKEN);
   if (owner !== undefined) checkText(owner, 'owner');
-  const engine = await connectBy({ transport: fetchTransport(checkUrl(options.url)), token: token ?? null, owner });
+  checkBoolean(plainHttp, 'plainHttp');
+  const url = checkUrl(options.url);
+  if (token !== undefined) checkTokenAddress(absolute(url), plainHttp, '"plainHttp"');
+  const engine = await connectBy({ transport: fetchTransport(url), token: token ?? null, owner });
   const { caller } = engine;
   const [tasks, lives] = [new HttpTasks(caller, null), httpLiveStreams(caller)];
   const tl = new ThroughlineClient(engine, tasks, httpTrackers(caller), lives, new HttpServer(caller), onPermission);
@@ -56,12 +68,19 @@ export async function connect(options: ClientOptions = {}): Promise<ConnectedCli
 
 const LONGEST_TOKEN = 4_096;
 
+const absolute = (address: string) => new URL(address, pageLocation()?.href);
+
+/** Undefined: this is no page. */
+function pageLocation(): { readonly href: string } | undefined {
+  return (globalThis as { location?: { readonly href: string } }).location;
+}
+
 /** In pages, an address may be relative to that of the page, or left out. */
 function checkUrl(url: unknown): string {
-  const { location } = globalThis as { location?: { readonly href: string } };
+  const location = pageLocation();
   const address = url ?? (location === undefined ? undefined : '');
   const isAddress = typeof address === 'string' && URL.canParse(address, location?.href);
-  const parsed = isAddress ? new URL(address, location?.href) : null;
+  const parsed = isAddress ? absolute(address) : null;
   if (!isAddress || parsed === null || !/^https?:$/.test(parsed.protocol)) {
     throw new ThroughlineError(
       'invalid',

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { HttpEngine } from './clients/http/engine.ts';
 import { ThroughlineError } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
-import { checkNoPassword, given } from './core/input/arguments.ts';
+import { checkNoPassword, checkTokenAddress, given } from './core/input/arguments.ts';
 import { dataHome } from './host/data-home.ts';
 import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
@@ -19,6 +19,8 @@ export interface ServerOptions {
   readonly server: string;
   /** The token of its data home, or a key; left out: $THROUGHLINE_TOKEN, or for the home's own server its token file. */
   readonly token?: string | undefined;
+  /** Send the token by plain http to another machine, where everybody on the way can read it. Left out: $THROUGHLINE_PLAIN_HTTP=1, else no. */
+  readonly plainHttp?: boolean | undefined;
   /** The data home with the token file; left out: $THROUGHLINE_HOME, else the XDG data directory. */
   readonly home?: string | undefined;
   /** Needs a key with `act-as`, or the token of the data home; left out: the owner of the key or token. */
@@ -28,8 +30,9 @@ export interface ServerOptions {
 }
 
 /** Throws `unreachable` when there is no such server or it has another version, and `refused` when it rejects the token. */
-export async function connectTo({ server, token, home, owner, onAway }: ServerOptions): Promise<HttpEngine> {
-  const address = parseAddress(server);
+export async function connectTo(options: ServerOptions): Promise<HttpEngine> {
+  const { server, token, plainHttp = process.env.THROUGHLINE_PLAIN_HTTP === '1', home, owner, onAway } = options;
+  const address = parseAddress(server, plainHttp);
   const files = serverFiles(dataHome(home));
   const given = token ?? (process.env.THROUGHLINE_TOKEN || tokenFor(address, files));
   const { connect, socketTransport, tcpTransport } = await client();
@@ -125,24 +128,17 @@ export async function connectIfServed(options: ChoiceOptions): Promise<HttpEngin
 
 type Address = { readonly url: URL; readonly socket?: undefined } | { readonly socket: string };
 
-const LOOPBACK = ['127.0.0.1', '[::1]', 'localhost'];
-
-function parseAddress(server: string): Address {
+function parseAddress(server: string, plainHttp: boolean): Address {
   const [, socket] = /^unix:(.+)$/.exec(server) ?? [];
   if (socket !== undefined) return { socket: resolve(socket) };
   const url = URL.canParse(server) ? new URL(server) : null;
   if (url !== null) checkNoPassword(url);
-  const isPlain = url?.protocol === 'http:';
-  if (url === null || !(isPlain || url.protocol === 'https:') || url.pathname !== '/' || url.search !== '') {
+  if (url === null || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '') {
     throw new ThroughlineError('invalid', `"${server}" is not a valid server address.`, {
       hint: 'Write http://127.0.0.1:PORT, https://NAME, or unix:PATH.',
     });
   }
-  if (isPlain && !LOOPBACK.includes(url.hostname)) {
-    throw new ThroughlineError('refused', `Everybody on the network could read the token on its way to ${server}.`, {
-      hint: 'Use https for a server on another machine.',
-    });
-  }
+  checkTokenAddress(url, plainHttp, 'THROUGHLINE_PLAIN_HTTP=1 (in a program: "plainHttp")');
   return { url };
 }
 

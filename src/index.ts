@@ -4,7 +4,7 @@ import type { SCRIPTED_OPTIONS } from './agents/scripted/options.ts';
 import { type ComposeOptions, compose } from './compose.ts';
 import { connectTo, livesOf, type ServerOptions, serverOf, tasksOf, trackersOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
-import { checkOptions, given, type OptionNames, shown } from './core/input/arguments.ts';
+import { checkBoolean, checkOptions, given, type OptionNames } from './core/input/arguments.ts';
 import type { Input } from './core/input/schema.ts';
 import type { settingsWith } from './core/input/settings.ts';
 import { checkOnPermission, type OnPermission } from './library/answering.ts';
@@ -81,6 +81,7 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
   onPermission: true,
   server: true,
   token: true,
+  plainHttp: true,
   takeUp: true,
 };
 
@@ -97,14 +98,16 @@ const OPEN_OPTIONS: OptionNames<OpenOptions> = {
 export async function open(options: OpenOptions = {}): Promise<Throughline> {
   checkOptions(options, OPEN_OPTIONS, 'open()');
   checkOnPermission(options.onPermission);
-  const { server, token, onPermission, takeUp, ...own } = options;
-  if (takeUp !== undefined && typeof takeUp !== 'boolean')
-    throw new ThroughlineError('invalid', `takeUp must be true or false, not ${shown(takeUp)}.`);
-  if (token !== undefined && server === undefined)
-    throw new ThroughlineError('refused', '"token" needs "server".', {
+  const { server, token, plainHttp, onPermission, takeUp, ...own } = options;
+  for (const [name, value] of Object.entries({ takeUp, plainHttp })) {
+    if (value !== undefined) checkBoolean(value, name);
+  }
+  const [unused] = server === undefined ? Object.keys(given({ token, plainHttp })) : [];
+  if (unused !== undefined)
+    throw new ThroughlineError('refused', `"${unused}" needs "server".`, {
       hint: 'Without a server, everything runs in this process, and needs no token.',
     });
-  if (server !== undefined) return openServer({ ...own, ...given({ token, takeUp }), server }, onPermission);
+  if (server !== undefined) return openServer({ ...own, ...given({ token, plainHttp, takeUp }), server }, onPermission);
   const claims = takeUp === false ? 'own' : 'left';
   const { engine, parts, tasks } = await compose({ ...(own as ComposeOptions), engine: { claims, ...own.engine } });
   const board = await tasks();
@@ -113,7 +116,7 @@ export async function open(options: OpenOptions = {}): Promise<Throughline> {
 
 /** The server has its own settings, so options about them are refused. */
 async function openServer(
-  { server, token, home, owner, ...rest }: ServerOptions,
+  { server, token, plainHttp, home, owner, ...rest }: ServerOptions,
   onPermission: OnPermission | undefined,
 ): Promise<Throughline> {
   const [ignored] = Object.entries(rest).find(([, value]) => value !== undefined) ?? [];
@@ -123,7 +126,7 @@ async function openServer(
       `"${ignored}" cannot be used together with "server": the server has its own.`,
     );
   }
-  const engine = await connectTo({ server, token, home, owner });
+  const engine = await connectTo({ server, token, plainHttp, home, owner });
   const [tasks, trackers] = [await tasksOf(engine), await trackersOf(engine)];
   return new Throughline(engine, tasks, trackers, await livesOf(engine), await serverOf(engine), onPermission);
 }

@@ -5,7 +5,7 @@ import { sizeOf } from './input/size.ts';
 import { wellFormed } from './input/well-formed.ts';
 import { parseRestore, type RestoreOverride } from './restore/restore-settings.ts';
 import { SESSION_ORIGINS, type Session } from './restore/session.ts';
-import { isObject, parsePrompt } from './turn/content.ts';
+import { isObject, parseSaid } from './turn/content.ts';
 import type { TurnRecord } from './turn/record.ts';
 import { TURN_ENDS } from './turn/turn.ts';
 import { NO_USAGE } from './turn/usage.ts';
@@ -108,7 +108,7 @@ function checkRecord(record: unknown, last: number): number {
   checkUsage(record.usage, at);
   if (record.unknownBefore !== undefined && record.unknownBefore !== true)
     throw fault(`${at} has an "unknownBefore" that is not true`);
-  within(at, () => parsePrompt(record.prompt));
+  within(at, () => parseSaid(record.prompt));
   if (!Array.isArray(record.parts) || !Array.from(record.parts).every(isPart)) {
     throw fault(`${at} has a part that cannot be read`);
   }

@@ -135,7 +135,7 @@ export const prompt: fc.Arbitrary<Prompt> = fc.array(
     fc.record({ type: fc.constant('text' as const), text: text.map((one) => `${one.toWellFormed()}.`) }),
     fc.record({
       type: fc.constant('image' as const),
-      data: fc.base64String(),
+      data: fc.base64String({ minLength: 4 }),
       mimeType: fc.oneof(fc.constant('image/png'), forgery),
     }),
     fc.record({ type: fc.constant('resource_link' as const), uri: fc.webUrl(), name: forgery }),

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faultOf } from '../../../test/values/thrown.ts';
-import { checkAfter, checkLimit, checkText, shown } from './arguments.ts';
+import { checkAfter, checkLimit, checkText, checkTokenAddress, shown } from './arguments.ts';
 
 test('a limit and a place to go on from are whole numbers, or left out', () => {
   expect([checkLimit(undefined, 50), checkLimit(7, 50), checkAfter(undefined), checkAfter(3)]).toEqual([50, 7, 0, 3]);
@@ -45,4 +45,34 @@ test('anything at all can be shown, in a few words', () => {
       expect(shown(value).length).toBeLessThanOrEqual(81);
     }),
   );
+});
+
+describe('a token', () => {
+  const check = (url: string, plainHttp = false) => checkTokenAddress(new URL(url), plainHttp, '"plainHttp"');
+
+  test.each([
+    'https://agents.example.org',
+    'http://localhost:7717',
+    'http://app.localhost',
+    'http://127.0.0.1:1',
+    'http://127.1.2.3',
+    'http://[::1]:7717',
+  ])('is sent to %s', (url) => check(url));
+
+  test.each([
+    'http://192.0.2.1',
+    'http://agents',
+    'http://localhost.example.org',
+    'http://127.0.0.1.example.org',
+    'http://[::2]',
+  ])('is sent to %s only if the caller allows it', (url) => {
+    expect(() => check(url)).toThrow(
+      expect.objectContaining({
+        code: 'refused',
+        message: expect.stringContaining(url),
+        hint: expect.stringContaining('https'),
+      }),
+    );
+    check(url, true);
+  });
 });

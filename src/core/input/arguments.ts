@@ -75,6 +75,21 @@ export function checkNoPassword({ username, password }: Pick<URL, 'username' | '
   });
 }
 
+export function checkBoolean(value: unknown, name: string): void {
+  if (typeof value === 'boolean') return;
+  throw new ThroughlineError('invalid', `${name} must be true or false, not ${shown(value)}.`);
+}
+
+const THIS_MACHINE = /^(?:localhost|.+\.localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+/** A token is sent by https, or within this machine, unless the caller allows plain http. Throws `refused`. */
+export function checkTokenAddress({ protocol, hostname, origin }: URL, plainHttp: boolean, howToAllow: string): void {
+  if (protocol !== 'http:' || plainHttp || THIS_MACHINE.test(hostname)) return;
+  throw new ThroughlineError('refused', `Everybody on the network could read the token on its way to ${origin}.`, {
+    hint: `Use https for a server on another machine. On a network that only you can read, set ${howToAllow}.`,
+  });
+}
+
 const LONGEST = 512;
 
 /** An id or a name: not empty, not too long, and well-formed Unicode. */

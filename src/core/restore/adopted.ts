@@ -1,5 +1,5 @@
 import { wellFormed } from '../input/well-formed.ts';
-import { type ContentBlock, isObject, type Prompt, parsePrompt } from '../turn/content.ts';
+import { type ContentBlock, isObject, type Prompt, parseSaid } from '../turn/content.ts';
 import { PartsBuilder, type TurnRecord } from '../turn/record.ts';
 import type { Update } from '../turn/update.ts';
 
@@ -126,7 +126,7 @@ const INTERRUPTED = {
 function validPrompt(blocks: readonly unknown[]): Prompt {
   const valid = wellFormed(blocks).flatMap((block): ContentBlock[] => {
     try {
-      return [...parsePrompt([block])];
+      return [...parseSaid([block])];
     } catch {
       return isObject(block) && typeof block.type === 'string' && block.type !== 'text'
         ? [{ type: 'text', text: `[${block.type}]` }]

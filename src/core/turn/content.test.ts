@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { prompt } from '../../../test/values/arbitrary.ts';
 import { faultOf } from '../../../test/values/thrown.ts';
 import { checkName } from '../input/names.ts';
-import { type ContentBlock, isObject, parsePrompt, promptText, titleOf } from './content.ts';
+import { type ContentBlock, isObject, parsePrompt, parseSaid, promptText, titleOf } from './content.ts';
 
 const said = (text: string) => [{ type: 'text', text }] as const;
+const image = (data: string) => ({ type: 'image', mimeType: 'image/png', data });
 
 describe('a prompt', () => {
   test('may be a text', () => {
@@ -38,6 +39,15 @@ describe('a prompt', () => {
     [[{ type: 1n }], /has the type a bigint/],
     [[{ type: 'text' }], 'Prompt block 1 (text) needs the text field "text".'],
     [[{ type: 'image', data: 'AA==' }], 'Prompt block 1 (image) needs the text field "mimeType".'],
+    [[image('')], 'Prompt block 1 (image.data) is empty.'],
+    [[image('no base64')], 'Prompt block 1 (image.data) is not base64: it has " " at index 2.'],
+    [[image('AAAA\n')], 'Prompt block 1 (image.data) is not base64: it has "\\n" at index 4.'],
+    [[image('AA-_')], 'Prompt block 1 (image.data) is not base64: it has "-" at index 2.'],
+    [[image('A===')], 'Prompt block 1 (image.data) is not base64: it has "=" at index 1.'],
+    [[image('AAA')], /^Prompt block 1 \(image\.data\) is not base64: it has 3 characters/],
+    [[image('data:image/png;base64,AAAA')], 'Prompt block 1 (image.data) is not base64: it is a data URL.'],
+    [[said('a')[0], { ...image('é'), type: 'audio' }], /^Prompt block 2 \(audio\.data\) is not base64/],
+    [[{ type: 'resource', resource: { uri: 'a', blob: '?' } }], /^Prompt block 1 \(resource\.blob\) is not base64/],
     [[{ type: 'resource' }], 'Prompt block 1 (resource) needs resource.uri.'],
     [[{ type: 'resource', resource: { uri: 'a' } }], /needs either resource.text or resource.blob/],
     [[{ type: 'resource', resource: { uri: 'a', text: 'b', blob: 'c' } }], /needs either/],
@@ -53,6 +63,20 @@ describe('a prompt', () => {
     expect(fault?.code).toBe('invalid');
     if (typeof message === 'string') expect(fault?.message).toBe(message);
     else expect(fault?.message).toMatch(message);
+  });
+
+  test.each(['AAAA', 'AAA=', 'AA==', 'aGVs+/8='])('may have an image in base64: %s', (data) => {
+    expect(parsePrompt([image(data)])).toEqual([image(data)]);
+  });
+
+  test('that was said already is taken as it was, whatever its data', () => {
+    expect(parseSaid([image('no base64')])).toEqual([image('no base64')]);
+  });
+
+  test('with much data is checked', () => {
+    const large = 'AAAA'.repeat(3_000_000);
+    expect(parsePrompt([image(large)])).toHaveLength(1);
+    expect(faultOf(() => parsePrompt([image(`${large}!AAA`)]))?.message).toContain('at index 12000000');
   });
 
   test('with a value that JSON cannot hold is refused, also in a field that is not known', () => {

@@ -46,9 +46,17 @@ const REQUIRED: Record<ContentBlock['type'], readonly string[]> = {
 
 /** Accepts a string or a list of blocks. Throws `invalid` with the place of the fault. */
 export function parsePrompt(input: unknown): Prompt {
+  const blocks = parseSaid(input);
+  // Agents leave out what they cannot read, or keep it in their session and fail with every prompt after it.
+  for (const [index, block] of blocks.entries()) checkData(block, `prompt block ${index + 1}`);
+  return blocks;
+}
+
+/** The same for a prompt that was said already: its data is as it was then. */
+export function parseSaid(input: unknown): Prompt {
   if (typeof input === 'string') {
     checkWellFormed(input, 'The prompt');
-    return parsePrompt([{ type: 'text', text: input }]);
+    return parseSaid([{ type: 'text', text: input }]);
   }
   if (!Array.isArray(input) || input.length === 0) throw invalid('a prompt is a text or a non-empty list of blocks');
   // `Array.from`, because `map` skips the holes of an array.
@@ -85,6 +93,30 @@ function checkResource(resource: unknown, at: string): void {
   if (!isObject(resource) || typeof resource.uri !== 'string') throw invalid(`${at} (resource) needs resource.uri`);
   const bodies = [resource.text, resource.blob].filter((body) => typeof body === 'string');
   if (bodies.length !== 1) throw invalid(`${at} (resource) needs either resource.text or resource.blob`);
+}
+
+function checkData(block: ContentBlock, at: string): void {
+  if (block.type === 'image' || block.type === 'audio') checkBase64(block.data, `${at} (${block.type}.data)`);
+  if (block.type === 'resource' && 'blob' in block.resource) {
+    if (block.resource.blob !== '') checkBase64(block.resource.blob, `${at} (resource.blob)`);
+  }
+}
+
+function checkBase64(data: string, at: string): void {
+  if (data === '') throw invalid(`${at} is empty`);
+  if (data.startsWith('data:'))
+    throw notBase64(at, 'it is a data URL', 'Leave out what comes before the comma, and the comma.');
+  const [padding = ''] = /=*$/.exec(data.slice(-2)) ?? [];
+  const wrong = data.slice(0, data.length - padding.length).search(/[^A-Za-z0-9+/]/);
+  if (wrong !== -1) throw notBase64(at, `it has ${shown(data.charAt(wrong))} at index ${wrong}`);
+  if (data.length % 4 !== 0) throw notBase64(at, `it has ${data.length} characters, which is no multiple of 4`);
+}
+
+const HOW_TO_ENCODE =
+  'In JavaScript: bytes.toString("base64") of a Buffer. In Python: base64.b64encode(data).decode().';
+
+function notBase64(at: string, why: string, hint = HOW_TO_ENCODE): ThroughlineError {
+  return new ThroughlineError('invalid', upperFirst(asSentence(`${at} is not base64: ${why}`)), { hint });
 }
 
 /** A prompt as readable text; what is not text is named in brackets. */

@@ -92,6 +92,7 @@ describe('a token', () => {
 
   test('is not sent where everybody on the way could read it', async () => {
     await refusedWith('refused', open({ server: 'http://192.0.2.1', token: 'x' }), /could read the token/);
+    await refusedWith('refused', connect({ url: 'http://192.0.2.1', token: 'x' }), /could read the token/);
     for (const server of ['ftp://127.0.0.1', 'nonsense', 'https://a.example/path', 'unix:']) {
       await refusedWith('invalid', open({ server, token: 'x' }), /not a valid server address/);
     }
