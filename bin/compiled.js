@@ -1,7 +1,17 @@
 // Runs the compiled program. Node's own compile cache keeps only what is compiled while a file is loaded; a function is compiled when it
 // is first called, again in every process: 30 ms of a prompt. So the files of dist/ are run with V8's cache as it is at the end of a
 // command, one for each command (docs/decisions/0081-the-package-is-bundled.md).
-const { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs');
+const {
+  closeSync,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} = require('node:fs');
 const nodeModule = require('node:module');
 const { basename, dirname, join } = require('node:path');
 const vm = require('node:vm');
@@ -24,15 +34,14 @@ function start(main) {
     if (known !== undefined) return known.exports;
     const own = { exports: {} };
     loaded.set(file, own);
+    // Before the cache: both are read into the same space.
+    const source = read(file, BEFORE, AFTER).toString('latin1');
     const cachedData = caches.read(file);
-    const script = new vm.Script(
-      `(function (exports, require, module, __filename, __dirname) {${readFileSync(file, 'latin1')}\n})`,
-      {
-        filename: file,
-        importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-        ...(cachedData && { cachedData }),
-      },
-    );
+    const script = new vm.Script(source, {
+      filename: file,
+      importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+      ...(cachedData && { cachedData }),
+    });
     if (cachedData === null || script.cachedDataRejected) uncached.set(file, script);
     const folder = dirname(file);
     const others = nodeModule.createRequire(file);
@@ -101,19 +110,40 @@ function ownFolder(cache) {
   }
 }
 
-/** V8 runs a damaged cache, and crashes. @param {Buffer} data */
+/** V8 runs a damaged cache, and crashes. At the end: what does not begin at a multiple of 8, V8 would copy. @param {Buffer} data */
 function withSum(data) {
   const sum = Buffer.alloc(4);
   sum.writeUInt32LE(crc32(data));
-  return Buffer.concat([sum, data]);
+  return Buffer.concat([data, sum]);
+}
+
+const BEFORE = '(function (exports, require, module, __filename, __dirname) {';
+const AFTER = '\n})';
+
+/** What was read last is overwritten. Memory that is used for the first time takes a millisecond for each megabyte. */
+let space = Buffer.alloc(0);
+
+/** All of a file, between these texts, until the next call. @param {string} file */
+function read(file, before = '', after = '') {
+  const open = openSync(file, 'r');
+  try {
+    const { size } = fstatSync(open);
+    const most = before.length + size + after.length;
+    if (most > space.length) space = Buffer.allocUnsafeSlow(2 * most);
+    const start = space.write(before, 'latin1');
+    const end = start + readSync(open, space, start, size, 0);
+    return space.subarray(0, end + space.write(after, end, 'latin1'));
+  } finally {
+    closeSync(open);
+  }
 }
 
 /** Null: it is not there, or damaged. @param {string} file */
 function readIfThere(file) {
   try {
-    const bytes = readFileSync(file);
-    const data = bytes.subarray(4);
-    return bytes.readUInt32LE() === crc32(data) ? data : null;
+    const bytes = read(file);
+    const data = bytes.subarray(0, -4);
+    return bytes.readUInt32LE(data.length) === crc32(data) ? data : null;
   } catch {
     return null;
   }

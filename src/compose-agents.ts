@@ -233,6 +233,7 @@ function whenUsed(name: string, make: () => Promise<Agent>): Required<Agent> {
   return {
     name,
     traits: async (sandbox, signal) => (await agent()).traits(sandbox, signal),
+    program: async (sandbox) => (await (await agent()).program?.(sandbox)) ?? null,
     open: async (request) => (await agent()).open(request),
     position: async (...args) => (await agent()).position(...args),
     storage: async (sandbox) => (await (await agent()).storage?.(sandbox)) ?? name,

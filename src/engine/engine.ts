@@ -48,6 +48,7 @@ import type {
   TurnPage,
 } from '../ports/engine.ts';
 import type { Enqueued } from '../ports/store/turns.ts';
+import { EarlyStart } from './early-start.ts';
 import { AgentList } from './intake/agents.ts';
 import { ensureConversation, findConversation, forkConversation } from './intake/conversations.ts';
 import { erase } from './intake/erase.ts';
@@ -75,13 +76,16 @@ import { warm } from './worker/warm.ts';
 import { Worker } from './worker/worker.ts';
 
 /** Puts the engine together and starts its worker. */
-export function createEngine(parts: EngineParts, owner: string): Engine {
+export function createEngine(given: EngineParts, owner: string): Engine {
+  // A process that keeps nothing warm is a command: it sends one prompt, and its agent does not run yet.
+  const earlyStart = given.settings.maxWarm === 0 ? new EarlyStart(given.sandboxes) : null;
+  const parts = earlyStart === null ? given : { ...given, sandboxes: earlyStart.sandboxes };
   const changes = new Changes(parts.store, parts.settings.pollMs);
   const worker = new Worker(parts, changes);
   const idle = new IdleSandboxes(parts, worker);
   let closing: Promise<void> | null = null;
   const close = (graceMs: number) => {
-    closing ??= Promise.all([worker.close(graceMs), idle.close()])
+    closing ??= Promise.all([worker.close(graceMs), idle.close(), earlyStart?.end()])
       .then(() => {})
       .finally(async () => {
         changes.close();
@@ -91,11 +95,13 @@ export function createEngine(parts: EngineParts, owner: string): Engine {
   };
   const attendance = new Attendance(parts, worker);
   const agents = new AgentList(parts);
-  return new EmbeddedEngine({ parts, changes, worker, attendance, agents, close }, actor(owner));
+  return new EmbeddedEngine({ parts, earlyStart, changes, worker, attendance, agents, close }, actor(owner));
 }
 
 interface Machinery {
   readonly parts: EngineParts;
+  /** Null: agents may run for longer than one prompt. */
+  readonly earlyStart: EarlyStart | null;
   readonly changes: Changes;
   readonly worker: Worker;
   readonly attendance: Attendance;

@@ -39,6 +39,11 @@ export interface Agent {
    */
   list?(sandbox: OpenSandbox, signal: AbortSignal): Promise<NativeSession[] | null>;
   /**
+   * The program that `open` starts in a sandbox, where it takes its session by messages, after it has started. Starts nothing. Null or
+   * left out: its arguments say which session. Throws `agent_unavailable`.
+   */
+  program?(sandbox: OpenSandbox): Promise<ProgramStart | null>;
+  /**
    * Opens a session. A refusal of the agent is returned, not thrown; throws only `agent_unavailable`. An aborted signal ends
    * whatever was started.
    */
@@ -61,6 +66,12 @@ export interface Agent {
    * agent's process was ended. Null: the storage cannot be read.
    */
   tail(sessionId: string, sent: SentPrompt, sandbox: OpenSandbox): Promise<Tail | null>;
+}
+
+/** What `sandbox.spawn` is given. */
+export interface ProgramStart {
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** A session as its agent lists it. */

@@ -67,6 +67,17 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       if (how.kind === 'new' && how.id !== null) expect(session.id).toBe(how.id);
     });
 
+    test('the program that it names is the one that a session is opened in', async () => {
+      const named = (await agent.program?.(sandbox)) ?? null;
+      const started: object[] = [];
+      const spawn: typeof sandbox.spawn = (command, options) => {
+        started.push({ command, ...options });
+        return sandbox.spawn(command, options);
+      };
+      await given.sandboxes.open(agent, { ...sandbox, spawn }, fresh());
+      if (named !== null) expect(started).toContainEqual(named);
+    });
+
     test('a prompt is answered; `ended` comes once, and last', async () => {
       const session = await open();
       const { events, outcome, reply } = await ask(session, given.tell('amber'));

@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import type { SessionHistory } from '../../core/restore/adopted.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
-import type { Agent, Login, NativeSession, Opened, OpenRequest } from '../../ports/agent.ts';
+import type { Agent, Login, NativeSession, Opened, OpenRequest, ProgramStart } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { AgentProgram } from './known/description.ts';
 import { type FindSettings, findAgent } from './known/find.ts';
@@ -109,6 +109,11 @@ class AcpAgent implements Agent {
     const program = await this.#program(sandbox);
     const { listSessions } = await import('./open/probe.ts');
     return listSessions(program, sandbox, signal);
+  }
+
+  async program(sandbox: OpenSandbox): Promise<ProgramStart> {
+    const { command } = await this.#find(sandbox);
+    return { command, env: this.#setup.env };
   }
 
   async open(request: OpenRequest): Promise<Opened> {

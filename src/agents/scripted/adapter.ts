@@ -17,6 +17,8 @@ const PROGRAM = fileURLToPath(
   new URL(`scripted-agent${extname(import.meta.url).replace('.ts', '.js')}`, import.meta.url),
 );
 
+const COMMAND = [process.execPath, PROGRAM];
+
 interface ScriptedSettings {
   readonly name: string;
   /** `ScriptedOptions` in part, as they stand in the settings; checked here. */
@@ -34,6 +36,7 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
   return {
     name,
     traits: async (sandbox) => traitsOf(sandbox, options),
+    program: async () => ({ command: COMMAND, env }),
     open: (request) => open(request, options, env),
     storage: async (sandbox) => `scripted:${storageDir(sandbox, options)}`,
     async position(sessionId, sandbox) {
@@ -97,7 +100,7 @@ async function open(
       `${JSON.stringify(how.id)} is not a valid session id`,
     );
   }
-  const child = await sandbox.spawn([process.execPath, PROGRAM], { env });
+  const child = await sandbox.spawn(COMMAND, { env });
   const session = new ScriptedSession(child, sandbox, {
     type: 'open',
     how: how.kind,

@@ -17,6 +17,7 @@ import type { SubmitOptions } from '../../ports/engine.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { AdoptedSession, Enqueued, NewTurn, Requeue, Requeued } from '../../ports/store/turns.ts';
 import type { Store } from '../../ports/store.ts';
+import type { EarlyStart } from '../early-start.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
 import { askedStarts } from '../starts.ts';
@@ -26,6 +27,7 @@ import { findConversation, newConversation } from './conversations.ts';
 
 interface Intake {
   readonly parts: EngineParts;
+  readonly earlyStart: EarlyStart | null;
   readonly worker: Worker;
   readonly attendance: Attendance;
 }
@@ -46,12 +48,34 @@ export async function submit(
   const said = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
   const asked = { ...said, ...(who !== owner && { by: who }) };
   await checkSpending(by.parts, owner, known?.id ?? null, requestId);
-  const turn = await (known === null
-    ? firstTurn(by, owner, conversation, asked, options)
-    : laterTurn(by, owner, known, asked));
-  const submitted = await by.parts.store.enqueue(owner, turn);
-  waitFor(by.worker, owner, submitted);
-  return submitted;
+  if (known !== null) await startEarly(by, known, asked);
+  try {
+    const turn = await (known === null
+      ? firstTurn(by, owner, conversation, asked, options)
+      : laterTurn(by, owner, known, asked));
+    const submitted = await by.parts.store.enqueue(owner, turn);
+    waitFor(by.worker, owner, submitted);
+    return submitted;
+  } catch (error) {
+    await by.earlyStart?.end();
+    throw error;
+  }
+}
+
+/** Starts the agent's program, which is told nothing, while the prompt is stored. A repeated request may need none. */
+async function startEarly(
+  { parts, earlyStart }: Intake,
+  known: Conversation,
+  { agent, requestId }: Asked,
+): Promise<void> {
+  const { store, agents, sandboxes, settings } = parts;
+  const { owner, id: conversation, head, place } = known;
+  const isReady = head > 0 && runsAt(place, sandboxes.place) && settings.sandbox.setup.length === 0;
+  if (earlyStart === null || requestId !== null || known.driver !== 'worker' || !isReady) return;
+  // Not the default agent: to look which agents are installed takes a while. What is wrong with the agent is said when the turn is stored.
+  const name = await store.agentFor(owner, { conversation, agent, defaultAgent: null }).catch(() => null);
+  const configured = name === null ? undefined : agents.get(name);
+  if (configured !== undefined) await earlyStart.begin(configured.agent, known);
 }
 
 type Asked = Pick<NewTurn, 'requestId' | 'agent' | 'prompt' | 'options' | 'retryOf' | 'by'>;

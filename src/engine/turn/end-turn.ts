@@ -153,7 +153,12 @@ export async function endTurn(held: Held, turn: Turn, ending: Ending): Promise<v
   const { as, result, failure, receipt } = ending;
   if (as === 'unsent' || result === null) return endUnsent(held, turn, failure, receipt);
   if (as === 'untaken') return writeEnd(held, await untakenFacts(held, turn, ending, result));
-  if (as === 'sent') return writeEnd(held, await sentFacts(held, turn, ending, result), result.title);
+  if (as === 'sent') {
+    const facts = await sentFacts(held, turn, ending, result);
+    // All was read that only it can tell. It ends while this is stored; whoever gives the conversation back waits for that.
+    if (held.leavesAfter === turn.id) void result.session.close();
+    return writeEnd(held, facts, result.title);
+  }
   // The state of its session was written after that attempt. A change since then was made by somebody else (R10).
   const session = result.ref === null ? null : { ref: result.ref, effect: null };
   return writeEnd(

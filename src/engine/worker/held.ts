@@ -72,6 +72,8 @@ export class Held {
   slot: Slot | null = null;
   /** Interrupts the turn that runs; null: none does. */
   stopTurn: ((why: Failure) => void) | null = null;
+  /** The turn after which it is given back, so that its agent may end with it; null: others may follow. */
+  leavesAfter: string | null = null;
   /** Ends a warm conversation that nobody uses. */
   idleTimer: NodeJS.Timeout | undefined;
   /** It is held only to end what an earlier holder left. */

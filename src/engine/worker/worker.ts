@@ -57,7 +57,7 @@ export class Worker {
   constructor(parts: EngineParts, changes: Changes) {
     this.#parts = parts;
     this.#changes = changes;
-    this.self = { id: randomUUID(), process: parts.processes.self() };
+    this.self = namedWhenUsed(parts.processes.self());
     this.#listing = new Listing(parts, this.self);
     this.#loop = new ClaimLoop(this.#serve);
     const leases = {
@@ -317,11 +317,14 @@ export class Worker {
 
   async #run(held: Held, turn: Turn): Promise<void> {
     const { owner, id } = held.conversation;
-    const unsent = this.#serving.wanted.turns(owner, id).has(turn.id) ? null : this.#close.signal;
+    const { maxWarm } = this.#parts.settings;
+    const wanted = this.#serving.wanted.turns(owner, id);
+    const unsent = wanted.has(turn.id) ? null : this.#close.signal;
+    held.leavesAfter = maxWarm === 0 && wanted.has(turn.id) && wanted.size === 1 ? turn.id : null;
     const stops = { shutdown: this.#shutdown.signal, unsent };
     await runTurn(held, turn, this.#changes, stops).catch((error) => this.#failTurn(held, turn, error));
     // Followers of the turn read its end first. Not where the agent is ended at once: they read it while its process ends.
-    if (this.#parts.settings.maxWarm > 0) await new Promise(setImmediate);
+    if (maxWarm > 0) await new Promise(setImmediate);
     this.#serving.wanted.remove(owner, id, turn.id);
   }
 
@@ -462,6 +465,18 @@ export class Worker {
     held.dropErrands();
     if (this.#held.get(id) === held) this.#held.delete(id);
   }
+}
+
+/** Without its id until that is needed: a command starts its agent first, and loads node:crypto meanwhile. */
+function namedWhenUsed(process: WorkerInfo['process']): WorkerInfo {
+  let id: string | null = null;
+  return {
+    get id() {
+      id ??= randomUUID();
+      return id;
+    },
+    process,
+  };
 }
 
 /** How long somebody who looks waits for the end of turns that dead processes left. */
