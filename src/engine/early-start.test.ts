@@ -3,10 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestSandboxes, until } from '../../test/contracts/agent-sandbox.ts';
 import { identityOf, systemProcesses } from '../../test/contracts/liveness.ts';
-import { processesAt } from '../host/processes.ts';
 import type { Agent, ProgramStart } from '../ports/agent.ts';
 import type { Child, Sandboxes } from '../ports/sandbox.ts';
-import { directorySandboxes } from '../sandboxes/directory/directory-sandboxes.ts';
 import { EarlyStart } from './early-start.ts';
 
 const PLACE = { sandbox: 'one', cwd: null };
@@ -21,7 +19,7 @@ let plain: Sandboxes;
 beforeEach(async () => {
   own = new TestSandboxes();
   started = [];
-  const made = directorySandboxes({ root: own.root, place: 'test', processes: processesAt('test') });
+  const made = own.all;
   plain = {
     ...made,
     async open(id, options) {

@@ -18,13 +18,13 @@ export function sandboxAt(work: string): OpenSandbox {
 /** A place for agents of tests, with everything that they start. `dispose` ends all of it. */
 export class TestSandboxes {
   readonly root = mkdtempSync(join(tmpdir(), 'throughline-agent-'));
-  readonly #sandboxes = directorySandboxes({ root: this.root, place: 'test', processes: processesAt('test') });
+  readonly all = directorySandboxes({ root: this.root, place: 'test', processes: processesAt('test') });
   readonly #sessions: AgentSession[] = [];
   #counter = 0;
 
   sandbox(cwd: string | null = null): Promise<OpenSandbox> {
     this.#counter += 1;
-    return this.#sandboxes.open(`sandbox-${this.#counter}`, { cwd });
+    return this.all.open(`sandbox-${this.#counter}`, { cwd });
   }
 
   async open(
