@@ -55,6 +55,7 @@ import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
  * function serves which verb. They are in
  *
  *   keys.ts          keys to the HTTP interface, and one-time links
+ *   plans.ts         how the server plans statements, and which plans are kept
  *   server/          the database itself: connections, transactions, reads of many at once, faults, the bell, bringing the schema up to date
  *   conversations/   a conversation's rows, its ledger (numbered events); copying, erasing, checking the chain
  *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions

@@ -81,7 +81,9 @@ function store(): void {
     home.configure({ store: url, defaultAgent: 'scripted', agents: AGENTS });
     await home.ok('send', 'notes', 'The codeword is osprey');
     // As the version before left it.
-    await postgres().query('DROP TABLE sign_in_links; UPDATE schema_version SET version = 1', [], name);
+    const before =
+      'DROP INDEX conversations_recent; CREATE INDEX conversations_listed ON conversations (owner, updated_at DESC)';
+    await postgres().query(`${before}; UPDATE schema_version SET version = 2`, [], name);
     const version = async () => (await postgres().query('SELECT version FROM schema_version', [], name))[0]?.version;
     const looking = [
       ['list'],
@@ -95,12 +97,12 @@ function store(): void {
       const { code, stderr } = await home.run(...args);
       expect({ args, code, stderr }).toMatchObject({
         code: expect.toSatisfy((one) => one > 0),
-        stderr: expect.stringMatching(/schema 1 of an older Throughline[\s\S]*throughline serve/),
+        stderr: expect.stringMatching(/schema 2 of an older Throughline[\s\S]*throughline serve/),
       });
     }
-    expect(await version()).toBe(1);
-    await home.ok('send', 'notes', 'hello');
     expect(await version()).toBe(2);
+    await home.ok('send', 'notes', 'hello');
+    expect(await version()).toBe(3);
     expect(await home.ok('list')).toContain('notes');
   });
 

@@ -26,7 +26,7 @@ const CONVERSATION = `
 const BY_ID = `${CONVERSATION} WHERE c.id = $1`;
 const BY_KEY = `${CONVERSATION} WHERE c.owner = $1 AND c.key = $2`;
 const LISTED = `
-  ${CONVERSATION} WHERE c.owner = $1 AND c.updated_at >= $2 AND (c.updated_at, c.id) < ($3, $4)
+  ${CONVERSATION} WHERE ('' || c.owner) = $1 AND c.updated_at >= $2 AND (c.updated_at, c.id) < ($3, $4)
     AND ($5::text IS NULL OR c.last_agent = $5) AND c.state = ANY($6::text[])
   ORDER BY c.updated_at DESC, c.id DESC LIMIT $7`;
 /** A number for a new conversation. Its id makes the statement one for each of many (many.ts). */

@@ -32,9 +32,10 @@ import {
 } from '../../shared/rows.ts';
 import { pageOfRead, pageOfReadable, readRecord, readTurn } from '../conversations/content.ts';
 import { conversationNo, conversationRow, isName } from '../conversations/conversations.ts';
+import { unindexed } from '../plans.ts';
 import type { Sql } from '../server/connect.ts';
 
-const CONVERSATION_NO = '(SELECT no FROM conversations WHERE id = $1 AND owner = $2)';
+const CONVERSATION_NO = `(SELECT no FROM conversations WHERE id = $1 AND ${unindexed('owner')} = $2)`;
 /** Of the rows of a page, those before its size is reached: the others are not sent. Sizes are known without reading the payloads. */
 const within = (rows: string, order: string) => `
   SELECT seq, kind, at, payload, turn FROM (
@@ -48,8 +49,8 @@ const EVENTS_BEFORE = within(
 const TURN_NO = 'SELECT no FROM turns WHERE conv = $1 AND n = $2';
 const TURN_EVENTS_BEFORE = `${EVENT} WHERE e.turn = $1 AND e.seq < $2 ORDER BY e.seq DESC LIMIT $3`;
 const TURN_EVENTS = `${EVENT} WHERE e.turn = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3`;
-const TURN_BY_ID = `${TURN} WHERE t.id = $1 AND c.owner = $2`;
-const TURN_BY_REQUEST = `${TURN} WHERE t.owner = $1 AND t.request_id = $2 AND c.owner = t.owner`;
+const TURN_BY_ID = `${TURN} WHERE t.id = $1 AND ${unindexed('t.owner')} = $2`;
+const TURN_BY_REQUEST = `${TURN} WHERE t.owner = $1 AND t.request_id = $2 AND ${unindexed('c.owner')} = t.owner`;
 const TURNS = `${TURN} WHERE t.conv = $1 AND t.n > $2 ORDER BY t.n LIMIT $3`;
 const TURNS_BEFORE = `${TURN} WHERE t.conv = $1 AND t.n < $2 ORDER BY t.n DESC LIMIT $3`;
 const TURN_OUTLINE = `
@@ -59,7 +60,7 @@ const TURN_OUTLINE = `
 const OUTLINE = `${TURN_OUTLINE} WHERE conv = $1 AND n > $2 ORDER BY n LIMIT $3`;
 const OUTLINE_BEFORE = `${TURN_OUTLINE} WHERE conv = $1 AND n < $2 ORDER BY n DESC LIMIT $3`;
 const QUEUED = TURNS.replace('ORDER BY', "AND t.ended_at IS NULL AND t.state = 'queued' ORDER BY");
-const PENDING = `${TURN} WHERE t.owner = $1 AND t.delivered = 0 AND t.no > $2 AND c.owner = t.owner ORDER BY t.no LIMIT $3`;
+const PENDING = `${TURN} WHERE t.owner = $1 AND t.delivered = 0 AND t.no > $2 AND ${unindexed('c.owner')} = t.owner ORDER BY t.no LIMIT $3`;
 const RECORDS_BEFORE = `${RECORD} WHERE r.conv = $1 AND r.n <= $2 ORDER BY r.n DESC LIMIT $3`;
 const RECORDS_AFTER = `${RECORD} WHERE r.conv = $1 AND r.n > $2 ORDER BY r.n LIMIT $3`;
 const PLACE = 'SELECT place FROM records WHERE conv = $1 AND n <= $2 ORDER BY n DESC LIMIT 1';
@@ -67,14 +68,14 @@ const UNKNOWN_PARTS = `
   SELECT r.n, t.agent, t.session_id AS "sessionId" FROM records r JOIN turns t ON t.no = r.turn
   WHERE r.conv = $1 AND r.unknown_before = 1 ORDER BY r.n`;
 const SESSIONS = `
-  ${SESSION} WHERE s.conv = $1 AND ($2::text IS NULL OR s.agent = $2) ORDER BY s.used_seq DESC, s.no DESC LIMIT $3`;
+  ${SESSION} WHERE s.conv = $1 AND s.agent = coalesce($2, s.agent) ORDER BY s.used_seq DESC, s.no DESC LIMIT $3`;
 // The conversation that can use it, else the last that had it.
 const SESSION_HOME = `
   SELECT conv FROM sessions WHERE id = $1 AND storage = $2
   ORDER BY (state IN ('live', 'dormant', 'unsettled')) DESC, no DESC LIMIT 1`;
 const SESSIONS_BY_ID = `
-  ${SESSION} WHERE s.owner = $1 AND s.id = $2 AND c.owner = s.owner ORDER BY s.used_at DESC, s.no DESC`;
-const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = $1 AND c.owner = $2`;
+  ${SESSION} WHERE ${unindexed('s.owner')} = $1 AND s.id = $2 AND ${unindexed('c.owner')} = s.owner ORDER BY s.used_at DESC, s.no DESC`;
+const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = $1 AND ${unindexed('p.owner')} = $2`;
 const PERMISSIONS = `
   ${PERMISSION} WHERE p.owner = $1 AND c.owner = p.owner AND p.no > $2 AND ($3::text IS NULL OR c.id = $3)
     AND ($4::bigint IS NULL OR p.turn = $4) AND ($5::int IS NULL OR (p.state = 'open') = ($5 = 1))

@@ -15,6 +15,7 @@ import type {
 import { parsed, type Row } from '../../shared/rows.ts';
 import { isName } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
+import { unindexed } from '../plans.ts';
 import type { Access, Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 import { Collision, violated } from '../server/faults.ts';
@@ -26,7 +27,7 @@ const SANDBOX = `
     greatest(s.used_at, (SELECT max(c.updated_at) ${OF_SANDBOX})) AS "usedAt", s.rested_at AS "restedAt", s.setup, s.disk,
     (SELECT count(*) ${OF_SANDBOX}) AS conversations, s.holder, s.held_until
   FROM sandboxes s`;
-const BY_ID = `${SANDBOX} WHERE s.id = $1 AND s.owner = $2`;
+const BY_ID = `${SANDBOX} WHERE s.id = $1 AND ${unindexed('s.owner')} = $2`;
 const BY_NAME = `${SANDBOX} WHERE s.owner = $1 AND s.name = $2`;
 const LIST = `
   ${SANDBOX} WHERE s.owner = $1 AND s.no < coalesce((SELECT no FROM sandboxes WHERE id = $2 AND owner = $1), 9e18)
@@ -35,7 +36,7 @@ const IDLE = `${SANDBOX} WHERE s.place = $1 AND s.opened_at IS NOT NULL AND s.no
 const USES = `
   SELECT c.owner, c.sandbox, c.id AS conversation,
     (SELECT id FROM sessions WHERE conv = c.no ORDER BY used_seq DESC LIMIT 1) AS session
-  FROM conversations c WHERE c.sandbox = $1 AND c.owner = $2 ORDER BY c.updated_at DESC, c.id DESC LIMIT $3`;
+  FROM conversations c WHERE c.sandbox = $1 AND ${unindexed('c.owner')} = $2 ORDER BY c.updated_at DESC, c.id DESC LIMIT $3`;
 const BELOW = `
   SELECT c.owner, c.id AS conversation, c.key, coalesce(l.pending > 0 OR (l.worker IS NOT NULL AND l.ready_at > $1), false) AS busy
   FROM conversations c LEFT JOIN leases l ON l.conv = c.no
@@ -44,7 +45,7 @@ const BELOW = `
 // Another owner's is left alone, and not found afterwards.
 const INSERT = `
   INSERT INTO sandboxes (owner, id, name, place, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (id) DO NOTHING`;
-const LOCK = 'SELECT 1 FROM sandboxes WHERE id = $1 AND owner = $2 FOR UPDATE';
+const LOCK = `SELECT 1 FROM sandboxes WHERE id = $1 AND ${unindexed('owner')} = $2 FOR UPDATE`;
 const NAME = 'UPDATE sandboxes SET name = $1 WHERE no = $2';
 const OPEN = `
   UPDATE sandboxes SET opened_at = coalesce(opened_at, $1), used_at = $1, opened_by = $2, rested_at = NULL WHERE no = $3`;
@@ -64,7 +65,7 @@ const ONE_OF = 'SELECT 1 FROM conversations WHERE sandbox = $1 AND id = ANY($2::
 const DISK = 'SELECT count(*) AS sandboxes, coalesce(sum(disk_bytes), 0) AS bytes FROM sandboxes WHERE owner = $1';
 const COPIED = `
   SELECT coalesce(sum(s.mirrored), 0) AS bytes FROM conversations c JOIN sessions s ON s.conv = c.no
-  WHERE c.sandbox = $1 AND c.owner = $2`;
+  WHERE c.sandbox = $1 AND ${unindexed('c.owner')} = $2`;
 
 /** `shared`: it uses the sandbox beside others. */
 type Holder = WorkerInfo & { readonly shared?: boolean };

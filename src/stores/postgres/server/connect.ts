@@ -4,6 +4,7 @@ import type { Client, CustomTypesConfig, Pool, PoolClient, QueryResult } from 'p
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
 import type { DamageReporter } from '../../shared/page.ts';
+import { KEEP_PLANS, nameOf } from '../plans.ts';
 import { openFault } from './faults.ts';
 
 /** How long to wait for a connection: for one of the pool, or for the server to answer. */
@@ -104,21 +105,6 @@ function storable(value: Value): unknown {
 
 /** The number of the connection as the server has it. A pooler tells its clients another one. */
 const NUMBER = 'SELECT pg_backend_pid() AS number';
-/** A plan is kept while its tables grow, so it must not be one for small tables: all that we look for is in an index. */
-const KEEP_PLANS = 'SET enable_seqscan = off; SET jit = off';
-/** A statement whose columns would change with the next schema: PostgreSQL then refuses the plan that it has kept. */
-const ALL_COLUMNS = /^\s*SELECT (\w+\.)?\*/;
-const names = new Map<string, string>();
-
-/** Undefined: the statement has none, and is planned each time. */
-function nameOf(text: string): string | undefined {
-  const known = names.get(text);
-  if (known !== undefined || ALL_COLUMNS.test(text)) return known;
-  const name = `throughline_${names.size + 1}`;
-  names.set(text, name);
-  return name;
-}
-
 /** What the connection is written to. */
 function streamOf(client: Client | PoolClient): Writable {
   return (client as unknown as { connection: { stream: Writable } }).connection.stream;

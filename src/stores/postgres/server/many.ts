@@ -30,16 +30,24 @@ const MOST = 64;
 
 /** `typesOf`: of a statement that several ask; undefined: not known, so each is sent by itself. */
 export function groupsOf(all: readonly Asked[], typesOf: (text: string) => Types | undefined): Group[] {
-  const groups = Map.groupBy(all, ({ text, values }) => {
-    const shared = typesOf(text)?.map((type, i) => (isArray(type) ? values[i] : null));
-    return JSON.stringify([text, shared]);
-  });
-  return [...groups.values()].flatMap(inParts).flatMap((asked) => {
-    const [{ text, values }] = asked as [Asked];
+  return [...Map.groupBy(all, ({ text }) => text)].flatMap(([text, asked]) => {
     const types = typesOf(text);
     if (asked.length === 1 || types === undefined) return asked.map(alone);
-    return types.every(isArray) ? [same(asked, text, values)] : [together(asked, text, types)];
+    return withSameArrays(asked, types)
+      .flatMap(inParts)
+      .flatMap((part) => {
+        const [{ values }] = part as [Asked];
+        if (part.length === 1) return part.map(alone);
+        return types.every(isArray) ? [same(part, text, values)] : [together(part, text, types)];
+      });
   });
+}
+
+/** Mostly there is no array among the values. */
+function withSameArrays(asked: readonly Asked[], types: Types): (readonly Asked[])[] {
+  if (!types.some(isArray)) return [asked];
+  const arrays = ({ values }: Asked) => JSON.stringify(types.map((type, i) => (isArray(type) ? values[i] : null)));
+  return [...Map.groupBy(asked, arrays).values()];
 }
 
 /** So that their rows are not too many at once. */
@@ -70,13 +78,25 @@ function together(asked: readonly Asked[], text: string, types: Types): Group {
   };
 }
 
-/** A part with an order of its own stays a part, which is run for one caller after the other: so rows come in its order. */
-function lateral(text: string, types: Types): string {
-  const { from, own } = rowsOf(types);
-  return `SELECT q.${OF}, r.* FROM ${from}, LATERAL (${text.replace(PARAMETER, own)}) r`;
+/** What is made of the text of a statement: once, because the same ones come again and again. */
+function once<T>(make: (text: string, types: Types) => T): (text: string, types: Types) => T {
+  const made = new Map<string, T>();
+  return (text, types) => {
+    const known = made.get(text);
+    if (known !== undefined) return known;
+    const value = make(text, types);
+    made.set(text, value);
+    return value;
+  };
 }
 
 const PARAMETER = /\$(\d+)/g;
+
+/** A part with an order of its own stays a part, which is run for one caller after the other: so rows come in its order. */
+const lateral = once((text, types) => {
+  const { from, own } = rowsOf(types);
+  return `SELECT q.${OF}, r.* FROM ${from}, LATERAL (${text.replace(PARAMETER, own)}) r`;
+});
 
 /** The rows of values as a table `q`, and what takes the place of a parameter in the statement of one. */
 function rowsOf(types: Types) {
@@ -95,7 +115,7 @@ const UPDATE = /^\s*UPDATE \w+ SET .*?(?= WHERE )/s;
 const INSERT = /^(\s*INSERT INTO .*?)\bVALUES \((.*?)\)\s*(ON CONFLICT .*)?$/s;
 
 /** One statement that writes what the statements of all rows would; null: there is none. No two rows may be for the same row of a table. */
-export function forRows(text: string, types: Types): string | null {
+export const forRows = once((text, types): string | null => {
   if (types.length === 0 || types.some(isArray)) return null;
   const { from, own } = rowsOf(types);
   const updated = UPDATE.exec(text)?.[0];
@@ -104,7 +124,10 @@ export function forRows(text: string, types: Types): string | null {
   }
   const [, into, values, rest = ''] = INSERT.exec(text) ?? [];
   return values === undefined ? null : `${into} SELECT ${values.replace(PARAMETER, own)} FROM ${from} ${rest}`;
-}
+});
+
+/** Whether it only adds a row. */
+const isAddition = once((text) => INSERT.exec(text)?.[3] === undefined && INSERT.test(text));
 
 /**
  * The statements of several lists, each list in its order, as few as possible: those with the same text that can be run together. Of one list, only
@@ -120,7 +143,7 @@ export function inOrder(lists: readonly (readonly Statement[])[]): Statement[][]
     // The one that fewest others still have before them.
     const waiting = (text: string) => (later.get(text) ?? 0) - (heads.get(text)?.length ?? 0);
     const [text] = [...heads.keys()].sort((a, b) => waiting(a) - waiting(b)) as [string];
-    const isAdded = INSERT.exec(text)?.[3] === undefined && INSERT.test(text);
+    const isAdded = isAddition(text, []);
     const taken = (heads.get(text) ?? []).flatMap((list) => {
       const others = isAdded ? list.findIndex((one) => one.text !== text) : 1;
       return list.splice(0, others === -1 ? list.length : others);

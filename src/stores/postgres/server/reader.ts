@@ -5,11 +5,12 @@ import { sendTogether } from './together.ts';
 /*
  * Reads of many callers share connections and statements: under load, a turn does not wait for a free connection for each row that it looks at.
  *
- *   asked ──▶ waits until the end of this tick, and until one of few connections is free ──▶ sent together, the same statements as one (many.ts)
+ *   asked ──▶ waits until the end of this tick, and until the answers before it have come ──▶ sent together, the same statements as one (many.ts)
  *
  * For short reads only: a long one would hold up the others.
  */
-const CONNECTIONS = 2;
+/** One: what is asked for meanwhile is sent together afterwards. */
+const CONNECTIONS = 1;
 /** How long to wait for an answer: on a connection that has become silent, many wait. */
 const ANSWER_MS = 5_000;
 export class Reader {

@@ -1,3 +1,4 @@
+import { PLAN_FREELY } from '../plans.ts';
 import { News } from './bell.ts';
 import { OwnSql, type Server, type TxSql, type Value } from './connect.ts';
 
@@ -56,7 +57,8 @@ export interface Waits {
  * a lease takes, so that another server can take over.
  */
 export function beginningOf({ lockMs = LOCK_MS, readMs }: Waits): string {
-  const begin = readMs === undefined ? 'BEGIN' : `BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.ceil(readMs)}`;
+  const reads = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.ceil(readMs ?? 0)}; ${PLAN_FREELY}`;
+  const begin = readMs === undefined ? 'BEGIN' : reads;
   const waits = `SET LOCAL idle_in_transaction_session_timeout = '10s'; SET LOCAL lock_timeout = ${Math.ceil(lockMs)}`;
   return `${begin}; ${waits}; ${TIME}`;
 }

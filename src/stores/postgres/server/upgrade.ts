@@ -1,11 +1,12 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { sql as schema } from '../migrations/0001-schema.ts';
 import { sql as signInLinks } from '../migrations/0002-sign-in-links.ts';
+import { sql as recentConversations } from '../migrations/0003-recent-conversations.ts';
 import type { Server } from './connect.ts';
 import { openFault } from './faults.ts';
 
 /** By number, from 1. What was published never changes. */
-const MIGRATIONS: readonly string[] = [schema, signInLinks];
+const MIGRATIONS: readonly string[] = [schema, signInLinks, recentConversations];
 /** All processes that open a database upgrade it one after the other. The number is ours alone. */
 export const LOCK = 7_448_330_121;
 

@@ -4,7 +4,7 @@ import type { Waits } from './transaction.ts';
 /*
  * Verbs that write wait here, and those that wait together share a transaction (batch.ts).
  *
- *   waiting ──▶ until one of few transactions is free ──▶ at most one verb of each conversation ──▶ shared ──▶ answered after the commit
+ *   waiting ──▶ until the transaction before it has ended ──▶ at most one verb of each conversation ──▶ shared ──▶ answered after the commit
  *                                                                                                   └─ apart: in a transaction of its own, few at a time
  *
  * The verbs of a conversation run one after the other, in the order in which they were called.
@@ -25,8 +25,8 @@ interface Transactions {
   readonly own: (verb: Verb, waits?: Waits) => Promise<unknown>;
 }
 
-/** How many run at the same time: while one waits for the disk, the next one reads. */
-const AT_ONCE = 2;
+/** How many run at the same time. With two, each has half as many verbs, and a turn takes more statements and commits. */
+const AT_ONCE = 1;
 /** The most verbs in one. */
 const MOST = 64;
 /** How many run apart at the same time. Each may wait for a lock of another process, and keeps a connection meanwhile. */

@@ -43,7 +43,7 @@ const ownersAfter = (owner: string, upTo: string) => `(
  * running, so there are few, however many are queued. What follows what is found is not looked at.
  */
 const NEXT_READY = `
-  SELECT r.* FROM (
+  SELECT r.conv, r.owner, r.conversation FROM (
     SELECT owner FROM ${ownersAfter('$7', '')} a
     UNION ALL SELECT owner FROM ${ownersAfter("''", 'AND w.owner <= $7')} b
     UNION ALL SELECT owner FROM unnest($9::text[]) AS c (owner)

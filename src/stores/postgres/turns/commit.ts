@@ -5,6 +5,7 @@ import type { Stamp } from '../../shared/ledger.ts';
 import { TURN, type TurnRow } from '../../shared/rows.ts';
 import { begunTurn as begun, checkNotSent, checkReceipt, checkWatermarks, noTurn } from '../../shared/turns.ts';
 import { Ledger, type NumberedTurn } from '../conversations/ledger.ts';
+import { unindexedNo } from '../plans.ts';
 import type { Tx } from '../server/access.ts';
 import { endTurn } from './end.ts';
 import { ask, deny, withdrawOpen } from './permissions.ts';
@@ -17,9 +18,9 @@ const LAST_OF = `
   WHERE conv = (SELECT no FROM conversations WHERE id = $1) AND epoch = $2 AND counter >= $3 AND counter < $4
   ORDER BY counter DESC, part DESC LIMIT 1`;
 const TURN_NAME = `
-  SELECT no, id, n FROM turns WHERE id = $1 AND conv = (SELECT no FROM conversations WHERE id = $2)`;
-const TURN_ROW = `${TURN} WHERE t.id = $1 AND t.conv = $2`;
-const BEGUN = 'SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = $1 AND conv = $2';
+  SELECT no, id, n FROM turns WHERE id = $1 AND ${unindexedNo('conv')} = (SELECT no FROM conversations WHERE id = $2)`;
+const TURN_ROW = `${TURN} WHERE t.id = $1 AND ${unindexedNo('t.conv')} = $2`;
+const BEGUN = `SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = $1 AND ${unindexedNo('conv')} = $2`;
 const SEND = 'UPDATE turns SET sent = $1, was_sent = 1, session_id = coalesce($2, session_id) WHERE no = $3';
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = $1";
 

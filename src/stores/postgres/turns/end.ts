@@ -10,6 +10,7 @@ import { cancelledBy, checkDelivered, checkRecord, endedPayload, NO_PROMPT } fro
 import { contentsOf, linkContents, readTurn, storeValue } from '../conversations/content.ts';
 import { addRecord } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
+import { unindexed } from '../plans.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql, TxSql } from '../server/connect.ts';
 import { openQuestions, withdraw } from './permissions.ts';
@@ -21,7 +22,7 @@ const END = `
   WHERE no = $7`;
 const TAKE_BACK = 'UPDATE turns SET sent = NULL, was_sent = 0 WHERE no = $1';
 const SET_PROMPT = 'UPDATE turns SET prompt = $1, prompt_refs = $2 WHERE no = $3';
-const BY_ID = `${TURN} WHERE t.id = $1 AND c.owner = $2`;
+const BY_ID = `${TURN} WHERE t.id = $1 AND ${unindexed('t.owner')} = $2`;
 const DELIVERED = 'UPDATE turns SET delivered = 1 WHERE no = $1';
 const CANCEL = `
   UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = $1, ended_at = $2, replaced_by = $3 WHERE no = $4`;

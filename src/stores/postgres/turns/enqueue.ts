@@ -21,6 +21,7 @@ import { linkContents, readTurn, storeValue } from '../conversations/content.ts'
 import { conversationRow, createConversation, findByKey, titleFromPrompt } from '../conversations/conversations.ts';
 import { addImported } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
+import { unindexed, unindexedNo } from '../plans.ts';
 import { sessionIsElsewhere } from '../reading/reads.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
@@ -28,8 +29,8 @@ import { Collision, violated } from '../server/faults.ts';
 import { openSession } from './sessions.ts';
 import { countTurns } from './totals.ts';
 
-const BY_REQUEST = `${TURN} WHERE t.owner = $1 AND t.request_id = $2 AND c.owner = t.owner`;
-const RETRIED = 'SELECT 1 FROM turns WHERE id = $1 AND conv = $2';
+const BY_REQUEST = `${TURN} WHERE t.owner = $1 AND t.request_id = $2 AND ${unindexed('c.owner')} = t.owner`;
+const RETRIED = `SELECT 1 FROM turns WHERE id = $1 AND ${unindexedNo('conv')} = $2`;
 const SESSION_HOMES = `
   SELECT conv FROM sessions WHERE id = $1 AND agent = $2 AND state IN ('live', 'dormant', 'unsettled')`;
 /** Two that choose the same id at the same moment wait for each other. */
@@ -44,7 +45,7 @@ const INSERT = `
     created_at, delivered, replaces, no, state, attempt, was_sent, cancel_requested)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 'queued', 0, 0, 0)`;
 const OWN_SESSION = `
-  SELECT 1 FROM sessions WHERE conv = $1 AND id = $2 AND agent = $3 AND state IN ('live', 'dormant', 'unsettled')`;
+  SELECT 1 FROM sessions WHERE ${unindexedNo('conv')} = $1 AND id = $2 AND agent = $3 AND state IN ('live', 'dormant', 'unsettled')`;
 const NEWEST = 'SELECT ref FROM sessions WHERE conv = $1 ORDER BY used_seq DESC, no DESC LIMIT 1';
 
 /** What every turn is when it is accepted. */

@@ -6,6 +6,7 @@ import type { Fence, Holding, LeasedWorker, Taker, WorkerInfo } from '../../../p
 import { parsed } from '../../shared/rows.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
 import { Ledger } from '../conversations/ledger.ts';
+import { unindexed } from '../plans.ts';
 import type { Access, Tx } from '../server/access.ts';
 import type { Sql, TxSql } from '../server/connect.ts';
 import { isLockedOut } from '../server/faults.ts';
@@ -15,7 +16,7 @@ import { endLiving } from './sessions.ts';
 const renewal = (busy: string) => `
   WITH wanted AS (
     SELECT l.conv, f.place FROM unnest($2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS f (id, owner, epoch, place)
-      JOIN conversations c ON c.id = f.id AND c.owner = f.owner
+      JOIN conversations c ON c.id = f.id AND ${unindexed('c.owner')} = f.owner
       JOIN leases l ON l.conv = c.no AND l.epoch = f.epoch AND l.worker IS NOT NULL
     ORDER BY l.conv FOR NO KEY UPDATE OF l ${busy}
   ) UPDATE leases l SET ready_at = $1 FROM wanted w WHERE l.conv = w.conv RETURNING w.place::int AS place`;
@@ -25,7 +26,7 @@ const HELD = `
   SELECT l.conv, l.worker, (SELECT w.takes IS NULL FROM workers w WHERE w.no = l.worker) AS leaves,
     l.driver = 'worker' AND EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living
   FROM leases l JOIN conversations c ON c.no = l.conv
-  WHERE c.id = $1 AND c.owner = $2 AND l.epoch = $3 AND l.worker IS NOT NULL FOR NO KEY UPDATE OF l`;
+  WHERE c.id = $1 AND ${unindexed('c.owner')} = $2 AND l.epoch = $3 AND l.worker IS NOT NULL FOR NO KEY UPDATE OF l`;
 const HELD_UNLESS_LOCKED = `${HELD} SKIP LOCKED`;
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN $1::float8 END WHERE conv = $2';
 const WORKERS = `
@@ -70,7 +71,7 @@ const STANDING = `
   FROM leases l JOIN conversations c ON c.no = l.conv
     JOIN LATERAL (SELECT * FROM turns o WHERE o.conv = l.conv AND o.ended_at IS NULL ORDER BY o.n LIMIT 1) t ON true
     LEFT JOIN workers w ON w.no = l.worker LEFT JOIN facts f ON f.owner = '' AND f.name = '${PLACE}' || l.place`;
-const STANDINGS = `${STANDING} WHERE c.id = ANY($1::text[]) AND c.owner = $2 AND l.pending > 0 ORDER BY l.conv`;
+const STANDINGS = `${STANDING} WHERE c.id = ANY($1::text[]) AND ${unindexed('c.owner')} = $2 AND l.pending + 0 > 0 ORDER BY l.conv`;
 const ALL_STANDINGS = `${STANDING} WHERE l.pending > 0 AND l.driver = 'worker' ORDER BY l.conv`;
 
 export async function registerWorker(tx: Tx, worker: WorkerInfo): Promise<number> {

@@ -5,10 +5,11 @@ import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { PERMISSION, type PermissionRow, permissionOf } from '../../shared/rows.ts';
 import { checkAnswer, nobodyWaits, permissionTaken } from '../../shared/sessions.ts';
 import { Ledger } from '../conversations/ledger.ts';
+import { unindexed } from '../plans.ts';
 import type { Tx } from '../server/access.ts';
 import { violated } from '../server/faults.ts';
 
-const BY_ID = `${PERMISSION} WHERE p.id = $1 AND c.owner = $2`;
+const BY_ID = `${PERMISSION} WHERE p.id = $1 AND ${unindexed('p.owner')} = $2`;
 const OPEN_OF_TURN = `SELECT no, id FROM permissions WHERE turn = $1 AND state = 'open' ORDER BY no`;
 const INSERT = `
   INSERT INTO permissions (owner, conv, turn, id, attempt, title, tool_call, options, state, asked_at)

@@ -6,12 +6,13 @@ import { SESSION, type SessionRow } from '../../shared/rows.ts';
 import { addedUsage, changedSession, checkAgent, sessionOpened, sessionTaken } from '../../shared/sessions.ts';
 import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger, UsedSession } from '../conversations/ledger.ts';
+import { unindexedNo } from '../plans.ts';
 import type { Refusal, Sql } from '../server/connect.ts';
 import { violated } from '../server/faults.ts';
 import { countSession } from './totals.ts';
 
-const BY_REF = `${SESSION} WHERE s.ref = $1 AND s.conv = $2`;
-const NAME = 'SELECT ref, id, agent, usage, unread, turns FROM sessions WHERE ref = $1 AND conv = $2';
+const BY_REF = `${SESSION} WHERE s.ref = $1 AND ${unindexedNo('s.conv')} = $2`;
+const NAME = `SELECT ref, id, agent, usage, unread, turns FROM sessions WHERE ref = $1 AND ${unindexedNo('conv')} = $2`;
 const INSERT = `
   INSERT INTO sessions (owner, conv, ref, id, agent, origin, parent, watermark, dropped, condensed_to, state, position, process,
     storage, omitted, unread, turns, usage, opened_at, used_at, used_seq)
@@ -33,7 +34,7 @@ const GIVE = 'UPDATE turns SET session_id = $1 WHERE no = $2';
 const ADD_TO_MIRROR = 'INSERT INTO mirrors (session, start, owner, bytes) VALUES ($1, $2, $3, $4)';
 const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = $1';
 const MIRROR_PIECES = `
-  SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session WHERE s.ref = $1 AND s.conv = $2 ORDER BY m.start`;
+  SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session WHERE s.ref = $1 AND ${unindexedNo('s.conv')} = $2 ORDER BY m.start`;
 
 /** A session of this conversation, as the statement reads it. Throws `not_found`. */
 async function found<R>({ tx, row }: Ledger, text: string, ref: string): Promise<R> {

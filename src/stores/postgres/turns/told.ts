@@ -7,15 +7,16 @@ import { TURN, type TurnRow } from '../../shared/rows.ts';
 import { checkTold, ownPrompt } from '../../shared/told.ts';
 import { contentsOf, linkContents, packValue } from '../conversations/content.ts';
 import type { Ledger } from '../conversations/ledger.ts';
+import { unindexed, unindexedNo } from '../plans.ts';
 import type { Sql } from '../server/connect.ts';
 
 const ADD =
   'INSERT INTO told (owner, conv, session, turn, attempt, body, body_refs) VALUES ($1, $2, $3, $4, $5, $6, $7)';
 const GIVE = 'UPDATE told SET turn = $1, attempt = $2 WHERE session = $3 AND turn IS NULL';
 const OF_ATTEMPT = 'SELECT session, body FROM told WHERE turn = $1 AND attempt = $2 ORDER BY no';
-const TURN_BY_ID = `${TURN} WHERE t.id = $1 AND c.owner = $2`;
+const TURN_BY_ID = `${TURN} WHERE t.id = $1 AND ${unindexed('t.owner')} = $2`;
 const SENDINGS = "SELECT payload FROM events WHERE turn = $1 AND kind = 'turn.sent' ORDER BY seq DESC";
-const SESSION_ID = 'SELECT id FROM sessions WHERE ref = $1 AND conv = $2';
+const SESSION_ID = `SELECT id FROM sessions WHERE ref = $1 AND ${unindexedNo('conv')} = $2`;
 
 /** `told` undefined: the prompt of the turn, as it was given. */
 export async function writeTold(

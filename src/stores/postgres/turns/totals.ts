@@ -19,10 +19,11 @@ import {
 } from '../../shared/totals.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
+import { unindexed } from '../plans.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 
-const LIMITS = 'SELECT limits FROM conversations WHERE id = $1 AND owner = $2';
+const LIMITS = `SELECT limits FROM conversations WHERE id = $1 AND ${unindexed('owner')} = $2`;
 const TOTALS = `
   SELECT completed, first_n, first_at, last_n, last_at, sessions, changes, last_session, usage, day, day_spent AS spent
   FROM totals WHERE conv = $1`;
