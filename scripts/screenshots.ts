@@ -2,11 +2,12 @@
 //
 //   npm run screenshots                 all views
 //   npm run screenshots -- seam tasks   only views whose name contains one of the words
+//   npm run screenshots -- --readme     only the two pictures of the README: one view, wide, in both schemes, into docs/
 //
 // The server is real, with the demo, data of its own and scripted agents: no model is called. Another view is one line in VIEWS.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -91,7 +92,7 @@ const press = (name: string | RegExp, shows: (page: Page) => Locator) => async (
 };
 /** What a session was told, with the end of the turn before it. */
 const told = async (page: Page) => {
-  await press(/^Show every word/, () => page.getByText(/^sha256/))(page);
+  await press(/^Show the exact text/, () => page.getByText(/^sha256/))(page);
   await seam(page).evaluate((bar) => {
     bar.scrollIntoView({ block: 'start' });
     bar.closest('[role=log]')?.scrollBy(0, -110);
@@ -113,7 +114,7 @@ const firstSteps = async (page: Page) => {
 };
 
 const VIEWS: Readonly<Record<string, View>> = {
-  inbox: { path: () => '/', shows: text('At rest'), act: untilAnswerable },
+  inbox: { path: () => '/', shows: text('Idle'), act: untilAnswerable },
   conversation: { path: ({ release }) => `/c/${release}`, shows: seam },
   seam: { path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`, shows: seam },
   lineage: {
@@ -130,19 +131,19 @@ const VIEWS: Readonly<Record<string, View>> = {
   task: { path: ({ task }) => `/tasks/${task}`, shows: text('Write the release notes') },
   health: { path: () => '/health', shows: text('scripted') },
   'first-run': { path: ({ demo }) => `/c/${demo}`, shows: (page) => page.getByRole('region', { name: 'First steps' }) },
-  palette: { path: () => '/', shows: text('At rest'), act: palette },
+  palette: { path: () => '/', shows: text('Idle'), act: palette },
   new: { path: () => '/new', shows: text('New conversation') },
   compare: { path: ({ release }) => `/c/${release}/compare`, shows: text('Tokens in / out') },
-  permission: { path: ({ deploy }) => `/c/${deploy}`, shows: text(/migration on staging/), act: untilAnswerable },
+  permission: { path: ({ deploy }) => `/c/${deploy}`, shows: text(/npm run migrate/), act: untilAnswerable },
   stranded: {
     path: ({ stranded }) => `/c/${stranded}`,
     shows: (page) => page.getByRole('region', { name: 'Stranded' }),
   },
-  keys: { path: () => '/', shows: text('At rest'), act: dialog('?') },
+  keys: { path: () => '/', shows: text('Idle'), act: dialog('?') },
   options: {
     path: () => '/new',
     shows: text('New conversation'),
-    act: press(/^Options/, (page) => page.getByText('The next prompt')),
+    act: press(/^Options/, (page) => page.getByText('Options for the next prompt')),
   },
   told: {
     path: ({ release }) => `/c/${release}/seam/${RELEASE.length + 2}`,
@@ -162,7 +163,7 @@ const VIEWS: Readonly<Record<string, View>> = {
   },
   search: {
     path: () => '/',
-    shows: text('At rest'),
+    shows: text('Idle'),
     act: searched,
   },
   'failed-restore': {
@@ -181,10 +182,14 @@ const VIEWS: Readonly<Record<string, View>> = {
   },
 };
 
-const words = process.argv.slice(2);
+/** What the README shows. */
+const README_VIEW = 'told';
+const isForReadme = process.argv.includes('--readme');
+const words = isForReadme ? [README_VIEW] : process.argv.slice(2);
 const chosen = Object.entries(VIEWS).filter(
   ([name]) => words.length === 0 || words.some((word) => name.includes(word)),
 );
+const sizes = Object.entries(WIDTHS).filter(([size]) => !isForReadme || size === 'wide');
 
 await ensurePage();
 const browser = await launchChromium();
@@ -202,7 +207,7 @@ try {
   await signedIn.request.get(link, { maxRedirects: 0 });
   const state = await signedIn.storageState();
   mkdirSync(OUT, { recursive: true });
-  for (const [size, [width, height]] of Object.entries(WIDTHS)) {
+  for (const [size, [width, height]] of sizes) {
     for (const colorScheme of SCHEMES) {
       const how = { viewport: { width, height }, colorScheme, storageState: state, reducedMotion: 'reduce' as const };
       await takeAll(browser, url, data, { ...how, hasTouch: size === 'phone', isMobile: size === 'phone' }, size);
@@ -232,6 +237,7 @@ async function takeAll(from: Browser, url: string, data: Data, how: Context, siz
       await page.evaluate('new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))');
       await page.screenshot({ path: join(OUT, file) });
       console.log(`screenshots/${file}`);
+      if (isForReadme) copyFileSync(join(OUT, file), join(root, `docs/page-${how.colorScheme}.png`));
     } catch (error) {
       console.error(`screenshots: ${file} could not be taken: ${(error as Error).message.split('\n')[0]}`);
       process.exitCode = 1;
@@ -288,7 +294,9 @@ async function prepare(url: string): Promise<Data> {
   await release.ask('Which codewords have you seen?');
   await tl.conversation('flaky', { title: 'Find the flaky test' }).send('/say Looking at the last 50 runs.\n/hang')
     .accepted;
-  await tl.conversation('deploy', { title: 'Deploy to staging' }).send('/ask Run the migration on staging?').accepted;
+  await tl
+    .conversation('deploy', { title: 'Deploy to staging' })
+    .send('Deploy the branch.\n/ask npm run migrate -- --env staging').accepted;
   const invoice = tl.conversation('invoice', { title: 'Rounding in invoices', cwd: changedRepository() });
   await invoice.ask('/say Rounded once, at the end.');
   const unrestored = tl.conversation('audit', { title: 'Audit of the keys', agent: 'forgetful' });
@@ -308,7 +316,7 @@ async function prepare(url: string): Promise<Data> {
 async function addTasks(tasks: ThroughlineClient['tasks']): Promise<string> {
   const gate = (command: string) => ({ command: `cd ${folder} && ${command}` });
   const twice =
-    'echo x >> tried; n=$(wc -l < tried); test $n -gt 2 && echo "41 tests passed" || (echo "$((3 - n)) tests failed"; false)';
+    'echo x >> tried; n=$(wc -l < tried); test $n -gt 2 && echo "41 passed" || (echo "$((3 - n)) failed, $((38 + n)) passed"; false)';
   const common = { milestone: '2.4', cwd: folder };
   const [done] = await tasks.run({ ...common, goal: 'Write the release notes', gate: gate(twice), name: 'notes' });
   await tasks.run({

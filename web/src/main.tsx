@@ -1,11 +1,11 @@
 import { CSPProvider } from '@base-ui/react/csp-provider';
-import { Tooltip } from '@base-ui/react/tooltip';
 import { StrictMode, useEffect } from 'react';
 import { createRoot } from 'react-dom/client';
 import { signIn, useSession } from './data/session.ts';
 import { Shell } from './shell/shell.tsx';
 import { Button } from './ui/button.tsx';
 import { CliLine, Empty, ErrorNote, Skeleton } from './ui/notes.tsx';
+import { Tips } from './ui/tip.tsx';
 import './styles.css';
 
 function App() {
@@ -13,9 +13,8 @@ function App() {
   return (
     // The Content-Security-Policy allows no style elements.
     <CSPProvider disableStyleElements>
-      <Tooltip.Provider delay={400}>
-        <Entrance />
-      </Tooltip.Provider>
+      <Entrance />
+      <Tips />
     </CSPProvider>
   );
 }

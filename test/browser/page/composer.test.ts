@@ -422,8 +422,8 @@ server.test('a way to restore, its budget and a limit are chosen for one prompt'
   const page = await open(`/c/${(await talk.get()).id}`);
   await page.getByRole('button', { name: /Options of the next prompt/ }).click();
   await page.getByRole('combobox', { name: 'Restore' }).selectOption('auto');
-  await page.getByRole('spinbutton', { name: 'History, most tokens' }).fill('5000');
-  await page.getByRole('spinbutton', { name: 'History, most turns' }).fill('3');
+  await page.getByRole('spinbutton', { name: 'History, max tokens' }).fill('5000');
+  await page.getByRole('spinbutton', { name: 'History, max turns' }).fill('3');
   await page.getByRole('spinbutton', { name: 'Time limit, seconds' }).fill('60');
   await axe(page);
   await page.keyboard.press('Escape');
@@ -539,7 +539,7 @@ server.test('a failed turn is retried at the head, and going back is a fork with
   await talk.send('/fail agent_failed').accepted;
   await expect.poll(async () => (await talk.turns()).at(-1)?.state).toBe('failed');
   const page = await open(`/c/${(await talk.get()).id}`);
-  const menu = page.getByRole('button', { name: 'What can be done with this conversation' });
+  const menu = page.getByRole('button', { name: 'Conversation actions' });
   await menu.click();
   await page.getByRole('menuitem', { name: 'Retry the last turn' }).click();
   await expect.poll(async () => (await talk.turns()).length).toBe(3);
@@ -563,7 +563,7 @@ server.test('it is renamed, exported, verified and erased', async ({ open, allow
   const talk = await chat();
   await talk.ask('Hello');
   const page = await open(`/c/${(await talk.get()).id}`);
-  const menu = page.getByRole('button', { name: 'What can be done with this conversation' });
+  const menu = page.getByRole('button', { name: 'Conversation actions' });
   const choose = async (name: string) => {
     await menu.click();
     await page.getByRole('menuitem', { name }).click();

@@ -60,7 +60,7 @@ server.test('an answer of the server that comes late does not bring back what is
   await frames(page);
   expect(await page.getByRole('region', { name: /^Permission: / }).count()).toBe(0);
   expect(await page.getByRole('region', { name: 'Queued prompts' }).count()).toBe(0);
-  await page.locator('main header').getByText('At rest').waitFor();
+  await page.locator('main header').getByText('Idle').waitFor();
 });
 
 server.test('a late list does not say that somebody is needed who is not', async ({ open }) => {

@@ -9,10 +9,10 @@ server.test('a live session is killed here, and the next prompt restores the con
   await chat.ask('The codeword is osprey.');
   const page = await open('/health');
   await page.getByText('Everything works.').waitFor();
-  await page.getByText('1 agent runs.').waitFor();
+  await page.getByText(/^1 running\. A session is only a cache/).waitFor();
   await page.getByRole('button', { name: /^Kill the live session of/ }).click();
   await page.getByText('Session gone. Nothing lost.').waitFor();
-  await page.getByText('No agent runs.').waitFor();
+  await page.getByText(/^None\. A session is only a cache/).waitFor();
   const { reply, receipt } = await chat.ask('Which codewords have you seen?');
   expect([reply, receipt.rung]).toEqual(['I have seen these codewords: osprey.', 'resume']);
   await axe(page);
@@ -104,7 +104,7 @@ server.test(
     await axe(page);
     await openAs({ owner: 'ann', scopes: ['read', 'admin'] });
     await page.getByText('Everything works.').waitFor();
-    await page.getByRole('button', { name: 'Look again' }).waitFor();
+    await page.getByRole('button', { name: 'Refresh' }).waitFor();
     expect(await page.getByRole('button', { name: 'Examine' }).count()).toBe(0);
   },
   PHONE,

@@ -20,7 +20,7 @@ server.test(
   'a question shows on two devices; the answer of one is told on the other, and the count goes',
   async (visit) => {
     const [desk, couch] = [await visit.open('/'), await visit.openElsewhere('/')];
-    await desk.getByText('Nobody waits for you.').waitFor();
+    await desk.getByText('Nothing needs you.').waitFor();
     await expect.poll(() => desk.title()).toBe('Throughline');
     const chat = (await server.tl()).conversation('cleaning', { title: 'Cleaning' });
     await chat.send('/ask May I delete it?\n/tool write out.log', { permissions: 'ask' }).accepted;
@@ -38,7 +38,7 @@ server.test(
     await told;
     await expect.poll(async () => (await chat.show()).turns[0]?.state).toBe('completed');
     for (const page of [desk, couch]) {
-      await page.getByText('Nobody waits for you.').waitFor();
+      await page.getByText('Nothing needs you.').waitFor();
       await expect.poll(() => page.title()).toBe('Throughline');
     }
   },
@@ -58,7 +58,7 @@ server.test('a failed restore needs somebody, until it is left as it is; a faile
   await forgetting.send('Again', { restore: { rung: 'resume' } }).result.catch(() => {});
   await section(page, 'Needs you').getByText('Not restored').waitFor();
   await expect.poll(() => page.title()).toBe('(1) Throughline');
-  await page.getByRole('button', { name: 'Leave it as it is' }).click();
+  await page.getByRole('button', { name: 'Dismiss' }).click();
   await expect.poll(() => page.title()).toBe('Throughline');
   await forgetting.ask('Once more'); // and now for other browsers as well
 });
@@ -67,7 +67,7 @@ server.test('what goes wrong is said with what to do, until somebody closes it',
   allow(/status of 400/);
   const { id } = await (await server.tl()).conversation('nothing said', { title: 'Nothing said' }).ensure();
   const page = await open(`/c/${id}`);
-  await page.getByRole('button', { name: 'What can be done with this conversation' }).click();
+  await page.getByRole('button', { name: 'Conversation actions' }).click();
   await page.getByRole('menuitem', { name: 'Fork', exact: true }).click();
   await page.getByText('There is nothing to fork: the conversation has no turns yet.').waitFor();
   await page.getByText('Fork it after its first turn has ended, or start another conversation.').waitFor();
@@ -87,7 +87,7 @@ server.test('what no process serves says so in the lists and in its head, and is
   await row(page, /codeword is heron/)
     .getByText('Stranded')
     .waitFor();
-  const line = section(page, 'At rest').getByRole('listitem').filter({ hasText: message });
+  const line = section(page, 'Idle').getByRole('listitem').filter({ hasText: message });
   expect(await line.getByRole('button', { name: 'Restore' }).count()).toBe(0);
   await line.getByRole('link').click();
   const note = page.getByRole('region', { name: 'Stranded' });
@@ -98,7 +98,7 @@ server.test('what no process serves says so in the lists and in its head, and is
   await page.getByRole('dialog').getByRole('button', { name: 'Move here' }).click();
   await note.waitFor({ state: 'detached' });
   await row(page, /codeword is heron/)
-    .getByText('At rest')
+    .getByText('Idle')
     .waitFor();
   await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Which codewords have you seen?');
   await page.keyboard.press('Enter');
@@ -138,7 +138,7 @@ server.test('what has changed since somebody looked is kept in this browser, als
   await changed.click();
   await page.waitForURL(/\/c\//);
   await page.getByRole('complementary').getByRole('link', { name: 'Inbox' }).click();
-  await section(page, 'At rest')
+  await section(page, 'Idle')
     .getByRole('link', { name: /Reading/ })
     .waitFor();
   await expect.poll(() => section(page, 'Changed since you looked').count()).toBe(0);

@@ -46,6 +46,96 @@ server.test(
   PHONE,
 );
 
+server.test('a control says what it does when a pointer rests on it, and when keys lead to it', async ({ open }) => {
+  const page = await open('/');
+  const tip = page.getByText('New conversation', { exact: true });
+  await page.getByRole('button', { name: 'New conversation' }).hover();
+  await tip.waitFor();
+  expect(await tip.innerText()).toMatch(/c$/); // with the key that does the same
+  await page.getByRole('heading', { name: 'Inbox' }).hover();
+  await tip.waitFor({ state: 'detached' });
+  await page.getByRole('complementary').getByRole('link', { name: 'Throughline' }).focus();
+  await page.keyboard.press('Tab');
+  await tip.waitFor();
+  await page.keyboard.press('Escape');
+  await tip.waitFor({ state: 'detached' });
+});
+
+server.test(
+  'the previous conversation stays for a moment, and then a skeleton stands in for the next',
+  async (visit) => {
+    const tl = await server.tl();
+    const ids: string[] = [];
+    for (const key of ['first', 'second']) {
+      await tl.conversation(key).ask(`/say The ${key} one.`);
+      ids.push((await tl.conversation(key).get()).id);
+    }
+    const page = await visit.open(`/c/${ids[0]}`);
+    const next = page.locator(`a[href="/c/${ids[1]}"]`).first();
+    await Promise.all([page.getByText('The first one.', { exact: true }).waitFor(), next.waitFor()]);
+    const mayAnswer = Promise.withResolvers<void>();
+    await page.route(new RegExp(`/v1/conversations/${ids[1]}/turns`), async (route) => {
+      await mayAnswer.promise;
+      await route.continue();
+    });
+    await page.evaluate(() => {
+      const seen: [what: string, at: number][] = [];
+      const look = () => {
+        const main = document.querySelector('main');
+        const has = (words: string) => main?.textContent.includes(words) === true;
+        const isBusy = main?.querySelector('[aria-busy="true"]') !== null;
+        const what = has('The first one.')
+          ? 'first'
+          : has('The second one.')
+            ? 'second'
+            : isBusy
+              ? 'skeleton'
+              : 'nothing';
+        if (seen.at(-1)?.[0] !== what) seen.push([what, performance.now()]);
+      };
+      addEventListener('click', () => seen.push(['click', performance.now()]), true);
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+      Object.assign(globalThis, { seen });
+    });
+    await next.click();
+    const seen = () => page.evaluate(() => (globalThis as unknown as { seen: [string, number][] }).seen);
+    await expect.poll(async () => (await seen()).at(-1)?.[0]).toBe('skeleton');
+    mayAnswer.resolve();
+    await page.getByText('The second one.', { exact: true }).waitFor();
+    const all = await seen();
+    expect(all.map(([what]) => what)).toEqual(['click', 'first', 'skeleton', 'second']);
+    const at = (what: string) => all.find(([each]) => each === what)?.[1] ?? Number.NaN;
+    expect(at('skeleton') - at('click')).toBeGreaterThan(145);
+  },
+);
+
+server.test(
+  'nothing pulses while an agent works and asks, and nothing moves for those who want no motion',
+  async (visit) => {
+    const tl = await server.tl();
+    const chat = tl.conversation('calm');
+    await chat.send('/ask May I?', { permissions: 'ask' }).accepted;
+    const page = await visit.open(`/c/${(await chat.get()).id}`);
+    await page.getByRole('button', { name: 'Allow' }).click({ trial: true });
+    const endless = () =>
+      page.evaluate(
+        () => document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime === Infinity).length,
+      );
+    expect(await endless()).toBe(0);
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    const longest = await page.evaluate(() => {
+      const seconds = (list: string) => Math.max(...list.split(',').map((each) => Number.parseFloat(each)));
+      const durations = [...document.querySelectorAll('*')].map((element) => {
+        const { transitionDuration, animationDuration } = getComputedStyle(element);
+        return Math.max(seconds(transitionDuration), seconds(animationDuration));
+      });
+      return Math.max(...durations);
+    });
+    expect(longest).toBeLessThan(0.001);
+    await chat.cancel();
+  },
+);
+
 server.test('the harness notices every kind of fault', async ({ open, takeFaults, allow }) => {
   const page = await open('/');
   expect(takeFaults()).toEqual([]);

@@ -132,7 +132,7 @@ server.test('what the agent changed in its worktree is committed and merged, or 
   expect((await chat.changes()).files).toEqual([]);
   // A worktree with changes goes with the conversation only if somebody says so.
   await chat.ask('/tool write unsaved.txt');
-  await page.getByRole('button', { name: 'What can be done with this conversation' }).click();
+  await page.getByRole('button', { name: 'Conversation actions' }).click();
   await page.getByRole('menuitem', { name: 'Erase…' }).click();
   const erasing = page.getByRole('dialog', { name: 'Erase the conversation' });
   const discard = erasing.getByLabel('Also if changes in its worktree are not committed');

@@ -53,7 +53,7 @@ server.test('a crash: a strip after 3 seconds, what was read stays, and nothing 
   await page.getByText('After the crash.', { exact: true }).waitFor();
   await inbox.getByRole('link', { name: 'Inbox' }).click();
   // Somebody looks at it in the other tab: it has not changed since.
-  await inbox.getByRole('region', { name: 'At rest' }).getByRole('link', { name: /Crash/ }).waitFor();
+  await inbox.getByRole('region', { name: 'Idle' }).getByRole('link', { name: /Crash/ }).waitFor();
   await expect.poll(() => inbox.getByRole('region', { name: 'Running' }).count()).toBe(0);
   expect(await page.getByRole('textbox', { name: /prompt/i }).inputValue()).toBe('A draft');
   for (const each of [page, inbox]) await each.getByText(/Connected again/).waitFor({ state: 'detached' });
@@ -184,7 +184,7 @@ server.test('a page offers nothing that it may not do, and says whose it is', as
   const choices = page.getByRole('combobox', { name: /^(Mode|Effort)\b/ });
   await openWith(['read'], '/');
   await page.getByRole('button', { name: /^Signed in as local, may read$/ }).waitFor();
-  await page.getByText('reads only').waitFor();
+  await page.getByText('read only').waitFor();
   expect(await page.getByRole('button', { name: 'New conversation' }).count()).toBe(0);
   expect(await page.getByRole('link', { name: 'New conversation' }).count()).toBe(0);
   await page

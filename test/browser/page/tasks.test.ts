@@ -12,7 +12,7 @@ server.test('a task that is added is worked on, and the board follows it', async
   await form.getByRole('textbox', { name: 'Goal', exact: true }).fill('/say It is done.');
   await form.getByLabel(/^Gate/).fill('true');
   await form.getByLabel('Name', { exact: true }).fill('first');
-  await form.getByLabel('Agent').fill('scripted');
+  await form.getByLabel('Agent').selectOption('scripted');
   await form.getByText("throughline task run '/say It is done.' --gate true --name first --agent scripted").waitFor();
   await form.getByRole('button', { name: 'Add', exact: true }).click();
   await page.getByRole('heading', { name: 'first' }).waitFor();
@@ -64,7 +64,7 @@ server.test('who may only read is not offered to add, cancel or retry', async ({
   await page.getByRole('heading', { name: 'Iteration 1' }).waitFor();
   expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
   await page.goto(`${server.url}/tasks`);
-  await page.getByRole('region', { name: 'Ended otherwise' }).waitFor();
+  await page.getByRole('region', { name: 'Failed or cancelled' }).waitFor();
   expect(await page.getByRole('button', { name: 'Add a task' }).count()).toBe(0);
 });
 
@@ -89,11 +89,15 @@ server.test('a task that failed goes on with the words of a person', async ({ op
 
 server.test('a running task is cancelled, and another tab sees it', async ({ open }) => {
   const { tasks } = await server.tl();
-  const { tasks: added } = await tasks.add({ goal: '/hang', name: 'endless', agent: 'scripted' });
+  const { tasks: added } = await tasks.add({ goal: '/hang', name: 'endless', agent: 'scripted', milestone: '2.4' });
   const [page, other] = [await open(`/tasks/${added[0]?.id}`), await open('/tasks')];
   await other.getByRole('region', { name: 'Running' }).getByText('endless').waitFor();
+  const cards = other.getByRole('main').getByRole('listitem');
+  expect(await cards.count()).toBeGreaterThan(1);
+  await other.getByLabel('Milestone').selectOption('2.4');
+  await expect.poll(() => cards.count()).toBe(1);
   await page.getByRole('button', { name: 'Cancel the task' }).click();
-  await other.getByRole('region', { name: 'Ended otherwise' }).getByText('endless').waitFor();
+  await other.getByRole('region', { name: 'Failed or cancelled' }).getByText('endless').waitFor();
 });
 
 server.test(
@@ -102,7 +106,7 @@ server.test(
     const page = await open('/tasks');
     await page.getByRole('region', { name: 'Done' }).waitFor();
     // What the gate of a failed task wrote last is on its card.
-    await page.getByRole('region', { name: 'Ended otherwise' }).getByText('3 tests failed').first().waitFor();
+    await page.getByRole('region', { name: 'Failed or cancelled' }).getByText('3 tests failed').first().waitFor();
     expect(await page.getByRole('region', { name: 'Needs you' }).count()).toBe(0);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(width).toBeLessThanOrEqual(390);

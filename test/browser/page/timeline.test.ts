@@ -117,7 +117,7 @@ server.test(
     await writeFile(gate, '');
     await result;
     await page.getByRole('button', { name: 'Send' }).waitFor();
-    await page.locator('main header').first().getByText('At rest').waitFor();
+    await page.locator('main header').first().getByText('Idle').waitFor();
     expect(await seenFrames(page)).toMatchObject({ moved: 0, replaced: 0, blank: 0, selections: [selected] });
   },
   { slowdown: 4 },
@@ -173,7 +173,7 @@ server.test(
     await expect.poll(() => answer.locator('code .hljs-keyword').count()).toBe(3);
     await writeFile(end, '');
     await page.getByRole('button', { name: 'Send' }).waitFor();
-    await page.locator('main header').first().getByText('At rest').waitFor();
+    await page.locator('main header').first().getByText('Idle').waitFor();
     expect(await selected()).toBe('Words after');
   },
 );
@@ -390,7 +390,7 @@ server.test(
     await bar.getByText('we delivered all of it ourselves').waitFor();
     await bar.getByText('Turn 1 told before the prompt').waitFor();
     await bar.getByText('throughline told killed 2').waitFor();
-    await bar.getByRole('button', { name: /every word/ }).click();
+    await bar.getByRole('button', { name: /exact text/ }).click();
     await bar.getByText('matches', { exact: true }).waitFor();
     await bar.getByText('The codeword is osprey.').waitFor();
     await axe(page);
@@ -406,7 +406,7 @@ server.test(
       .getByText(/^Process was killed · /)
       .waitFor();
     await seam(later, 2)
-      .getByRole('button', { name: /every word/ })
+      .getByRole('button', { name: /exact text/ })
       .click();
     await seam(later, 2).getByText('does not match').waitFor();
   },
@@ -551,6 +551,14 @@ server.test(
     const page = await open(`/c/${(await chat.get()).id}/seam/2`);
     await seam(page, 2).getByText('Ladder').waitFor();
     expect(await log(page).evaluate((box) => box.scrollWidth - box.clientWidth)).toBe(0);
+    // It is higher than the screen: its beginning is what somebody came for.
+    const above = () =>
+      log(page).evaluate((box) => {
+        const bar = box.querySelector('[data-seam="2"]');
+        return (bar?.getBoundingClientRect().top ?? Number.NaN) - box.getBoundingClientRect().top;
+      });
+    await stillness(log(page));
+    expect(await above()).toBeGreaterThanOrEqual(0);
     await axe(page);
   },
   PHONE,

@@ -84,12 +84,12 @@ function Facts({ session, share }: { session: Session; share: Share }) {
   const facts: readonly (readonly [string, ReactNode])[] = [
     ['Agent', session.agent],
     ['State', session.state],
-    ['Began as', ORIGINS[session.origin]],
-    ['Opened', <Ago key="opened" at={session.openedAt} />],
+    ['Started as', ORIGINS[session.origin]],
+    ['Age', <Ago key="opened" at={session.openedAt} />],
     ['Answered', turns(share.answered.length)],
     ['Knows up to turn', String(session.watermark)],
-    ['Never told', turns(session.dropped)],
-    ['Only as a summary', session.condensedTo === 0 ? 'nothing' : `up to turn ${session.condensedTo}`],
+    ['Never told', session.dropped === 0 ? 'none' : turns(session.dropped)],
+    ['Summarised', session.condensedTo === 0 ? 'none' : `up to turn ${session.condensedTo}`],
     ['Tokens in / out', `${shown(read)} / ${shown(written)}`],
     ['Cost', cost === null ? '–' : `$${cost.toFixed(4)}`],
   ];
@@ -113,7 +113,7 @@ const ORIGINS: Readonly<Record<Session['origin'], string>> = {
   new: 'a new session',
   rotated: 'the same session under another id',
   rehydrated: 'a session rebuilt in the agent’s storage',
-  adopted: 'a session of somebody else',
+  adopted: 'a session started elsewhere',
 };
 
 function shown(amount: number | null): string {

@@ -71,7 +71,7 @@ export function OptionsPicker({ next, agent, announced, onNext, onOpen }: Choice
       <Popover.Portal>
         <Popover.Positioner side="top" align="start" sideOffset={8} className="z-40">
           <Popover.Popup className="max-h-[70dvh] w-[min(25rem,calc(100vw-1.5rem))] space-y-3 overflow-y-auto rounded-xl border border-line bg-raised p-4 text-[13px] shadow-xl outline-none">
-            <Popover.Title className="text-sm font-semibold">The next prompt</Popover.Title>
+            <Popover.Title className="text-sm font-semibold">Options for the next prompt</Popover.Title>
             <AgentOptions next={next} agent={agent} announced={announced} onNext={onNext} />
             <RestoreOptions next={next} onNext={onNext} />
           </Popover.Popup>
@@ -132,7 +132,7 @@ function RestoreOptions({ next, onNext }: Pick<ChoicesProps, 'next' | 'onNext'>)
           value={restore.policy ?? ''}
           onChange={({ target }) => setRestore({ policy: target.value === '' ? undefined : target.value })}
         >
-          <option value="">unchanged</option>
+          <option value="">default</option>
           {POLICIES.map((policy) => (
             <option key={policy} value={policy}>
               {POLICY_WORDS[policy]}
@@ -141,12 +141,12 @@ function RestoreOptions({ next, onNext }: Pick<ChoicesProps, 'next' | 'onNext'>)
         </select>
       </Row>
       <NumberField
-        label="History, most tokens"
+        label="History, max tokens"
         value={restore.budgetTokens}
         onValue={(budgetTokens) => setRestore({ budgetTokens })}
       />
       <NumberField
-        label="History, most turns"
+        label="History, max turns"
         value={restore.lastTurns}
         onValue={(lastTurns) => setRestore({ lastTurns })}
       />
@@ -155,15 +155,15 @@ function RestoreOptions({ next, onNext }: Pick<ChoicesProps, 'next' | 'onNext'>)
         value={limits.turnSeconds}
         onValue={(turnSeconds) => setLimits({ turnSeconds })}
       />
-      <p className="text-xs text-faint">Restore, history and the time limit are for the next prompt alone.</p>
+      <p className="text-xs text-faint">Restore, history and time limit apply to the next prompt only.</p>
     </>
   );
 }
 
 const POLICY_WORDS: Readonly<Record<(typeof POLICIES)[number], string>> = {
-  required: 'required: with proof, else the turn fails',
-  auto: 'auto: at last a fresh session',
-  off: 'off: a fresh session',
+  required: 'required: with proof, or the turn fails',
+  auto: 'auto: a fresh session if all else fails',
+  off: 'off: always a fresh session',
 };
 
 const INPUT = 'h-8 w-full min-w-0 rounded-md border border-line bg-surface px-2 pointer-coarse:h-11';
@@ -196,7 +196,7 @@ function NamedField({ label, value, now, values, onValue }: NamedFieldProps) {
         className={INPUT}
         list={list}
         value={value ?? ''}
-        placeholder={now ?? 'as the agent has it'}
+        placeholder={now ?? 'agent’s default'}
         autoComplete="off"
         onChange={({ target }) => onValue(target.value === '' ? undefined : target.value)}
       />
@@ -230,7 +230,7 @@ function ConfigField({ option: { name, current, values }, value, onValue }: Conf
         value={value === undefined ? '' : String(value)}
         onChange={({ target }) => choose(target.value)}
       >
-        <option value="">{current === null ? 'as the agent has it' : `as it is: ${current}`}</option>
+        <option value="">{current === null ? 'agent’s default' : `as it is: ${current}`}</option>
         {all.map((one) => (
           <option key={one.id} value={one.id}>
             {one.name}

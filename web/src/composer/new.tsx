@@ -66,7 +66,7 @@ function BeginningForm() {
         <Attachments of={NEW} attachments={attachments} />
         <Field
           text={text}
-          placeholder="The first prompt"
+          placeholder="Write the first prompt"
           suggests={false}
           activeSuggestion={null}
           onText={(changed) => changed !== text && editDraft(NEW, { text: changed })}
@@ -131,14 +131,14 @@ function Details({
   );
   return (
     <div className="space-y-2">
-      {field('title', 'Title', title, 'Left out: the first line of the prompt.')}
-      {field('key', 'Key', key, 'Your own name for it, on the command line and in programs.')}
+      {field('title', 'Title', title, 'Optional: otherwise the first line of the prompt.')}
+      {field('key', 'Key', key, 'Optional: a name for it on the command line and in programs.')}
       {mayName &&
         field(
           'cwd',
           'Directory',
           cwd,
-          'Where the agent works, on the machine of the server. Left out: one of its own.',
+          'Optional: where the agent works on the server’s machine. Otherwise an empty directory of its own.',
         )}
       {mayName && cwd.trim() !== '' && (
         <div className="text-[13px] sm:ml-27">

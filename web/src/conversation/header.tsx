@@ -38,9 +38,9 @@ export function Header() {
         )}
         <ActionMenu actions={actions} />
         <PanelButton />
-        <VerifyDialog open={shown === 'verify'} onClose={() => show(null)} />
-        <EraseDialog open={shown === 'erase'} onClose={() => show(null)} />
-        <MoveDialog open={shown === 'move'} onClose={() => show(null)} />
+        {shown === 'verify' && <VerifyDialog open onClose={() => show(null)} />}
+        {shown === 'erase' && <EraseDialog open onClose={() => show(null)} />}
+        {shown === 'move' && <MoveDialog open onClose={() => show(null)} />}
       </header>
       <StrandedNote move={move ?? null} />
     </>
@@ -80,7 +80,7 @@ function Standing() {
   const state = stateNow(conversation.state, { asks, isRunning: running !== null, isQueued: queued.length > 0 });
   return (
     <p className="flex shrink-0 items-center gap-2 text-[13px] text-muted">
-      {agent !== null && <span className="max-w-28 truncate max-sm:hidden">{agent}</span>}
+      {agent !== null && <span className="max-w-28 truncate max-lg:hidden">{agent}</span>}
       <StateMark state={state} stranded={conversation.stranded} />
     </p>
   );
@@ -89,11 +89,7 @@ function Standing() {
 function ActionMenu({ actions }: { actions: readonly Action[] }) {
   return (
     <Menu.Root>
-      <Menu.Trigger
-        render={
-          <IconButton label="What can be done with this conversation">{<EllipsisVertical size={16} />}</IconButton>
-        }
-      />
+      <Menu.Trigger render={<IconButton label="Conversation actions">{<EllipsisVertical size={16} />}</IconButton>} />
       <Menu.Portal>
         <Menu.Positioner align="end" sideOffset={4} className="z-40">
           <Menu.Popup className="min-w-56 rounded-xl border border-line bg-raised p-1 text-sm shadow-xl outline-none">

@@ -101,8 +101,8 @@ async function readNewest(tl: ThroughlineClient, touched: ReadonlySet<string>): 
     ]);
     const read = await newest.of('rows', answers);
     if (read === null) return;
-    const [first, matching] = read;
     useList.setState((before) => {
+      const [first, matching] = read.map((rows) => rows && asKnown(rows, before.known)) as typeof read;
       const known = knownWith(before.known, first);
       for (const id of touched) if (first.length < PAGE && !first.some((row) => row.id === id)) known.delete(id);
       if (before.filter !== filter) return { known };
@@ -136,6 +136,14 @@ export function withNewest(
 
 function isBelow(row: Conversation, other: Conversation): boolean {
   return row.updatedAt < other.updatedAt || (row.updatedAt === other.updatedAt && row.id < other.id);
+}
+
+/** Rows that have not changed stay the same values, and are not rendered again. */
+export function asKnown(rows: readonly Conversation[], known: ReadonlyMap<string, Conversation>): Conversation[] {
+  return rows.map((row) => {
+    const before = known.get(row.id);
+    return before !== undefined && JSON.stringify(before) === JSON.stringify(row) ? before : row;
+  });
 }
 
 function knownWith(known: ReadonlyMap<string, Conversation>, rows: readonly Conversation[]): Map<string, Conversation> {

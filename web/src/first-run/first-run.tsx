@@ -32,11 +32,11 @@ export function FirstRun() {
         <div className="flex items-start gap-2">
           <p className="min-w-0 flex-1 text-sm">
             <strong className="font-semibold">
-              An agent forgets when its session is gone. A conversation here does not.
+              An agent forgets everything when its session is gone. A conversation here does not.
             </strong>{' '}
             <span className="text-muted">
-              Throughline keeps what was said and brings it back into the next session, and each bar below says how. Try
-              it:
+              Throughline stores what was said and restores it into the agent’s next session. The bar below is the
+              receipt of such a restore. Try it yourself:
             </span>
           </p>
           <IconButton label="Hide the first steps" small onClick={() => setHidden('yes')}>
@@ -96,9 +96,9 @@ function ThreeSteps() {
 /** What to look at now. */
 function Outcome({ steps: { told, killed, asked }, word }: { steps: Steps; word: string }) {
   const hint = asked
-    ? `It knew ${word}, although the process that had heard it was gone. Open the bar above its answer: it shows which turns were carried, what the new session was told, and how that was proved.`
+    ? `It knew ${word}, although the process that had heard it was gone. Open the bar above its answer: it shows which turns were carried over, what the new session was told, and how that was proved.`
     : killed
-      ? 'The process is gone, and with it what the agent had in mind. Look at the bar that appears above the next answer.'
+      ? 'The process is gone, and with it everything the agent had in memory. Watch the bar above the next answer.'
       : told > 0
         ? 'It has answered. Now end its process, as a crash, an update or a closed laptop would.'
         : 'You can also type it yourself, below.';

@@ -28,7 +28,7 @@ export function OwnAgent() {
         <p>
           Ready on this machine: {ready.map(({ name }) => name).join(', ')}.{' '}
           <Link href="~/new" className="text-accent underline">
-            Begin a conversation
+            Start a conversation
           </Link>
         </p>
       )}
@@ -39,7 +39,7 @@ export function OwnAgent() {
       ))}
       <Installing missing={Object.entries(INSTALL_COMMANDS).filter(([name]) => !names.has(name))} />
       <Button small disabled={isLooking} onClick={() => void look()}>
-        {isLooking ? 'Looking…' : 'Look for agents again'}
+        {isLooking ? 'Looking…' : 'Detect agents again'}
       </Button>
     </div>
   );
@@ -52,7 +52,7 @@ function Installing({ missing }: { missing: readonly (readonly [string, string])
   return (
     <details open={isFirst}>
       <summary className="cursor-pointer text-muted pointer-coarse:py-3.5">
-        {isFirst ? 'Install one; it is found without a restart:' : 'Install another'}
+        {isFirst ? 'Install one; no restart is needed:' : 'Install another'}
       </summary>
       <dl className="mt-1 grid items-center gap-x-3 gap-y-1 sm:grid-cols-[auto_1fr]">
         {missing.map(([name, command]) => (

@@ -40,11 +40,11 @@ export function Agents() {
       </ul>
       <div className="flex flex-wrap gap-2">
         <Button small onClick={() => void readAgents(tl)}>
-          Look for agents again
+          Detect agents again
         </Button>
         {mayAsk && (
           <Button small disabled={asking} onClick={() => void ask()}>
-            {asking ? 'Starting each agent…' : 'See who is logged in'}
+            {asking ? 'Starting each agent…' : 'Check logins'}
           </Button>
         )}
       </div>
@@ -80,8 +80,8 @@ function Agent({ agent, login }: { agent: AgentInfo; login: AgentInfo['login'] }
 }
 
 function loginWords({ loggedIn }: NonNullable<AgentInfo['login']>): string {
-  if (loggedIn === null) return 'not known whether somebody is logged in';
-  return loggedIn ? 'logged in' : 'nobody is logged in';
+  if (loggedIn === null) return 'login not known';
+  return loggedIn ? 'logged in' : 'not logged in';
 }
 
 /** What its traits mean for a conversation. */

@@ -40,7 +40,7 @@ export function Health() {
           <h1 className="text-lg font-semibold">Health</h1>
           {mayOperate && (
             <Button small onClick={look}>
-              Look again
+              Refresh
             </Button>
           )}
         </header>

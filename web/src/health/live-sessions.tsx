@@ -20,21 +20,23 @@ export function LiveSessions({ leases, more, onKilled }: LiveSessionsProps) {
   return (
     <Section title="Live sessions">
       <p className="text-[13px] text-muted">
-        {running === 0 ? 'No agent runs.' : `${running} ${running === 1 ? 'agent runs' : 'agents run'}.`} A session is
-        only a cache: ending one loses nothing, and the next prompt restores it.
+        {running === 0 ? 'None.' : `${running} running.`} A session is only a cache: ending one loses nothing, and the
+        next prompt restores it.
       </p>
       <ul className="divide-y divide-line border-y border-line empty:hidden">
         {leases.map((lease) => (
           <li key={lease.conversationId} className="flex items-center gap-4 py-2 text-[13px]">
-            <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-1">
+            <div className="grid min-w-0 flex-1 items-center gap-x-4 gap-y-0.5 sm:grid-cols-[minmax(0,1fr)_8rem_15rem]">
               <Link
                 href={`/c/${lease.conversationId}`}
-                className="min-w-0 flex-1 basis-48 truncate pointer-coarse:py-3.5 underline underline-offset-2"
+                className="touch min-w-0 truncate pointer-coarse:justify-start hover:underline underline-offset-2"
               >
                 {nameOf(lease)}
               </Link>
-              <span className="text-muted">{lease.sessions.map(({ agent }) => agent).join(', ') || 'no agent'}</span>
-              <span className="text-xs text-faint">
+              <span className="truncate text-muted">
+                {lease.sessions.map(({ agent }) => agent).join(', ') || 'no agent'}
+              </span>
+              <span className="truncate text-xs text-faint">
                 {lease.holder}
                 {lease.open > 0 && ` · ${lease.open} open`}
                 {lease.sessions[0] && (

@@ -42,7 +42,11 @@ function ConversationLine({
             <StateMark state={row.state} stranded={row.stranded} />
             {row.lastAgent ?? ''}
           </span>
-          {note && <span className="block text-[13px] text-warn wrap-anywhere">{note}</span>}
+          {note && (
+            <span className="line-clamp-2 text-[13px] text-warn wrap-anywhere" title={note}>
+              {note}
+            </span>
+          )}
         </span>
         <span className="max-w-32 truncate text-xs text-muted max-sm:hidden">{row.lastAgent ?? ''}</span>
         <span className="w-12 text-right text-xs text-faint tabular-nums max-sm:hidden">
@@ -50,7 +54,8 @@ function ConversationLine({
         </span>
         <Ago at={row.updatedAt} className="w-12 text-right text-xs text-faint tabular-nums" />
       </Link>
-      {action}
+      {/* Of the same width in every section: their columns stand in line. */}
+      <span className="flex w-24 shrink-0 justify-end max-sm:w-auto max-sm:empty:hidden">{action}</span>
     </li>
   );
 }
@@ -120,8 +125,8 @@ export function Inbox() {
 function Resting({ rows }: { rows: readonly Conversation[] }) {
   return (
     <Section
-      title="At rest"
-      hint="Their context is kept, whatever became of their sessions. The next prompt brings it back; “Restore” does so ahead of it."
+      title="Idle"
+      hint="Their context is stored here, even if the agent’s session is gone. The next prompt restores it; “Restore” does it now."
     >
       {rows.map((row) => (
         <ConversationLine key={row.id} row={row} note={row.stranded?.message} action={<RestoreButton row={row} />} />
@@ -143,9 +148,9 @@ function inboxActions(): Action[] {
 }
 
 function Heading({ needs, running, isEmpty }: { needs: number; running: number; isEmpty: boolean }) {
-  const words =
-    needs === 0 ? 'Nobody waits for you.' : needs === 1 ? 'One thing waits for you.' : `${needs} things wait for you.`;
-  const runs = running === 0 ? '' : running === 1 ? ' One conversation runs.' : ` ${running} conversations run.`;
+  const words = needs === 0 ? 'Nothing needs you.' : needs === 1 ? '1 thing needs you.' : `${needs} things need you.`;
+  const runs =
+    running === 0 ? '' : running === 1 ? ' 1 conversation is running.' : ` ${running} conversations are running.`;
   return (
     <header className="flex items-start gap-3">
       <div className="min-w-0 flex-1">
@@ -153,7 +158,7 @@ function Heading({ needs, running, isEmpty }: { needs: number; running: number; 
         <p className="text-sm text-muted" role="status">
           {words}
           {runs}
-          {isEmpty && ' Begin a conversation, and what happens in it shows here.'}
+          {isEmpty && ' Start a conversation: what happens in it shows here.'}
         </p>
       </div>
       <NotifyButton />
@@ -205,7 +210,7 @@ function NeedLine({ need, movedAt }: { need: Need; movedAt: number }) {
 function TaskLine({ task }: { task: Task }) {
   return (
     <Link href={`/tasks/${task.id}`} className={LINE}>
-      <span className="inline-flex items-center gap-1 text-xs text-accent">
+      <span className="inline-flex w-24 shrink-0 items-center gap-1 text-xs text-accent max-sm:w-auto">
         <ListChecks size={13} aria-hidden />
         Task asks
       </span>
@@ -224,19 +229,21 @@ function UnrestoredLine({ row }: { row: Conversation }) {
   return (
     <div className="flex items-center gap-1">
       <Link href={`/c/${row.id}`} className={LINE}>
-        <span className="inline-flex shrink-0 items-center gap-1 text-xs text-bad">
-          <Unlink size={13} aria-hidden />
-          Not restored
-        </span>
-        <span className="min-w-0 flex-1">
-          <span className="block truncate font-medium">{nameOf(row)}</span>
-          <span className="block text-[13px] text-muted">
-            The last prompt was not sent: its context could not be restored. Open it to see why and what can be done.
+        <span className="flex min-w-0 flex-1 items-start gap-x-3 gap-y-0.5 max-sm:flex-col">
+          <span className="inline-flex w-24 shrink-0 items-center gap-1 pt-0.5 text-xs text-bad">
+            <Unlink size={13} aria-hidden />
+            Not restored
+          </span>
+          <span className="min-w-0 flex-1">
+            <span className="block truncate font-medium">{nameOf(row)}</span>
+            <span className="block text-[13px] text-muted">
+              The last prompt was not sent: its context could not be restored. Open it to see why, and what you can do.
+            </span>
           </span>
         </span>
-        <Ago at={row.updatedAt} className="text-xs text-faint tabular-nums" />
+        <Ago at={row.updatedAt} className="shrink-0 text-xs text-faint tabular-nums" />
       </Link>
-      <IconButton label="Leave it as it is" small onClick={() => leaveUnrestored(row)}>
+      <IconButton label="Dismiss" small onClick={() => leaveUnrestored(row)}>
         <Check size={15} />
       </IconButton>
     </div>
@@ -246,7 +253,7 @@ function UnrestoredLine({ row }: { row: Conversation }) {
 function StrandedLine({ row }: { row: Conversation }) {
   return (
     <Link href={`/c/${row.id}`} className={LINE}>
-      <StateMark state={row.state} stranded={row.stranded} className="text-xs" />
+      <StateMark state={row.state} stranded={row.stranded} className="w-24 text-xs max-sm:w-auto" />
       <span className="min-w-0 flex-1">
         <span className="block truncate font-medium">{nameOf(row)}</span>
         <span className="block text-[13px] text-muted wrap-anywhere">
@@ -272,13 +279,13 @@ function RestoreButton({ row }: { row: Conversation }) {
   const tl = useClient();
   const mayPrompt = useMay('prompt');
   const [busy, setBusy] = useState(false);
-  if (!mayPrompt || row.driver !== 'worker') return null;
+  if (!mayPrompt || row.driver !== 'worker' || row.stranded !== null) return null;
   const restore = async () => {
     setBusy(true);
     try {
       const receipt = await tl.engine.warm(row.id);
       const name = nameOf(row);
-      if (receipt === null) say(`${name} is in use, or no slot is free. Its context comes back with the next prompt.`);
+      if (receipt === null) say(`${name} is in use, or no slot is free. The next prompt restores its context.`);
       else
         say(
           `${name} is ready: ${receipt.rung}, ${receipt.carried} turns carried, ${receipt.modelCalls} model calls.`,
@@ -291,16 +298,9 @@ function RestoreButton({ row }: { row: Conversation }) {
     }
   };
   return (
-    // Of what cannot be restored here, only its room stays where columns are in line.
-    <Button
-      small
-      look="quiet"
-      disabled={busy || row.stranded !== null}
-      className={row.stranded === null ? undefined : 'invisible max-sm:hidden'}
-      onClick={() => void restore()}
-    >
+    <Button small look="quiet" disabled={busy} onClick={() => void restore()}>
       <FlameKindling size={14} aria-hidden />
-      {busy ? 'Restoring …' : 'Restore'}
+      {busy ? 'Restoring…' : 'Restore'}
     </Button>
   );
 }

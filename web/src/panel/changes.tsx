@@ -35,7 +35,7 @@ export function Changes() {
           )}
         </p>
         <Button small onClick={look}>
-          Look again
+          Refresh
         </Button>
       </div>
       {changes.worktree !== undefined && (

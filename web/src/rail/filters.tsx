@@ -16,7 +16,7 @@ export const FILTER_STATES = {
   needs: { label: 'Needs you', states: ['asks', 'unrestored'] },
   running: { label: 'Running', states: ['running', 'queued'] },
   failed: { label: 'Failed', states: ['failed', 'interrupted', 'unrestored'] },
-  idle: { label: 'At rest', states: ['idle'] },
+  idle: { label: 'Idle', states: ['idle'] },
 } as const satisfies Readonly<Record<string, Chosen>>;
 export type FilterState = keyof typeof FILTER_STATES;
 

@@ -22,12 +22,14 @@ import { allActions, useActions } from '../shell/actions.ts';
 import { SCHEMES, useScheme } from '../shell/scheme.ts';
 import { IconButton } from '../ui/button.tsx';
 import { ErrorNote, Skeleton } from '../ui/notes.tsx';
-import { Tip } from '../ui/tip.tsx';
+import { tip } from '../ui/tip.tsx';
 import { Filters } from './filters.tsx';
 import { Rows } from './rows.tsx';
 
+const NOTHING = () => {};
+
 /** Where one can go: the places, a search over everything, and all conversations, most recently changed first. */
-export function Rail({ onChosen = () => {}, isSheet = false }: { onChosen?: () => void; isSheet?: boolean }) {
+export function Rail({ onChosen = NOTHING, isSheet = false }: { onChosen?: () => void; isSheet?: boolean }) {
   const { phase, rows, error } = useList();
   const search = useSearch();
   const mayPrompt = useMay('prompt');
@@ -147,17 +149,16 @@ function Foot() {
   const Icon = ICONS[scheme];
   return (
     <div className="flex min-h-11 shrink-0 items-center gap-1 border-t border-line pr-2 pl-3 text-xs text-muted">
-      <Tip text={`May: ${scopes.join(', ')}`}>
-        <button
-          type="button"
-          className="flex min-w-0 flex-1 items-center gap-1.5 text-left pointer-coarse:min-h-11"
-          aria-label={`Signed in as ${owner}, may ${scopes.join(', ')}`}
-        >
-          <UserRound size={14} aria-hidden className="shrink-0" />
-          <span className="truncate">{owner}</span>
-          {!scopes.includes('prompt') && <span className="shrink-0 text-warn">reads only</span>}
-        </button>
-      </Tip>
+      <button
+        type="button"
+        className="flex min-w-0 flex-1 items-center gap-1.5 text-left pointer-coarse:min-h-11"
+        aria-label={`Signed in as ${owner}, may ${scopes.join(', ')}`}
+        {...tip(`Signed in as ${owner}. May: ${scopes.join(', ')}`)}
+      >
+        <UserRound size={14} aria-hidden className="shrink-0" />
+        <span className="truncate">{owner}</span>
+        {!scopes.includes('prompt') && <span className="shrink-0 text-warn">read only</span>}
+      </button>
       <IconButton label={`Colours: ${SCHEMES[scheme]}`} small onClick={next}>
         <Icon size={15} />
       </IconButton>

@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
-import { useEffect, useRef, useState } from 'react';
+import { memo, useCallback, useEffect, useRef, useState } from 'react';
 import type { Conversation } from 'throughline/client';
 import { Link, useRoute } from 'wouter';
 import { NO_FILTER, readMore, useList } from '../data/list.ts';
@@ -38,6 +38,9 @@ export function Rows({ rows, onChosen, hasKeys }: RowsProps) {
   useEffect(() => {
     if (hasMore && lastShown >= rows.length - 10) void readMore(tl);
   }, [tl, hasMore, lastShown, rows]);
+  const seen = useSeen();
+  const isUnread = (row: Conversation) =>
+    seen !== null && row.id !== place?.id && row.state !== 'running' && isNew(seen, row);
   const cursor = useCursor(rows, place?.id ?? null, (index) => virtual.scrollToIndex(index), box);
   useActions(hasKeys ? moves(cursor.move) : []);
   if (rows.length === 0) {
@@ -63,6 +66,7 @@ export function Rows({ rows, onChosen, hasKeys }: RowsProps) {
                 row={row}
                 isHere={place?.id === row.id}
                 isTabStop={cursor.id === row.id}
+                isUnread={isUnread(row)}
                 onChosen={onChosen}
                 onMove={cursor.move}
               />
@@ -95,7 +99,7 @@ function useCursor(
   const id = rows[Math.max(at, 0)]?.id ?? null;
   // biome-ignore lint/correctness/useExhaustiveDependencies: another conversation was opened: the cursor goes there
   useEffect(() => setMoved(null), [openId]);
-  const move = (by: number) => {
+  const moveNow = (by: number) => {
     const next = at < 0 ? 0 : Math.min(Math.max(at + by, 0), rows.length - 1);
     const row = rows[next];
     if (row === undefined) return;
@@ -104,6 +108,9 @@ function useCursor(
     // The row may come into being by scrolling.
     requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`a[href="/c/${row.id}"]`)?.focus());
   };
+  const latest = useRef(moveNow);
+  latest.current = moveNow;
+  const move = useCallback((by: number) => latest.current(by), []);
   return { id, move };
 }
 
@@ -111,13 +118,12 @@ interface RowProps {
   readonly row: Conversation;
   readonly isHere: boolean;
   readonly isTabStop: boolean;
+  readonly isUnread: boolean;
   onChosen(): void;
   onMove(by: number): void;
 }
 
-function Row({ row, isHere, isTabStop, onChosen, onMove }: RowProps) {
-  const seen = useSeen();
-  const isUnread = seen !== null && !isHere && row.state !== 'running' && isNew(seen, row);
+const Row = memo(function Row({ row, isHere, isTabStop, isUnread, onChosen, onMove }: RowProps) {
   const tokens = row.usage.inputTokens + row.usage.outputTokens;
   return (
     <Link
@@ -154,4 +160,4 @@ function Row({ row, isHere, isTabStop, onChosen, onMove }: RowProps) {
       </span>
     </Link>
   );
-}
+});

@@ -27,7 +27,7 @@ export function WhatToDo({ turn }: { turn: Turn }) {
         </Button>
         <OtherAgent current={turn.agent} onChosen={(agent) => send({ agent })()} />
         <Button small onClick={send({ restore: { policy: 'auto', rung: null } })}>
-          Send again, also without proof (policy “auto”)
+          Send again without proof (policy “auto”)
         </Button>
       </div>
       {error !== null && <ErrorNote error={error} cli={`throughline retry ${turn.id}`} />}

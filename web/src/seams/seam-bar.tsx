@@ -1,6 +1,6 @@
 import { clsx } from 'clsx';
 import { ChevronRight, CircleX, GitFork, type LucideIcon, RefreshCw, ShieldAlert, ShieldCheck } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { Fragment, useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import type { Restoring } from '../data/conversation/model.ts';
 import { useConversation, useTurn } from '../data/conversation/use-conversation.ts';
@@ -18,7 +18,8 @@ const LOOKS: Readonly<
 
 /** Where one session ended and another began, in one sentence. */
 export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget: boolean }) {
-  const [isOpen, setOpen] = useState(false);
+  // From the first moment on: what opens later would push what somebody came for out of sight.
+  const [isOpen, setOpen] = useState(isTarget);
   const turn = useTurn(n)?.turn ?? null;
   useEnding(n, seam);
   useEffect(() => {
@@ -47,7 +48,7 @@ export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget
             className="min-w-0 flex-1 text-left leading-5 text-pretty tabular-nums pointer-coarse:min-h-11"
           >
             <span className={clsx('mr-1.5 font-medium', ink)}>{seam.verdict}</span>
-            <span className="text-ink">{seam.words.join(' · ')}</span>
+            <Words words={seam.words} />
             <ChevronRight size={13} className={clsx('ml-1 inline text-muted', isOpen && 'rotate-90')} aria-hidden />
           </button>
         )}
@@ -64,6 +65,26 @@ export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget
     </section>
   );
 }
+
+/** A sentence that breaks between its parts. */
+function Words({ words }: { words: Seam['words'] }) {
+  return (
+    <span className="text-ink">
+      {words.map((word, at) => (
+        <Fragment key={word}>
+          {at > 0 && ' '}
+          <span className={clsx(word.length < SHORT && 'whitespace-nowrap')}>
+            {word}
+            {at < words.length - 1 && ' ·'}
+          </span>
+        </Fragment>
+      ))}
+    </span>
+  );
+}
+
+/** So many letters fit into one line of a phone. */
+const SHORT = 30;
 
 /** Of a fork: where it came from. */
 function Original({ n }: { n: number }) {

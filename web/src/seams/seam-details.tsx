@@ -19,20 +19,20 @@ import { ToldText } from './told-text.tsx';
 export function SeamDetails({ receipt, turn, n }: { receipt: Receipt; turn: Turn | null; n: number }) {
   const name = useConversation(({ conversation }) => conversation?.key ?? conversation?.id ?? '');
   return (
-    <div className="space-y-4 border-t border-line/70 px-3 py-3">
+    <div className="@container space-y-4 border-t border-line/70 px-3 py-3">
       {receipt.rung === 'none' && turn !== null && <WhatToDo turn={turn} />}
-      <div className="grid gap-4 sm:grid-cols-2">
-        <Part title="Ladder">
+      <div className="grid gap-4 @lg:grid-cols-2">
+        <Part title="Ladder: the ways to restore, best first">
           <Ladder receipt={receipt} />
         </Part>
-        <Part title="Proof">
+        <Part title="Proof that the session has the context">
           <ProofLine when="Before the prompt" proof={receipt.before} />
           <ProofLine when="After the answer" proof={receipt.after} />
           <More receipt={receipt} />
         </Part>
       </div>
       {n > 1 && (
-        <Part title="The turns before, and what the session has of them">
+        <Part title="What the session has of the turns before">
           <Strip n={n} receipt={receipt} turn={turn} />
         </Part>
       )}
@@ -67,7 +67,7 @@ function Ladder({ receipt: { rung, tried } }: { receipt: Receipt }) {
             {failures.map(({ failure }, at) => (
               <Rung key={String(at)} icon={CircleX} ink="text-bad" name={each} text={failure} />
             ))}
-            {each === rung && <Rung icon={Check} ink="text-good" name={each} text="taken" />}
+            {each === rung && <Rung icon={Check} ink="text-good" name={each} text={WAYS[each]} isTaken />}
             {each !== rung && failures.length === 0 && (
               <Rung
                 icon={Circle}
@@ -79,17 +79,39 @@ function Ladder({ receipt: { rung, tried } }: { receipt: Receipt }) {
           </li>
         );
       })}
-      {taken < 0 && rung !== 'none' && <Rung icon={TriangleAlert} ink="text-warn" name={rung} text="taken" />}
+      {taken < 0 && rung !== 'none' && (
+        <Rung icon={TriangleAlert} ink="text-warn" name={rung} text="the history was left out" isTaken />
+      )}
     </ol>
   );
 }
 
-function Rung({ icon: Icon, ink, name, text }: { icon: LucideIcon; ink: string; name: string; text: string }) {
+/** What each rung does, for somebody who reads its name for the first time. */
+const WAYS: Readonly<Record<(typeof RUNGS)[number], string>> = {
+  live: 'its process was still running',
+  resume: 'the agent reopened its own session',
+  rehydrate: 'the agent’s own session files were rebuilt',
+  transcript: 'a new session was told what was said',
+  replay: 'the earlier prompts were sent again',
+};
+
+interface RungProps {
+  readonly icon: LucideIcon;
+  readonly ink: string;
+  readonly name: string;
+  readonly text: string;
+  readonly isTaken?: boolean;
+}
+
+function Rung({ icon: Icon, ink, name, text, isTaken = false }: RungProps) {
   return (
-    <span className="flex gap-2">
+    <span className={clsx('flex gap-2', !isTaken && 'text-muted')}>
       <Icon size={14} className={clsx('mt-0.5 shrink-0', ink)} aria-hidden />
-      <span className="w-20 shrink-0 font-mono text-xs leading-5">{name}</span>
-      <span className="min-w-0 text-muted wrap-anywhere">{text}</span>
+      <span className={clsx('w-20 shrink-0 font-mono text-xs leading-5', isTaken && 'font-semibold')}>{name}</span>
+      <span className="min-w-0 wrap-anywhere">
+        {isTaken && <span className="sr-only">taken: </span>}
+        {text}
+      </span>
     </span>
   );
 }
@@ -107,10 +129,10 @@ function ProofLine({ when, proof }: { when: string; proof: Proof | null }) {
   return (
     <p className="flex gap-2">
       <Icon size={14} className={clsx('mt-0.5 shrink-0', ink)} aria-hidden />
-      <span className="w-32 shrink-0 text-muted">{when}</span>
       <span className="min-w-0">
+        <span className="text-muted">{when}: </span>
         {proof === null ? 'not known' : proof}
-        {means !== '' && <span className="text-muted">: {means}</span>}
+        {means !== '' && <span className="block text-muted">{means}</span>}
       </span>
     </p>
   );
@@ -122,7 +144,7 @@ function More({ receipt }: { receipt: Receipt }) {
   const { unknownBefore, filesLeft } = receipt;
   const lines = [
     delivered > 0 &&
-      `${delivered} ${delivered === 1 ? 'turn was' : 'turns were'} told, about ${deliveredTokens.toLocaleString('en')} tokens`,
+      `${delivered} ${delivered === 1 ? 'turn was' : 'turns were'} told to it, about ${deliveredTokens.toLocaleString('en')} tokens`,
     shortened > 0 && `${shortened} of them shortened`,
     leftOut.outputs > 0 && `${leftOut.outputs} outputs of tools left out or cut`,
     leftOut.images > 0 && `${leftOut.images} images only named`,
@@ -181,7 +203,7 @@ function ToldSection({ turn, receipt }: { turn: Turn; receipt: Receipt }) {
     <Part title="What the session was told">
       {!isShown && (
         <Button small data-opens onClick={() => setShown(true)}>
-          Show every word, and check its hash
+          Show the exact text and check its hash
         </Button>
       )}
       {isShown && <ToldText turnId={turn.id} attempt={receipt.turn === null ? turn.attempt : receipt.attempt} />}

@@ -54,7 +54,7 @@ const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
     'turns that were imported',
     { imported: true, previous: null },
     {},
-    'good Restored: Said elsewhere · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
+    'good Restored: Imported · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
   ],
   [
     'a move from a place that is gone',

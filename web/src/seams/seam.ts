@@ -76,7 +76,7 @@ export const HOW: Readonly<Record<ReceiptRung, string>> = {
 function causeOf({ tried: [first], rung, filesLeft }: Receipt, { ended, imported }: SeamFacts): string {
   if (rung === 'none') return 'Context could not be restored';
   if (filesLeft !== undefined) return 'Moved here';
-  if (imported) return 'Said elsewhere';
+  if (imported) return 'Imported';
   if (ended !== null) return / ended its process$/.test(ended) ? 'Process was killed' : sentence(ended);
   return first === undefined ? 'Process had ended' : sentence(first.failure);
 }

@@ -36,13 +36,7 @@ export function Shell() {
   useKeepNeeds();
   useKeyboard();
   useApplyScheme();
-  useAttention();
-  useDemoFirst();
-  const [path, go] = useLocation();
-  // What is shown stays until the next view is loaded.
-  const shown = useDeferredValue(path);
   const [railOpen, setRailOpen] = useState(false);
-  useActions(placesToGo(go));
   return (
     <div className="flex h-dvh flex-col sm:flex-row">
       <aside
@@ -53,24 +47,7 @@ export function Shell() {
       </aside>
       <main className="relative flex min-h-0 min-w-0 flex-1 flex-col">
         <ConnectionStrip />
-        <Suspense fallback={<Skeleton lines={6} />}>
-          <Switch location={shown}>
-            <Route path="/" component={Inbox} />
-            <Route path="/new" component={NewConversation} />
-            <Route path="/c/:id" nest>
-              {({ id }) => <ConversationView id={id} />}
-            </Route>
-            <Route path="/tasks/:id?">{({ id }) => <Tasks id={id ?? null} />}</Route>
-            <Route path="/health" component={Health} />
-            <Route>
-              <Empty title="There is nothing at this address.">
-                <Link href="/" className="touch text-accent underline">
-                  Go to the inbox
-                </Link>
-              </Empty>
-            </Route>
-          </Switch>
-        </Suspense>
+        <View />
       </main>
       <BottomBar onConversations={() => setRailOpen(true)} />
       <Dialog open={railOpen} onClose={() => setRailOpen(false)} title="Conversations" shape="sheet">
@@ -80,8 +57,42 @@ export function Shell() {
       </Dialog>
       <Overlays />
       <Corner />
+      <Attention />
     </div>
   );
+}
+
+/** What the address names. The previous view stays until the next one is loaded. */
+function View() {
+  const [path, go] = useLocation();
+  useActions(placesToGo(go));
+  const loaded = useDeferredValue(path);
+  // From one conversation to another nothing has to be loaded.
+  const shown = isConversation(path) && isConversation(loaded) ? path : loaded;
+  return (
+    <Suspense fallback={<Skeleton lines={6} />}>
+      <Switch location={shown}>
+        <Route path="/" component={Inbox} />
+        <Route path="/new" component={NewConversation} />
+        <Route path="/c/:id" nest>
+          {({ id }) => <ConversationView id={id} />}
+        </Route>
+        <Route path="/tasks/:id?">{({ id }) => <Tasks id={id ?? null} />}</Route>
+        <Route path="/health" component={Health} />
+        <Route>
+          <Empty title="There is nothing at this address.">
+            <Link href="/" className="touch text-accent underline">
+              Go to the inbox
+            </Link>
+          </Empty>
+        </Route>
+      </Switch>
+    </Suspense>
+  );
+}
+
+function isConversation(path: string): boolean {
+  return path.startsWith('/c/');
 }
 
 /** The palette and the keys. Loaded after everything else: keys that are typed before it is there would do something else. */
@@ -111,6 +122,13 @@ function NotLoadedDialog({ open, onClose }: { open: boolean; onClose(): void }) 
       <NotLoaded />
     </Dialog>
   );
+}
+
+/** What follows from the list of conversations, by itself: what is shown is not rendered whenever the list changes. */
+function Attention() {
+  useAttention();
+  useDemoFirst();
+  return null;
 }
 
 /** What waits for somebody is in the title and, when asked for, told by the browser; what is open counts as seen. */

@@ -1,5 +1,6 @@
 import { type FormEvent, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
+import { useAgents } from '../data/agents.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { readTasks } from '../data/tasks.ts';
 import { Button } from '../ui/button.tsx';
@@ -82,9 +83,9 @@ function TaskForm({ onClose }: { onClose(): void }) {
       <div className="grid grid-cols-2 gap-3">
         <Field name="name" label="Name" />
         <Field name="milestone" label="Milestone" />
-        <Field name="agent" label="Agent" />
+        <AgentField />
         <Field name="budget" label="Budget" placeholder="2 USD, 50k tokens" />
-        <Field name="maxIterations" label="Most iterations" placeholder="10" type="number" />
+        <Field name="maxIterations" label="Max iterations" placeholder="10" type="number" />
       </div>
       {error !== null && <ErrorNote error={error} />}
       <CliLine line={line} />
@@ -95,6 +96,21 @@ function TaskForm({ onClose }: { onClose(): void }) {
         </Button>
       </div>
     </form>
+  );
+}
+
+function AgentField() {
+  const { agents } = useAgents();
+  return (
+    <label className="block">
+      Agent
+      <select name="agent" className={FIELD}>
+        <option value="">default</option>
+        {agents.map(({ name }) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </label>
   );
 }
 

@@ -38,7 +38,7 @@ test('every state has its column', () => {
     ['Running', 1],
     ['Waiting', 2],
     ['Done', 1],
-    ['Ended otherwise', 2],
+    ['Failed or cancelled', 2],
   ]);
 });
 

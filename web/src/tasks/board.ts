@@ -12,7 +12,7 @@ const COLUMNS: readonly (readonly [string, readonly TaskState[]])[] = [
   ['Running', ['running']],
   ['Waiting', ['queued', 'waiting']],
   ['Done', ['done']],
-  ['Ended otherwise', ['failed', 'cancelled']],
+  ['Failed or cancelled', ['failed', 'cancelled']],
 ];
 
 /** The tasks by state, in their order; `milestone`: only those of it. */

@@ -1,9 +1,11 @@
 import { useEffect, useState } from 'react';
 import type { Task, TaskReport } from 'throughline/client';
 import { Link, useLocation } from 'wouter';
+import type { ReceiptRung } from '../../../src/core/restore/restore-settings.ts';
 import { lastLineOf } from '../../../src/core/tasks/task-gate.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { readTasks, useTasks } from '../data/tasks.ts';
+import { HOW } from '../seams/seam.ts';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, ErrorNote, Skeleton, Verbatim } from '../ui/notes.tsx';
@@ -43,7 +45,7 @@ export function TaskDetail({ id }: { id: string }) {
                 href={`/c/${task.progress.conversationId}`}
                 className="touch text-accent underline underline-offset-2"
               >
-                its conversation
+                Open conversation
               </Link>
             )}
           </div>
@@ -87,7 +89,7 @@ function taskActions(name: string, { cancel, retry }: { cancel?: () => void; ret
   const group = 'Task';
   return [
     ...(cancel ? [{ id: 'task.cancel', title: 'Cancel this task', group, cli: cancels, run: cancel }] : []),
-    ...(retry ? [{ id: 'task.retry', title: 'Go on with this task', group, cli: retries, run: retry }] : []),
+    ...(retry ? [{ id: 'task.retry', title: 'Continue this task', group, cli: retries, run: retry }] : []),
   ];
 }
 
@@ -105,20 +107,20 @@ function Answering({ task }: { task: Task }) {
       void readTasks(tl);
     }, sayError);
   const cancel = () => void act(tl.tasks.cancel(task.id), 'The task was asked to stop.');
-  const retry = () => void act(tl.tasks.retry(task.id, words.trim() ? { say: words } : {}), 'The task goes on.');
+  const retry = () => void act(tl.tasks.retry(task.id, words.trim() ? { say: words } : {}), 'The task continues.');
   useActions(taskActions(name, { ...(can.cancelled && { cancel }), ...(can.retried && { retry }) }));
   if (!can.cancelled && !can.retried) return null;
   return (
-    <section aria-label="What can be done" className="space-y-2 rounded-lg border border-line bg-surface p-3">
+    <section aria-label="Actions" className="space-y-2 rounded-lg border border-line bg-surface p-3">
       {can.retried && (
         <>
-          <p className="text-[13px]">{task.progress.decision?.reason ?? 'It can go on.'}</p>
+          <p className="text-[13px]">{task.progress.decision?.reason ?? 'It can continue.'}</p>
           <textarea
             aria-label="Words for the agent"
             rows={2}
             value={words}
             onChange={(event) => setWords(event.target.value)}
-            placeholder="Tell the agent what to do differently (or nothing)"
+            placeholder="Tell the agent what to do differently (optional)"
             className="block w-full rounded-md border border-line bg-canvas p-2 text-sm"
           />
         </>
@@ -126,7 +128,7 @@ function Answering({ task }: { task: Task }) {
       <div className="flex gap-2">
         {can.retried && (
           <Button look="primary" onClick={retry}>
-            {task.state === 'asking' ? 'Answer and go on' : 'Try again'}
+            {task.state === 'asking' ? 'Answer and continue' : 'Try again'}
           </Button>
         )}
         {can.cancelled && (
@@ -146,7 +148,7 @@ function OpenTurn({ id }: { id: string }) {
   const open = () => engine.turn(id).then(({ conversationId, n }) => go(`/c/${conversationId}/turn/${n}`), sayError);
   return (
     <button type="button" className="touch ml-2 text-accent underline underline-offset-2" onClick={() => void open()}>
-      open
+      Open turn
     </button>
   );
 }
@@ -163,8 +165,8 @@ function Steps({ steps }: { steps: readonly Step[] }) {
           {step.turns.map((turn) => (
             <p key={turn.turnId ?? turn.endedAt} className="text-muted">
               {turn.purpose === 'gate' ? 'gate: ' : ''}
-              {turn.agent} {turn.outcome}
-              {turn.rung !== null && ` · ${turn.rung}`}
+              {turn.agent} · {turn.outcome}
+              {turn.rung !== null && ` · ${HOW[turn.rung as ReceiptRung] ?? turn.rung}`}
               {turn.turnId !== null && <OpenTurn id={turn.turnId} />}
               {turn.failure !== null && <span className="block text-bad">{turn.failure.message}</span>}
             </p>

@@ -53,8 +53,8 @@ function BudgetBar({ share }: { share: number }) {
       <span className="h-1 min-w-8 flex-1 overflow-hidden rounded-full bg-line">
         <span className={`block h-full ${colour}`} style={{ width: `${Math.min(100, percent)}%` }} />
       </span>
-      <span className="shrink-0 tabular-nums" title={`${percent} % of its budget is spent`}>
-        {percent} %
+      <span className="shrink-0 tabular-nums" title={`${percent}% of its budget is spent`}>
+        {percent}%
       </span>
     </span>
   );

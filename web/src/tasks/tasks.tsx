@@ -106,7 +106,8 @@ function Card({ task }: { task: Task }) {
         <TaskStateMark state={state} />
         <Ago at={createdAt} className="text-xs text-faint" />
       </span>
-      <span className="line-clamp-2 text-sm wrap-anywhere">{name ?? goal}</span>
+      <span className="line-clamp-2 text-sm font-medium wrap-anywhere">{name ?? goal}</span>
+      {name !== null && <span className="line-clamp-2 text-[13px] wrap-anywhere">{goal}</span>}
       {progress.decision !== null && (
         <span className="line-clamp-2 text-xs text-muted wrap-anywhere">{progress.decision.reason}</span>
       )}

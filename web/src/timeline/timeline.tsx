@@ -1,6 +1,6 @@
 import { useVirtualizer, type VirtualItem, type Virtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { memo, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { useRoute } from 'wouter';
 import type { ConversationStore } from '../data/conversation/store.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
@@ -9,7 +9,7 @@ import { RestoringBar, SeamBar } from '../seams/seam-bar.tsx';
 import { useSeam } from '../seams/use-seam.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
-import { Empty } from '../ui/notes.tsx';
+import { Empty, Skeleton } from '../ui/notes.tsx';
 import { FindBar, useFindRequest } from './find-bar.tsx';
 import { TurnMenu } from './turn-menu.tsx';
 import { type Target, TurnRow } from './turn-row.tsx';
@@ -40,7 +40,14 @@ const TO_END = {
 export function Timeline() {
   const last = useConversation((state) => state.last);
   const phase = useConversation((state) => state.phase);
-  if (phase === 'loading') return <div className="min-h-0 flex-1" />;
+  // The previous conversation was shown for as long as that made sense.
+  if (phase === 'loading') {
+    return (
+      <div className="min-h-0 flex-1">
+        <Skeleton lines={6} afterMs={0} />
+      </div>
+    );
+  }
   if (last === 0) {
     return (
       <div className="min-h-0 flex-1 overflow-y-auto">
@@ -56,19 +63,29 @@ export function Timeline() {
 function Turns({ last }: { last: number }) {
   const scroller = useRef<HTMLDivElement>(null);
   const target = useTarget();
-  const [isHeld, setHeld] = useState(false);
+  const [isHeld, setHeld] = useState(target !== null);
+  // An address was opened, and nobody has scrolled since: whoever happens to be at the end does not follow it.
+  const isArriving = useRef(target !== null);
+  const hasArrived = () => {
+    isArriving.current = false;
+  };
   const finding = useFindRequest(target);
   const virtualizer = useTurnList(scroller, last, isHeld);
   useEffect(() => {
-    if (target !== null) setHeld(true);
+    if (target === null) return;
+    isArriving.current = true;
+    setHeld(true);
   }, [target]);
-  const toEnd = () => virtualizer.scrollToEnd();
+  const toEnd = () => {
+    hasArrived();
+    virtualizer.scrollToEnd();
+  };
   useActions([
     { ...FIND, run: finding.open },
     { ...TO_END, run: toEnd },
   ]);
   const isAway = useScrolling(scroller, {
-    onEnd: () => setHeld(false),
+    onEnd: () => !isArriving.current && setHeld(false),
     onResized: (wasAtEnd) => wasAtEnd && !isHeld && toEnd(),
   });
   useOwnPrompts(virtualizer, () => setHeld(false));
@@ -85,6 +102,9 @@ function Turns({ last }: { last: number }) {
         aria-live="off"
         aria-label="Turns"
         onClickCapture={(event) => opensSomething(event.target) && setHeld(true)}
+        onWheel={hasArrived}
+        onPointerDown={hasArrived}
+        onKeyDown={hasArrived}
       >
         <div className="relative w-full" style={{ height: virtualizer.getTotalSize() }}>
           {virtualizer.getVirtualItems().map(({ key, index, start }) => (
@@ -141,7 +161,8 @@ interface RowProps {
   readonly list: List;
 }
 
-function Row({ n, isLast, start, target, list }: RowProps) {
+/** Rendered when it moves. What a turn says while it grows at the end moves no other. */
+const Row = memo(function Row({ n, isLast, start, target, list }: RowProps) {
   const isLoaded = useConversation(({ turns }) => turns.has(n));
   return (
     <div
@@ -157,7 +178,7 @@ function Row({ n, isLast, start, target, list }: RowProps) {
       {isLast && <Tail n={n + 1} target={target} />}
     </div>
   );
-}
+});
 
 /** What happens after the last turn: a session is restored ahead of the next prompt. */
 function Tail({ n, target }: { n: number; target: Target }) {

@@ -1,8 +1,9 @@
 import { Menu } from '@base-ui/react/menu';
 import { Copy, Ellipsis, GitFork, Link2, type LucideIcon, RotateCcw, ScrollText } from 'lucide-react';
-import { memo, useState } from 'react';
+import { memo, useEffect, useState } from 'react';
 import type { RecordPart, Turn } from 'throughline/client';
 import { useLocation } from 'wouter';
+import { create } from 'zustand';
 import { promptText } from '../../../src/core/turn/content.ts';
 import { replyText } from '../../../src/core/turn/record.ts';
 import { hasEnded } from '../../../src/core/turn/turn.ts';
@@ -17,43 +18,51 @@ import { say, sayError } from '../ui/say.ts';
 const ITEM =
   'flex cursor-default items-center gap-2 rounded px-2 py-1.5 text-sm outline-none data-highlighted:bg-hover data-disabled:opacity-45 pointer-coarse:min-h-11';
 
-/** One menu for all turns, by their numbers: each row has only a button. Rows are made in great numbers, and a menu is costly. */
-const menu = Menu.createHandle<number>();
+/** The turn whose menu is open, and its button. */
+const useOpened = create<{ readonly n: number; readonly button: HTMLElement } | null>(() => null);
 
-/** Nothing of it depends on what the turn says, so a stream does not render it. */
-export const TurnMenuButton = memo(function TurnMenuButton({ n }: { n: number }) {
+/** Opens the one menu that all turns share. Rows are made in great numbers: each has only a button. */
+export function TurnMenuButton({ n }: { n: number }) {
+  const isOpen = useOpened((opened) => opened?.n === n);
   return (
-    <Menu.Trigger
-      handle={menu}
-      payload={n}
+    <button
+      type="button"
+      aria-haspopup="menu"
+      aria-expanded={isOpen}
       aria-label={`Actions for turn ${n}`}
-      className="grid size-6 place-items-center rounded text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
+      onClick={({ currentTarget: button }) => useOpened.setState(isOpen ? null : { n, button }, true)}
+      className="grid size-6 place-items-center rounded text-faint hover:bg-hover hover:text-ink aria-expanded:bg-hover pointer-coarse:size-11"
     >
       <Ellipsis size={15} aria-hidden />
-    </Menu.Trigger>
+    </button>
   );
-});
+}
 
-/** What can be done with one turn: the menu of every `TurnMenuButton`. */
-export function TurnMenu() {
+/** What can be done with one turn: the menu of every `TurnMenuButton`. A stream does not render it. */
+export const TurnMenu = memo(function TurnMenu() {
+  const opened = useOpened();
   const [told, setTold] = useState<number | null>(null);
+  useEffect(() => () => useOpened.setState(null, true), []);
   return (
     <>
-      <Menu.Root handle={menu} modal={false}>
-        {({ payload: n }) => (
+      {opened !== null && (
+        <Menu.Root open modal={false} onOpenChange={(isOpen) => !isOpen && useOpened.setState(null, true)}>
           <Menu.Portal>
-            <Menu.Positioner align="end" sideOffset={4} className="z-50">
-              <Menu.Popup className="min-w-52 rounded-lg border border-line bg-raised p-1 shadow-lg outline-none">
-                {n !== undefined && <Items n={n} onTold={() => setTold(n)} />}
+            <Menu.Positioner anchor={opened.button} align="end" sideOffset={4} className="z-50">
+              <Menu.Popup
+                finalFocus={() => opened.button}
+                className="min-w-52 rounded-lg border border-line bg-raised p-1 shadow-lg outline-none"
+              >
+                <Items n={opened.n} onTold={() => setTold(opened.n)} />
               </Menu.Popup>
             </Menu.Positioner>
           </Menu.Portal>
-        )}
-      </Menu.Root>
-      <Told n={told} onClose={() => setTold(null)} />
+        </Menu.Root>
+      )}
+      {told !== null && <Told n={told} onClose={() => setTold(null)} />}
     </>
   );
-}
+});
 
 function Items({ n, onTold }: { n: number; onTold(): void }) {
   const item = useTurn(n);
@@ -81,14 +90,13 @@ function ItemsOf({ item: { turn, parts }, onTold }: { item: TurnItem; onTold(): 
   );
 }
 
-/** `n`: null while it is not shown. */
-function Told({ n, onClose }: { n: number | null; onClose(): void }) {
-  const turn = useTurn(n ?? 0)?.turn;
+function Told({ n, onClose }: { n: number; onClose(): void }) {
+  const turn = useTurn(n)?.turn;
   return (
     <Dialog
-      open={n !== null}
+      open
       onClose={onClose}
-      title={`What the session was told for turn ${n ?? ''}`}
+      title={`What the session was told for turn ${n}`}
       className="w-[min(56rem,calc(100vw-2rem))]"
     >
       <div className="p-4">{turn && <ToldText turnId={turn.id} attempt={turn.sent?.attempt ?? turn.attempt} />}</div>

@@ -1,6 +1,6 @@
 import { clsx } from 'clsx';
 import type { ComponentProps, ReactNode } from 'react';
-import { Tip } from './tip.tsx';
+import { tip } from './tip.tsx';
 
 type Look = 'plain' | 'quiet' | 'primary' | 'danger';
 
@@ -35,8 +35,12 @@ export interface IconButtonProps extends Omit<ButtonProps, 'children'> {
 export function IconButton({ label, keys, look = 'quiet', small = false, className, ...rest }: IconButtonProps) {
   const size = small ? 'size-7' : 'size-8.5';
   return (
-    <Tip text={label} {...(keys !== undefined && { keys })}>
-      <button type="button" aria-label={label} className={clsx(SHAPE, size, LOOKS[look], className)} {...rest} />
-    </Tip>
+    <button
+      type="button"
+      aria-label={label}
+      className={clsx(SHAPE, size, LOOKS[look], className)}
+      {...tip(label, keys)}
+      {...rest}
+    />
   );
 }

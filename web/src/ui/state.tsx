@@ -26,7 +26,7 @@ export const STATES: Readonly<Record<ConversationState, Look>> = {
   unrestored: { word: 'Not restored', icon: Unlink, colour: 'text-bad' },
   failed: { word: 'Failed', icon: CircleX, colour: 'text-bad' },
   interrupted: { word: 'Interrupted', icon: CirclePause, colour: 'text-warn' },
-  idle: { word: 'At rest', icon: Circle, colour: 'text-faint' },
+  idle: { word: 'Idle', icon: Circle, colour: 'text-faint' },
 };
 
 const STRANDED: Look = { word: 'Stranded', icon: Unplug, colour: 'text-warn' };

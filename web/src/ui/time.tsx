@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'react';
+import { useEffect } from 'react';
+import { create } from 'zustand';
 
 const UNITS = [
   ['y', 31_536_000_000],
@@ -48,12 +49,15 @@ export function Ago({ at, className }: { at: number; className?: string }) {
   );
 }
 
-/** The time, anew every half minute. */
+const useClock = create(() => Date.now());
+let isTicking = false;
+
+/** The time, anew every half minute: one clock for all that is shown. */
 function useMinute(): number {
-  const [now, setNow] = useState(Date.now);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 30_000);
-    return () => clearInterval(timer);
+    if (isTicking) return;
+    isTicking = true;
+    setInterval(() => useClock.setState(Date.now(), true), 30_000);
   }, []);
-  return now;
+  return useClock();
 }
