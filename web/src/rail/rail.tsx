@@ -133,7 +133,7 @@ function Place({
       {count > 0 && (
         <span className="rounded-full bg-accent px-1.5 text-xs leading-5 font-medium text-on-accent tabular-nums">
           {count}
-          <span className="sr-only"> need you</span>
+          <span className="sr-only">{count === 1 ? ' needs you' : ' need you'}</span>
         </span>
       )}
     </Link>

@@ -47,8 +47,7 @@ export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget
             onClick={() => setOpen(!isOpen)}
             className="min-w-0 flex-1 text-left leading-5 text-pretty tabular-nums pointer-coarse:min-h-11"
           >
-            <span className={clsx('mr-1.5 font-medium', ink)}>{seam.verdict}</span>
-            <Words words={seam.words} />
+            <span className={clsx('mr-0.5 font-medium', ink)}>{seam.verdict}</span> <Words words={seam.words} />
             <ChevronRight size={13} className={clsx('ml-1 inline text-muted', isOpen && 'rotate-90')} aria-hidden />
           </button>
         )}
