@@ -14,7 +14,7 @@ server.test('the link leads to the seam of the demo; three steps tick themselves
   await page.goto(await server.link());
   await page.waitForURL(/\/c\/[\w-]+\/seam\/2$/);
   const steps = page.getByRole('region', { name: 'First steps' });
-  await steps.getByText('An agent forgets when its session is gone.').waitFor();
+  await steps.getByText('An agent forgets everything when its session is gone.').waitFor();
   await page.getByText(/resumed by the agent/).waitFor();
   await axe(page);
   const done = () => steps.getByText('done', { exact: true }).count();

@@ -26,7 +26,10 @@ export function Tips() {
     <Tooltip.Root open onOpenChange={(isOpen) => !isOpen && show(null)}>
       <Tooltip.Portal>
         <Tooltip.Positioner anchor={anchor} sideOffset={6} className="pointer-events-none z-50">
-          <Tooltip.Popup className="flex max-w-72 items-center gap-2 rounded-md border border-line bg-raised px-2 py-1 text-[13px] text-ink shadow-lg">
+          <Tooltip.Popup
+            role="tooltip"
+            className="flex max-w-72 items-center gap-2 rounded-md border border-line bg-raised px-2 py-1 text-[13px] text-ink shadow-lg"
+          >
             {text}
             {keys !== undefined && <Keys keys={keys} />}
           </Tooltip.Popup>
