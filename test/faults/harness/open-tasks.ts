@@ -11,14 +11,21 @@ import { bootId, processesAt } from '../../../src/host/processes.ts';
 import { reportBug } from '../../../src/host/report.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/store.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/store.ts';
 import { createTasks } from '../../../src/tasks/tasks.ts';
 
 /** Tasks of a data home whose agent answers at once, in this process. */
-export async function openTasks(folder: string, { claims, parallel }: { claims: 'own' | 'all'; parallel: number }) {
+export async function openTasks(
+  { home: folder, store: url }: { home: string; store?: string },
+  { claims, parallel }: { claims: 'own' | 'all'; parallel: number },
+) {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'throughline.db');
-  const store = await openSqliteStore({ file, clock: systemClock, boot: bootId() });
+  const store =
+    url === undefined
+      ? await openSqliteStore({ file, clock: systemClock, boot: bootId() })
+      : await openPostgresStore({ url });
   const place = placeOf(folder);
   const processes = processesAt(place);
   const agent = inProcessAgent(() => [said('Done.')]);

@@ -5,6 +5,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { endMarked } from './marked.ts';
 import { type Line, Program } from './program.ts';
 
+/** A store outside of the data home. */
+export interface StoreElsewhere extends AsyncDisposable {
+  readonly url: string;
+  rows<Row>(sql: string, values: readonly (string | number)[]): Promise<Row[]>;
+}
+
 /** A data home that several processes share, with a mark that every agent started from it carries in its environment. */
 export class Place {
   readonly home: string;
@@ -12,13 +18,21 @@ export class Place {
   readonly database: string;
   readonly #dir: string;
   readonly #programs: Program[] = [];
+  readonly #elsewhere: StoreElsewhere | null;
 
-  constructor() {
+  /** Without a store its database is a file of the home. */
+  constructor(store: StoreElsewhere | null = null) {
+    this.#elsewhere = store;
     this.#dir = mkdtempSync(join(tmpdir(), 'throughline-faults-'));
     this.home = join(this.#dir, 'home');
     this.mark = this.#dir.slice(this.#dir.lastIndexOf('-') + 1);
     this.database = join(this.home, 'throughline.db');
     mkdirSync(join(this.#dir, 'effects'));
+  }
+
+  /** How the library is opened here; without agents. */
+  get opening(): { home: string; store?: string } {
+    return { home: this.home, ...(this.#elsewhere !== null && { store: this.#elsewhere.url }) };
   }
 
   /** The file that the tools of one conversation append to. */
@@ -42,7 +56,7 @@ export class Place {
   }
 
   start(name: string, input: object, onLine?: (line: Line) => void): Program {
-    const program = new Program(name, { home: this.home, mark: this.mark, ...input }, onLine);
+    const program = new Program(name, { ...this.opening, mark: this.mark, ...input }, onLine);
     this.#programs.push(program);
     return program;
   }
@@ -53,7 +67,8 @@ export class Place {
   }
 
   /** Rows of the database itself, past everything that could hide something. */
-  rows<Row>(sql: string, ...values: (string | number)[]): Row[] {
+  async rows<Row>(sql: string, ...values: (string | number)[]): Promise<Row[]> {
+    if (this.#elsewhere !== null) return this.#elsewhere.rows(sql, values);
     const db = new DatabaseSync(this.database, { readOnly: true, timeout: 60_000 });
     try {
       return db.prepare(sql).all(...values) as Row[];
@@ -66,6 +81,7 @@ export class Place {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#programs.map((program) => program.end()));
     await endMarked(this.mark);
+    await this.#elsewhere?.[Symbol.asyncDispose]();
     rmSync(this.#dir, { recursive: true, force: true, maxRetries: 20 });
   }
 }

@@ -33,7 +33,7 @@ export interface QueueFacts {
 export async function workThroughQueue(place: Place, options: QueueOptions): Promise<QueueFacts> {
   const { count, kills, parallel, random } = options;
   await queue(place, count, parallel);
-  const done = () => place.rows("SELECT no FROM tasks WHERE state = 'done'").length;
+  const done = async () => (await place.rows("SELECT no FROM tasks WHERE state = 'done'")).length;
   const start = async () => {
     const runner = place.start('task-runner', { parallel });
     await runner.said('ready');
@@ -41,19 +41,19 @@ export async function workThroughQueue(place: Place, options: QueueOptions): Pro
   };
   const runners = await Promise.all([start(), start()]);
   for (let kill = 1; kill <= kills; kill += 1) {
-    const enough = done() + random.whole(1, Math.max(1, Math.floor(count / kills)));
-    await until('some more are done', () => done() >= Math.min(enough, count));
+    const enough = (await done()) + random.whole(1, Math.max(1, Math.floor(count / kills)));
+    await until('some more are done', async () => (await done()) >= Math.min(enough, count));
     const victims = kill % 3 === 0 ? [0, 1] : [random.whole(0, 1)];
     await Promise.all(victims.map((i) => (runners[i] as Program).end()));
     for (const i of victims) runners[i] = await start();
   }
-  await until('all are done', () => done() === count, { ms: 300_000 });
+  await until('all are done', async () => (await done()) === count, { ms: 300_000 });
   return factsOf(place);
 }
 
 /** By somebody who does not work on them. */
 async function queue(place: Place, count: number, parallel: number): Promise<void> {
-  const { tasks, engine } = await openTasks(place.home, { claims: 'own', parallel });
+  const { tasks, engine } = await openTasks(place.opening, { claims: 'own', parallel });
   await tasks.close();
   for (const owner of OWNERS) {
     const plan = Array.from({ length: count / OWNERS.length }, (_, i) => ({ goal: `${i}`, retryInterrupted: 100 }));
@@ -70,10 +70,12 @@ interface EventRow {
   readonly payload: string;
 }
 
-function factsOf(place: Place): QueueFacts {
-  const events = place.rows<EventRow>('SELECT task, owner, seq, kind, payload FROM task_events ORDER BY no');
+async function factsOf(place: Place): Promise<QueueFacts> {
+  const events = await place.rows<EventRow>(
+    'SELECT CAST(task AS int) AS task, owner, CAST(seq AS int) AS seq, kind, payload FROM task_events ORDER BY no',
+  );
   const boards = OWNERS.map((owner) => events.filter((event) => event.owner === owner));
-  const once = place.rows("SELECT conv FROM turns WHERE state = 'completed' GROUP BY conv HAVING count(*) = 1");
+  const once = await place.rows("SELECT conv FROM turns WHERE state = 'completed' GROUP BY conv HAVING count(*) = 1");
   const sum = (counts: readonly number[]) => counts.reduce((a, b) => a + b, 0);
   return {
     doneOnce: once.length,
@@ -81,7 +83,7 @@ function factsOf(place: Place): QueueFacts {
     outOfOrder: sum(boards.map(outOfOrder)),
     gaps: sum(boards.map((own) => own.filter(({ seq }, i) => seq !== i + 1).length)),
     outOfTurn: outOfTurn(events),
-    openTurns: place.rows('SELECT no FROM turns WHERE ended_at IS NULL').length,
+    openTurns: (await place.rows('SELECT no FROM turns WHERE ended_at IS NULL')).length,
     complaints: place.complaints,
   };
 }

@@ -37,7 +37,7 @@ describe('a wall clock that jumps', () => {
     expect({ state: one.state, attempt: one.attempt }).toEqual({ state: 'completed', attempt: 1 });
     expect(two.state).toBe('completed');
 
-    const [facts] = readFacts(place);
+    const [facts] = await readFacts(place);
     if (facts === undefined) throw new Error('there is no conversation');
     expect([oneEnd, inOrder, gapless].flatMap((check) => check(facts))).toEqual([]);
     const epochs = facts.events.filter(({ n, epoch }) => n === 1 && epoch !== null).map(({ epoch }) => epoch);

@@ -65,7 +65,7 @@ describe('the lease of a worker that was killed', () => {
     expect((await taker.engine.turn(turn)).state).toBe('interrupted');
     expect(codewordsIn(own.reply)).toEqual(['one', 'two']);
     expectTakenOver(place);
-    await until('the lease to be given back', () => place.rows('SELECT * FROM workers').length === 0);
+    await until('the lease to be given back', async () => (await place.rows('SELECT * FROM workers')).length === 0);
     expect(marked(place.mark)).toEqual([]);
   });
 
@@ -123,7 +123,7 @@ describe('the lease of a worker that was killed', () => {
     // Another conversation is run to its end meanwhile: the taker has looked for work more than once.
     expect((await taker.run('other', 'hello')).state).toBe('completed');
     expect((await taker.engine.turn(turn)).state).toBe('running');
-    expect(place.rows("SELECT epoch FROM leases JOIN conversations c ON c.no = conv WHERE c.key = 'c'")).toEqual([
+    expect(await place.rows("SELECT epoch FROM leases JOIN conversations c ON c.no = conv WHERE c.key = 'c'")).toEqual([
       { epoch: 1 },
     ]);
   });

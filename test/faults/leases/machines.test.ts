@@ -48,7 +48,7 @@ describe('a store that two machines use', () => {
     await worker.end();
     expect((await other.run('after', 'hello')).state).toBe('completed');
     expect((await other.engine.turn(turn)).state).toBe('running');
-    expect(place.rows(EPOCH)).toEqual([{ epoch: 1 }]);
+    expect(await place.rows(EPOCH)).toEqual([{ epoch: 1 }]);
     pass(LEASE_MS);
     const { state, failure } = await other.end(turn);
     expect(state).toBe('interrupted');
@@ -69,7 +69,7 @@ describe('a store that two machines use', () => {
     const { clock } = clockOf(-systemClock.monotonic());
     await using next = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS }, { clock, machine });
     expect((await next.end(turn)).state).toBe('interrupted');
-    expect(place.rows(EPOCH)).toEqual([{ epoch: 2 }]);
+    expect(await place.rows(EPOCH)).toEqual([{ epoch: 2 }]);
   });
 
   test.concurrent('is looked at by the doctor, who does not take another machine for a dead process', async () => {

@@ -3,7 +3,7 @@ import { NO_POSTGRES } from '../../postgres/server.ts';
 import { until } from '../harness/until.ts';
 import { type ReadEvent, Reader } from '../server/reader.ts';
 import { gapless, inOrder, nothingLost, oneEnd, ranOnce, sawAll } from '../storm/checks.ts';
-import { type Member, Pair } from './pair.ts';
+import { type Member, Pair, type Takeover } from './pair.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
 const LEASE_MS = 15_000;
@@ -52,7 +52,7 @@ test(`servers are frozen and cut off ${ROUNDS.length} times`, { timeout: 7_200_0
   const seen = (kind: string, turn: string) =>
     until(`${kind} of ${turn}`, () => events.some((event) => event.kind === kind && event.turnId === turn));
   const accepted: { name: string; turn: string; n: number }[] = [];
-  const takeovers: number[] = [];
+  const takeovers: Takeover[] = [];
 
   for (const [round, fault] of ROUNDS.entries()) {
     const name = `request-${round}`;
@@ -72,10 +72,12 @@ test(`servers are frozen and cut off ${ROUNDS.length} times`, { timeout: 7_200_0
     reads = other;
     moving.cut();
     const late = pair.submitted(holder, { prompt: `/tool late-${round} ${pair.effects}`, requestId: `late-${round}` });
+    const leaseEnd = await pair.leaseEnd();
     // The short series does not wait for the end of the lease.
     if (!LONG) await pair.rows('UPDATE leases SET ready_at = 0');
     await seen('turn.ended', turn.turn);
-    takeovers.push(performance.now() - struckAt);
+    const seenMs = performance.now() - struckAt;
+    takeovers.push({ seenMs, endedMs: (await pair.endOf(turn.turn)) - leaseEnd });
     mend(fault, holder);
     accepted.push(await late);
     await seen('turn.ended', (await late).turn);
@@ -100,11 +102,16 @@ test(`servers are frozen and cut off ${ROUNDS.length} times`, { timeout: 7_200_0
   if (LONG) report(takeovers);
 });
 
-function report(takeovers: readonly number[]): void {
-  const sorted = takeovers.toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? 0;
-  const [p50, p99] = [at(0.5), at(0.99)];
+function report(takeovers: readonly Takeover[]): void {
+  const line = (what: string, values: readonly number[]) => {
+    const sorted = values.toSorted((a, b) => a - b);
+    const at = (share: number) => ((sorted[Math.ceil(sorted.length * share) - 1] ?? 0) / 1_000).toFixed(2);
+    return `${what}: ${at(0.5)} s (p50), ${at(0.99)} s (p99), ${at(1)} s (max)`;
+  };
+  const [seen, ended] = [takeovers.map(({ seenMs }) => seenMs), takeovers.map(({ endedMs }) => endedMs)];
+  console.log(`${takeovers.length} takeovers
+${line('from the fault until a reader saw the end of the turn (aim 16.0 s)', seen)}
+${line('from the end of the lease to the end of the turn (aim 1.0 s)', ended)}`);
   // The aim is a second after the lease; a busy machine takes longer to end what was left.
-  console.log(`taken over after ${(p50 / 1_000).toFixed(1)} s (p50), ${(p99 / 1_000).toFixed(1)} s (p99); aim 16.0 s`);
-  expect(p99, 'from the fault to the end of the turn').toBeLessThan(2 * LEASE_MS);
+  expect(Math.max(...seen), 'from the fault to the end of the turn').toBeLessThan(2 * LEASE_MS);
 }

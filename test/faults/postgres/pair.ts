@@ -19,6 +19,13 @@ export interface Member {
   readonly network: Network;
 }
 
+export interface Takeover {
+  /** From the fault until a reader saw the end of the turn. */
+  readonly seenMs: number;
+  /** From the end of the lease to the end of the turn, by the clock of the database. */
+  readonly endedMs: number;
+}
+
 /**
  * Two servers of one place on one PostgreSQL, each behind a network that can be cut. The wall clock of the first is a day ahead, that of the
  * second a day behind, all the time.
@@ -84,6 +91,20 @@ export class Pair implements AsyncDisposable {
     const other = this.members.find((member) => member !== holder);
     if (holder === undefined || other === undefined) throw new Error(`${process} is none of the two.`);
     return { holder, other };
+  }
+
+  /** When the lease of the only conversation ends, if nobody renews it. */
+  async leaseEnd(): Promise<number> {
+    return (await this.rows<{ ends: number }>('SELECT ready_at::float8 AS ends FROM leases'))[0]?.ends ?? 0;
+  }
+
+  /** When it ended, by the clock of the database. */
+  async endOf(turn: string): Promise<number> {
+    const [row] = await this.rows<{ at: number }>(
+      `SELECT e.at::float8 FROM events e JOIN turns t ON t.no = e.turn WHERE t.id = '${turn}' AND e.kind = 'turn.ended'`,
+    );
+    if (row === undefined) throw new Error(`turn ${turn} has no end`);
+    return row.at;
   }
 
   /** Asked again under the same id until it is accepted: the first answer may be that the database does not answer. */

@@ -5,17 +5,18 @@ import { input, onCommand, ready, say } from '../harness/commands.ts';
 /** Follows conversations from the numbers that it is given, and prints every event. */
 interface Input {
   readonly home: string;
+  readonly store?: string;
   readonly mark: string;
   readonly engine: object;
   /** By conversation: the last number seen. */
   readonly from: Record<string, number>;
 }
 
-const { home, mark, engine: settings, from } = input<Input>();
+const { mark, engine: settings, from, ...place } = input<Input>();
 
 onCommand(() => {});
 const { open } = await library();
-const { engine } = await open({ home, settings: settingsFor(mark), engine: settings });
+const { engine } = await open({ ...place, settings: settingsFor(mark), engine: settings });
 ready();
 await Promise.all(
   Object.entries(from).map(async ([key, after]) => {

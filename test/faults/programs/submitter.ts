@@ -13,14 +13,15 @@ interface Request {
 
 interface Input {
   readonly home: string;
+  readonly store?: string;
   readonly mark: string;
   readonly engine: object;
   /** What an earlier process was asked to submit, and did not say that it did. */
   readonly requests: readonly Request[];
 }
 
-const { home, mark, engine: settings, requests } = input<Input>();
-const opening = library().then(({ open }) => open({ home, settings: settingsFor(mark), engine: settings }));
+const { mark, engine: settings, requests, ...place } = input<Input>();
+const opening = library().then(({ open }) => open({ ...place, settings: settingsFor(mark), engine: settings }));
 
 async function submit({ key, prompt, options }: Request): Promise<void> {
   const { engine } = await opening;

@@ -3,9 +3,9 @@ import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready } from '../harness/commands.ts';
 
 /** A worker of the home: runs every conversation there is, until it is killed. */
-const { home, mark, engine } = input<{ home: string; mark: string; engine: object }>();
+const { mark, engine, ...place } = input<{ home: string; store?: string; mark: string; engine: object }>();
 
 onCommand(() => {});
 const { open } = await library();
-await open({ home, settings: settingsFor(mark), engine });
+await open({ ...place, settings: settingsFor(mark), engine });
 ready();

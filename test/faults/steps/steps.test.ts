@@ -95,7 +95,7 @@ describe('a process that is killed at an exact step', () => {
     const killed = place.start('stepper', { key: 'c', hook, requests, whenWarm: warm, engine: settings });
     await killed.closed;
     expect(killed.stderr).toBe('');
-    if (warm) expect(place.rows('SELECT n FROM turns')).toHaveLength(2);
+    if (warm) expect(await place.rows('SELECT n FROM turns')).toHaveLength(2);
 
     await using engine = await newcomer(place, { leaseMs: LEASE_MS, maxWarm: 0 });
     const ended = [];
@@ -108,7 +108,7 @@ describe('a process that is killed at an exact step', () => {
     if (step.ran) expect(place.ran('c').filter((name) => name === hit)).toHaveLength(step.ran[at]);
     const asked = await engine.run('c', QUESTION, { agent });
     expect(codewordsIn(asked.reply)).toEqual(requests.map(({ options }) => options.requestId));
-    const [facts] = readFacts(place);
+    const [facts] = await readFacts(place);
     if (facts === undefined) throw new Error('there is no conversation');
     expect([oneEnd, inOrder, gapless].flatMap((check) => check(facts))).toEqual([]);
     expect(ranOnce({ ...facts, turns: facts.turns.slice(0, -1) })).toEqual([]);

@@ -52,8 +52,8 @@ export class Storm {
   }
 
   async begin(crew: { workers: number; submitters: number; followers: number }): Promise<void> {
-    const { home, mark } = this.#place;
-    await using tl = await open({ home, settings: settingsFor(mark), engine: { maxRunning: 0 } });
+    const { opening, mark } = this.#place;
+    await using tl = await open({ ...opening, settings: settingsFor(mark), engine: { maxRunning: 0 } });
     // Every third has a budget so small that turns are left out; the receipts have to say so.
     for (const [i, key] of this.keys.entries()) {
       await tl.engine.ensure({ key, ...(i % 3 === 2 ? { restore: { lastTurns: 3 } } : {}) });
@@ -109,10 +109,11 @@ export class Storm {
 
   /** A process that comes frees what the killed held. Followers may have begun with it, one conversation after another. */
   async #free(ms: number): Promise<void> {
-    const { home, mark } = this.#place;
-    await using _ = await open({ home, settings: settingsFor(mark), engine: { maxRunning: 0 } });
-    await until('no session to be said to live', () => this.#living().length === 0, { ms }).catch((error: Error) => {
-      throw new Error(`${error.message}; left: ${JSON.stringify(this.#living())}`);
+    const { opening, mark } = this.#place;
+    await using _ = await open({ ...opening, settings: settingsFor(mark), engine: { maxRunning: 0 } });
+    const none = async () => (await this.#living()).length === 0;
+    await until('no session to be said to live', none, { ms }).catch(async (error: Error) => {
+      throw new Error(`${error.message}; left: ${JSON.stringify(await this.#living())}`);
     });
   }
 
@@ -175,16 +176,16 @@ export class Storm {
   }
 
   /** The sessions that are said to live, with the holders of their conversations. */
-  #living(): object[] {
+  #living(): Promise<object[]> {
     return this.#place.rows(
       `SELECT c.key, s.id, s.process, l.worker, l.pending, l.epoch FROM sessions s
        JOIN conversations c ON c.no = s.conv JOIN leases l ON l.conv = s.conv WHERE s.state = 'live'`,
     );
   }
 
-  #caughtUp(): boolean {
-    const counts = this.#place.rows<{ key: string; last: number }>(
-      'SELECT c.key, max(e.seq) AS last FROM events e JOIN conversations c ON c.no = e.conv GROUP BY c.no',
+  async #caughtUp(): Promise<boolean> {
+    const counts = await this.#place.rows<{ key: string; last: number }>(
+      'SELECT c.key, CAST(max(e.seq) AS int) AS last FROM events e JOIN conversations c ON c.no = e.conv GROUP BY c.no',
     );
     return [...this.seen.values()].every((seen) => counts.every(({ key, last }) => seen.get(key)?.at(-1) === last));
   }

@@ -39,24 +39,35 @@ export function ends(facts: readonly ConversationFacts[]): Record<TurnEnd, numbe
   return count;
 }
 
-export function readFacts(place: Place): ConversationFacts[] {
-  const conversations = place.rows<{ no: number; key: string; pending: number; head: number }>(
-    'SELECT c.no, c.key, l.pending, l.head FROM conversations c JOIN leases l ON l.conv = c.no ORDER BY c.no',
-  );
-  return conversations.map(({ no, key, pending, head }) => ({
-    key,
-    pending,
-    head,
-    events: place.rows<EventFact>(
-      `SELECT e.seq, e.kind, e.epoch, t.n FROM events e LEFT JOIN turns t ON t.no = e.turn WHERE e.conv = ? ORDER BY e.seq`,
-      no,
-    ),
-    turns: turnsOf(place, no),
-    watermarks: place
-      .rows<{ watermark: number }>('SELECT watermark FROM sessions WHERE conv = ?', no)
-      .map(({ watermark }) => watermark),
-    ran: place.ran(key),
-  }));
+/** Of either store. PostgreSQL's long integers would come as texts. */
+const int = (column: string, name = column.slice(2)) => `CAST(${column} AS int) AS ${name}`;
+const CONVERSATIONS = `
+  SELECT ${int('c.no')}, c.key, ${int('l.pending')}, ${int('l.head')}
+  FROM conversations c JOIN leases l ON l.conv = c.no ORDER BY c.no`;
+const EVENTS = `
+  SELECT ${int('e.seq')}, e.kind, ${int('e.epoch')}, ${int('t.n')}
+  FROM events e LEFT JOIN turns t ON t.no = e.turn WHERE e.conv = ? ORDER BY e.seq`;
+const WATERMARKS = `SELECT ${int('s.watermark')} FROM sessions s WHERE s.conv = ?`;
+const TURNS = `
+  SELECT t.id, ${int('t.n')}, t.request_id, t.state, t.failure, r.body,
+    (SELECT p.body FROM receipts p
+     WHERE p.conv = t.conv AND p.turn = t.n AND CAST(p.warm AS int) = 0 ORDER BY p.attempt DESC LIMIT 1) AS receipt
+  FROM turns t LEFT JOIN records r ON r.turn = t.no WHERE t.conv = ? ORDER BY t.n`;
+
+export async function readFacts(place: Place): Promise<ConversationFacts[]> {
+  const conversations = await place.rows<{ no: number; key: string; pending: number; head: number }>(CONVERSATIONS);
+  const all: ConversationFacts[] = [];
+  for (const { no, key, pending, head } of conversations) {
+    const watermarks = await place.rows<{ watermark: number }>(WATERMARKS, no);
+    all.push({
+      ...{ key, pending, head },
+      events: await place.rows<EventFact>(EVENTS, no),
+      turns: await turnsOf(place, no),
+      watermarks: watermarks.map(({ watermark }) => watermark),
+      ran: place.ran(key),
+    });
+  }
+  return all;
 }
 
 interface TurnRow {
@@ -66,25 +77,19 @@ interface TurnRow {
   readonly state: TurnState;
   readonly failure: string | null;
   readonly body: string | null;
-  readonly dropped: number | null;
+  readonly receipt: string | null;
 }
 
-function turnsOf(place: Place, conv: number): TurnFact[] {
-  const rows = place.rows<TurnRow>(
-    `SELECT t.id, t.n, t.request_id, t.state, t.failure, r.body,
-       (SELECT json_extract(p.body, '$.dropped') FROM receipts p
-        WHERE p.conv = t.conv AND p.turn = t.n AND p.warm = 0 ORDER BY p.attempt DESC LIMIT 1) AS dropped
-     FROM turns t LEFT JOIN records r ON r.turn = t.no WHERE t.conv = ? ORDER BY t.n`,
-    conv,
-  );
-  return rows.map(({ id, n, request_id, state, failure, body, dropped }) => ({
+async function turnsOf(place: Place, conv: number): Promise<TurnFact[]> {
+  const rows = await place.rows<TurnRow>(TURNS, conv);
+  return rows.map(({ id, n, request_id, state, failure, body, receipt }) => ({
     id,
     n,
     requestId: request_id,
     state,
     failure,
     record: body === null ? null : { reply: replyOf(body) },
-    dropped: dropped ?? 0,
+    dropped: receipt === null ? 0 : (JSON.parse(receipt) as { dropped: number }).dropped,
   }));
 }
 

@@ -94,7 +94,7 @@ describe('a worker that wakes up after its lease has passed on', () => {
     });
     expect((await taker.end(String(turn))).state).toBe(standstill.end);
     expect(codewordsIn(two.reply)).toEqual(['one', 'two']);
-    const taken = place.rows<{ count: number }>('SELECT count(*) AS count FROM events WHERE epoch = 1');
+    const taken = await place.rows<{ count: number }>('SELECT count(*) AS count FROM events WHERE epoch = 1');
     const agents = () => marked(place.mark).filter(({ parent }) => parent === zombie.pid);
     if (standstill.end === 'interrupted') expect(agents(), 'its agent was ended by the taker').toEqual([]);
 
@@ -113,8 +113,8 @@ describe('a worker that wakes up after its lease has passed on', () => {
     });
     const three = await until('the zombie to run a turn again', () => zombie.lines.find((line) => line.ended === 3));
     expect(three.outcome).toBe('completed');
-    expect(place.rows('SELECT count(*) AS count FROM events WHERE epoch = 1')).toEqual(taken);
-    const [facts] = readFacts(place);
+    expect(await place.rows('SELECT count(*) AS count FROM events WHERE epoch = 1')).toEqual(taken);
+    const [facts] = await readFacts(place);
     if (facts === undefined) throw new Error('there is no conversation');
     expect([oneEnd, inOrder, gapless, ranOnce].flatMap((check) => check(facts))).toEqual([]);
     expect(facts.ran.filter((name) => name === 'one')).toHaveLength(standstill.ran);
@@ -138,7 +138,7 @@ describe('a worker that wakes up after its lease has passed on', () => {
       zombie.signal('SIGCONT');
       await zombie.said('refused');
       await until('the warm session to end', () => marked(place.mark).length === 0);
-      const [facts] = readFacts(place);
+      const [facts] = await readFacts(place);
       expect(facts && gapless(facts)).toEqual([]);
       expect(zombie.stderr).toBe('');
     },
