@@ -6,6 +6,7 @@ import type { ThroughlineError } from '../../src/core/errors.ts';
 import { ProcessHealth } from '../../src/host/health.ts';
 import type { StoreConnections } from '../../src/ports/store/census.ts';
 import type { Store } from '../../src/ports/store.ts';
+import { postgresSource } from '../../src/stores/postgres/copy-side.ts';
 import { openPostgresStore } from '../../src/stores/postgres/store.ts';
 import { fill, mountSmall, NO_SMALL_DISK, unmount } from '../faults/full-disk/small-disk.ts';
 import { until } from '../faults/harness/until.ts';
@@ -56,7 +57,7 @@ function faults(): void {
     for (const { shown } of [gone, missing, poor, stranger, plain]) expect(shown).not.toContain(secret);
   });
 
-  test('refuses another encoding, and a schema of a newer version', async () => {
+  test('refuses another encoding, and a schema that is two steps newer', async () => {
     const latin = await server().database('ENCODING LATIN1 TEMPLATE template0');
     expect((await refusal(server().url(latin))).error).toMatchObject({
       code: 'refused',
@@ -64,8 +65,18 @@ function faults(): void {
     });
     const newer = await server().database();
     await (await openPostgresStore({ url: server().url(newer) })).close();
-    await server().query('UPDATE schema_version SET version = version + 1', [], newer);
-    expect((await refusal(server().url(newer))).error.code).toBe('storage_newer');
+    const step = () => server().query('UPDATE schema_version SET version = version + 1', [], newer);
+    await step(); // what this version needs is still there
+    await (await openPostgresStore({ url: server().url(newer) })).close();
+    await expect(postgresSource(server().url(newer)), 'a copy would lack what is new').rejects.toMatchObject({
+      code: 'storage_newer',
+    });
+    await step();
+    expect((await refusal(server().url(newer))).error).toMatchObject({
+      code: 'storage_newer',
+      message: expect.stringMatching(/has the schema \d+ of a newer Throughline/),
+      hint: expect.stringContaining('Start the newer version'),
+    });
   });
 
   test('goes on beside a newer version that has added to its tables', async () => {

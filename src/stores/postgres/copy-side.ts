@@ -93,7 +93,7 @@ async function connect(url: string): Promise<{ side: CopySide; sql: Sql; close()
     await server.pool.end();
   };
   try {
-    await upgrade(server);
+    await upgrade(server, { exact: true });
     const connected = await server.connect();
     client = connected;
     const sql = new Sql((text, values) => connected.query(text, values));

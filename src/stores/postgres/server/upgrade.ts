@@ -7,6 +7,8 @@ import { openFault } from './faults.ts';
 
 /** By number, from 1. What was published never changes. */
 const MIGRATIONS: readonly string[] = [schema, signInLinks, recentConversations];
+/** How many steps newer a schema may be than the program: what the version before needs stays for so long, and both run side by side. */
+const BESIDE = 1;
 /** All processes that open a database upgrade it one after the other. The number is ours alone. */
 export const LOCK = 7_448_330_121;
 
@@ -16,9 +18,10 @@ const MAKE_VERSION = 'CREATE TABLE schema_version (version int NOT NULL); INSERT
 
 /**
  * Brings the schema up to date, in one transaction. Throws when the database cannot be used. `looks`: whoever opens it only looks, and does not
- * upgrade what others use: an older schema is `refused`. An empty database gets its tables all the same.
+ * upgrade what others use: an older schema is `refused`. An empty database gets its tables all the same. `exact`: whoever opens it has to know all
+ * of its tables: also a schema that is one step newer is refused.
  */
-export async function upgrade(server: Server, { looks = false } = {}): Promise<void> {
+export async function upgrade(server: Server, { looks = false, exact = false } = {}): Promise<void> {
   const client = await server.pool.connect().catch((error: unknown) => {
     throw openFault(error);
   });
@@ -32,7 +35,7 @@ export async function upgrade(server: Server, { looks = false } = {}): Promise<v
     if (known[0]?.known !== true) await client.query(MAKE_VERSION);
     const { rows: found } = await client.query<{ version: number }>('SELECT version FROM schema_version');
     const version = found[0]?.version ?? 0;
-    if (version > MIGRATIONS.length) throw newer(version);
+    if (version > MIGRATIONS.length + (exact ? 0 : BESIDE)) throw newer(version);
     if (looks && version > 0 && version < MIGRATIONS.length) throw older(version);
     for (const sql of MIGRATIONS.slice(version)) await client.query(sql);
     if (version < MIGRATIONS.length) await client.query(`UPDATE schema_version SET version = ${MIGRATIONS.length}`);
