@@ -1,8 +1,12 @@
 // What many callers ask of a PostgreSQL store at the same moment shares statements: each gets its own answer, or its own error.
+import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { WorkerInfo } from '../../src/ports/store/leases.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openPostgresStore } from '../../src/stores/postgres/store.ts';
+import { until } from '../faults/harness/until.ts';
+import { Network } from '../postgres/network.ts';
 import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
 import {
   AGENT,
@@ -14,8 +18,10 @@ import {
   enqueue,
   newConversation,
   newTurn,
+  prompt,
   spec,
   update,
+  worker,
 } from './store/world.ts';
 
 const server = postgresServer();
@@ -35,11 +41,14 @@ async function opened(): Promise<Store> {
   return store;
 }
 
-async function claimed(store: Store) {
+async function claimed(store: Store, by?: WorkerInfo) {
   const conversation = await newConversation(store);
   await enqueue(store, conversation);
-  return claimNow(store, { conversation, leaseMs: 600_000 });
+  return claimNow(store, { conversation, leaseMs: 600_000, ...(by && { worker: by }) });
 }
+
+/** The sessions of a database that wait for a lock. */
+const WAITING = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock'`;
 
 /** The statements that all connections of this process send meanwhile. */
 async function sentDuring(work: () => Promise<unknown>): Promise<string[]> {
@@ -57,6 +66,30 @@ async function sentDuring(work: () => Promise<unknown>): Promise<string[]> {
     prototype.query = query;
   }
   return sent;
+}
+
+interface Sends {
+  query: (...args: unknown[]) => unknown;
+  readonly connection: { readonly stream: { destroy(): void } };
+}
+
+/** The next COMMIT is done; then the connection ends with a fault whose code says nothing to us. */
+function loseCommit(): void {
+  const { prototype } = pg.Client as unknown as { prototype: Sends };
+  const { query } = prototype;
+  const giveBack = () => {
+    prototype.query = query;
+  };
+  onTestFinished(giveBack);
+  prototype.query = function (this: Sends, ...args) {
+    const answer = query.apply(this, args);
+    if (args[0] !== 'COMMIT') return answer;
+    giveBack();
+    return (answer as Promise<unknown>).then(() => {
+      this.connection.stream.destroy();
+      throw Object.assign(new Error('write EPROTO'), { code: 'EPROTO' });
+    });
+  };
 }
 
 function together() {
@@ -181,5 +214,137 @@ function together() {
     const ids = await Promise.all(Array.from({ length: 5 }, () => newConversation(store)));
     const turns = await Promise.all(ids.flatMap((id) => Array.from({ length: 6 }, () => enqueue(store, id))));
     expect(turns.map(({ n }) => n)).toEqual(ids.flatMap(() => [1, 2, 3, 4, 5, 6]));
+  });
+
+  test.each([
+    ['before', 0],
+    ['after', 1],
+  ] as const)(
+    'a connection ends %s the COMMIT of many has arrived: each caller is told, and may ask again',
+    async (side, stored) => {
+      await using network = await Network.to(join(server().folder, 'socket/.s.PGSQL.5432'));
+      const store = await openPostgresStore({ url: network.url(server().url(await server().database())) });
+      onTestFinished(() => store.close());
+      const ids = await Promise.all(Array.from({ length: 8 }, () => newConversation(store)));
+      const turns = ids.map((id) => newTurn(id, { requestId: `request of ${id}` }));
+      network.breakAt(side, 'COMMIT');
+      const codes = await Promise.all(turns.map((turn) => codeOf(store.enqueue(ANN, turn))));
+      expect(codes).toEqual(ids.map(() => 'storage_busy'));
+      const open = async () => Promise.all(ids.map(async (id) => (await store.findConversation(ANN, id))?.open));
+      // The server may still be at it.
+      await until('what was sent has its end', async () => (await open()).every((count) => count === stored));
+      const again = await Promise.all(turns.map((turn) => store.enqueue(ANN, turn)));
+      expect(again.map(({ duplicate, turn }) => [duplicate, turn.n])).toEqual(ids.map(() => [stored === 1, 1]));
+      expect(await open()).toEqual(ids.map(() => 1));
+    },
+  );
+
+  test('after a COMMIT whose answer was lost nothing is run again, whatever the driver says of the connection', async () => {
+    const store = await opened();
+    const ids = await Promise.all(Array.from({ length: 8 }, () => newConversation(store)));
+    loseCommit();
+    const codes = await Promise.all(ids.map((id) => codeOf(enqueue(store, id))));
+    expect(codes, 'not "conflict": the turn that they would find is their own').toEqual(ids.map(() => 'storage_busy'));
+    for (const id of ids) expect(await store.findConversation(ANN, id)).toMatchObject({ open: 1 });
+    loseCommit();
+    expect(await codeOf(newConversation(store, { key: 'notes' })), 'in a transaction of its own').toBe('storage_busy');
+    expect(await newConversation(store, { key: 'notes' }), 'it is there').not.toBe('');
+  });
+
+  test('many that write the same long texts in another order do not wait for each other in a circle', async () => {
+    const a = await opened();
+    const url = urls.get(a) ?? '';
+    const name = new URL(url).pathname.slice(1);
+    const b = await openPostgresStore({ url });
+    onTestFinished(() => b.close());
+    const texts = Array.from({ length: 8 }, (_, i) => `${i} ${'x'.repeat(20_000)}`);
+    const ids = await Promise.all([...texts, ...texts].map(() => newConversation(a)));
+    const ask = (store: Store, which: readonly string[], order: readonly string[]) =>
+      order.map((text, i) => enqueue(store, which[i] ?? '', { prompt: prompt(text) }));
+    await Promise.all(ask(a, ids, texts));
+    const other = await server().connect(name);
+    await other.query('BEGIN');
+    await other.query('SELECT 1 FROM contents WHERE body LIKE $1 FOR UPDATE', ['%4 xx%']);
+    const sent = await sentDuring(async () => {
+      const all = [...ask(a, ids.slice(0, 8), texts), ...ask(b, ids.slice(8), texts.toReversed())];
+      await until('both wait', async () => {
+        const [row] = await server().query(WAITING, [name]);
+        return row?.count === 2;
+      });
+      await other.query('ROLLBACK');
+      await Promise.all(all);
+    });
+    await other.end();
+    expect(sent.filter((text) => text === 'ROLLBACK')).toEqual([]);
+  });
+
+  test('many that take over from the same workers in another order do not wait for each other in a circle', async () => {
+    const a = await opened();
+    const url = urls.get(a) ?? '';
+    const name = new URL(url).pathname.slice(1);
+    const b = await openPostgresStore({ url });
+    onTestFinished(() => b.close());
+    const [mine, yours] = [worker('mine', 11), worker('yours', 12)];
+    for (const [store, own] of [
+      [a, mine],
+      [b, yours],
+    ] as const)
+      await claimed(store, own); // known from then on
+    const gone = ['w1', 'w2', 'w3'].map((id, i) => worker(id, 20 + i));
+    // Each holds one conversation for either.
+    const ids: [string, string][] = [];
+    for (const one of gone)
+      ids.push([(await claimed(a, one)).fence.conversation, (await claimed(a, one)).fence.conversation]);
+    await server().query(
+      "UPDATE leases SET ready_at = 0 WHERE worker IN (SELECT no FROM workers WHERE id LIKE 'w%')",
+      [],
+      name,
+    );
+    const other = await server().connect(name);
+    await other.query("BEGIN; SELECT 1 FROM workers WHERE id = 'w2' FOR UPDATE");
+    const take = (store: Store, own: WorkerInfo, which: readonly string[]) =>
+      which.map((conversation) => store.claim(claimRequest({ worker: own, conversation })));
+    const sent = await sentDuring(async () => {
+      const all = [
+        ...take(
+          a,
+          mine,
+          ids.map(([one]) => one),
+        ),
+        ...take(b, yours, ids.map(([, two]) => two).toReversed()),
+      ];
+      await until('both wait', async () => (await server().query(WAITING, [name]))[0]?.count === 2);
+      await other.query('ROLLBACK');
+      expect((await Promise.all(all)).map((one) => one !== null)).toEqual(all.map(() => true));
+    });
+    await other.end();
+    expect(sent.filter((text) => text === 'ROLLBACK')).toEqual([]);
+    expect(await server().query("SELECT id FROM workers WHERE id LIKE 'w%'", [], name)).toEqual([]);
+  });
+
+  test('the first prompt to a new key, with the same request id at another server at the same moment, is one turn', async () => {
+    const a = await opened();
+    const b = await openPostgresStore({ url: urls.get(a) ?? '' });
+    onTestFinished(() => b.close());
+    const first = () => newTurn('', { requestId: 'r1', creates: spec({ key: 'notes' }) });
+    const { prototype } = pg.Client as unknown as { prototype: Sends };
+    const { query } = prototype;
+    onTestFinished(() => {
+      prototype.query = query;
+    });
+    let looks = 0;
+    let other: Promise<unknown> | null = null;
+    prototype.query = function (this: Sends, ...args) {
+      const [asked] = args as [string | { text: string }];
+      const isLook = /c\.key = |t\.request_id = /.test(typeof asked === 'string' ? asked : asked.text);
+      if (isLook) looks += 1;
+      // Between the two looks of the one, the other one has stored its own.
+      if (looks !== 2 || other !== null) return query.apply(this, args);
+      other = b.enqueue(ANN, first());
+      return other.then(() => query.apply(this, args));
+    };
+    const mine = await a.enqueue(ANN, first());
+    expect(mine.duplicate).toBe(true);
+    expect(await other).toMatchObject({ duplicate: false, turn: { id: mine.turn.id } });
   });
 }

@@ -14,6 +14,7 @@ export class Network implements AsyncDisposable {
   readonly #server: Server;
   #isCut = false;
   #last: string | null = null;
+  #broken: { readonly at: string; readonly side: 'before' | 'after' } | null = null;
 
   /** To the socket of a PostgreSQL. */
   static async to(socket: string): Promise<Network> {
@@ -38,7 +39,13 @@ export class Network implements AsyncDisposable {
         [far, near],
       ] as const) {
         from.on('data', (bytes) => {
-          to.write(bytes);
+          const broken =
+            from === near && this.#broken !== null && bytes.includes(this.#broken.at) ? this.#broken : null;
+          if (broken?.side !== 'before') to.write(bytes);
+          if (broken !== null) {
+            this.#broken = null;
+            from.destroy();
+          }
           if (this.#last !== null && bytes.includes(this.#last)) this.cut();
         });
         from.on('end', () => to.end());
@@ -66,6 +73,11 @@ export class Network implements AsyncDisposable {
   /** As soon as this has gone through. */
   cutAfter(text: string): void {
     this.#last = text;
+  }
+
+  /** One connection ends when this is sent through it: `before` it has arrived, or `after` it, and then the answer is lost. */
+  breakAt(side: 'before' | 'after', at: string): void {
+    this.#broken = { at, side };
   }
 
   heal(): void {

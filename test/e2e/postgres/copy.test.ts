@@ -8,6 +8,7 @@ import type { Store } from '../../../src/ports/store.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/store.ts';
 import { TABLES } from '../../../src/stores/shared/copy/tables.ts';
 import { openAt } from '../../contracts/sqlite-folder.ts';
+import { begun, update } from '../../contracts/store/world.ts';
 import { until } from '../../faults/harness/until.ts';
 import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
 import { CliHome } from '../cli-process.ts';
@@ -210,6 +211,32 @@ function copies(): void {
     expect(await refusal(url(), `sqlite:${file}3`)).toBe('The store is a copy that was not finished.');
     expect(await copy(sqlite, url())).toMatchObject({ complete: true });
     expect(await refusal(sqlite, url())).toBe('The target is a copy of this store that was finished before.');
+  });
+
+  test('100,000 events move there and back', async (context) => {
+    if (process.env.THROUGHLINE_LONG !== '1') return context.skip('takes a minute or more: npm run test:long');
+    await home.ok('send', 'first', 'hello');
+    const store = await openAt(file);
+    for (let i = 0; i < 200; i += 1) {
+      const { turn, holder } = await begun(store);
+      const words = Array.from({ length: 500 }, (_, n) => update(turn.id, `${n} ${'word '.repeat(30)}`));
+      while (words.length > 0) await holder.write(...words.splice(0, 50));
+    }
+    await store.close();
+    const back = join(home.path, 'back.db');
+    for (const [from, to] of [
+      [`sqlite:${file}`, url()],
+      [url(), `sqlite:${back}`],
+    ] as const) {
+      const began = performance.now();
+      const { complete, events } = await copy(from, to);
+      const seconds = (performance.now() - began) / 1_000;
+      console.log(
+        `${events} events to ${to.split(':')[0]}: ${seconds.toFixed(1)} s, ${(events / seconds).toFixed(0)} a second`,
+      );
+      expect(complete).toBe(true);
+      expect(events).toBeGreaterThan(100_000);
+    }
   });
 
   test('a password in the arguments is refused, and repeated nowhere', async () => {

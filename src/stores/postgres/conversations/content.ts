@@ -13,8 +13,9 @@ interface Stored extends Json {
 
 // Also what is known is locked: nobody deletes it as unused before it is linked.
 const KEEP = `
-  INSERT INTO contents (owner, hash, body) SELECT $1, c.hash, c.body FROM unnest($2::text[], $3::text[]) AS c (hash, body)
-  ORDER BY c.hash ON CONFLICT (owner, hash) DO UPDATE SET hash = excluded.hash`;
+  INSERT INTO contents (owner, hash, body)
+  SELECT DISTINCT ON (c.owner, c.hash) c.owner, c.hash, c.body FROM unnest($1::text[], $2::text[], $3::text[]) AS c (owner, hash, body)
+  ORDER BY c.owner, c.hash ON CONFLICT (owner, hash) DO UPDATE SET hash = excluded.hash`;
 const LINK = `
   INSERT INTO content_links (turn, content, owner) SELECT $1, no, owner FROM contents WHERE owner = $2 AND hash = ANY($3::text[])
   ON CONFLICT DO NOTHING`;
@@ -33,7 +34,8 @@ export function packValue(sql: TxSql, owner: string, value: unknown) {
 
 function keep(sql: TxSql, owner: string, bodies: Packed['bodies']): string[] {
   const hashes = [...bodies.keys()];
-  if (hashes.length > 0) sql.run(KEEP, owner, hashes, [...bodies.values()]);
+  const owners = hashes.map(() => owner);
+  if (hashes.length > 0) sql.runFirst(KEEP, owners, hashes, [...bodies.values()]);
   return hashes;
 }
 

@@ -87,7 +87,7 @@ async function eraseNow(tx: Tx, owner: string, id: string, { sandbox, head }: Er
   await checkTasksEnded(sql, owner, id);
   const outside = await outsideOf(sql, row.conv);
   for (const statement of FORGET) sql.run(statement, row.conv);
-  if (row.worker !== null) dropIdleWorker(sql, row.worker);
+  if (row.worker !== null) dropIdleWorker(tx, row.worker);
   sql.run(FORGET_MOVE, id);
   sql.run(NOTE, owner, id, now, sandbox === undefined ? 0 : 1);
   await eraseTasks(tx, owner, id);

@@ -38,7 +38,7 @@ export async function moveConversation(
   const seq = ledger.append('conversation.moved', null, { from, to: name, by });
   tx.sql.run(NOTE, id, JSON.stringify({ seq, from }));
   await ledger.save();
-  if (worker !== null) dropIdleWorker(tx.sql, worker);
+  if (worker !== null) dropIdleWorker(tx, worker);
   return conversationOf(await conversationRow(tx.sql, owner, id));
 }
 

@@ -2,9 +2,19 @@ import { isDamage } from '../../../core/errors.ts';
 import { News } from './bell.ts';
 import { type PoolClient, type Refusal, type Server, type Statement, TxSql, type Value } from './connect.ts';
 import { isCollision, isLockedOut, storageFault } from './faults.ts';
-import type { Asked } from './many.ts';
+import { type Asked, joined } from './many.ts';
 import { sendTogether, sendWrites } from './together.ts';
-import { Apart, Beginning, beginningOf, type Sum, summed, type Times, type Tx, type Waits } from './transaction.ts';
+import {
+  Apart,
+  Beginning,
+  beginningOf,
+  faultOfBroken,
+  type Sum,
+  summed,
+  type Times,
+  type Tx,
+  type Waits,
+} from './transaction.ts';
 
 /*
  * Verbs of several conversations in one transaction: they share its statements, its commit and its notification.
@@ -26,6 +36,7 @@ export type Outcome =
 interface Ran {
   readonly value: unknown;
   readonly news: News;
+  readonly firsts: readonly Statement[];
   readonly writes: readonly Statement[];
   readonly sums: readonly Sum<unknown>[];
 }
@@ -50,14 +61,15 @@ export async function sharedTransaction(
     const done = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
     const sums = summed(done.flatMap((ran) => ran.sums));
     const lists = done.map(({ writes }) => writes);
-    await sendWrites(server, client, lists, sums);
+    const firsts = joined(done.flatMap((ran) => ran.firsts));
+    await sendWrites(server, client, { firsts, lists, last: sums });
     return { outcomes: ends.map(outcomeOf), news: newsOf(done) };
   } catch (error) {
     await server.query(client, 'ROLLBACK').catch((fault: Error) => {
       broken = fault;
     });
     // On a broken connection nobody knows whether it was committed.
-    if (broken !== false) throw storageFault(error) === null ? broken : error;
+    if (broken !== false) throw faultOfBroken(error, broken);
     if (!isOfOne(error)) throw error;
     return { outcomes: verbs.map(() => APART), news: null };
   } finally {
@@ -87,7 +99,7 @@ async function run(verb: Verb, beginning: Beginning, reads: Reads): Promise<Ran>
     },
     last: (sum) => void sums.push(sum as Sum<unknown>),
   });
-  return { value, news, sums, writes: sql.writes };
+  return { value, news, sums, firsts: sql.firsts, writes: sql.writes };
 }
 
 function outcomeOf(end: PromiseSettledResult<Ran>): Outcome {
@@ -140,6 +152,7 @@ const READS = /^\s*SELECT\b/;
 
 /** Reads at once, and keeps what it is to write. */
 class SharedSql extends TxSql {
+  readonly firsts: Statement[] = [];
   readonly writes: Statement[] = [];
 
   constructor(reads: Reads) {
@@ -153,5 +166,9 @@ class SharedSql extends TxSql {
   /** What a fault means is found out in a transaction of its own. */
   protected put(statement: Statement, _refusal?: Refusal): void {
     this.writes.push(statement);
+  }
+
+  protected override putFirst(statement: Statement): void {
+    this.firsts.push(statement);
   }
 }

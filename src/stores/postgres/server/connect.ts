@@ -63,7 +63,20 @@ export abstract class TxSql extends Sql {
     this.put({ text, values: values.map(storable) as Value[] }, refusal);
   }
 
+  /**
+   * The same for rows that other transactions write as well. Each of its values is an array with one place for each row, and it needs nothing that
+   * is written before it: what several verbs of a transaction write is one statement, in its order, so that no two transactions wait for each other
+   * in a circle.
+   */
+  runFirst(text: string, ...values: readonly (readonly string[])[]): void {
+    this.putFirst({ text, values: values.map(storable) as Value[] });
+  }
+
   protected abstract put(statement: Statement, refusal?: Refusal): void;
+
+  protected putFirst(statement: Statement): void {
+    this.put(statement);
+  }
 }
 
 export interface Statement {

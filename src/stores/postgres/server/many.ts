@@ -154,6 +154,15 @@ export function inOrder(lists: readonly (readonly Statement[])[]): Statement[][]
   return ordered;
 }
 
+/** One statement for those with the same text: each value is an array, with one place for each row. */
+export function joined(statements: readonly Statement[]): Statement[] {
+  const same = Map.groupBy(statements, ({ text }) => text);
+  return [...same].map(([text, all]) => {
+    const column = (i: number) => all.flatMap(({ values }) => values[i] as readonly string[]);
+    return { text, values: (all[0]?.values ?? []).map((_, i) => column(i)) };
+  });
+}
+
 /** Those with the same text as one, where that is possible. */
 export function merged(statements: readonly Statement[], typesOf: (text: string) => Types | undefined): Statement[] {
   const [{ text }] = statements as [Statement];

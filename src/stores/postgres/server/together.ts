@@ -53,15 +53,17 @@ export async function sendTogether(
   return ends.some(({ status }) => status === 'rejected');
 }
 
-/** Sends what is written by several, each list in its order, then `last`, and the end of the transaction. Rejects with the first fault. */
-export async function sendWrites(
-  server: Server,
-  client: PoolClient,
-  lists: readonly (readonly Statement[])[],
-  last: readonly Statement[],
-): Promise<void> {
+interface Writes {
+  readonly firsts: readonly Statement[];
+  /** Of each verb, in its order. */
+  readonly lists: readonly (readonly Statement[])[];
+  readonly last: readonly Statement[];
+}
+
+/** Sends what is written by several, and the end of the transaction. Rejects with the first fault. */
+export async function sendWrites(server: Server, client: PoolClient, { firsts, lists, last }: Writes): Promise<void> {
   await learn(server, client, lists.flat());
-  const statements = [...inOrder(lists).flatMap((same) => merged(same, typesOf)), ...last];
+  const statements = [...firsts, ...inOrder(lists).flatMap((same) => merged(same, typesOf)), ...last];
   const answers = statements.map(({ text, values }) => server.query(client, text, values as unknown[]));
   const all = [...answers, server.query(client, 'COMMIT')];
   for (const answer of all) answer.catch(() => {});

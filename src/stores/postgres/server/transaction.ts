@@ -1,6 +1,8 @@
+import { ThroughlineError } from '../../../core/errors.ts';
 import { PLAN_FREELY } from '../plans.ts';
 import { News } from './bell.ts';
 import { OwnSql, type Server, type TxSql, type Value } from './connect.ts';
+import { storageFault } from './faults.ts';
 
 /** What a verb gets, inside its transaction. */
 export interface Tx {
@@ -33,6 +35,8 @@ export interface Sum<T> {
   readonly amount: T;
   readonly add: (a: T, b: T) => T;
   readonly values: (amount: T) => readonly Value[];
+  /** Locks the row of the key first, so that the statement sees what was committed before. */
+  readonly lock?: string;
 }
 
 /** The verb cannot share its transaction with others. */
@@ -117,7 +121,15 @@ export function summed(sums: readonly Sum<unknown>[]): { readonly text: string; 
     rows.set(name, known === undefined ? sum : { ...sum, amount: sum.add(known.amount, sum.amount) });
   }
   const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1));
-  return sorted.map(([, { text, key, amount, values }]) => ({ text, values: [...key, ...values(amount)] }));
+  return sorted.flatMap(([, { text, lock, key, amount, values }]) => [
+    ...(lock === undefined ? [] : [{ text: lock, values: key }]),
+    { text, values: [...key, ...values(amount)] },
+  ]);
+}
+
+/** Of a transaction whose connection is broken: what the driver says of that may be anything. A refusal of the verb stays one. */
+export function faultOfBroken(fault: unknown, broken: Error | true): unknown {
+  return fault instanceof ThroughlineError || storageFault(fault) !== null ? fault : broken;
 }
 
 /** Runs a verb in a transaction of its own. A verb that throws changes nothing. */
@@ -169,7 +181,7 @@ export async function ownTransaction<T>(
     });
     // What is said of a statement after the first fault is only that the transaction is broken.
     await sql.settled();
-    throw first;
+    throw broken === false ? first : faultOfBroken(first, broken);
   } finally {
     client.release(broken);
   }

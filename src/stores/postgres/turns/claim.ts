@@ -168,7 +168,7 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
   const next = oldest === undefined || sent ? null : await requeue(ledger, oldest);
   const begun = next === null || request.withoutTurn ? null : await beginTurn(ledger, next);
   await ledger.save();
-  if (before !== null && before !== row.worker) dropIdleWorker(tx.sql, before);
+  if (before !== null && before !== row.worker) dropIdleWorker(tx, before);
   return {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
     conversation: conversationOf({ ...conversation, ...afterClaim(row) }),

@@ -58,9 +58,12 @@ const NEW_TURN = {
 export async function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewTurn): Promise<Enqueued> {
   if (creates === undefined) return accept(tx, owner, asked, () => Ledger.of(tx, owner, asked.conversation));
   await tx.begun;
+  // Before the key: whoever has stored this request has stored the key with it, at the latest. Then it is found, and not taken for a new one.
+  const repeated = await requestRow(tx.sql, owner, asked.requestId);
   const known = creates.key === null ? null : await findByKey(tx.sql, owner, creates.key);
   if (known === null) {
-    return accept(tx, owner, { ...asked, conversation: creates.id }, () => createConversation(tx, owner, creates));
+    const request = { ...asked, conversation: creates.id };
+    return accept(tx, owner, request, () => createConversation(tx, owner, creates), repeated);
   }
   checkDriver(known.driver, creates.driver, creates.key);
   // It was called for a new conversation: another verb of this one may be in the same transaction.
@@ -68,10 +71,21 @@ export async function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewT
   return accept(tx, owner, { ...asked, conversation: known.id }, () => Ledger.of(tx, owner, known.id));
 }
 
-async function accept(tx: Tx, owner: string, request: NewTurn, open: () => Promise<Ledger>): Promise<Enqueued> {
+/** `repeated`: the turn of the same request id, if it was read already. One that is stored later is refused by the database. */
+async function accept(
+  tx: Tx,
+  owner: string,
+  request: NewTurn,
+  open: () => Promise<Ledger>,
+  repeated?: TurnRow | null,
+): Promise<Enqueued> {
   const asked = requestHash(request);
-  const known = await findRequest(tx.sql, owner, request.requestId, asked);
-  if (known !== null) return known;
+  const row = repeated === undefined ? await requestRow(tx.sql, owner, request.requestId) : repeated;
+  if (row !== null && asked !== null) {
+    // The same request again gives the same turn (R3).
+    checkRepeated(row.requestId ?? '', row.request_hash, asked);
+    return { turn: await readTurn(tx.sql, row), seq: row.queued_seq, duplicate: true };
+  }
   const ledger = await open();
   // The agent of the last turn, else the conversation's own.
   const agent = chosenAgent(request, ledger.row.last_agent, null);
@@ -100,13 +114,8 @@ export async function addTurn(ledger: Ledger, added: AddedTurn, agent: string, a
   return { turn, seq };
 }
 
-/** The same request again gives the same turn (R3). */
-async function findRequest(sql: Sql, owner: string, requestId: string | null, asked: Uint8Array | null) {
-  if (requestId === null || asked === null) return null;
-  const row = await sql.one<TurnRow>(BY_REQUEST, owner, requestId);
-  if (row === undefined) return null;
-  checkRepeated(requestId, row.request_hash, asked);
-  return { turn: await readTurn(sql, row), seq: row.queued_seq, duplicate: true };
+async function requestRow(sql: Sql, owner: string, requestId: string | null): Promise<TurnRow | null> {
+  return requestId === null ? null : ((await sql.one<TurnRow>(BY_REQUEST, owner, requestId)) ?? null);
 }
 
 export async function agentOf(sql: Sql, owner: string, request: AskedAgent): Promise<string> {

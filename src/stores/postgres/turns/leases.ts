@@ -8,7 +8,7 @@ import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../
 import { Ledger } from '../conversations/ledger.ts';
 import { unindexed } from '../plans.ts';
 import type { Access, Tx } from '../server/access.ts';
-import type { Sql, TxSql } from '../server/connect.ts';
+import type { Sql } from '../server/connect.ts';
 import { isLockedOut } from '../server/faults.ts';
 import { endLiving } from './sessions.ts';
 
@@ -124,7 +124,7 @@ export async function release(tx: Tx, { conversation, owner, epoch }: Fence): Pr
     await endLivingOf(await Ledger.byNo(tx, held.conv));
   }
   tx.sql.run(RELEASE, tx.monotonic, held.conv);
-  if (held.leaves) dropIdleWorker(tx.sql, held.worker);
+  if (held.leaves) dropIdleWorker(tx, held.worker);
   tx.moved(conversation);
 }
 
@@ -165,9 +165,15 @@ async function endLivingOf(ledger: Ledger): Promise<void> {
 }
 
 /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
-export function dropIdleWorker(sql: TxSql, worker: number): void {
-  sql.run(LOCK_WORKER, worker);
-  sql.run(DROP_IDLE, worker);
+export function dropIdleWorker(tx: Tx, worker: number): void {
+  tx.last({
+    text: DROP_IDLE,
+    lock: LOCK_WORKER,
+    key: [String(worker)],
+    amount: null,
+    add: () => null,
+    values: () => [],
+  });
 }
 
 export async function enlist(tx: Tx, { id, process, place, agents }: Taker): Promise<void> {
