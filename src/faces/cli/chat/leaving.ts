@@ -1,0 +1,117 @@
+import { DONE, EXIT } from '../exit-codes.ts';
+import { oneLine } from '../terminal-text.ts';
+import { HINT_MS } from './screen.ts';
+import type { OpenElsewhere, Talk } from './talk.ts';
+import type { Transcript } from './transcript.ts';
+
+/** What leaving needs of the chat. */
+export interface Leavable {
+  readonly transcript: Transcript;
+  readonly talk: Talk;
+  /** What is waited for; null: all is well. */
+  readonly trouble: string | null;
+  /** Cancels what is open. False: nothing is. */
+  cancel(): boolean;
+  /** Empties the input. */
+  clear(): void;
+  /** Shown at once, until the second Ctrl-C would not count any more. */
+  hint(text: string): void;
+  failed(error: unknown): void;
+}
+
+/** How a chat ends. The first Ctrl-C cancels, the second leaves; whoever would interrupt a turn by leaving is asked once. */
+export class Leaving {
+  readonly #chat: Leavable;
+  readonly #left = Promise.withResolvers<number>();
+  #interruptedAt = Number.NEGATIVE_INFINITY;
+  #warned = false;
+  /** Open turns of conversations that were left here, when the person last asked to leave. */
+  #elsewhere: readonly OpenElsewhere[] = [];
+  /** Asking is one after another: the second time leaves. */
+  #asking: Promise<void> = Promise.resolve();
+  #graceMs: number | undefined;
+
+  constructor(chat: Leavable) {
+    this.#chat = chat;
+  }
+
+  /** Resolves with the exit code when the person leaves. */
+  get code(): Promise<number> {
+    return this.#left.promise;
+  }
+
+  /** How long a turn that runs in this process may take to end; undefined: as usual. */
+  get graceMs(): number | undefined {
+    return this.#graceMs;
+  }
+
+  leave(code: number, graceMs?: number): void {
+    this.#graceMs = graceMs;
+    this.#left.resolve(code);
+  }
+
+  /** The person goes on: neither the first Ctrl-C nor the warning counts any more. */
+  stay(): void {
+    this.#warned = false;
+    this.#interruptedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  interrupt(): void {
+    const now = performance.now();
+    if (now - this.#interruptedAt < HINT_MS) {
+      this.leave(DONE, 0);
+      return;
+    }
+    this.#interruptedAt = now;
+    const stops = this.#chat.cancel();
+    if (!stops) this.#chat.clear();
+    this.#chat.hint(`${stops ? 'Cancelling. ' : ''}Press Ctrl-C again to leave.`);
+  }
+
+  ask(): void {
+    this.#asking = this.#asking.then(() => this.#ask()).catch((error) => this.#chat.failed(error));
+  }
+
+  /** A turn that runs in this process would be interrupted, so the person is asked once. */
+  async #ask(): Promise<void> {
+    const { transcript, talk, trouble } = this.#chat;
+    const { running } = transcript;
+    this.#elsewhere = trouble === null ? await talk.openElsewhere() : [];
+    const isIdle = running === null && this.#elsewhere.length === 0;
+    if (isIdle || talk.served || this.#warned) return this.leave(DONE, isIdle ? undefined : 0);
+    this.#warned = true;
+    const open = this.#openTurns();
+    const runs = open.length === 1 ? 'runs' : 'run';
+    const cancels = running === null ? '' : `, Ctrl-C cancels turn ${running.n}`;
+    this.#chat.hint(`${open.join(', ')} ${runs} in this process and would be interrupted. Once more leaves${cancels}.`);
+  }
+
+  /** `isShown`: whether the chat is on the terminal. Returns a function that takes it back. */
+  onSignals(isShown: () => boolean): () => void {
+    // Before it is shown this is not the key, but the signal that every program gets.
+    const interrupt = () => (isShown() ? this.interrupt() : this.leave(EXIT.cancelled, 0));
+    const terminate = () => this.leave(EXIT.interrupted);
+    process.on('SIGINT', interrupt).on('SIGTERM', terminate).on('SIGHUP', terminate);
+    return () => process.off('SIGINT', interrupt).off('SIGTERM', terminate).off('SIGHUP', terminate);
+  }
+
+  /** What was not sent, what goes on, and how to come back. */
+  farewell(): string[] {
+    const { name, conversation, served, unsent } = this.#chat.talk;
+    const lost = unsent.map((text) => `Not sent: ${oneLine(text)}`);
+    if (conversation === null || name === null)
+      return lost.length > 0 ? lost : ['Nothing was said, and nothing is stored.'];
+    const goesOn = served ? this.#openTurns().map((turn) => `${turn} continues at the server.`) : [];
+    return [...lost, ...goesOn, `To come back: throughline chat ${shellWord(oneLine(name))}`];
+  }
+
+  #openTurns(): string[] {
+    const { running } = this.#chat.transcript;
+    const others = this.#elsewhere.map(({ name, n }) => `Turn ${n} of "${oneLine(name)}"`);
+    return [...(running === null ? [] : [`Turn ${running.n}`]), ...others];
+  }
+}
+
+function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
