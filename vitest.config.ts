@@ -26,13 +26,21 @@ export default defineConfig({
     expect: { poll: { timeout: 120_000 } },
     globals: false,
     projects: [
-      { extends: true, test: { name: 'alone', include: ALONE_FILES, exclude: ['**/node_modules/**', ...LEFT_OUT] } },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          setupFiles: ['test/processor-time.ts'],
+          include: ALONE_FILES,
+          exclude: ['**/node_modules/**', ...LEFT_OUT],
+        },
+      },
       {
         extends: true,
         test: {
           name: 'together',
           isolate: false,
-          setupFiles: ['test/shared-process.ts'],
+          setupFiles: ['test/processor-time.ts', 'test/shared-process.ts'],
           include: ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...ALONE_FILES, ...LEFT_OUT],
         },

@@ -70,9 +70,38 @@ export const AREAS = {
 };
 
 /**
+ * The parts of the table at the end of a run (scripts/test-parts.js): how the paths of their files begin. A file is in the first that has
+ * it; what is in none is the rest.
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
+export const PARTS = {
+  database: [
+    'src/stores/postgres/',
+    'test/contracts/postgres',
+    'test/e2e/postgres/',
+    'test/faults/postgres/',
+    'test/model-based/store-postgres',
+    'test/agents/claude-moved',
+    'test/agents/claude-two-servers',
+  ],
+  sandboxes: [
+    'src/sandboxes/',
+    'test/contracts/sandbox/',
+    'test/vendors/',
+    'test/agents/agents-bubblewrap',
+    'test/agents/claude-vendors',
+    'test/agents/kill-series-',
+    'test/e2e/cli-sandboxes',
+    'test/e2e/engine/sandboxes',
+  ],
+  browser: ['test/browser/'],
+  'real agents': ['test/agents/', 'test/acp-agents/', 'test/model/claude', 'test/e2e/cli-demo-claude'],
+};
+
+/**
  * Files that get a process of their own: these run for long, change the working directory, mock a module, import other test files, or
- * choose how all tests reach the engine (`reachBy`). All other files share a few processes, because starting one takes longer than most
- * of them. They must put back what they change; test/shared-process.ts checks it.
+ * choose how all tests reach the engine (`reachBy`). All other files share a few processes, because to start one and load the sources
+ * takes more than a second of processor time. They must put back what they change; test/shared-process.ts checks it.
  */
 export const ALONE = [
   'test/agents/',
@@ -84,33 +113,39 @@ export const ALONE = [
 ];
 
 /**
- * What `npm run test:quick` leaves out, to stay short (about four minutes on two cores): tests that start real agents or kill processes many
- * times, that repeat the tests of the engine over a connection or send random requests, and that start our program a hundred times.
+ * What `npm run test:quick` leaves out, to stay below two minutes on two cores: parts that need a database, a sandbox, a browser or a
+ * real agent; tests that kill processes many times, reach the engine over a connection, send random requests, or start our program or
+ * the scripted agent a hundred times; and what only a publisher sees.
  */
 export const NOT_QUICK = [
-  'test/agents/',
-  'test/browser/',
-  'test/model/claude',
-  'test/e2e/cli-demo-claude',
-  'test/faults/',
-  'test/campaign/',
+  ...Object.values(PARTS).flat(),
+  'src/agents/acp/connection/connection',
+  'src/agents/scripted/misbehaviour',
   'test/bench',
-  'test/e2e/client/engine-by',
+  'test/campaign/',
+  'test/contracts/scripted',
+  'test/e2e/backup',
+  'test/e2e/cli-',
+  'test/e2e/client/',
+  'test/e2e/engine/adopted',
+  'test/e2e/engine/repeated-failures',
+  'test/e2e/engine/several-processes',
+  'test/e2e/engine/slots',
+  'test/e2e/engine/trust',
+  'test/e2e/engine/worktree',
+  'test/e2e/examples',
+  'test/e2e/http/bodies',
   'test/e2e/http/generated',
-  'test/e2e/client/cli',
-  'test/e2e/cli-chat',
-  'test/e2e/cli-attachments',
-  'test/e2e/cli-commands',
-  'test/e2e/cli-completion',
-  'test/e2e/cli-sandboxes',
-  'test/e2e/cli-send',
-  'test/e2e/cli-signals',
-  'test/e2e/cli-tasks',
-  'test/e2e/cli-waits',
+  'test/e2e/http/held',
+  'test/e2e/http/operations',
   'test/e2e/http/serve.',
   'test/e2e/http/sidecar',
-  'test/e2e/examples-programs',
-  'test/package/packed',
+  'test/e2e/stories/',
+  'test/e2e/tasks/crash',
+  'test/e2e/tasks/sessions',
+  'test/e2e/upgrades',
+  'test/faults/',
+  'test/package/',
 ];
 
 /**
@@ -118,7 +153,8 @@ export const NOT_QUICK = [
  * option can be an area, because a word behind an option may be its value (`-t engine`).
  * @param {readonly string[]} args
  * @param {readonly string[]} files the paths of all tests
- * @returns {{ readonly args: readonly string[] } | { readonly unknown: string }} `unknown`: a word that is no area and in no path
+ * @returns {{ readonly args: readonly string[], readonly files: readonly string[] } | { readonly unknown: string }} `files`: what runs;
+ * `unknown`: a word that is no area and in no path
  */
 export function vitestArguments(args, files) {
   const firstOption = args.findIndex((arg) => arg.startsWith('-'));
@@ -126,5 +162,7 @@ export function vitestArguments(args, files) {
   const names = args.slice(0, end);
   const unknown = names.find((name) => !Object.hasOwn(AREAS, name) && !files.some((file) => file.includes(name)));
   if (unknown !== undefined) return { unknown };
-  return { args: [...names.flatMap((name) => AREAS[name] ?? [name]), ...args.slice(end)] };
+  const paths = names.flatMap((name) => AREAS[name] ?? [name]);
+  const found = files.filter((file) => paths.length === 0 || paths.some((path) => file.includes(path)));
+  return { args: [...paths, ...args.slice(end)], files: found };
 }

@@ -15,11 +15,15 @@ const RECORDED_FROM = 5;
 const MISSED_FROM = 30;
 
 /** @typedef {Readonly<Record<string, number>>} Seconds by file */
+/** @typedef {Readonly<Record<string, Pick<import('./test-parts.js').FileRun, 'seconds'>>>} Runs by file, of a whole run */
 
 /** @returns {Seconds} */
 const recorded = () => JSON.parse(readFileSync(RECORD, 'utf8'));
 
-/** The longest test files first, then those that get a process of their own, then all others, as vitest orders them. */
+/**
+ * First the files that get a process of their own, then all others; of each, the longest first. Not mixed: vitest ends a process that files
+ * share when the next file in the order is one with a process of its own.
+ */
 export default class LongestFirst extends BaseSequencer {
   /**
    * @override
@@ -29,26 +33,29 @@ export default class LongestFirst extends BaseSequencer {
     const seconds = recorded();
     /** @param {import('vitest/node').TestSpecification} file */
     const of = ({ moduleId, project }) => seconds[moduleId.slice(project.config.root.length + 1)] ?? 0;
-    return (await super.sort(files)).toSorted((a, b) => of(b) - of(a));
+    /** @param {import('vitest/node').TestSpecification} file */
+    const isAlone = ({ project }) => (project.config.isolate ? 1 : 0);
+    return (await super.sort(files)).toSorted((a, b) => isAlone(b) - isAlone(a) || of(b) - of(a));
   }
 }
 
-/** @param {Seconds} seconds of a whole run */
-export function record(seconds) {
-  const long = Object.entries(seconds).filter(([, took]) => took >= RECORDED_FROM);
-  const rounded = long.toSorted(([, a], [, b]) => b - a).map(([file, took]) => [file, Math.round(took)]);
+/** @param {Runs} runs */
+export function record(runs) {
+  const long = Object.entries(runs).filter(([, { seconds }]) => seconds >= RECORDED_FROM);
+  const sorted = long.toSorted(([, a], [, b]) => b.seconds - a.seconds);
+  const rounded = sorted.map(([file, { seconds }]) => [file, Math.round(seconds)]);
   writeFileSync(RECORD, `${JSON.stringify(Object.fromEntries(rounded), null, 2)}\n`);
 }
 
 /**
  * Why the record should be made anew; null: it need not be.
- * @param {Seconds} seconds of a whole run
+ * @param {Runs} runs
  * @returns {string | null}
  */
-export function outOfDate(seconds) {
+export function outOfDate(runs) {
   const known = recorded();
-  const gone = Object.keys(known).filter((file) => !(file in seconds));
-  const missed = Object.keys(seconds).filter((file) => (seconds[file] ?? 0) >= MISSED_FROM && !(file in known));
+  const gone = Object.keys(known).filter((file) => !(file in runs));
+  const missed = Object.keys(runs).filter((file) => (runs[file]?.seconds ?? 0) >= MISSED_FROM && !(file in known));
   if (gone.length + missed.length === 0) return null;
   return `The order of the test files is out of date (${[...gone, ...missed].join(', ')}): run \`npm test -- --record\`.`;
 }

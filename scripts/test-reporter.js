@@ -3,15 +3,36 @@ import { writeFileSync } from 'node:fs';
 
 /** @typedef {{ name: string, why: string }} Entry */
 /** @typedef {{ passed: number, failed: Entry[], skipped: Entry[] }} Report */
-/** @typedef {Report & { seconds: Record<string, number> }} TestReport `seconds`: how long each file took */
+/** @typedef {Report & { files: Record<string, import('./test-parts.js').FileRun> }} TestReport */
 
 export default class TestReporter {
   /** With `-t`, vitest reports every test that does not match as skipped; those were not asked for. */
   filtered = false;
+  /** When each file started. @type {Map<string, number>} */
+  started = new Map();
+  /** @type {Record<string, import('./test-parts.js').FileRun>} */
+  files = {};
 
   /** @param {import('vitest/node').Vitest} vitest */
   onInit(vitest) {
     this.filtered = vitest.config.testNamePattern !== undefined;
+  }
+
+  /** @param {import('vitest/node').TestModule} module */
+  onTestModuleQueued({ relativeModuleId }) {
+    this.started.set(relativeModuleId, performance.now());
+  }
+
+  /** @param {import('vitest/node').TestModule} module */
+  onTestModuleEnd(module) {
+    const to = performance.now();
+    this.files[module.relativeModuleId] = {
+      from: this.started.get(module.relativeModuleId) ?? to,
+      to,
+      seconds: module.diagnostic().duration / 1000,
+      processor: module.meta().processorSeconds ?? 0,
+      tests: [...module.children.allTests()].length,
+    };
   }
 
   /**
@@ -21,14 +42,13 @@ export default class TestReporter {
   onTestRunEnd(modules, unhandled) {
     /** @type {TestReport} */
     const report = {
-      seconds: {},
+      files: this.files,
       passed: 0,
       failed: unhandled.map((error) => failure('outside of any test', [error])),
       skipped: [],
     };
     for (const module of modules) {
       const file = module.relativeModuleId;
-      report.seconds[file] = module.diagnostic().duration / 1000;
       if (module.errors().length > 0) report.failed.push(failure(file, module.errors()));
       for (const suite of module.children.allSuites()) {
         if (suite.errors().length > 0) report.failed.push(failure(`${file} > ${suite.fullName}`, suite.errors()));

@@ -9,13 +9,14 @@
 //                                  write their figures into the documents (THROUGHLINE_RECORD)
 //
 // Closes with `N passed, N failed` and, if any were skipped, `, N skipped`; above it, each failure and skip with why.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AREAS, vitestArguments } from './test-areas.js';
+import { AREAS, NOT_QUICK, vitestArguments } from './test-areas.js';
 import { outOfDate, record } from './test-order.js';
+import { partsOf, processorSeconds, tableOf } from './test-parts.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const MODES = { '--long': 'THROUGHLINE_LONG', '--quick': 'THROUGHLINE_QUICK' };
@@ -35,15 +36,17 @@ if ('unknown' in chosen) {
   process.exit(2);
 }
 const vitestArgs = chosen.args;
-
-/** The quick run checks the types of changed files only, and of what imports them. */
-const ONLY_CHANGED = ['--incremental', '--tsBuildInfoFile', join(root, 'node_modules/.cache/throughline-tsc.json')];
+const leftOut = process.env.THROUGHLINE_QUICK ? NOT_QUICK : [];
+const isLeftOut = (/** @type {string} */ file) => leftOut.some((start) => file.startsWith(start));
+console.log(`${chosen.files.filter((file) => !isLeftOut(file)).length} of ${files.length} test files`);
 
 // vitest colours its output wherever TERM is set, also into a file.
 const plain = process.stdout.isTTY || 'FORCE_COLOR' in process.env ? {} : { NO_COLOR: '1' };
 
-const total = checks();
-const tests = runTests();
+const start = performance.now();
+const total = await checks();
+const checked = { wall: secondsSince(start), processor: processorSeconds(), tests: total.passed + total.failed.length };
+const tests = await runTests();
 total.passed += tests.passed;
 total.failed.push(...tests.failed);
 total.skipped.push(...tests.skipped);
@@ -51,73 +54,101 @@ total.skipped.push(...tests.skipped);
 console.log('');
 for (const { name, why } of total.skipped) console.log(`skipped: ${name}: ${why}`);
 for (const { name, why } of total.failed) console.log(`failed: ${name}: ${why}`);
-const skipped = total.skipped.length > 0 ? `, ${total.skipped.length} skipped` : '';
+const parts = { checks: checked, ...partsOf(tests.files) };
+const all = { wall: secondsSince(start), processor: processorSeconds(), tests: total.passed + total.failed.length };
+for (const line of tableOf({ ...parts, all })) console.log(line);
 // Failed tests may have ended early, or at their limit.
 if (given.length === 0 && total.failed.length === 0) {
-  const why = outOfDate(tests.seconds);
-  if (recording) record(tests.seconds);
+  const why = outOfDate(tests.files);
+  if (recording) record(tests.files);
   else if (why !== null) console.log(why);
 }
+const skipped = total.skipped.length > 0 ? `, ${total.skipped.length} skipped` : '';
 console.log(`${total.passed} passed, ${total.failed.length} failed${skipped}`);
 process.exitCode = total.failed.length > 0 ? 1 : 0;
 
-/** @returns {import('./test-reporter.js').Report} */
-function checks() {
-  /** @type {import('./test-reporter.js').Report} */
-  const report = { passed: 0, failed: [], skipped: [] };
+/**
+ * All at once, because none of them keeps every core busy all the time. What one prints is shown when it has ended.
+ * @returns {Promise<import('./test-reporter.js').Report>}
+ */
+async function checks() {
   const steps = /** @type {const} */ ([
-    ['type check', 'typescript/bin/tsc', ['--noEmit', ...(process.env.THROUGHLINE_QUICK ? ONLY_CHANGED : [])]],
-    ['type check of the page', 'typescript/bin/tsc', ['-p', 'web', '--noEmit']],
-    ['type check of the tests of the page', 'typescript/bin/tsc', ['-p', 'test/browser/page', '--noEmit']],
+    ['type check', 'typescript/bin/tsc', ['--noEmit', ...onlyChanged('all')]],
+    ['type check of the page', 'typescript/bin/tsc', ['-p', 'web', '--noEmit', ...onlyChanged('page')]],
+    [
+      'type check of the tests of the page',
+      'typescript/bin/tsc',
+      ['-p', 'test/browser/page', '--noEmit', ...onlyChanged('page-tests')],
+    ],
     ['lint and format', '@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '--diagnostic-level=warn']],
   ]);
-  for (const [name, program, programArgs] of steps) {
-    if (run(name, program, programArgs)) report.passed += 1;
-    else report.failed.push({ name, why: 'see above' });
-  }
-  return report;
+  const ended = await Promise.all(
+    steps.map(async ([name, program, args]) => {
+      const { ok, output, seconds } = await run(program, args, 'pipe');
+      console.log(`== ${name}: ${ok ? 'ok' : 'FAILED'} in ${seconds.toFixed(1)} s\n${output}`.trimEnd());
+      return { name, ok };
+    }),
+  );
+  const failed = ended.filter(({ ok }) => !ok).map(({ name }) => ({ name, why: 'see above' }));
+  return { passed: ended.length - failed.length, failed, skipped: [] };
 }
 
-/** @returns {import('./test-reporter.js').TestReport} */
-function runTests() {
+/**
+ * Arguments of tsc. The quick run checks the types of changed files only, and of what imports them.
+ * @param {string} project
+ */
+function onlyChanged(project) {
+  if (!process.env.THROUGHLINE_QUICK) return [];
+  return ['--incremental', '--tsBuildInfoFile', join(root, `node_modules/.cache/throughline-tsc-${project}.json`)];
+}
+
+/** @returns {Promise<import('./test-reporter.js').TestReport>} */
+async function runTests() {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-test-'));
   const file = join(folder, 'report.json');
   try {
     const reporters = ['--reporter=./scripts/test-reporter.js', '--reporter=default'];
-    const ok = run('tests', 'vitest/vitest.mjs', ['run', ...reporters, ...vitestArgs], {
-      THROUGHLINE_TEST_REPORT: file,
-    });
+    const env = { THROUGHLINE_TEST_REPORT: file };
+    const { ok } = await run('vitest/vitest.mjs', ['run', ...reporters, ...vitestArgs], 'inherit', env);
     const report = JSON.parse(readFileSync(file, 'utf8'));
     if (!ok && report.failed.length === 0) report.failed.push({ name: 'tests', why: 'vitest failed, see above' });
     if (report.passed + report.failed.length === 0) report.failed.push({ name: 'tests', why: 'no test ran' });
     return report;
   } catch (error) {
-    return {
-      seconds: {},
-      passed: 0,
-      failed: [{ name: 'tests', why: `vitest left no report (${error})` }],
-      skipped: [],
-    };
+    const why = `vitest left no report (${error})`;
+    return { files: {}, passed: 0, failed: [{ name: 'tests', why }], skipped: [] };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /**
- * Runs a program of node_modules on this very Node, between a heading and its duration.
- * @param {string} name
+ * Runs a program of node_modules on this very Node.
  * @param {string} program
- * @param {readonly string[]} programArgs
+ * @param {readonly string[]} args
+ * @param {'inherit' | 'pipe'} prints `pipe`: what it prints is in `output`
  * @param {Record<string, string>} [env]
+ * @returns {Promise<{ ok: boolean, output: string, seconds: number }>}
  */
-function run(name, program, programArgs, env) {
-  console.log(`\n== ${name}`);
-  const start = performance.now();
-  const { status } = spawnSync(process.execPath, [join(root, 'node_modules', program), ...programArgs], {
+function run(program, args, prints, env) {
+  const started = performance.now();
+  const child = spawn(process.execPath, [join(root, 'node_modules', program), ...args], {
     cwd: root,
     env: { ...process.env, ...plain, ...env },
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', prints, prints],
   });
-  console.log(`-- ${name}: ${status === 0 ? 'ok' : 'FAILED'} in ${((performance.now() - start) / 1000).toFixed(1)} s`);
-  return status === 0;
+  /** @type {Buffer[]} */
+  const chunks = [];
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => chunks.push(chunk));
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) =>
+      resolve({ ok: code === 0, output: Buffer.concat(chunks).toString(), seconds: secondsSince(started) }),
+    );
+  });
+}
+
+/** @param {number} then */
+function secondsSince(then) {
+  return (performance.now() - then) / 1000;
 }

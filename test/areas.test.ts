@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ALONE, AREAS, NOT_QUICK, vitestArguments } from '../scripts/test-areas.js';
+import { ALONE, AREAS, NOT_QUICK, PARTS, vitestArguments } from '../scripts/test-areas.js';
+import { partsOf, tableOf } from '../scripts/test-parts.js';
 
 const root = join(import.meta.dirname, '..');
 const files = globSync('{src,web/src,test}/**/*.test.ts', { cwd: root, exclude: ['**/node_modules/**'] });
@@ -13,8 +14,8 @@ test('every test file is in an area', () => {
   expect(files.filter((file) => !all.some((start) => file.startsWith(start)))).toEqual([]);
 });
 
-test('every path of an area, and of what the quick run leaves out, exists', () => {
-  const all = [...Object.values(AREAS).flat(), ...NOT_QUICK, ...ALONE];
+test('every path of an area, of a part, and of what the quick run leaves out, exists', () => {
+  const all = [...Object.values(AREAS).flat(), ...Object.values(PARTS).flat(), ...NOT_QUICK, ...ALONE];
   expect(all.filter((start) => !paths.some((path) => `${path}/`.startsWith(start)))).toEqual([]);
 });
 
@@ -28,10 +29,35 @@ test('a file that shares its process imports no other test file, mocks no module
 test('the name of an area becomes its paths; other arguments go to vitest as they are', () => {
   expect(vitestArguments(['faults', 'e2e/cli', '-t', 'core'], files)).toEqual({
     args: ['test/faults/', 'e2e/cli', '-t', 'core'],
+    files: files.filter((file) => file.startsWith('test/faults/') || file.includes('e2e/cli')),
   });
-  expect(vitestArguments([], files)).toEqual({ args: [] });
+  expect(vitestArguments([], files)).toEqual({ args: [], files });
 });
 
 test('a word that is neither an area nor in the path of a test is named', () => {
   expect(vitestArguments(['core', 'enigne'], files)).toEqual({ unknown: 'enigne' });
+});
+
+test('files that run beside each other share the time, and a part has the shares of its files', () => {
+  const run = (from: number, to: number) => ({ from, to, seconds: 0, processor: 2, tests: 3 });
+  const parts = partsOf({
+    'test/browser/a.test.ts': run(0, 60_000),
+    'src/core/b.test.ts': run(0, 20_000),
+    'src/core/c.test.ts': run(30_000, 60_000),
+  });
+  expect(parts).toEqual({
+    browser: { wall: 10 + 10 + 15, processor: 2, tests: 3 },
+    'the rest': { wall: 10 + 15, processor: 4, tests: 6 },
+  });
+  expect(tableOf(parts)).toEqual([
+    'part      time  processor s  tests',
+    'browser   0:35            2      3',
+    'the rest  0:25            4      6',
+  ]);
+});
+
+test('a real agent in a sandbox counts as a sandbox', () => {
+  const run = { from: 0, to: 1_000, seconds: 1, processor: 1, tests: 1 };
+  expect(Object.keys(partsOf({ 'test/agents/kill-series-ssh.test.ts': run }))).toEqual(['sandboxes']);
+  expect(Object.keys(partsOf({ 'test/agents/claude-cli.test.ts': run }))).toEqual(['real agents']);
 });
