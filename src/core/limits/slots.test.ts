@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import {
-  DELAY_REASONS,
   delayedBy,
+  delayedIn,
   fairest,
   isDelayed,
   type Loads,
   leavesFirst,
+  SLOT_REASONS,
   type SlotLimits,
   shareOf,
   slotLimits,
@@ -108,12 +109,16 @@ test.each<[object, number, SlotLimits]>([
 });
 
 test('each reason says what to do', () => {
-  const said = DELAY_REASONS.map((reason) => delayedBy(reason, 7, { parallel: 1, perOwner: 3 }));
+  const said = [
+    ...SLOT_REASONS.map((reason) => delayedBy(reason, 7, { parallel: 1, perOwner: 3 })),
+    delayedIn('process 9', 7),
+  ];
   expect(said.every((why) => isDelayed(why) && why.hint !== '')).toBe(true);
   expect(said.map(({ message }) => message)).toEqual([
     'Turn 7 waits for a slot: 3 turns are running for its owner, as many as one owner may have.',
     'Turn 7 waits for a slot: 1 turn is running, as many as may run at once.',
     'Turn 7 waits: too many turns of its owner wait for the answer to a permission question.',
+    'Turn 7 waits in process 9, which holds the conversation.',
   ]);
   expect(isDelayed({ reason: 'no_process' })).toBe(false);
 });

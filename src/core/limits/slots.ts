@@ -31,12 +31,14 @@ export interface Loads {
 }
 
 /** The owner has as many slots as he may have · all slots are in use · too many of the owner's turns wait for an answer. */
-export const DELAY_REASONS = ['owner_slots', 'all_slots', 'owner_questions'] as const;
-export type DelayReason = (typeof DELAY_REASONS)[number];
+export const SLOT_REASONS = ['owner_slots', 'all_slots', 'owner_questions'] as const;
+export type SlotReason = (typeof SLOT_REASONS)[number];
+/** `other_process`: another process holds the conversation. Only that one knows more. */
+export const DELAY_REASONS = [...SLOT_REASONS, 'other_process'] as const;
 
-/** Why a queued turn that this process will run has not begun, and what to do about it. */
+/** Why a queued turn that will run has not begun, and what to do about it. */
 export interface Delayed {
-  readonly reason: DelayReason;
+  readonly reason: (typeof DELAY_REASONS)[number];
   readonly message: string;
   readonly hint: string;
 }
@@ -50,7 +52,7 @@ const NO_LOAD: Load = { running: 0, asking: 0 };
 const loadOf = ({ owners }: Loads, owner: string) => owners.get(owner) ?? NO_LOAD;
 
 /** Null: a turn of the owner may begin. */
-export function whyNoSlot(loads: Loads, { parallel, perOwner }: SlotLimits, owner: string): DelayReason | null {
+export function whyNoSlot(loads: Loads, { parallel, perOwner }: SlotLimits, owner: string): SlotReason | null {
   const { running, asking } = loadOf(loads, owner);
   if (running >= perOwner) return 'owner_slots';
   if (loads.all.running >= parallel) return 'all_slots';
@@ -131,7 +133,7 @@ export function slotLimits(
 
 const BY_ITSELF = 'It begins by itself.';
 
-export function delayedBy(reason: DelayReason, n: number, { parallel, perOwner }: SlotLimits): Delayed {
+export function delayedBy(reason: SlotReason, n: number, { parallel, perOwner }: SlotLimits): Delayed {
   switch (reason) {
     case 'all_slots':
       return {
@@ -152,6 +154,15 @@ export function delayedBy(reason: DelayReason, n: number, { parallel, perOwner }
         hint: 'Answer some of them: "throughline permissions" lists them.',
       };
   }
+}
+
+/** `holder`: the process, for people. */
+export function delayedIn(holder: string, n: number): Delayed {
+  return {
+    reason: 'other_process',
+    message: `Turn ${n} waits in ${holder}, which holds the conversation.`,
+    hint: `${BY_ITSELF} Every process has slots of its own; that one runs the turn.`,
+  };
 }
 
 function running(count: number): string {

@@ -1,5 +1,7 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { isStorageFault, ThroughlineError } from '../../core/errors.ts';
+import { type Delayed, delayedIn } from '../../core/limits/slots.ts';
+import { processLabel } from '../../core/process.ts';
 import {
   continuable,
   type Hindrance,
@@ -144,10 +146,17 @@ export class Attendance {
 
   #delayed(standings: readonly Standing[]): [string, Hindrance][] {
     return standings.flatMap((standing) => {
-      const mayRun = standing.driver === 'worker' && this.#isHere(standing.place) && !this.#isElsewhere(standing);
-      const delayed = mayRun ? this.#worker.whyDelayed(standing) : null;
+      const delayed = standing.driver === 'worker' ? this.#whyDelayed(standing) : null;
       return delayed === null ? [] : [[standing.conversation, { ...NO_HINDRANCE, delayed }]];
     });
+  }
+
+  #whyDelayed(standing: Standing): Delayed | null {
+    const { holder, turn, place } = standing;
+    if (holder !== null && this.#isElsewhere(standing)) {
+      return turn.state === 'queued' ? delayedIn(processLabel(holder.process), turn.n) : null;
+    }
+    return this.#isHere(place) ? this.#worker.whyDelayed(standing) : null;
   }
 
   /** Another process holds it. */

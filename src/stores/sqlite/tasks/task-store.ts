@@ -3,12 +3,12 @@ import type { Access } from '../file/access.ts';
 import { findTask, lastTaskSeq, taskEvents } from './task-board.ts';
 import { cancelTask, commitTask, retryTask, taskUsage } from './task-changes.ts';
 import { claimableTask, claimTask, forgetHolder, releaseTask, renewTasks, taskHolders } from './task-claim.ts';
-import { addTasks, listTasks } from './task-plans.ts';
+import { addPlan, listTasks } from './task-plans.ts';
 
 /** Tasks, in the same file as conversations. */
 export function taskStore(access: Access): TaskStore {
   return {
-    add: access.writing(addTasks),
+    add: (...args) => addPlan(access, ...args),
     find: access.reading(findTask),
     list: access.paging('listTasks', listTasks),
     events: access.reading(taskEvents),
