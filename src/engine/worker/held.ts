@@ -74,6 +74,8 @@ export class Held {
   stopTurn: ((why: Failure) => void) | null = null;
   /** The turn after which it is given back, so that its agent may end with it; null: others may follow. */
   leavesAfter: string | null = null;
+  /** Its agent was told to end with that turn. */
+  agentEnds = false;
   /** Ends a warm conversation that nobody uses. */
   idleTimer: NodeJS.Timeout | undefined;
   /** It is held only to end what an earlier holder left. */

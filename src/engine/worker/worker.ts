@@ -97,6 +97,8 @@ export class Worker {
   /** This process waits for a turn: its conversation is claimed when it is free. */
   want(owner: string, conversation: string, turn: string): void {
     this.#serving.wanted.add(owner, conversation, turn);
+    const held = this.#held.get(conversation);
+    if (held !== undefined) held.leavesAfter = null;
     this.#onNotification([conversation]);
   }
 
@@ -337,6 +339,8 @@ export class Worker {
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns.
     if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#isWanted(held)) return null;
+    // This turn came after its agent was told to end: it is not given a session that is about to go.
+    if (held.agentEnds) await this.#endAgents(held);
     const turn = await store.begin(held.lease.fence, [...agents.keys()]);
     // Turns have come in between: a session was adopted. Only then does the history grow while we hold it.
     if (turn !== null && turn.n > held.conversation.head + 1) await held.readAgain();
@@ -448,12 +452,17 @@ export class Worker {
   }
 
   async #release(held: Held): Promise<void> {
+    await this.#endAgents(held);
+    await held.lease.drained();
+    await this.#parts.store.release(held.lease.fence);
+  }
+
+  async #endAgents(held: Held): Promise<void> {
     for (const name of [...held.live.keys()]) {
       const configured = this.#parts.agents.get(name);
       if (configured) await held.endLive(configured.agent);
     }
-    await held.lease.drained();
-    await this.#parts.store.release(held.lease.fence);
+    held.agentEnds = false;
   }
 
   /** From here on nobody finds it. */
