@@ -12,13 +12,14 @@ const PACKAGES = fileURLToPath(new URL('../postgres/node_modules', import.meta.u
 
 /**
  * The same prompts and replies through Throughline, and as jobs of three job queues that keep the order in a conversation, on one PostgreSQL of this
- * machine: two processes submit and work. One after the other, in another order the second time.
+ * machine: two processes submit and work. One after the other, in another order the second time. Ten turns in each conversation: with two, what is
+ * measured is mostly how fast programs that have just begun compile their code and plan their statements.
  */
 const measure: Measure = async ({ quick }) => {
   if (NO_POSTGRES !== null) throw new Error(NO_POSTGRES);
   if (!existsSync(PACKAGES))
     throw new Error('The packages to compare with are missing: node scripts/setup.js bench/postgres');
-  const [conversations, turns, rounds] = quick ? [40, 2, 1] : [1_000, 2, 2];
+  const [conversations, turns, rounds] = quick ? [40, 2, 1] : [1_000, 10, 2];
   const names = ['throughline', ...OTHERS];
   const found = new Map(names.map((name) => [name, [] as number[]]));
   const server = new PostgresServer();

@@ -15,7 +15,7 @@ const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url));
 /** How often to look whether all is done. */
 const LOOK_MS = 50;
 /** Whoever has not done all by then is measured by what was done. */
-const LONGEST_MS = 90_000;
+const LONGEST_MS = 60_000;
 
 export interface Race {
   readonly processes: number;
