@@ -81,9 +81,14 @@ function store(): void {
     home.configure({ store: url, defaultAgent: 'scripted', agents: AGENTS });
     await home.ok('send', 'notes', 'The codeword is osprey');
     // As the version before left it.
-    const before =
-      'DROP INDEX conversations_recent; CREATE INDEX conversations_listed ON conversations (owner, updated_at DESC)';
-    await postgres().query(`${before}; UPDATE schema_version SET version = 2`, [], name);
+    const before = [
+      'DROP INDEX conversations_recent; CREATE INDEX conversations_listed ON conversations (owner, updated_at DESC)',
+      'ALTER TABLE events ADD CONSTRAINT events_conv_fkey CHECK (true), ADD CONSTRAINT events_turn_fkey CHECK (true)',
+      'ALTER TABLE records ADD CONSTRAINT records_turn_fkey CHECK (true), ADD CONSTRAINT records_conv_fkey CHECK (true)',
+      'ALTER TABLE words ADD CONSTRAINT words_turn_fkey CHECK (true)',
+      'ALTER TABLE receipts ADD CONSTRAINT receipts_conv_fkey CHECK (true)',
+    ];
+    await postgres().query([...before, 'UPDATE schema_version SET version = 2'].join('; '), [], name);
     const version = async () => (await postgres().query('SELECT version FROM schema_version', [], name))[0]?.version;
     const looking = [
       ['list'],

@@ -1,12 +1,12 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { sql as schema } from '../migrations/0001-schema.ts';
 import { sql as signInLinks } from '../migrations/0002-sign-in-links.ts';
-import { sql as recentConversations } from '../migrations/0003-recent-conversations.ts';
+import { sql as cheaperTurns } from '../migrations/0003-cheaper-turns.ts';
 import type { Server } from './connect.ts';
 import { openFault } from './faults.ts';
 
 /** By number, from 1. What was published never changes. */
-const MIGRATIONS: readonly string[] = [schema, signInLinks, recentConversations];
+const MIGRATIONS: readonly string[] = [schema, signInLinks, cheaperTurns];
 /** How many steps newer a schema may be than the program: what the version before needs stays for so long, and both run side by side. */
 const BESIDE = 1;
 /** All processes that open a database upgrade it one after the other. The number is ours alone. */
