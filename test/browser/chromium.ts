@@ -57,7 +57,7 @@ export async function launchChromium(): Promise<Browser | string> {
   if (typeof program === 'string') return program;
   const { chromium } = await import('playwright-core');
   // Root has no sandbox, and what the tests load is ours. Nothing else is loosened: CORS is what some of them are about.
-  const how = { executablePath: program.path, chromiumSandbox: false, args: ['--no-zygote', '--disable-gpu'] };
+  const how = { executablePath: program.path, chromiumSandbox: false, args: ['--disable-gpu'] };
   // Signals are tested in the same process as well, and it must not end by them.
   const unheard = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
   return chromium.launch({ ...how, ...unheard, env: { ...(process.env as Record<string, string>), ...program.env } });

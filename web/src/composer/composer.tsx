@@ -36,12 +36,12 @@ export function Composer() {
         <Queue turns={queued} />
         {driver === 'tracker' && (
           <p className="p-2 text-center text-[13px] text-muted">
-            A program runs this conversation, and prompts come from it.
+            A program drives this conversation: prompts come from it.
           </p>
         )}
         {driver === 'worker' && may && <Writing />}
         {driver === 'worker' && !may && (
-          <p className="p-2 text-center text-[13px] text-muted">You may read here, and not write.</p>
+          <p className="p-2 text-center text-[13px] text-muted">You have read-only access.</p>
         )}
       </div>
     </div>

@@ -17,7 +17,7 @@ import { Field } from './field.tsx';
 /** `/new`: the first prompt makes the conversation. */
 export function NewConversation() {
   const may = useMay('prompt');
-  if (!may) return <Empty title="You may read here, and not write." />;
+  if (!may) return <Empty title="You have read-only access." />;
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto max-w-2xl space-y-4 px-4 py-10">

@@ -10,7 +10,7 @@ import { PermissionCard } from '../permissions/card.tsx';
 import { useChangedAt, useSettled } from '../permissions/cards.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { say, sayError } from '../ui/say.ts';
 import { nameOf, StateMark } from '../ui/state.tsx';
 import { Ago, count } from '../ui/time.tsx';
@@ -83,7 +83,8 @@ export function Inbox() {
   return (
     <div className="min-h-0 flex-1 overflow-y-auto">
       <div className="mx-auto w-full max-w-3xl space-y-7 px-4 pt-5 pb-16 sm:px-6">
-        <Heading needs={needs.length} running={running.length} isEmpty={known.size === 0} />
+        <Heading needs={needs.length} running={running.length} />
+        {known.size === 0 && <Nothing />}
         {needs.length + settled.length > 0 && (
           <Section title="Needs you" count={needs.length}>
             {settled.map((permission) => (
@@ -147,7 +148,7 @@ function inboxActions(): Action[] {
   ];
 }
 
-function Heading({ needs, running, isEmpty }: { needs: number; running: number; isEmpty: boolean }) {
+function Heading({ needs, running }: { needs: number; running: number }) {
   const words = needs === 0 ? 'Nothing needs you.' : needs === 1 ? '1 thing needs you.' : `${needs} things need you.`;
   const runs =
     running === 0 ? '' : running === 1 ? ' 1 conversation is running.' : ` ${running} conversations are running.`;
@@ -158,11 +159,28 @@ function Heading({ needs, running, isEmpty }: { needs: number; running: number; 
         <p className="text-sm text-muted" role="status">
           {words}
           {runs}
-          {isEmpty && ' Start a conversation: what happens in it shows here.'}
         </p>
       </div>
       <NotifyButton />
     </header>
+  );
+}
+
+/** For somebody who was sent a link, and has never heard of this. */
+function Nothing() {
+  const mayPrompt = useMay('prompt');
+  return (
+    <Empty title="No conversations yet.">
+      <p>
+        A conversation with an agent stays here when the agent’s session is lost: Throughline restores what was said
+        into the next session, and shows a receipt of how.
+      </p>
+      {mayPrompt && (
+        <Link href="/new" className="touch text-accent underline underline-offset-2">
+          Start a conversation
+        </Link>
+      )}
+    </Empty>
   );
 }
 
