@@ -140,7 +140,7 @@ test.each(['x64', 'arm64'] as const)(
       expect(at + 1 + Math.max(line[2] ?? 0, line[3] ?? 0)).toBeLessThanOrEqual(lines.length);
     expect(lines.at(-1)?.readUInt32LE(4)).toBe(0x7fff0000);
     expect(new Set(lines.filter((line) => line[0] === 0x06).map((line) => line.readUInt32LE(4)))).toEqual(
-      new Set([0x7fff0000, 0x00050001, 0x00050026]),
+      new Set([0x7fff0000, 0x00050001, 0x00050026, 0x00050061]),
     );
   },
 );

@@ -338,6 +338,19 @@ describe.skipIf(why !== null)(`an agent in bubblewrap${why === null ? '' : ` (sk
       }
     });
 
+    test.each(['none', 'all'] as const)(
+      '%s: has no sockets that leave every network, as those to the machine below',
+      async (network) => {
+        // By family: unix, IPv4, IPv6, netlink; then packet, tipc, bluetooth, alg, vsock, xdp.
+        const opens = (family: number, kind: number) =>
+          `perl -e 'exit(syscall(${process.arch === 'arm64' ? 198 : 41}, ${family}, ${kind}, 0) < 0)' && printf '${family} '`;
+        const streams = [1, 2, 10, 30, 31, 40].map((family) => opens(family, 1));
+        const others = [16, 17, 38, 44].flatMap((family) => [opens(family, 3), opens(family, 5)]);
+        const { out } = await sh([...streams, ...others, ':'].join('\n'), { network });
+        expect([...new Set(out.trim().split(' '))]).toEqual(['1', '2', '10', '16']);
+      },
+    );
+
     test('model: reaches what is allowed and nothing else, and has the key of the model never', async () => {
       const heard: string[] = [];
       const model = createServer((request, response) => {

@@ -1,6 +1,7 @@
 /*
  * A filter of system calls, as a program of the kernel's packet filter. Namespaces do not cover everything: the keyring of the session is inherited,
- * and what few programs need is where most faults of kernels were found.
+ * sockets of the kind "vsock" lead out of every network namespace to the machine below a virtual one, and what few programs need is where most faults
+ * of kernels were found.
  */
 
 type Architecture = 'x64' | 'arm64';
@@ -27,10 +28,14 @@ const IOCTL: Readonly<Record<Architecture, number>> = { x64: 16, arm64: 29 };
 /** TIOCSTI types into a terminal, TIOCLINUX pastes into one. */
 const DENIED_IOCTLS = [0x5412, 0x541c];
 
+const SOCKET: Readonly<Record<Architecture, number>> = { x64: 41, arm64: 198 };
+/** Of sockets: unix, IPv4, IPv6, and what asks the kernel for interfaces and routes (netlink). */
+const FAMILIES = [1, 2, 10, 16];
+
 const [LOAD, IF_EQUAL, IF_AT_LEAST, RETURN] = [0x20, 0x15, 0x35, 0x06];
-const [ALLOW, NOT_PERMITTED, UNKNOWN] = [0x7fff0000, 0x00050001, 0x00050026];
+const [ALLOW, NOT_PERMITTED, UNKNOWN, NO_FAMILY] = [0x7fff0000, 0x00050001, 0x00050026, 0x00050061];
 /** Offsets in `struct seccomp_data`. */
-const [NUMBER, ARCHITECTURE, SECOND_ARGUMENT] = [0, 4, 24];
+const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT] = [0, 4, 16, 24];
 /** Calls of the x32 interface have other numbers; all of them are this or more. */
 const X32 = 0x40000000;
 
@@ -41,6 +46,11 @@ export function isFiltered(architecture: string): architecture is Architecture {
 /** A denied call fails with EPERM. Calls by another interface than the usual one (32 bits) do not exist. */
 export function seccompFilter(architecture: Architecture): Buffer {
   const unless = (value: number, then: number) => [line(IF_EQUAL, value, 0, 1), line(RETURN, then)];
+  const sockets = [
+    line(LOAD, FIRST_ARGUMENT),
+    ...FAMILIES.flatMap((family) => unless(family, ALLOW)),
+    line(RETURN, NO_FAMILY),
+  ];
   const program = [
     line(LOAD, ARCHITECTURE),
     line(IF_EQUAL, AUDIT[architecture], 1, 0),
@@ -49,6 +59,8 @@ export function seccompFilter(architecture: Architecture): Buffer {
     line(IF_AT_LEAST, X32, 0, 1),
     line(RETURN, UNKNOWN),
     ...DENIED[architecture].flatMap((number) => unless(number, NOT_PERMITTED)),
+    line(IF_EQUAL, SOCKET[architecture], 0, sockets.length),
+    ...sockets,
     line(IF_EQUAL, IOCTL[architecture], 1, 0),
     line(RETURN, ALLOW),
     line(LOAD, SECOND_ARGUMENT),

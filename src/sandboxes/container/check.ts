@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { lstatSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
@@ -77,14 +77,22 @@ function checkFolder(engine: EngineName, folder: string): void {
     throw refuse(engine, `${folder} is no folder`, hint);
 }
 
+/** Of podman, where it is installed. */
+const PROFILE = '/usr/share/containers/seccomp.json';
+/** The first docker whose own filter has neither io_uring nor vsock in it. */
+const LEAST_DOCKER = 25;
+
 /** The filter of system calls; null: docker's own is enough. */
 async function filterOf(engine: EngineName): Promise<string | null> {
-  const format = engine === 'podman' ? '{{.Host.Security.SECCOMPEnabled}} {{.Host.Security.SECCOMPProfilePath}}' : '.';
+  const format =
+    engine === 'podman'
+      ? '{{.Host.Security.SECCOMPEnabled}} {{.Host.Security.SECCOMPProfilePath}}'
+      : '{{.ServerVersion}}';
   const said = await call(engine, ['info', '--format', format]).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') throw refuse(engine, `${engine} is not installed`, INSTALL[engine], cause);
     throw refuse(engine, `"${engine} info" fails (${saidBy(cause)})`, '', cause);
   });
-  if (engine === 'docker') return null;
+  if (engine === 'docker') return filterOfDocker(said.trim());
   const hint = 'Install podman with its profile: "containers-common" has it.';
   const [enabled, ...path] = said.trim().split(' ');
   if (enabled !== 'true') throw refuse(engine, 'it cannot filter system calls', hint);
@@ -95,6 +103,17 @@ async function filterOf(engine: EngineName): Promise<string | null> {
     throw refuse(engine, `its filter of system calls cannot be read (${(cause as Error).message})`, hint, cause);
   }
   throw refuse(engine, 'its filter of system calls is of an unknown kind', hint);
+}
+
+/** Docker shows its own to nobody. */
+function filterOfDocker(version: string): string | null {
+  const filter = existsSync(PROFILE) ? filterFrom(readFileSync(PROFILE, 'utf8')) : null;
+  if (filter !== null || Number.parseInt(version, 10) >= LEAST_DOCKER) return filter;
+  throw refuse(
+    'docker',
+    `the filter of system calls of docker ${version} is not enough`,
+    `Use docker ${LEAST_DOCKER} or newer, or podman; or install podman's filter, ${PROFILE} ("apt install golang-github-containers-common", "dnf install containers-common").`,
+  );
 }
 
 async function lookInside(settings: ContainerSettings, tried: string, filter: string | null): Promise<Checked> {

@@ -20,15 +20,17 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { textOf } from '../../../test/contracts/sandbox/around.ts';
-import { containerSandboxes, whyNoPodman, writeRootfs } from '../../../test/contracts/sandbox/container-given.ts';
+import { containerSandboxes, whyNo, writeRootfs } from '../../../test/contracts/sandbox/container-given.ts';
 import type { Child, SpawnOptions } from '../../ports/sandbox.ts';
-import { labelled } from './engine.ts';
+import { type EngineName, labelled } from './engine.ts';
 import { identityOfContainer, labelOf } from './processes.ts';
 
 type Given = Parameters<typeof containerSandboxes>[1];
 
 const SECRET = 'a-secret-of-the-person';
-const why = await whyNoPodman();
+const ENGINES = ['podman', 'docker'] as const;
+const missing = (await Promise.all(ENGINES.map(whyNo))).map((why, at) => ({ engine: ENGINES[at] as EngineName, why }));
+let engine: EngineName = 'podman';
 
 let base: string;
 let root: string;
@@ -53,7 +55,7 @@ afterEach(async () => {
 afterAll(() => rmSync(base, { recursive: true, force: true }));
 
 async function start(command: string[], given: Given = { network: 'none' }, options: Partial<SpawnOptions> = {}) {
-  const sandbox = await containerSandboxes(base, given).open('one', { cwd: project });
+  const sandbox = await containerSandboxes(base, { ...given, engine }).open('one', { cwd: project });
   const child = await sandbox.spawn(command, { env: {}, ...options });
   children.push(child);
   return child;
@@ -79,9 +81,19 @@ const call = (x64: number, arm64: number, args: string) =>
 const reach = (host: string, port: number) =>
   `await new Promise((done) => { const s = require('net').connect({ host: '${host}', port: ${port} }, () => { console.log('reached ${host}'); s.destroy(); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); s.setTimeout(60_000, () => s.destroy(new Error('silent'))); });`;
 
-describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (skipped: ${why})`}`, () => {
+test.for(missing.filter(({ why }) => why !== null))('an agent in a container of $engine', ({ why }, { skip }) =>
+  skip(why ?? ''),
+);
+
+const found = missing.filter(({ why }) => why === null);
+describe.for(found)('an agent in a container of $engine', ({ engine: tried }) => {
+  beforeAll(() => {
+    engine = tried;
+    rmSync(join(project, 'own'), { force: true });
+  });
+
   test('reads and changes nothing outside, nor the settings that it is started with', async () => {
-    await containerSandboxes(base, { network: 'none' }).open('neighbour', { cwd: null });
+    await containerSandboxes(base, { network: 'none', engine }).open('neighbour', { cwd: null });
     const { out } = await sh(`
       for file in '${base}/elsewhere/secret' ../elsewhere/secret link '${root}/token' /etc/shadow /proc/kcore /proc/1/root/etc/shadow \\
         '${root}/one/seccomp.json' /proc/keys /proc/timer_list; do
@@ -94,7 +106,7 @@ describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (s
         if [ -e "$file" ]; then echo "has $file"; fi
       done
       for file in /usr/x /etc/x /etc/passwd /bin/x '${process.execPath}' throughline.config.json /proc/sysrq-trigger \\
-        /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /sys/kernel/uevent_helper /sys/fs/cgroup/pids/x /run/podman-init; do
+        /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /sys/kernel/uevent_helper /sys/fs/cgroup/pids/x /run/podman-init /sbin/docker-init; do
         if ( : >> "$file" ) 2>/dev/null; then echo "opened $file"; fi
       done
       rm -f throughline.config.json 2>/dev/null && echo removed
@@ -157,7 +169,8 @@ describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (s
     for (const folder of [data, join(wide, 'c')]) mkdirSync(folder, { recursive: true });
     writeFileSync(join(data, 'token'), SECRET);
     writeFileSync(config, '{}');
-    const sandbox = await containerSandboxes(base, { network: 'none' }, [config], data).open('one', { cwd: wide });
+    const given: Given = { network: 'none', engine };
+    const sandbox = await containerSandboxes(base, given, [config], data).open('one', { cwd: wide });
     const script =
       'cat a/b/data/token; mv a moved; mv a/b moved; mv c moved; echo x > c/config.json; echo mine > c/own';
     const child = await sandbox.spawn(['/bin/sh', '-c', script], { env: {} });
@@ -172,21 +185,21 @@ describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (s
     expect(readFileSync(config, 'utf8')).toBe('{}');
   });
 
-  test('chooses nothing for podman, and its keys are in no argument', async () => {
+  test('chooses nothing for the engine, and its keys are in no argument', async () => {
     const env = { LD_PRELOAD: join(project, 'evil.so'), CONTAINERS_CONF: join(project, 'evil.conf'), KEY: SECRET };
     const quoted = ` "it's" $(id) \`id\` \\ \n\n`;
     const agent = await start(['/bin/sh', '-c', 'read line; echo "$KEY"'], undefined, { env });
     const identity = identityOfContainer(agent.identity) ?? expect.unreachable('it is no container');
     const of = (name: string) => readFileSync(`/proc/${identity.client.pid}/${name}`, 'latin1');
-    expect(of('cmdline')).toContain('podman');
+    expect(of('cmdline')).toContain(engine);
     expect(of('cmdline') + of('environ')).not.toMatch(new RegExp(`LD_PRELOAD|evil|${SECRET}`));
-    const [container = ''] = await labelled('podman', labelOf(identity));
-    expect(execFileSync('podman', ['inspect', container], { encoding: 'utf8' })).not.toContain(SECRET);
+    const [container = ''] = await labelled(engine, labelOf(identity));
+    expect(execFileSync(engine, ['inspect', container], { encoding: 'utf8' })).not.toContain(SECRET);
     const chosen = (given: Record<string, string>, cwd?: string) =>
       sh('env; pwd', undefined, { env: given, partOf: agent.identity, ...(cwd !== undefined && { cwd }) });
     for (const given of [{ A: `a\0--privileged` }, { 'A=1;touch x;B': '' }])
       await expect(chosen(given)).rejects.toMatchObject({ code: 'agent_unavailable' });
-    // Folders that podman or runc have open, by their numbers.
+    // Folders that the engine or runc have open, by their numbers.
     await expect(chosen({}, '/proc/self/fd/7')).rejects.toMatchObject({ code: 'agent_unavailable' });
     const { out, code } = await chosen({ QUOTED: quoted, LD_LIBRARY_PATH: '/x' }, '/');
     expect([code, out]).toEqual([0, expect.stringContaining(`QUOTED=${quoted}\n`)]);
@@ -195,7 +208,8 @@ describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (s
 
   test('has no file open but its own three, whatever we were started with', async () => {
     const starter = fileURLToPath(new URL('../../../test/contracts/sandbox/container-given.ts', import.meta.url));
-    const words = [process.execPath, starter, base, '/bin/sh', '-c', 'readlink /proc/self/fd/* > fds; read line < fds'];
+    const script = 'readlink /proc/self/fd/* > fds; read line < fds';
+    const words = [process.execPath, starter, base, engine, '/bin/sh', '-c', script];
     const folder = openSync(base, 'r');
     const numbers = [...Array(31).fill('ignore'), folder];
     const ours = spawn(words[0] ?? '', words.slice(1), { stdio: ['ignore', 'pipe', 'inherit', ...numbers] });
@@ -255,13 +269,26 @@ describe.skipIf(why !== null)(`an agent in a container${why === null ? '' : ` (s
           await new Promise((done) => { const s = require('net').connect('\\0${name}', () => { console.log('reached abstract'); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); });
           console.log(Object.keys(require('os').networkInterfaces()).join());
         })()`);
-        // What podman itself has to say is no part of it.
+        // What the engine itself has to say is no part of it.
         expect(out, said).toBe('ECONNREFUSED\nECONNREFUSED\nENETUNREACH\nENETUNREACH\nno name\nECONNREFUSED\nlo\n');
       } finally {
         server.close();
         abstract.close();
       }
     });
+
+    test.each(['none', 'all'] as const)(
+      '%s: has no sockets that leave every network, as those to the machine below',
+      async (network) => {
+        // By family: unix, IPv4, IPv6, netlink; then packet, tipc, bluetooth, alg, vsock, xdp.
+        const opens = (family: number, kind: number) =>
+          `perl -e 'exit(syscall(${process.arch === 'arm64' ? 198 : 41}, ${family}, ${kind}, 0) < 0)' && printf '${family} '`;
+        const streams = [1, 2, 10, 30, 31, 40].map((family) => opens(family, 1));
+        const others = [16, 17, 38, 44].flatMap((family) => [opens(family, 3), opens(family, 5)]);
+        const { out } = await sh([...streams, ...others, ':'].join('\n'), { network });
+        expect([...new Set(out.trim().split(' '))]).toEqual(['1', '2', '10', '16']);
+      },
+    );
 
     test('model: reaches what is allowed and nothing else, never has the key, and does not choose what the model is', async () => {
       const heard: string[] = [];

@@ -3,8 +3,9 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /*
- * The filter of system calls for podman: its own list of what is allowed, without what no agent needs. Podman allows namespaces and mounts, so
- * that containers can be run in containers; with them an agent would reach much more of the kernel. (Docker's own list has none of this.)
+ * The filter of system calls: podman's own list of what is allowed, without what no agent needs. Podman allows namespaces and mounts, so that
+ * containers can be run in containers; with them an agent would reach much more of the kernel. Sockets of the kind "vsock" lead out of every network
+ * namespace, to the machine below a virtual one. Docker gets the same filter where podman's list is installed.
  */
 
 const DENIED = new Set([
@@ -15,6 +16,9 @@ const DENIED = new Set([
   ...['init_module', 'finit_module', 'delete_module', 'kexec_load', 'kexec_file_load'],
   ...['syslog', 'acct', 'swapon', 'swapoff', 'reboot', 'quotactl', 'open_by_handle_at', 'name_to_handle_at'],
 ]);
+/** Of sockets: unix, IPv4 and IPv6. */
+const FAMILIES = [1, 2, 10];
+const [NETLINK, AUDIT] = [16, 9];
 /** Of `clone`: every namespace. */
 const NAMESPACES = 0x7e020000;
 const [NOT_PERMITTED, UNKNOWN] = [1, 38];
@@ -28,7 +32,7 @@ interface Rule {
 export function filterFrom(profile: string): string | null {
   const { defaultAction, syscalls, ...rest } = JSON.parse(profile) as { defaultAction?: string; syscalls?: Rule[] };
   if (defaultAction !== 'SCMP_ACT_ERRNO' || !Array.isArray(syscalls)) return null;
-  const special = new Set([...DENIED, 'clone', 'clone3']);
+  const special = new Set([...DENIED, 'clone', 'clone3', 'socket', 'socketcall']);
   const kept = syscalls.flatMap((rule) => {
     const names = (rule.names ?? []).filter((name) => !special.has(name));
     return names.length === 0 ? [] : [{ ...rule, names }];
@@ -37,14 +41,21 @@ export function filterFrom(profile: string): string | null {
   const refuse = (name: string, errnoRet: number) => ({ names: [name], action: 'SCMP_ACT_ERRNO', errnoRet });
   const added = [
     allow('clone', { index: 0, value: NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }),
-    // Its flags are in memory, where no filter sees them. Programs then use the older call.
+    // Their arguments are in memory, where no filter sees them. Programs then use the other call.
     refuse('clone3', UNKNOWN),
+    refuse('socketcall', UNKNOWN),
+    ...FAMILIES.map((family) => allow('socket', { index: 0, value: family, valueTwo: 0, op: 'SCMP_CMP_EQ' })),
+    allow(
+      'socket',
+      { index: 0, value: NETLINK, valueTwo: 0, op: 'SCMP_CMP_EQ' },
+      { index: 2, value: AUDIT, valueTwo: 0, op: 'SCMP_CMP_NE' },
+    ),
     ...[...DENIED].map((name) => refuse(name, NOT_PERMITTED)),
   ];
   return JSON.stringify({ ...rest, defaultAction, syscalls: [...kept, ...added] });
 }
 
-/** Podman reads it when a container starts. It is where no agent can write. */
+/** The engine reads it when a container starts. It is where no agent can write. */
 export async function writtenFilter(folder: string, filter: string): Promise<string> {
   const path = join(folder, 'seccomp.json');
   const there = await readFile(path, 'utf8').catch(() => null);

@@ -337,6 +337,14 @@ describe('the key of the model', () => {
     },
   );
 
+  test('is not sent where it would be sent back: with TRACE', async () => {
+    const port = await upstream();
+    await start([], { url: new URL(`http://127.0.0.1:${port}/base`), header: 'x-api-key', value: 'the-key' });
+    const answered = await raw('TRACE /v1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(answered).toMatch(/^HTTP\/1\.1 405 /);
+    expect(seen).toEqual([]);
+  });
+
   test('is sent by TLS, to the server that the certificate names and to no other', async (context) => {
     const { key, cert } = certificate() ?? context.skip('there is no openssl');
     const before = getCACertificates('default');

@@ -192,6 +192,8 @@ export class AllowlistProxy {
   #request(request: IncomingMessage, response: ServerResponse): void {
     try {
       const { url, key } = this.#target(request.url ?? '');
+      // It is answered with the request as it came, and the key in it.
+      if (key !== null && request.method === 'TRACE') throw new Refusal(405, 'The model is not asked with TRACE.');
       this.#forward(url, key, request, response);
     } catch (error) {
       refuse(response, error);

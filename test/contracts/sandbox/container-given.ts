@@ -1,4 +1,5 @@
 // Sandboxes in containers, for tests; and as a program: a process of ours that starts another one there, and does not look after it.
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -7,6 +8,7 @@ import { processesAt } from '../../../src/host/processes.ts';
 import type { Sandboxes } from '../../../src/ports/sandbox.ts';
 import { checkContainers } from '../../../src/sandboxes/container/check.ts';
 import { containerSandbox } from '../../../src/sandboxes/container/container-sandbox.ts';
+import { call, type EngineName, saidBy } from '../../../src/sandboxes/container/engine.ts';
 import { containerProcesses } from '../../../src/sandboxes/container/processes.ts';
 import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
 
@@ -17,42 +19,57 @@ export const PROGRAMS = ['/usr', dirname(dirname(realpathSync(process.execPath))
   (path, at) => at === 0 || !path.startsWith('/usr'),
 );
 
-/** A folder to run in without any image: all that it has are links into what is bound. */
-export function writeRootfs(folder: string): string {
-  for (const name of ['etc', 'proc', 'sys', 'dev', 'tmp', 'run', 'var/tmp', 'usr'])
+/** A folder to run in without any image: all that it has are links into what is bound. Docker puts its init into /sbin, so that is no link. */
+export function writeRootfs(folder: string, engine: EngineName = 'podman'): string {
+  const [own, links] = engine === 'docker' ? [['sbin'], []] : [[], ['sbin']];
+  for (const name of ['etc', 'proc', 'sys', 'dev', 'tmp', 'run', 'var/tmp', 'usr', ...own])
     mkdirSync(join(folder, name), { recursive: true });
-  for (const name of ['bin', 'sbin', 'lib', 'lib64']) symlinkSync(`usr/${name}`, join(folder, name));
+  for (const name of ['bin', 'lib', 'lib64', ...links]) symlinkSync(`usr/${name}`, join(folder, name));
   writeFileSync(join(folder, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
   return folder;
 }
 
+/** The same folder for docker, which runs images alone. It has no programs and stays for the next run. */
+const IMAGE = 'throughline-test:1';
+
 export const containerSettings = (rootfs: string, settings: Omit<SandboxSettings, 'kind'> = {}): SandboxSettings => ({
   ...settings,
   kind: 'container',
-  ...(settings.image === undefined && { rootfs }),
+  ...(settings.image === undefined && (settings.engine === 'docker' ? { image: IMAGE } : { rootfs })),
   binds: [...PROGRAMS.map((path) => ({ path })), ...(settings.binds ?? [])],
 });
 
-let looked: Promise<string | null> | null = null;
+const looked = new Map<EngineName, Promise<string | null>>();
+const INSTALL = { podman: 'apt-get install podman runc catatonit', docker: 'apt-get install docker.io' };
 
 /** Why tests of it are skipped here; null: they are not. A look starts containers, so the files of one process share it. */
-export function whyNoPodman(): Promise<string | null> {
-  looked ??= look();
-  return looked;
+export function whyNo(engine: EngineName): Promise<string | null> {
+  const look = looked.get(engine) ?? lookFor(engine);
+  looked.set(engine, look);
+  return look;
 }
 
-async function look(): Promise<string | null> {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-podman-')));
+export const whyNoPodman = () => whyNo('podman');
+
+async function lookFor(engine: EngineName): Promise<string | null> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), `throughline-${engine}-`)));
   try {
-    const rootfs = writeRootfs(join(folder, 'rootfs'));
-    const isolation = isolationSettings(containerSettings(rootfs, { network: 'none' }), (path) => path);
+    const rootfs = writeRootfs(join(folder, 'rootfs'), engine);
+    await call(engine, ['info']);
+    if (engine === 'docker') await call(engine, ['image', 'inspect', IMAGE]).catch(() => importInto(engine, rootfs));
+    const isolation = isolationSettings(containerSettings(rootfs, { network: 'none', engine }), (path) => path);
     if (isolation?.by === 'container') await checkContainers(isolation.settings, folder);
     return null;
   } catch (error) {
-    return `${(error as Error).message} ("apt-get install podman runc catatonit")`;
+    return `${saidBy(error)} ("${INSTALL[engine]}")`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function importInto(engine: EngineName, rootfs: string): void {
+  const script = 'tar -C "$2" -c . | "$1" import - "$3"';
+  execFileSync('/bin/sh', ['-c', script, 'sh', engine, rootfs, IMAGE], { stdio: 'ignore' });
 }
 
 /** Below `base`: the folder that they run in, and the sandboxes. */
@@ -73,8 +90,9 @@ export function containerSandboxes(
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const [base = '', ...words] = process.argv.slice(2);
-  const sandbox = await containerSandboxes(base, { network: 'none' }).open('one', { cwd: null });
+  const [base = '', engine, ...words] = process.argv.slice(2);
+  const given = { network: 'none', engine: engine as EngineName } as const;
+  const sandbox = await containerSandboxes(base, given).open('one', { cwd: null });
   const child = await sandbox.spawn(words, { env: {} });
   console.log(JSON.stringify(child.identity));
   await child.exited;

@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { processesAt } from '../../../src/host/processes.ts';
 import type { SandboxProcess } from '../../../src/ports/sandbox.ts';
-import { labelled } from '../../../src/sandboxes/container/engine.ts';
+import { type EngineName, labelled } from '../../../src/sandboxes/container/engine.ts';
 import { containerProcesses, identityOfContainer, labelOf } from '../../../src/sandboxes/container/processes.ts';
 import { processesWith } from '../../agents/processes-of.ts';
 import type { GivenSandboxes } from './around.ts';
-import { containerSandboxes, whyNoPodman, writeRootfs } from './container-given.ts';
+import { containerSandboxes, whyNo, writeRootfs } from './container-given.ts';
 import { sandboxContract } from './sandbox.contract.ts';
 
 const STARTER = fileURLToPath(new URL('container-given.ts', import.meta.url));
@@ -21,30 +21,32 @@ const base = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-sandboxes-')))
 writeRootfs(join(base, 'rootfs'));
 afterAll(() => rmSync(base, { recursive: true, force: true }));
 
-async function contained(): Promise<GivenSandboxes> {
+async function contained(engine: EngineName): Promise<GivenSandboxes> {
   const root = join(base, 'data-home');
   return {
     ownHomes: true,
     isolated: true,
     slowStarts: true,
     rounds: 50, // the code that reads and writes is the directory's, which has more
-    sandboxes: () => containerSandboxes(base, { network: 'none' }),
-    starter: (words) => [process.execPath, STARTER, base, ...words],
+    sandboxes: () => containerSandboxes(base, { network: 'none', engine }),
+    starter: (words) => [process.execPath, STARTER, base, engine, ...words],
     dispose: async () => rmSync(root, { recursive: true, force: true }),
   };
 }
 
-const why = await whyNoPodman();
-if (why === null) {
-  sandboxContract('container', contained);
-  describe('a container whose starter was killed', killedStarter);
-} else test('the contract of sandboxes in containers', (context) => context.skip(why));
+for (const engine of ['podman', 'docker'] as const) {
+  const why = await whyNo(engine);
+  if (why === null) {
+    sandboxContract(`container of ${engine}`, () => contained(engine));
+    describe(`a container of ${engine} whose starter was killed`, () => killedStarter(engine));
+  } else test(`the contract of sandboxes in containers of ${engine}`, (context) => context.skip(why));
+}
 
-function killedStarter(): void {
+function killedStarter(engine: EngineName): void {
   const deaf = ['/bin/sh', '-c', 'trap "" HUP TERM; while :; do sleep 1; done'];
 
   async function started() {
-    const { starter, sandboxes, dispose } = await contained();
+    const { starter, sandboxes, dispose } = await contained(engine);
     const [program, ...args] = starter(deaf);
     const ours = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
     onTestFinished(async () => {
@@ -65,9 +67,9 @@ function killedStarter(): void {
 
   test('is removed by its guard', async () => {
     const { label, stored, kill, sandboxes } = await started();
-    expect(await labelled('podman', label, { isRunning: true })).toHaveLength(1);
+    expect(await labelled(engine, label, { isRunning: true })).toHaveLength(1);
     await kill();
-    await expect.poll(() => labelled('podman', label)).toEqual([]);
+    await expect.poll(() => labelled(engine, label)).toEqual([]);
     await expect.poll(() => sandboxes.status(stored)).toBe('dead');
   });
 
@@ -75,7 +77,7 @@ function killedStarter(): void {
     const { label, stored, identity, kill, sandboxes } = await started();
     const isOf = ({ id }: SandboxProcess) => id.includes(identity.mark);
     expect((await sandboxes.orphans()).filter(isOf)).toEqual([]);
-    // The guard first: it would act when we are gone. Then its starter, which would act when podman's client is.
+    // The guard first: it would act when we are gone. Then its starter, which would act when the engine's client is.
     const guards = processesWith('cmdline', label).filter((pid) => pid !== identity.client.pid);
     expect(guards).toHaveLength(1);
     for (const pid of guards) process.kill(pid, 'SIGKILL');
@@ -85,10 +87,10 @@ function killedStarter(): void {
     expect(orphans.map(({ kind }) => kind)).toEqual(['container']);
     // As an engine whose processes are not ours to see: by the label alone.
     const unseen = { ...processesAt('test'), endMarked: async () => {}, end: async () => 'ended' as const };
-    const byLabel = containerProcesses(unseen, 'test', 'podman');
+    const byLabel = containerProcesses(unseen, 'test', engine);
     expect(await byLabel.status(stored)).toBe('alive');
     expect(await byLabel.end(orphans[0] ?? stored)).toBe('ended');
     expect(await byLabel.status(stored)).toBe('dead');
-    expect(await labelled('podman', label)).toEqual([]);
+    expect(await labelled(engine, label)).toEqual([]);
   });
 }

@@ -68,7 +68,7 @@ function defineChanges(command: Command, cli: Cli): void {
     .action((sandbox: string, flags: { force?: boolean }) => remove(sandbox, flags, cli));
   addHelp(removing, {
     about:
-      'Refused while a turn or a task works in it, and when unsaved work is in it: files in no git repository, changes that are not committed, ' +
+      'Refused while a turn, a task or a command works in it, and when unsaved work is in it: files in no git repository, changes that are not committed, ' +
       'commits that were not pushed. Also when the directory of another conversation is in it.',
     examples: ['throughline sandbox rm website', 'throughline sandbox rm website --force'],
   });
