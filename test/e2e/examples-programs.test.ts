@@ -170,6 +170,7 @@ describe('the app with a login', () => {
     const env = { ...process.env, THROUGHLINE_SERVER: url, THROUGHLINE_TOKEN: key };
     const [one, two] = await Promise.all([startLoginApp(env), startLoginApp(env)]);
     expect(await one.login('ann', 'a guess')).toMatchObject({ status: 401, cookie: '' });
+    for (const name of ['ann', 'eve']) expect(await one.login(name)).toMatchObject({ status: 401, cookie: '' });
     const { cookie: ann } = await one.login('ann', 'a heron at dawn');
     const { cookie: bob } = await two.login('bob', 'a wren at noon');
     expect((await one.say('', 'hello', 'r-0')).status).toBe(401);
