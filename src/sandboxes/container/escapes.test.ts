@@ -269,8 +269,10 @@ describe.for(found)('an agent in a container of $engine', ({ engine: tried }) =>
           await new Promise((done) => { const s = require('net').connect('\\0${name}', () => { console.log('reached abstract'); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); });
           console.log(Object.keys(require('os').networkInterfaces()).join());
         })()`);
-        // What the engine itself has to say is no part of it.
-        expect(out, said).toBe('ECONNREFUSED\nECONNREFUSED\nENETUNREACH\nENETUNREACH\nno name\nECONNREFUSED\nlo\n');
+        // What the engine itself has to say is no part of it. Docker's loopback has no IPv6.
+        expect(out.replace('EADDRNOTAVAIL', 'ECONNREFUSED'), said).toBe(
+          'ECONNREFUSED\nECONNREFUSED\nENETUNREACH\nENETUNREACH\nno name\nECONNREFUSED\nlo\n',
+        );
       } finally {
         server.close();
         abstract.close();

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import type { Server as Listener, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
 import { identityOfLocal, MARK } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
@@ -11,7 +12,7 @@ import { LISTEN } from '../shared/isolated/way-out.ts';
 import type { AllowlistProxy } from '../shared/proxy.ts';
 import { type LocalProcesses, spawnInGroup } from '../shared/spawn.ts';
 import { UNSET } from './arguments.ts';
-import { call, type EngineName, engineEnvironment, removeLabelled } from './engine.ts';
+import { call, type EngineName, engineEnvironment, labelled, removeLabelled } from './engine.ts';
 import { containerProcess, labelOf } from './processes.ts';
 
 /*
@@ -43,6 +44,7 @@ export interface Start {
 
 const START_MS = 60_000;
 const LOOK_MS = 1_000;
+const SEEN_MS = 20;
 const MOST_LOOKS = 6;
 /** The client's own failures. A program may end with it, too. */
 const FAILED = 125;
@@ -231,8 +233,13 @@ async function firstProcess({ engine, pidFiles, part }: Start, client: ChildProc
   if (pidFiles !== null) return Number(readFileSync(pidFiles.first, 'utf8'));
   const mark = client.spawnargs.find((word) => word.startsWith(`${MARK}=`))?.slice(MARK.length + 1) ?? '';
   const label = labelOf({ mark, part: part?.id ?? null });
-  const [id = ''] = (await call(engine, ['ps', '--quiet', '--no-trunc', '--filter', `label=${label}`])).split('\n');
-  return Number(await call(engine, ['inspect', '--format', '{{.State.Pid}}', id]));
+  // The daemon may note that it runs only after the program has said something.
+  for (const until = performance.now() + START_MS; performance.now() < until; await delay(SEEN_MS)) {
+    const [id] = await labelled(engine, label);
+    const pid = id === undefined ? 0 : Number(await call(engine, ['inspect', '--format', '{{.State.Pid}}', id]));
+    if (pid > 0) return pid;
+  }
+  return 0;
 }
 
 /** The proxy gets a socket in the network of a container, whose first process this is. */
