@@ -97,6 +97,23 @@ function limits(): void {
     await store.close();
   });
 
+  test('a connection for hearing of others that is made while the store is closed ends with it', async () => {
+    await using network = await Network.to(join(server().folder, 'socket/.s.PGSQL.5432'));
+    const database = await server().database();
+    const store = await openPostgresStore({ url: network.url(server().url(database)), connections: 1 });
+    const ours = () => server().query('SELECT pid, query FROM pg_stat_activity WHERE datname = $1', [database]);
+    const hearing = async () => (await ours()).find(({ query }) => String(query).startsWith('LISTEN'))?.pid;
+    const before = network.connections;
+    await server().query('SELECT pg_terminate_backend($1)', [await hearing()]);
+    await until('its end is noticed', async () => (await hearing()) === undefined);
+    network.cut();
+    await until('it connects again', () => network.connections > before);
+    const closed = store.close();
+    network.heal();
+    await closed;
+    await until('nothing of it is left', async () => (await ours()).length === 0, { ms: 20_000 });
+  });
+
   test('connections that have become silent are replaced within the time of a lease', async () => {
     await using network = await Network.to(join(server().folder, 'socket/.s.PGSQL.5432'));
     const url = server().url(await server().database());

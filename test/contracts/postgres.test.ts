@@ -11,36 +11,59 @@ if (NO_POSTGRES === null) storeContract({ name: 'PostgreSQL', site });
 else describe('a PostgreSQL store', () => test('keeps to the contract', (context) => context.skip(NO_POSTGRES ?? '')));
 
 let database: Promise<{ name: string; client: Client }> | null = null;
-afterAll(async () => void (await (await database)?.client.end()));
+const time = { now: 0, monotonic: 0 };
+/** Opened for earlier tests, and not closed by them. A new one has to make connections, and PostgreSQL plans every statement anew on each. */
+const spare: Store[] = [];
+afterAll(async () => {
+  await Promise.all(spare.map((store) => store.close()));
+  await (await database)?.client.end();
+});
 
 /** One database for all, emptied for each: making a new one takes longer than most tests. */
 async function site(): Promise<StoreSite> {
   database ??= newDatabase();
   const { name, client } = await database;
   await empty(client);
-  const opened: Store[] = [];
-  let [now, monotonic] = [Date.UTC(2026, 0, 15, 12), 5_000];
+  const opened = new Set<Store>();
+  const stops: (() => void)[] = [];
+  Object.assign(time, { now: Date.UTC(2026, 0, 15, 12), monotonic: 5_000 });
   return {
     // Boots and their clocks are nothing to it: the time of leases is the database's, for all.
     async open() {
-      const clock = { now: () => now, monotonic: () => monotonic };
-      const store = await openPostgresStore({ url: server().url(name), clock, connections: 4, pollMs: 3_600_000 });
-      opened.push(store);
-      return store;
+      const store = spare.pop() ?? (await newStore(name));
+      opened.add(store);
+      return {
+        ...store,
+        listen(listener) {
+          const stop = store.listen(listener);
+          stops.push(stop);
+          return stop;
+        },
+        close() {
+          opened.delete(store);
+          return store.close();
+        },
+      };
     },
     pass(ms) {
-      now += ms;
-      monotonic += ms;
+      time.now += ms;
+      time.monotonic += ms;
     },
     jump(ms) {
-      now += ms;
+      time.now += ms;
     },
     contents: () => dump(client),
     damage: (what) => damage(client, what),
     async destroy() {
-      await Promise.all(opened.map((store) => store.close()));
+      for (const stop of stops) stop();
+      spare.push(...opened);
     },
   };
+}
+
+function newStore(name: string): Promise<Store> {
+  const clock = { now: () => time.now, monotonic: () => time.monotonic };
+  return openPostgresStore({ url: server().url(name), clock, connections: 4, pollMs: 3_600_000 });
 }
 
 async function newDatabase(): Promise<{ name: string; client: Client }> {

@@ -13,6 +13,7 @@ export class Network implements AsyncDisposable {
   readonly #far = new WeakSet<Socket>();
   readonly #server: Server;
   #isCut = false;
+  #made = 0;
   #last: string | null = null;
   #broken: { readonly at: string; readonly side: 'before' | 'after' } | null = null;
 
@@ -26,6 +27,7 @@ export class Network implements AsyncDisposable {
   private constructor(target: string) {
     this.#server = createServer((near) => {
       const far = connect(target);
+      this.#made += 1;
       this.#far.add(far);
       for (const socket of [near, far]) {
         this.#sockets.add(socket);
@@ -59,6 +61,11 @@ export class Network implements AsyncDisposable {
     const url = new URL(address);
     url.searchParams.set('host', this.#folder);
     return url.href;
+  }
+
+  /** How many were made. */
+  get connections(): number {
+    return this.#made;
   }
 
   get isCut(): boolean {

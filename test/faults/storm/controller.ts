@@ -74,7 +74,9 @@ export class Storm {
       /** Over 1: behind the schedule. */
       const lag = done < kills ? (performance.now() - started) / (withinMs * ((done + 1) / kills)) : 0;
       this.#submit();
-      await this.#someEvents(this.#random.whole(1, 20), lag > 1 ? 100 : 300);
+      // Only the interrupted turn is missing: whoever starts is left alone until there is work to hit.
+      const patienceMs = done >= kills ? 10_000 : lag > 1 ? 100 : 300;
+      await this.#someEvents(this.#random.whole(1, 20), patienceMs);
       if (this.#random.chance(0.1)) this.crew.killAgent();
       if (this.#random.chance(0.03)) this.crew.freeze();
       if (this.crew.kill(this.#random.chance(lag > 1.5 ? 0.8 : lag > 1 ? 0.2 : 0.1))) done += 1;

@@ -123,6 +123,8 @@ export class Bell {
 
   async #hear(): Promise<void> {
     const client = await this.#server.connect();
+    // Closed meanwhile: nobody would end this connection, and it would keep the process.
+    if (this.#isClosed) return client.end();
     client.on('notification', ({ payload = '' }) => this.#heard(payload));
     client.once('end', () => this.#lost(client));
     this.#client = client;

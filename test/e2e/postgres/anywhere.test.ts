@@ -1,0 +1,124 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../../faults/harness/until.ts';
+import { NO_POOLER, Pooler } from '../../postgres/pooler.ts';
+import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
+import { Servers } from '../../postgres/servers.ts';
+import type { CliHome } from '../cli-process.ts';
+import { read } from '../http/support/caller.ts';
+import type { ServedProcess } from '../http/support/served-process.ts';
+
+// What one of two servers has, does or changes is the same at the other at once. Where pgbouncer is installed, the second one is behind it.
+
+const postgres = postgresServer();
+let database: string;
+let all: Servers;
+let homes: readonly CliHome[];
+let pooler: Pooler | null = null;
+let a: ServedProcess;
+let b: ServedProcess;
+
+beforeAll(async () => {
+  if (NO_POSTGRES !== null) return;
+  database = await postgres().database();
+  all = new Servers(postgres().url(database));
+  homes = [all.newHome(), all.newHome()];
+  pooler = NO_POOLER === null ? await Pooler.of(postgres()) : null;
+  const elsewhere = pooler && { env: { THROUGHLINE_STORE: pooler.urlWithListen(database, postgres()) } };
+  const [first, second] = homes as [CliHome, CliHome];
+  [a, b] = await Promise.all([all.serve(first), all.serve(second, elsewhere ?? {})]);
+});
+afterAll(async () => {
+  if (NO_POSTGRES === null) await all[Symbol.asyncDispose]();
+  await pooler?.[Symbol.asyncDispose]();
+});
+
+if (NO_POSTGRES === null) describe('whichever of two servers is asked', anywhere);
+else test('whichever of two servers is asked', (context) => context.skip(NO_POSTGRES ?? ''));
+
+const rows = (sql: string) => postgres().query(sql, [], database);
+const prompt = async ({ caller }: ServedProcess, key: string, text: string, more: object = {}) =>
+  (await caller.ok('POST', `/conversations/${key}/turns`, { prompt: text, ...more })).turn;
+
+function anywhere(): void {
+  test('the same request at both at once is one turn, also the first one to a new key', async () => {
+    const asked = Array.from({ length: 8 }, (_, n) =>
+      Promise.all([a, b, a, b].map((server) => prompt(server, `c${n % 4}`, 'hello', { requestId: `r${n}` }))),
+    );
+    for (const turns of await Promise.all(asked)) expect(new Set(turns.map(({ id }) => id)).size).toBe(1);
+    expect(await rows('SELECT count(*)::int FROM turns')).toEqual([{ count: 8 }]);
+    await until('all have ended', async () => (await rows('SELECT 1 FROM turns WHERE ended_at IS NULL')).length === 0);
+    expect(await rows("SELECT 1 FROM turns WHERE state <> 'completed'")).toEqual([]);
+  });
+
+  test('a key counts at both from the moment it is made, and at none after it is revoked', async () => {
+    const [made, revokes] = homes as [CliHome, CliHome];
+    const [{ key, id }] = await made.lines('keys', 'create', 'phone');
+    const me = async ({ url }: ServedProcess) => {
+      const headers = { authorization: `Bearer ${key}` };
+      return (await read('GET', '/v1/me', await fetch(`${url}/v1/me`, { headers }))).status;
+    };
+    expect(await Promise.all([a, b].map(me))).toEqual([200, 200]);
+    await revokes.ok('keys', 'revoke', id);
+    expect(await Promise.all([a, b].map(me))).toEqual([401, 401]);
+  });
+
+  test('what is renamed, forked, found, killed, queued or erased at one is so at the other', async () => {
+    await a.caller.finished(await prompt(a, 'notes', 'The codeword is osprey'));
+    await b.caller.ok('PATCH', '/conversations/notes', { title: 'Birds' });
+    expect(await a.caller.ok('GET', '/conversations/notes')).toMatchObject({ title: 'Birds' });
+    expect((await b.caller.ok('GET', '/search?q=osprey')).hits).toHaveLength(1);
+    await b.caller.ok('POST', '/conversations/notes/fork', { key: 'other' });
+    const { reply } = await a.caller.finished(await prompt(a, 'other', 'Which codewords have you seen?'));
+    expect(reply).toContain('osprey');
+
+    const hanging = await prompt(a, 'notes', '/say Here.\n/hang');
+    const waiting = [await prompt(a, 'notes', 'first'), await prompt(b, 'notes', 'second')];
+    for (const { caller } of [a, b]) {
+      const { queue } = await caller.ok('GET', '/conversations/notes/queue');
+      expect(queue.map(({ id }: { id: string }) => id)).toEqual(waiting.map(({ id }) => id));
+    }
+    for await (const { data } of a.caller.events('/conversations/notes/events')) {
+      if (data.kind === 'turn.update' && data.turnId === hanging.id) break;
+    }
+    await b.caller.ok('POST', '/conversations/notes/kill');
+    expect((await b.caller.finished(hanging)).turn.state).toBe('interrupted');
+    for (const turn of waiting) expect((await b.caller.finished(turn)).turn.state).toBe('completed');
+
+    const LIVE = `
+      SELECT s.process FROM sessions s JOIN conversations c ON c.no = s.conv WHERE c.key = 'notes' AND s.state = 'live'`;
+    const [{ process }] = (await rows(LIVE)) as [{ process: string }];
+    const { pid } = JSON.parse(JSON.parse(process).id);
+    expect(existsSync(`/proc/${pid}`)).toBe(true);
+    await b.caller.ok('DELETE', '/conversations/notes');
+    for (const { caller } of [a, b]) expect((await caller.get('/conversations/notes')).status).toBe(404);
+    await until('its agent is ended, whoever had it', () => !existsSync(`/proc/${pid}`));
+  });
+
+  test('what was used, and what tasks do, is the same', async () => {
+    const usage = async ({ caller }: ServedProcess) => caller.ok('GET', '/usage');
+    expect(await usage(a)).toEqual(await usage(b));
+    const plan = (n: number) => ({ goal: `/tool write ${join(all.folder, `task-${n}`)}`, name: `task ${n}` });
+    await Promise.all(
+      [a, b].map(({ caller }, i) => caller.ok('POST', '/tasks', { plan: [plan(2 * i), plan(2 * i + 1)] })),
+    );
+    for (const { caller } of [a, b]) {
+      await until('all are done', async () => {
+        const { tasks } = await caller.ok('GET', '/tasks');
+        return tasks.length === 4 && tasks.every(({ state }: { state: string }) => state === 'done');
+      });
+    }
+    const events = await rows('SELECT seq::int FROM task_events ORDER BY no');
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, i) => i + 1));
+  });
+
+  test('a hint of what one has stored comes from the other', async () => {
+    const stop = new AbortController();
+    const hints = b.caller.events('/events', {}, stop.signal);
+    await hints.next(); // where it begins
+    const turn = await prompt(a, 'hinted', 'hello');
+    for await (const { data } of hints) if (JSON.stringify(data).includes(turn.conversationId)) break;
+    stop.abort();
+  });
+}
