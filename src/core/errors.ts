@@ -146,7 +146,7 @@ export function failureOf(error: ThroughlineError): Failure {
     : { code: error.code, message: error.message, hint: error.hint };
 }
 
-/** The same back, for a caller who is told by throwing. */
+/** A failure as an error that can be thrown. */
 export function errorOf({ code, message, hint }: Failure): ThroughlineError {
   return new ThroughlineError(code, message, hint === undefined ? {} : { hint });
 }

@@ -69,8 +69,8 @@ const OWNERS = /^[^*]+[:/]\*$/;
 export function checkRights({ scopes, owners }: Pick<ApiKey, 'scopes' | 'owners'>): void {
   const isActing = scopes.includes('act-as');
   if (isActing && scopes.every((scope) => scope === 'act-as')) {
-    throw new ThroughlineError('invalid', 'With "act-as" alone a key may do nothing for anybody.', {
-      hint: 'Add what it may do for the owners: act-as,read,prompt.',
+    throw new ThroughlineError('invalid', 'A key with "act-as" alone has no permissions.', {
+      hint: 'Add the scopes that it may use for the owners: act-as,read,prompt.',
     });
   }
   if (owners === null) return;

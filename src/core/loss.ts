@@ -36,7 +36,7 @@ export function lossInWords({ kind, events, changes, conversations }: Loss): str
     ...(changes === 0 ? [] : [count(changes, 'other change')]),
   ].join(' and ');
   if (kind === 'tail') return `Stored data is missing: ${missing}.`;
-  return `The data file is not the one that was used here before. That one had at least ${missing}.`;
+  return `The data file is not the one that was used here before. The earlier file had at least ${missing}.`;
 }
 
 export const LOSS_CAUSE = 'The end of the log was cut or damaged, or an older copy of the data file was put back.';

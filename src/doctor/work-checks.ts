@@ -16,7 +16,7 @@ import type { DoctorParts } from './parts.ts';
 
 // What dead processes held: conversations, turns, tasks, and the programs that they started.
 
-/** Leases of processes that are provably dead. Whoever needs one can take it; until then it looks taken. */
+/** Leases of processes that are provably dead. Any process can take them over; until then they look taken. */
 export async function checkLeases({ store, processes, reap }: DoctorParts): Promise<Finding[]> {
   const dead = (await store.workers()).filter(({ process }) => processes.status(process) === 'dead');
   return dead.map(({ id, process }) => ({

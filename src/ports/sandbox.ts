@@ -124,7 +124,7 @@ export interface SpawnOptions {
   readonly env: Readonly<Record<string, string>>;
   /** An absolute path; left out: the working directory. */
   readonly cwd?: string;
-  /** Another process in the same sandbox: whoever ends that one ends this program, too. Left out: it stands alone. */
+  /** Another process in the same sandbox, with which this program ends. Left out: it ends by itself. */
   readonly partOf?: SandboxProcess;
 }
 

@@ -112,8 +112,8 @@ test.each<[string, object]>([
   ['```json\n{"verdict":"fail","reason":"No."}\n```', { verdict: 'fail', reason: 'No.' }],
   ['It passes.', { malformed: 'it is not a JSON object' }],
   ['Sure: {"verdict":"pass","reason":"x"}', { malformed: 'it is not a JSON object' }],
-  ['{"verdict":"yes","reason":"x"}', { malformed: '"verdict" is none of "pass", "fail", "ask"' }],
-  ['{"verdict":"broken","reason":"x"}', { malformed: '"verdict" is none of "pass", "fail", "ask"' }],
+  ['{"verdict":"yes","reason":"x"}', { malformed: '"verdict" must be "pass", "fail" or "ask"' }],
+  ['{"verdict":"broken","reason":"x"}', { malformed: '"verdict" must be "pass", "fail" or "ask"' }],
   ['{"verdict":"pass"}', { malformed: '"reason" is not a text' }],
   ['{"verdict":"pass","reason":"x","score":1}', { malformed: 'it has the field "score", which is not asked for' }],
 ])('the answer %s is a verdict or is not', (answer, verdict) => {

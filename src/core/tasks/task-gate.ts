@@ -42,7 +42,7 @@ export function parseVerdict(answer: string): Verdict | { readonly malformed: st
     return { malformed: `it has the field ${JSON.stringify(strange)}, which is not asked for` };
   const { verdict, reason } = value;
   if (verdict !== 'pass' && verdict !== 'fail' && verdict !== 'ask') {
-    return { malformed: '"verdict" is none of "pass", "fail", "ask"' };
+    return { malformed: '"verdict" must be "pass", "fail" or "ask"' };
   }
   if (typeof reason !== 'string' || reason.trim() === '') return { malformed: '"reason" is not a text' };
   return { verdict, reason: reason.trim().slice(0, LONGEST_REASON).toWellFormed() };

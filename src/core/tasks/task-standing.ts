@@ -9,7 +9,7 @@ export interface TaskRunnerFacts {
   /** The name of its place: the path of its data home; null: none is known. */
   readonly home: string | null;
   readonly takers: readonly Takes[];
-  /** Who holds tasks now: whoever works on one may have been asked for this one as well. */
+  /** The processes that hold tasks now. A process that works on one task may also have been asked to run this one. */
   readonly holders: readonly { readonly process: ProcessIdentity; readonly expired: boolean }[];
   readonly status: (process: ProcessIdentity) => 'alive' | 'dead' | 'unknown';
 }

@@ -244,7 +244,7 @@ async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptR
 
 /**
  * Ends a turn whose prompt the agent did not take. Its session is kept if it was recorded with the full history before. If it got a
- * block for this prompt, it is closed, because nobody knows what it has.
+ * block for this prompt, it is closed, because its context is unknown.
  */
 async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: AttemptResult): Promise<EndFacts> {
   const { agent, traits, sessionWasCurrent } = ending;

@@ -200,7 +200,7 @@ function unusable(path: string, cause: unknown): ThroughlineError {
 async function withoutLinks(cwd: string | null): Promise<string | null> {
   const real = cwd === null ? null : await named(cwd);
   if (real === cwd) return cwd;
-  throw new ThroughlineError('refused', `The working directory ${cwd} leads through a link, to ${real}.`, {
+  throw new ThroughlineError('refused', `The path of the working directory ${cwd} contains a symbolic link: it leads to ${real}.`, {
     hint: 'For isolated agents it has to be the directory itself. If you have moved it, fork the conversation into the new one.',
   });
 }

@@ -78,7 +78,7 @@ export async function refuseBorrowed(objects: string): Promise<void> {
   const found = await stat(list).catch(() => null);
   if (found === null || (found.isFile() && found.size === 0)) return;
   throw new ThroughlineError('refused', `The repository borrows objects of another one: ${list} (alternates).`, {
-    hint: 'Isolated agents do not see that one. Run "git repack -a -d" there, and delete this file.',
+    hint: 'Isolated agents do not see that repository. Run "git repack -a -d" there, and delete this file.',
   });
 }
 

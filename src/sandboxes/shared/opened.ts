@@ -125,7 +125,7 @@ function makeFolder(path: string, mode: number): void {
 }
 
 function throughLink(full: string): ThroughlineError {
-  return new ThroughlineError('refused', `${full} leads through a link.`, {
+  return new ThroughlineError('refused', `The path ${full} contains a symbolic link.`, {
     hint: 'Links in the folders of agents are not followed. Put the file itself there.',
   });
 }

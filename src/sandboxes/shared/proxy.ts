@@ -220,7 +220,7 @@ export class AllowlistProxy {
     if (isIP(destination.host) !== 0) this.#checkAddress(destination, destination.host);
   }
 
-  /** What is private is only reached by those whom the allowlist names by address, or as "localhost". */
+  /** Private addresses can be reached only if the allowlist names them, by address or as "localhost". */
   #checkAddress({ host, port }: Destination, address: string): void {
     if (!isPrivate(address)) return;
     if (this.#allow.some((entry) => entry.host === address && entry.port === port)) return;

@@ -55,7 +55,7 @@ export async function sqliteTarget(options: SqliteSideOptions): Promise<CopyTarg
       hint: 'Stop everything that uses it, and try again. Nothing was changed.',
     });
   }
-  // Until the end, what is lost by a power failure is copied again. References are whole again when a pass has come to its end.
+  // Until the end, what is lost by a power failure is copied again. All references are valid again at the end of a pass.
   db.script('PRAGMA foreign_keys = OFF; PRAGMA synchronous = NORMAL');
   return {
     ...sideOf(db),
@@ -147,7 +147,7 @@ function putWords(db: Database, turn: number): void {
 function checkReferences(db: Database, file: string): void {
   const found = db.one<{ table: string }>('PRAGMA foreign_key_check')?.table;
   if (found === undefined) return;
-  throw new ThroughlineError('storage_damaged', `A row of ${found} in ${file} refers to nothing.`, {
+  throw new ThroughlineError('storage_damaged', `A row of ${found} in ${file} refers to a row that does not exist.`, {
     hint: 'The source is as it was. Copy it to another, empty target.',
   });
 }

@@ -64,7 +64,7 @@ async function sessionFile(session: string, surroundings: Surroundings): Promise
   return null;
 }
 
-/** Why the last message of a session file is none of the model; null: it is one. Of a long file, only the end is parsed. */
+/** Why the last message of a session file is not from the model; null: it is. Of a long file, only the end is parsed. */
 function lastError(file: string): string | null {
   const lines = file.trimEnd().split('\n');
   let last: Readonly<Record<string, unknown>> = {};

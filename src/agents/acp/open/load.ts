@@ -97,7 +97,7 @@ async function whenRepeated(
       return told === null ? !history.empty : told.length === 0;
     return compared.kind !== 'lacking';
   };
-  // Whoever reads the history needs all of it, and nobody knows how much that is.
+  // The history is needed as a whole, and the protocol does not say how long it is.
   const isEnough = (compared: Comparison) => onRepeated === null && isWhole(compared);
   let compared = compare();
   if (isEnough(compared)) return compared;

@@ -11,7 +11,7 @@ export interface LoginRequest {
   readonly signal: AbortSignal;
 }
 
-/** Asks Claude itself, which asks no model. Whether a key is still valid only its API knows. */
+/** Asks Claude itself, without a model call. Only its API can tell whether a key is still valid. */
 export async function loginOf(request: LoginRequest): Promise<Login> {
   const { sandbox, command, env, signal } = request;
   // Without a login it prints its answer and fails.

@@ -95,7 +95,7 @@ export function hiddenFrom(where: string, { page, answers }: { page: string; ans
   return new ThroughlineError(
     'refused',
     `Something answers at ${where}, but this page may not read it: the server does not allow the origin ${page}.`,
-    { hint: `${allow} let the page call its own server, and that one Throughline (docs/browsers.md).` },
+    { hint: `${allow} let the page call its own server, and let that server call Throughline (docs/browsers.md).` },
   );
 }
 

@@ -25,7 +25,7 @@ export interface ChatRequest extends ScreenOptions {
   readonly agent: string | undefined;
   /** For every prompt. */
   readonly options: SubmitOptions;
-  /** Shows what is waited for before the chat is there, and after it. Null: nothing. */
+  /** Shows what the program waits for before the chat starts and after it ends. Null: nothing. */
   waitFor(what: string | null): void;
   /** Chooses the conversation. */
   choose(talk: Talk): Promise<Chosen>;

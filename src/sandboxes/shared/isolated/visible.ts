@@ -130,7 +130,7 @@ function isThereItself(path: string): boolean {
   if (!existsSync(path)) return false;
   const real = realpathSync(path);
   if (real === path) return true;
-  throw new ThroughlineError('refused', `${path} leads through a link, to ${real}.`, {
+  throw new ThroughlineError('refused', `The path ${path} contains a symbolic link: it leads to ${real}.`, {
     hint: 'Isolated agents cannot use a git repository with links in its git directory. Find out who made the link, and put back the file or folder that was there.',
   });
 }

@@ -111,7 +111,7 @@ class RemoteFolder implements Folder {
     const full = path === '' ? this.path : `${this.path}/${path}`;
     const cannot = `${full} cannot be ${deed}`;
     if (code === ENDED.link) {
-      return new ThroughlineError('refused', `${full} leads through a link.`, {
+      return new ThroughlineError('refused', `The path ${full} contains a symbolic link.`, {
         hint: 'Links in the folders of agents are not followed. Put the file itself there.',
       });
     }

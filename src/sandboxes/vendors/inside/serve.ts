@@ -54,7 +54,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MOST_BYTES) throw new ThroughlineError('too_large', 'More than the bridge takes at once.');
+    if (size > MOST_BYTES) throw new ThroughlineError('too_large', 'The request is larger than the bridge accepts.');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -41,7 +41,7 @@ const INSPECT_MS = 60_000;
 /** It stays until the process ends: what was damaged once is not trusted again. */
 const DAMAGED: Reason = {
   code: 'storage_damaged',
-  message: 'A part of the database is damaged. What is in it cannot be read or continued; the rest goes on.',
+  message: 'A part of the database is damaged. Conversations in it cannot be read or continued; all others still work.',
   hint: '"throughline doctor" says what is damaged. Restore a backup of the database; see docs/deploy.md.',
   unready: false,
 };

@@ -88,7 +88,7 @@ export class Beginning {
         throw fault;
       },
     );
-    // Whoever waits for it hears of it; until then it is nobody's.
+    // It is thrown to the caller that waits for it. Without a handler it would end the process.
     this.ended.catch(() => {});
   }
 

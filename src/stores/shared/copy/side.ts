@@ -22,7 +22,7 @@ export interface CopySource extends CopySide {
 
 /** Nobody else uses it. */
 export interface CopyTarget extends CopySide {
-  /** What is done in here is durable when it resolves, or nothing of it. */
+  /** One transaction: when it resolves, all of it is durable; if it rejects, nothing is. */
   write(work: () => Promise<void>): Promise<void>;
   run(sql: string, ...values: CopiedValue[]): Promise<void>;
   /** Adds rows, or replaces those with the same keys, with what is found by search in them. */

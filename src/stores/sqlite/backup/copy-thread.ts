@@ -117,7 +117,7 @@ function checkPages(db: Database, file: string): void {
   if (found === 'ok' && reference === undefined) return;
   throw new ThroughlineError(
     'storage_damaged',
-    `${file} is damaged: ${found === 'ok' ? `a row of ${reference} refers to nothing` : found}.`,
+    `${file} is damaged: ${found === 'ok' ? `a row of ${reference} refers to a row that does not exist` : found}.`,
     {
       hint: 'Use another backup. "throughline doctor" checks the data that it was made from.',
     },

@@ -54,7 +54,7 @@ async function openToRead(options: OpenOptions, refusal: ThroughlineError): Prom
   try {
     const copy = await lookedAt(db, options, () => mark);
     if (copy !== null) return copy;
-    if (await isReadable(db, options)) return compared(db, mark);
+    if (await isReadable(db, options)) return compared(db, mark, options);
   } catch (error) {
     db.close();
     const fault = storageFault(error) ?? error;
@@ -96,9 +96,9 @@ async function makeReady(db: Database, options: OpenOptions): Promise<Database> 
 }
 
 /** The database, which can only be read, with what its mark shows to be missing. */
-function compared(db: Database, mark: Mark | null): Database {
-  // If what it would be compared with is damaged, whoever meets the damage says so.
-  unlessDamaged(() => noticeLoss(db, mark, Date.now()), undefined);
+function compared(db: Database, mark: Mark | null, { clock }: OpenOptions): Database {
+  // If a damaged page keeps them from being compared, the read that meets the damage reports it.
+  unlessDamaged(() => noticeLoss(db, mark, clock.now()), undefined);
   return db;
 }
 
@@ -130,7 +130,7 @@ async function lookedAt(
   const version = await checkFirst(db, options);
   if (!isOlder(version)) return null;
   const mark = readMark();
-  const copy = await whileBusy(() => compared(copyToLookAt(db), mark), busyMs);
+  const copy = await whileBusy(() => compared(copyToLookAt(db), mark, options), busyMs);
   db.close();
   looks(
     `The data was written by an older version (schema ${version} of ${CURRENT}). It is shown from a temporary copy, and was not ` +
@@ -151,7 +151,7 @@ async function opensForReading(db: Database, options: OpenOptions): Promise<bool
     const mark = readHighWater(options.file);
     db.reconnect({ onlyReads: true });
     if (!(await isReadable(db, options))) return false;
-    compared(db, mark);
+    compared(db, mark, options);
     return true;
   } catch (error) {
     if (storageFault(error) !== null || error instanceof ThroughlineError) return false;
@@ -203,11 +203,11 @@ function firstTransaction(db: Database, options: OpenOptions, highWater: HighWat
   try {
     return inTransaction(db, () => {
       prepare();
-      return recordLoss(db, highWater?.read() ?? null, Date.now());
+      return recordLoss(db, highWater?.read() ?? null, options.clock.now());
     });
   } catch (error) {
     if (!isDamage(storageFault(error))) throw error;
-    // What the mark would be compared with is damaged. The rest can be used, and whoever meets the damage says so.
+    // A damaged page keeps them from being compared. The rest can be used; the read that meets the damage reports it.
     inTransaction(db, prepare);
     return false;
   }
