@@ -136,7 +136,6 @@ export type { ConversationState } from './core/conversation.ts';
 export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
 export type { EventKind } from './core/event.ts';
 export type { Message } from './core/input/messages.ts';
-export type { Feed, LiveFrame } from './core/live/frame.ts';
 export type { ExportedConversation } from './core/portable.ts';
 export type {
   PublicConversation as Conversation,
@@ -145,6 +144,7 @@ export type {
 } from './core/public/conversation.ts';
 export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from './core/public/event.ts';
 export type { Files } from './core/public/files.ts';
+export type { Feed, LiveFrame } from './core/public/live-frame.ts';
 export type { PublicSandbox as Sandbox, SandboxView } from './core/public/sandbox.ts';
 export type {
   PublicReceipt as Receipt,

@@ -81,7 +81,7 @@ export function createEngine(given: EngineParts, owner: string): Engine {
   const earlyStart = given.settings.maxWarm === 0 ? new EarlyStart(given.sandboxes) : null;
   const parts = earlyStart === null ? given : { ...given, sandboxes: earlyStart.sandboxes };
   const changes = new Changes(parts.store, parts.settings.pollMs);
-  const worker = new Worker(parts, changes);
+  const worker = new Worker(parts);
   const idle = new IdleSandboxes(parts, worker);
   let closing: Promise<void> | null = null;
   const close = (graceMs: number) => {
@@ -263,7 +263,8 @@ class EmbeddedEngine implements Engine {
   // ── watching ──
 
   async *follow(conversation: string, options: FollowOptions = {}) {
-    const { id, conversation: found } = await this.#looked(conversation);
+    const found = await this.#attended(conversation);
+    const { id } = found;
     const { signal, log } = options;
     const after = checkAfter(options.after);
     checkPlace({ after, log }, found);
@@ -278,7 +279,7 @@ class EmbeddedEngine implements Engine {
         // A command that runs the turn itself has said so, and goes on when the file is back.
         if (worker.takesUp || !worker.holds(id)) await this.#store.check();
         worker.checkRuns(id);
-        if (!worker.takesUp) await this.#lookAt([id]);
+        if (!worker.takesUp && !worker.holds(id)) await this.#lookAt([id]);
       },
     });
   }
@@ -464,13 +465,22 @@ class EmbeddedEngine implements Engine {
     return this.#machinery.attendance.look(this.owner, conversations);
   }
 
-  async #looked(idOrKey: string): Promise<{ id: string; conversation: Conversation; hindrance: Hindrance }> {
-    const found = await this.#find(idOrKey);
+  async #looked(idOrKey: string) {
+    return this.#look(await this.#find(idOrKey));
+  }
+
+  async #look(found: Conversation): Promise<{ id: string; conversation: Conversation; hindrance: Hindrance }> {
     const { id } = found;
     const { changed, hindered } = await this.#lookAt(found.open > 0 ? [id] : []);
     const conversation = changed ? await this.#find(id) : found;
     const unserved = await this.#machinery.attendance.unserved([conversation]);
     return { id, conversation, hindrance: hindered.get(id) ?? unserved(conversation) };
+  }
+
+  /** For whoever only reads on. If this process holds it, no dead one has left a turn in it. */
+  async #attended(idOrKey: string): Promise<Conversation> {
+    const found = await this.#find(idOrKey);
+    return this.#machinery.worker.holds(found.id) ? found : (await this.#look(found)).conversation;
   }
 
   /** For what an open turn is in the way of: one that a dead process left must not be. */

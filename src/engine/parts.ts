@@ -1,5 +1,6 @@
 import type { ThroughlineError } from '../core/errors.ts';
-import { type Budget, NO_BUDGET } from '../core/limits/budget.ts';
+import { NO_BUDGET } from '../core/limits/budget.ts';
+import type { SpendingSettings } from '../core/limits/spending.ts';
 import { DEFAULT_TIME_LIMITS, type TimeLimits, type TimeOverride } from '../core/limits/time-limits.ts';
 import type { LockSettings } from '../core/restore/lock-wait.ts';
 import type { RestoreSettings } from '../core/restore/restore-settings.ts';
@@ -74,15 +75,6 @@ export interface EngineSettings {
   readonly storageMs: number;
   /** How often a reader looks by itself, in case every notification is lost. */
   readonly pollMs: number;
-}
-
-export interface SpendingSettings {
-  /** In one conversation. */
-  readonly conversationPerDay: Budget;
-  /** In all conversations of an owner together. */
-  readonly ownerPerDay: Budget;
-  /** Owners with another limit. */
-  readonly owners: ReadonlyMap<string, Budget>;
 }
 
 export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'restore'> = {

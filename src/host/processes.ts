@@ -1,7 +1,7 @@
 import { hostname, totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pace } from '../core/pace.ts';
 import { formatMark, type ProcessIdentity, starterOf, type Viewpoint, whereIs } from '../core/process.ts';
+import { Pace } from '../flow/pace.ts';
 import type { Processes } from '../ports/processes.ts';
 import { systemClock } from './clock.ts';
 import { bootsOf } from './place.ts';

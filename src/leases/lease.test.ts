@@ -26,7 +26,7 @@ function slowStore() {
     if (names.includes('first')) await first.promise;
     if (names.includes('conflict')) throw new ThroughlineError('conflict', 'as asked');
     commits.push({ counter, names });
-    return { seq: counter + writes.length - 1 };
+    return { seq: counter + writes.length - 1, open: 0 };
   };
   return { commits, goOn: first.resolve, store: { commit } as Store };
 }
@@ -76,7 +76,7 @@ describe('a lease', () => {
     const commit: Store['commit'] = async (_, counter, writes) => {
       commits.push(writes.map(nameOf));
       if (commits.length === 1) throw fault;
-      return { seq: counter };
+      return { seq: counter, open: 0 };
     };
     const lease = new Lease(FENCE, { ...PARTS, store: { commit } as Store });
     const writes = [lease.write(event('fails')), lease.write(event('waits'))];
@@ -136,7 +136,7 @@ describe('a lease', () => {
     const commit: Store['commit'] = async (_, counter) => {
       counters.push(counter);
       if (counters.length === 2) throw new ThroughlineError('storage_busy', 'as asked');
-      return { seq: counter };
+      return { seq: counter, open: 0 };
     };
     const lease = new Lease(FENCE, { ...PARTS, store: { commit } as Store });
     await lease.write(event('one'), event('two'));

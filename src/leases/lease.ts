@@ -26,6 +26,8 @@ export class Lease {
   readonly #parts: LeaseParts;
   readonly #lost = new AbortController();
   #counter = 1;
+  #given = 0;
+  #openTurns: number | null = null;
   /** Each is what one call of `write` gave: it stays together, in one commit. */
   #waiting: Group[] = [];
   #waitingWrites = 0;
@@ -42,6 +44,16 @@ export class Lease {
   /** Aborts when another worker owns the conversation, or when the storage refuses for good. All work must stop then. */
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  /** How many writes were given so far, whether they are durable yet or not. */
+  get given(): number {
+    return this.#given;
+  }
+
+  /** The open turns of the conversation, as the last commit found them; null: nothing was committed yet. */
+  get openTurns(): number | null {
+    return this.#openTurns;
   }
 
   /**
@@ -89,6 +101,7 @@ export class Lease {
   }
 
   #add(writes: readonly Write[]): Promise<void> {
+    this.#given += writes.length;
     this.#waitingWrites += writes.length;
     return new Promise<void>((resolve, reject) => this.#waiting.push({ writes: wellFormed(writes), resolve, reject }));
   }
@@ -151,7 +164,7 @@ export class Lease {
     for (let wait = 20; ; wait = Math.min(wait * 2, 1_000)) {
       this.#lost.signal.throwIfAborted();
       try {
-        await store.commit(this.fence, counter, writes);
+        this.#openTurns = (await store.commit(this.fence, counter, writes)).open;
         return;
       } catch (error) {
         const isOver = this.#isHurried || clock.monotonic() - started > storageMs;

@@ -1,12 +1,12 @@
 import { checkOptions, type OptionNames } from '../core/input/arguments.ts';
 import type { Message } from '../core/input/messages.ts';
-import { gathered, inPages } from '../core/input/pages.ts';
-import type { Feed } from '../core/live/frame.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation } from '../core/public/conversation.ts';
+import type { Feed } from '../core/public/live-frame.ts';
 import type { PublicSandbox } from '../core/public/sandbox.ts';
 import type { PublicPermission } from '../core/public/turn.ts';
 import { hasEnded } from '../core/turn/turn.ts';
+import { gathered, inPages } from '../flow/pages.ts';
 import type { Live, LiveStreams } from '../ports/engine/live.ts';
 import type { SandboxesDiskUse, SandboxPage } from '../ports/engine/sandboxes.ts';
 import type {

@@ -2,7 +2,6 @@ import type { Changes, Keep, Kept } from '../core/changes.ts';
 import { noSuchTurn, ThroughlineError } from '../core/errors.ts';
 import type { ChainCheck } from '../core/event.ts';
 import { checkOptions, checkSignal, given, type OptionNames } from '../core/input/arguments.ts';
-import { gathered, inPages } from '../core/input/pages.ts';
 import type { ExportedConversation } from '../core/portable.ts';
 import type { PublicConversation, PublicSummary } from '../core/public/conversation.ts';
 import type { PublicEvent } from '../core/public/event.ts';
@@ -13,6 +12,7 @@ import type { SandboxUse } from '../core/sandbox/sandbox.ts';
 import type { Prompt } from '../core/turn/content.ts';
 import type { TurnRecord } from '../core/turn/record.ts';
 import { hasEnded, type PermissionMode } from '../core/turn/turn.ts';
+import { gathered, inPages } from '../flow/pages.ts';
 import type {
   ConversationSpec,
   ConversationView,

@@ -1,5 +1,5 @@
-import { Feeds } from '../core/live/feeds.ts';
-import { checkFeeds, type Feed, type LiveFrame } from '../core/live/frame.ts';
+import { checkFeeds, type Feed, type LiveFrame } from '../core/public/live-frame.ts';
+import { Feeds } from '../flow/feeds.ts';
 import type { Live, LiveState, LiveStreams } from '../ports/engine/live.ts';
 import type { Engine } from '../ports/engine.ts';
 import type { Tasks } from '../ports/tasks.ts';

@@ -1,12 +1,12 @@
 import { failureOf, ThroughlineError } from '../core/errors.ts';
 import type { ConversationEvent } from '../core/event.ts';
-import { inPages } from '../core/input/pages.ts';
 import { type PublicTurn, toPublicTurn } from '../core/public/turn.ts';
 import type { Task, TaskTurn, TurnPurpose } from '../core/tasks/task.ts';
 import { denialsIn } from '../core/turn/permission.ts';
 import { hasEnded, type Turn } from '../core/turn/turn.ts';
 import type { Update } from '../core/turn/update.ts';
 import { addUsage, NO_USAGE } from '../core/turn/usage.ts';
+import { inPages } from '../flow/pages.ts';
 import type { Engine, Submitted } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
 

@@ -3,7 +3,6 @@ import { noSuchTask } from '../core/errors.ts';
 import { checkPlace } from '../core/event.ts';
 import { checkAfter, checkLimit, checkText } from '../core/input/arguments.ts';
 import { type Actor, actor } from '../core/input/names.ts';
-import { inPages } from '../core/input/pages.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
 import { type PublicTask, type PublicTaskEvent, toPublicTask, toPublicTaskEvent } from '../core/public/task.ts';
 import { checkTaskStates, type Task, type TaskEvent, taskHasEnded } from '../core/tasks/task.ts';
@@ -11,8 +10,9 @@ import { inWords, parsePlan, placesIn, type TaskPlan } from '../core/tasks/task-
 import { reportOf, type TaskReport } from '../core/tasks/task-report.ts';
 import { parseRetry } from '../core/tasks/task-retry.ts';
 import { whyTaskStranded } from '../core/tasks/task-standing.ts';
-import { waitForTasks } from '../core/tasks/task-wait.ts';
 import { runsAt } from '../core/turn/standing.ts';
+import { inPages } from '../flow/pages.ts';
+import { waitForTasks } from '../flow/task-wait.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../ports/tasks.ts';
 import { admitTasks } from './admit.ts';
 import type { TaskParts } from './parts.ts';
@@ -154,7 +154,10 @@ class EmbeddedTasks implements Tasks {
     const only = task === undefined ? {} : { task: (await this.task(task)).id };
     let moved = Promise.withResolvers<void>();
     const wake = () => moved.resolve();
-    const stopListening = this.#parts.store.listen(wake);
+    // What only the holder of a conversation writes there is no change of a task.
+    const stopListening = this.#parts.store.listen((ids, own) => {
+      if (ids === null || ids.some((id) => !own?.has(id))) wake();
+    });
     signal?.addEventListener('abort', wake);
     try {
       for (let after = from; !signal?.aborted; ) {

@@ -5,7 +5,7 @@ import { type Node, type Place, placesIn } from './syntax.ts';
 /** Globals that reach outside of the program or give another answer at another time. */
 const OUTSIDE = 'process crypto fetch performance console globalThis global require'.split(' ');
 const TIMERS = ['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask'];
-const IMPURE = new Set([...OUTSIDE, ...TIMERS]);
+const IMPURE = new Set([...OUTSIDE, ...TIMERS, 'Promise']);
 
 /** The impure things a file uses, each named once. */
 export function impurities(path: string, source: string): string[] {
@@ -13,6 +13,7 @@ export function impurities(path: string, source: string): string[] {
   // Scopes are not followed: a name that the file declares anywhere is taken for its own everywhere.
   const own = new Set(places.filter(isDeclared).map(({ node }) => node.name));
   const found = places.flatMap((place) => {
+    if (isAsync(place.node)) return ['async'];
     const name = nameOf(place.node);
     if (IMPURE.has(name) && !own.has(name) && !isLabel(place)) return [name];
     return currentDate(place.node) ?? [];
@@ -35,6 +36,9 @@ type Statement = Node & { start: number; end: number };
 const isEmptyExport = ({ type, declaration, specifiers }: Statement) =>
   type === 'ExportNamedDeclaration' && declaration === null && (specifiers as Node[]).length === 0;
 
+/** What waits is in flow/, or where the I/O is. */
+const isAsync = ({ type, async, await: waits }: Node) => type === 'AwaitExpression' || async === true || waits === true;
+
 /** `Date.now`, `Math.random`, `Date()` and `new Date()`; a Date made from a value is fine. */
 function currentDate({ type, object, property, callee, arguments: args }: Node): string | undefined {
   const member = type === 'MemberExpression' ? `${nameOf(object)}.${nameOf(property)}` : '';
@@ -48,9 +52,10 @@ const nameOf = (node: unknown): string => {
   return type === 'Identifier' ? (name as string) : '';
 };
 
-/** The name of a member or property, which is no use of a global of that name. */
+/** The name of a type, member or property, which is no use of a global of that name. */
 const isLabel = ({ key, parent }: Place) =>
-  (key === 'property' || key === 'key') && (parent?.node.computed === false || parent?.node.computed === undefined);
+  key === 'typeName' ||
+  ((key === 'property' || key === 'key') && (parent?.node.computed === false || parent?.node.computed === undefined));
 
 /** Whether the place gives a name to a variable, a parameter, an import, a function … */
 function isDeclared({ key, parent }: Place): boolean {

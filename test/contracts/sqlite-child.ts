@@ -2,13 +2,13 @@
 import { DatabaseSync } from 'node:sqlite';
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
 import {
-  AGENT,
   claim,
   claimRequest,
   ending,
   enqueue,
   Holder,
   newConversation,
+  nextTurn,
   sending,
   update,
 } from './store/world.ts';
@@ -51,7 +51,7 @@ const ROLES: Record<string, () => Promise<void>> = {
       const claimed = await store.claim(claimRequest({ worker: self, leaseMs: 60_000 }));
       if (claimed === null) break;
       const holder = new Holder(store, claimed.fence);
-      for (let { turn } = claimed; turn !== null; turn = await store.begin(claimed.fence, [AGENT])) {
+      for (let { turn } = claimed; turn !== null; turn = await nextTurn(store, claimed.fence)) {
         await holder.write(sending(turn.id), update(turn.id, name));
         await holder.write(ending(turn));
         say({ turn: turn.id });

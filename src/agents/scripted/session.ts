@@ -41,6 +41,8 @@ export class ScriptedSession implements AgentSession {
   #flight: ScriptedFlight | null = null;
   /** The storage is being read for a proof; null: it is not. */
   #reading: Promise<void> | null = null;
+  /** The file of the session with this id. */
+  #file: { readonly id: string; readonly file: SessionFile } | null = null;
 
   constructor(child: Child, sandbox: OpenSandbox, open: Open) {
     this.#sandbox = sandbox;
@@ -184,7 +186,11 @@ export class ScriptedSession implements AgentSession {
   /** Null: the session has no id yet, its storage cannot be reached, or the adapter does not read it. */
   async #storage(): Promise<SessionFile | null> {
     const readable = this.#options.position && this.#options.memory === 'disk';
-    if (!readable || this.#id === null) return null;
-    return storageFile(this.#sandbox, this.#options, this.#id).catch(() => null);
+    const id = this.#id;
+    if (!readable || id === null) return null;
+    if (this.#file?.id === id) return this.#file.file;
+    const file = await storageFile(this.#sandbox, this.#options, id).catch(() => null);
+    if (file !== null) this.#file = { id, file };
+    return file;
   }
 }

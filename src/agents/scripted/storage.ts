@@ -25,6 +25,8 @@ function storageIn({ state, work }: OpenSandbox, { dir, tied }: ScriptedOptions)
 export interface SessionFile {
   readonly folder: Folder;
   readonly path: string;
+  /** How large it was when it was last read. */
+  size?: number;
 }
 
 /** Null: not a valid session id. */
@@ -135,10 +137,17 @@ const FIRST_READ = 4_096;
 
 /** Reads backwards in growing pieces until an entry is wanted. Null: none is, or there is no file. */
 async function lastEntry(file: SessionFile, wanted: (entry: Entry) => boolean): Promise<Entry | null> {
-  const size = (await readPart(file, { most: 0 }))?.size ?? 0;
+  // It has mostly grown a little: then one read reaches its end.
+  let from = Math.max(0, (file.size ?? 0) - FIRST_READ);
+  let read = await readPart(file, { from, most: 4 * FIRST_READ });
+  const size = read?.size ?? 0;
+  file.size = size;
+  const reachesEnd = from + (read?.bytes.length ?? 0) >= size;
   for (let length = FIRST_READ; ; length *= 4) {
-    const from = Math.max(0, size - length);
-    const read = await readPart(file, { from, most: size - from });
+    if (!reachesEnd || length > FIRST_READ) {
+      from = Math.max(0, size - length);
+      read = await readPart(file, { from, most: size - from });
+    }
     const lines = Buffer.from(read?.bytes ?? [])
       .toString('utf8')
       .split('\n');

@@ -1,6 +1,6 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { failureOf, isGone, ThroughlineError } from '../../core/errors.ts';
-import { checkFeeds, type Feed, type LiveFrame } from '../../core/live/frame.ts';
+import { checkFeeds, type Feed, type LiveFrame } from '../../core/public/live-frame.ts';
 import type { Live, LiveState, LiveStreams } from '../../ports/engine/live.ts';
 import { PROBLEM_EVENT } from '../../wire/problem-codes.ts';
 import type { Caller } from './caller.ts';

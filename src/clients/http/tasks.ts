@@ -1,13 +1,13 @@
 import { noSuchTask, ThroughlineError } from '../../core/errors.ts';
 import { checkAfter, checkLimit } from '../../core/input/arguments.ts';
-import { inPages } from '../../core/input/pages.ts';
 import { checkUsagePage } from '../../core/input/usage-page.ts';
 import type { PublicTask, PublicTaskEvent } from '../../core/public/task.ts';
 import { checkTaskStates, type TaskSpec } from '../../core/tasks/task.ts';
 import { inWords, type Locate, parsePlan, placesIn, type TaskPlan } from '../../core/tasks/task-plan.ts';
 import type { TaskReport } from '../../core/tasks/task-report.ts';
 import { parseRetry } from '../../core/tasks/task-retry.ts';
-import { waitForTasks } from '../../core/tasks/task-wait.ts';
+import { inPages } from '../../flow/pages.ts';
+import { waitForTasks } from '../../flow/task-wait.ts';
 import type { AddOptions, RetryOptions, TaskListFilter, Tasks } from '../../ports/tasks.ts';
 import { checkSegment, withAbsoluteDirectories } from './addresses.ts';
 import type { Caller } from './caller.ts';

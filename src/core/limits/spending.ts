@@ -29,6 +29,49 @@ export function spendingOf(usages: readonly Usage[]): DaySpending {
   return { costMicros, tokens, unpriced: usages.some(isUnpriced) };
 }
 
+/** How much may be spent on a day in a conversation, and by its owner. */
+export interface PerDay {
+  readonly conversation: Budget;
+  readonly owner: Budget;
+}
+
+export interface Spending {
+  readonly conversation: DaySpending;
+  readonly owner: DaySpending;
+}
+
+export interface SpendingSettings {
+  /** In one conversation. */
+  readonly conversationPerDay: Budget;
+  /** In all conversations of an owner together. */
+  readonly ownerPerDay: Budget;
+  /** Owners with another limit. */
+  readonly owners: ReadonlyMap<string, Budget>;
+}
+
+export function perDayBy({ conversationPerDay, ownerPerDay, owners }: SpendingSettings, owner: string): PerDay {
+  return { conversation: conversationPerDay, owner: owners.get(owner) ?? ownerPerDay };
+}
+
+/** With the conversation's own limit. Null: nothing is limited, so nobody has to know what was spent. */
+export function effectivePerDay({ conversation, owner }: PerDay, own: Budget | null): PerDay | null {
+  const limits = { conversation: lower(conversation, own ?? NO_BUDGET), owner };
+  return isSet(limits.conversation) || isSet(limits.owner) ? limits : null;
+}
+
+/** Those that are set, with what was spent of them. */
+export function dayLimits({ conversation, owner }: PerDay, spent: Spending): DayLimit[] {
+  const limits: DayLimit[] = [
+    { whose: 'conversation', limit: conversation, spent: spent.conversation },
+    { whose: 'owner', limit: owner, spent: spent.owner },
+  ];
+  return limits.filter(({ limit }) => isSet(limit));
+}
+
+function isSet({ costMicros, tokens }: Budget): boolean {
+  return costMicros !== null || tokens !== null;
+}
+
 /** One limit, whose it is, and what was spent of it. */
 export interface DayLimit {
   readonly whose: 'conversation' | 'owner';

@@ -43,7 +43,9 @@ export async function ensureConversation(
       now.id,
       changeChoices(now.choices, spec, await agentFor(parts, owner, now, spec)),
     );
-  return fresh.title === null ? now : store.setTitle(owner, conversation.id, fresh.title.trim(), 'caller');
+  const title = fresh.title?.trim() ?? null;
+  if (title === null || (title === now.title && now.titleSource === 'caller')) return now;
+  return store.setTitle(owner, conversation.id, title, 'caller');
 }
 
 /** Copies the records up to a turn into a new conversation. No turn named: up to the last one. */

@@ -1,9 +1,9 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { type Conversation, checkDriver } from '../../core/conversation.ts';
-import { errorOf, noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { noSuch, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { checkText, given } from '../../core/input/arguments.ts';
 import { type Actor, checkAgent, looksLikeId } from '../../core/input/names.ts';
-import { judgeSpending } from '../../core/limits/spending.ts';
+import { perDayBy } from '../../core/limits/spending.ts';
 import { parseTimes } from '../../core/limits/time-limits.ts';
 import { parseQueueChanges } from '../../core/queue.ts';
 import { parseRestore } from '../../core/restore/restore-settings.ts';
@@ -21,7 +21,6 @@ import type { EarlyStart } from '../early-start.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
 import { askedStarts } from '../starts.ts';
-import { dayLimits } from '../turn/spending.ts';
 import type { Worker } from '../worker/worker.ts';
 import { findConversation, newConversation } from './conversations.ts';
 
@@ -47,7 +46,6 @@ export async function submit(
   const { requestId = null, agent = null } = options;
   const said = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
   const asked = { ...said, ...(who !== owner && { by: who }) };
-  await checkSpending(by.parts, owner, known?.id ?? null, requestId);
   if (known !== null) await startEarly(by, known, asked);
   try {
     const turn = await (known === null
@@ -98,7 +96,7 @@ async function firstTurn(
     );
   }
   const creates = await newConversation(by.parts, owner, given({ key, agent }));
-  const turn = newTurn(by.parts, creates, asked);
+  const turn = newTurn(by.parts, owner, creates, asked);
   const agentOfTurn = async () => turn.agent ?? turn.defaultAgent;
   await checkNewSession(by.parts, owner, turn, agentOfTurn);
   const adopts = await readAdopted(by, owner, { ...creates, isNew: true }, turn, agentOfTurn);
@@ -108,7 +106,7 @@ async function firstTurn(
 async function laterTurn(by: Intake, owner: string, found: Conversation, asked: Asked): Promise<NewTurn> {
   checkDriver(found);
   const conversation = await continuedHere(by, found);
-  const turn = newTurn(by.parts, conversation, asked);
+  const turn = newTurn(by.parts, owner, conversation, asked);
   const agentOfTurn = () => by.parts.store.agentFor(owner, turn);
   await checkNewSession(by.parts, owner, turn, agentOfTurn);
   const adopts = await readAdopted(by, owner, { ...conversation, isNew: false }, turn, agentOfTurn);
@@ -140,8 +138,7 @@ export async function retry(
   const { session: _, newSession: __, ...rest } = ended.options;
   const options = { ...rest, ...turnOptions(given({ permissions })) };
   const repeated = { requestId, agent, prompt, options, retryOf: id };
-  const turn = newTurn(by.parts, found, { ...repeated, ...(who !== owner && { by: who }) });
-  await checkSpending(by.parts, owner, found.id, requestId);
+  const turn = newTurn(by.parts, owner, found, { ...repeated, ...(who !== owner && { by: who }) });
   const submitted = await by.parts.store.enqueue(owner, turn);
   waitFor(by.worker, owner, submitted);
   return submitted;
@@ -166,12 +163,14 @@ export async function requeue(
 
 function newTurn(
   { settings, agents }: EngineParts,
+  owner: string,
   { id: conversation }: Pick<Conversation, 'id'>,
   asked: Asked,
 ): NewTurn {
   if (asked.requestId !== null) checkText(asked.requestId, 'request id');
   const { defaultAgent, permissions } = settings;
-  const known = { defaultAgent, permissions, agents: [...agents.keys()] };
+  const perDay = perDayBy(settings.spending, owner);
+  const known = { defaultAgent, permissions, agents: [...agents.keys()], perDay };
   return { id: randomUUIDv7(), conversation, ...known, ...asked };
 }
 
@@ -240,17 +239,6 @@ async function checkNewSession(
   throw new ThroughlineError('refused', `The agent "${name}" issues the ids of its sessions itself.`, {
     hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',
   });
-}
-
-/** Throws `over_budget`. A prompt that was accepted before is that turn, whatever was spent since (R3). */
-async function checkSpending(
-  parts: EngineParts,
-  owner: string,
-  conversation: string | null,
-  requestId: string | null,
-): Promise<void> {
-  const failure = judgeSpending(await dayLimits(parts, { owner, id: conversation }), parts.clock.now());
-  if (failure !== null && !(await isRepeated(parts.store, owner, requestId))) throw errorOf(failure);
 }
 
 async function isRepeated(store: Store, owner: string, requestId: string | null): Promise<boolean> {

@@ -3,30 +3,33 @@ import type { Store } from '../../ports/store.ts';
 /** Tells readers that a conversation has changed. A notification may get lost, so every reader is also woken every `pollMs`. */
 export class Changes {
   readonly pollMs: number;
+  readonly #store: Store;
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #any = new Set<(moved: readonly string[] | null) => void>();
   readonly #reads = new Map<string, { readonly after: number; readonly read: Promise<unknown> }>();
-  readonly #stop: () => void;
+  /** Null: nobody watches, so nothing need be heard. */
+  #stop: (() => void) | null = null;
+  #isClosed = false;
   /** One timer for all watches: a turn waits many times. Null: nobody watches. */
   #poll: NodeJS.Timeout | null = null;
   #waiting = 0;
 
   constructor(store: Store, pollMs: number) {
     this.pollMs = pollMs;
-    this.#stop = store.listen((moved, own) => this.#notify(moved, own));
+    this.#store = store;
   }
 
-  /** `ignoreOwn`: for the holder of the lease, who knows what it has written itself. */
-  watch(conversation: string, ignoreOwn = false): Watch {
+  watch(conversation: string): Watch {
+    this.#listen();
     const watches = this.#watches.get(conversation) ?? new Set();
     this.#watches.set(conversation, watches);
     const watch = new Watch(
-      ignoreOwn,
       (by) => this.#wait(by),
       () => {
         watches.delete(watch);
         if (watches.size === 0) this.#watches.delete(conversation);
         if (this.#watches.size === 0) this.#stopPolling();
+        this.#rest();
       },
     );
     watches.add(watch);
@@ -37,8 +40,12 @@ export class Changes {
 
   /** Calls back on every change, with the conversations that changed; null: any may have. */
   onAny(listener: (moved: readonly string[] | null) => void): () => void {
+    this.#listen();
     this.#any.add(listener);
-    return () => this.#any.delete(listener);
+    return () => {
+      this.#any.delete(listener);
+      this.#rest();
+    };
   }
 
   /**
@@ -57,11 +64,22 @@ export class Changes {
   }
 
   close(): void {
-    this.#stop();
+    this.#isClosed = true;
+    this.#stop?.();
     this.#stopPolling();
-    // Whoever is woken now must read, and be told that it is closed: nothing wakes a reader again.
+    // Readers that wake up now have to read and find the store closed: nothing wakes them again.
     this.#reads.clear();
     this.#notifyAll();
+  }
+
+  #listen(): void {
+    if (!this.#isClosed) this.#stop ??= this.#store.listen((moved) => this.#notify(moved));
+  }
+
+  #rest(): void {
+    if (this.#watches.size > 0 || this.#any.size > 0) return;
+    this.#stop?.();
+    this.#stop = null;
   }
 
   /** The process may end while nobody waits. */
@@ -80,31 +98,28 @@ export class Changes {
     for (const watches of this.#watches.values()) for (const watch of watches) watch.notify();
   }
 
-  #notify(moved: readonly string[] | null, own?: ReadonlySet<string>): void {
+  #notify(moved: readonly string[] | null): void {
     if (moved === null) this.#reads.clear();
     else for (const id of moved) this.#reads.delete(id);
     if (moved === null) this.#notifyAll();
-    else for (const id of moved) for (const watch of this.#watches.get(id) ?? []) watch.notify(own?.has(id));
+    else for (const id of moved) for (const watch of this.#watches.get(id) ?? []) watch.notify();
     for (const listener of this.#any) listener(moved);
   }
 }
 
 /** One reader of one conversation. A notification between two waits is not lost: the next wait ends at once. */
 export class Watch {
-  readonly #ignoreOwn: boolean;
   readonly #onWait: (by: 1 | -1) => void;
   readonly #onClose: () => void;
   #notified = false;
   #wake: (() => void) | null = null;
 
-  constructor(ignoreOwn: boolean, onWait: (by: 1 | -1) => void, onClose: () => void) {
-    this.#ignoreOwn = ignoreOwn;
+  constructor(onWait: (by: 1 | -1) => void, onClose: () => void) {
     this.#onWait = onWait;
     this.#onClose = onClose;
   }
 
-  notify(own = false): void {
-    if (own && this.#ignoreOwn) return;
+  notify(): void {
     this.#notified = true;
     this.#wake?.();
   }

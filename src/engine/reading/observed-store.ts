@@ -44,9 +44,9 @@ export function observed(store: Store, telemetry: Telemetry): Store {
       return claim;
     },
     async begin(fence, agents) {
-      const turn = await store.begin(fence, agents);
-      if (turn !== null) telemetry.turnBegun(turn);
-      return turn;
+      const begun = await store.begin(fence, agents);
+      if (begun !== null) telemetry.turnBegun(begun.turn);
+      return begun;
     },
     async commit(fence, counter, writes) {
       const committed = await store.commit(fence, counter, writes);

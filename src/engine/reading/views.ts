@@ -2,7 +2,6 @@ import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ConversationEvent } from '../../core/event.ts';
 import { type CheckedRange, checkWait } from '../../core/input/arguments.ts';
-import { inPages } from '../../core/input/pages.ts';
 import { sizeOf } from '../../core/input/size.ts';
 import { toPublicConversation } from '../../core/public/conversation.ts';
 import { type PublicSession, toPublicReceipt, toPublicSessions } from '../../core/public/session.ts';
@@ -12,6 +11,7 @@ import { denialsIn } from '../../core/turn/permission.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
 import type { Hindrance } from '../../core/turn/standing.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
+import { inPages } from '../../flow/pages.ts';
 import type {
   AnswerOptions,
   Bounded,

@@ -11,7 +11,7 @@ import type { RestoreRequest, RewindTo } from './request.ts';
 export async function planFor(request: RestoreRequest): Promise<Plan> {
   const { held, agent, traits, settings, explicit, newSession, rewind, turn } = request;
   const { owner, id, head } = held.conversation;
-  const newest = await held.parts.store.sessions(owner, id, { agent: agent.name, limit: 20 });
+  const newest = await held.newestSessions(agent.name);
   const asked = explicit ?? newSession;
   const named = asked === null ? [] : await held.parts.store.findSessions(owner, asked);
   const own = named.filter((session) => session.agent === agent.name && session.conversation === id);
@@ -103,7 +103,7 @@ async function rewindOfEarlier(held: Held, turn: Turn): Promise<RewindTo | null>
 async function rewindOfFailed(held: Held, agent: string): Promise<RewindTo | null> {
   const { store } = held.parts;
   const { owner, id, head } = held.conversation;
-  const [session] = await store.sessions(owner, id, { agent, limit: 1 });
+  const [session] = await held.newestSessions(agent);
   if (session === undefined || session.watermark === 0) return null;
   if (!tooManyRepeats(await countRepeats(held, session))) return null;
   const [turn] = await store.turns(owner, id, { after: head - 1, limit: 1 });

@@ -234,9 +234,9 @@ async function countsOf({ condensedTo, dropped }: OpenSession, held: Held): Prom
 
 /** The last turn before which something is missing that nobody could read, and that the session does not have; null: nothing is. */
 async function unknownTo({ session, origin, parent }: OpenSession, { held, agent }: RestoreRequest) {
-  const { owner, id } = held.conversation;
-  const parts = await held.parts.store.unknownParts(owner, id);
+  const parts = await held.unknownParts();
   if (parts.length === 0) return null;
+  const { owner, id } = held.conversation;
   const lineage = new Map((await held.parts.store.sessions(owner, id)).map((row) => [row.ref, row]));
   // An agent may call a new session as one that is gone.
   const ids = session.id === null || origin === 'new' ? [] : [session.id];

@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { DiskUse, Sandbox } from '../../core/sandbox/sandbox.ts';
+import { AtMost } from '../../flow/at-most.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { Store } from '../../ports/store.ts';
 import { LONGEST_TIMER_MS } from '../parts.ts';
-import { Starts } from '../starts.ts';
 import { runIn } from './command.ts';
 import type { Entrance } from './set-up.ts';
 
@@ -20,7 +20,7 @@ export async function measure({ parts, owner, id, open }: Measured): Promise<Dis
 }
 
 /** For measuring because somebody asks: it reads a whole disk, so one at a time in this process. */
-const turns = new Starts({ most: 1, longestMs: LONGEST_TIMER_MS });
+const turns = new AtMost({ most: 1, longestMs: LONGEST_TIMER_MS });
 const MOST_ASKED = 20;
 /** What was measured so recently is not measured again. */
 const KEPT_MS = 3_000;

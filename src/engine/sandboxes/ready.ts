@@ -11,7 +11,8 @@ import { type Entrance, setUp } from './set-up.ts';
  * refuses one that is too large. Throws `refused`. Returns early when the signal aborts.
  */
 export async function readySandbox(entrance: Entrance): Promise<void> {
-  const entered = await enter(entrance);
+  const { known } = entrance;
+  const entered = known === undefined ? await enter(entrance) : { opened: 'same' as const, sandbox: known };
   if (entered === null) return;
   const { parts, tell } = entrance;
   const { opened, sandbox } = entered;
@@ -29,7 +30,7 @@ export async function readySandbox(entrance: Entrance): Promise<void> {
 }
 
 /** A folder of one conversation alone is made with it, and says nothing new. */
-function isWorthTelling({ sandboxes, settings }: EngineParts, { name }: Sandbox): boolean {
+function isWorthTelling({ sandboxes, settings }: EngineParts, { name }: Pick<Sandbox, 'name'>): boolean {
   return name !== null || settings.sandbox.setup.length > 0 || sandboxes.rest !== undefined;
 }
 
@@ -46,7 +47,7 @@ async function enter(entrance: Entrance): Promise<OpenedSandbox | null> {
 
 const MEBIBYTE = 1_048_576;
 
-async function checkSize(entrance: Entrance, { name, id }: Sandbox): Promise<void> {
+async function checkSize(entrance: Entrance, { name, id }: Pick<Sandbox, 'name' | 'id'>): Promise<void> {
   const { diskMb } = entrance.parts.settings.sandbox;
   if (diskMb === null || entrance.signal.aborted) return;
   const disk = await measure(entrance);

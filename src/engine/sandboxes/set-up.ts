@@ -4,7 +4,7 @@ import type { EventDraft } from '../../core/event.ts';
 import type { SetupResult } from '../../core/sandbox/sandbox.ts';
 import type { SetupStep } from '../../core/sandbox/sandbox-settings.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { WorkerInfo } from '../../ports/store/leases.ts';
+import type { TurnFacts, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import { hold, holderIn, whileHeld } from './alone.ts';
 import { runIn } from './command.ts';
@@ -16,6 +16,8 @@ export interface Entrance {
   readonly owner: string;
   readonly id: string;
   readonly place: string;
+  /** The worker has it open already, as it is stored. Left out: it has to be opened. */
+  readonly known?: NonNullable<TurnFacts['sandbox']>;
   /** Opens it; its set-up runs in its own working directory. */
   readonly open: () => Promise<OpenSandbox>;
   /** Called when its files are no longer there: what was opened before is of no use. */
@@ -41,7 +43,7 @@ export async function setUp(entrance: Entrance): Promise<void> {
     await runSteps(entrance, AbortSignal.any([entrance.signal, lost]));
     return lost.aborted;
   });
-  // Another process has it alone now, or the store could not say: whoever enters waits, or runs what is left.
+  // Another process has it alone now, or the store did not answer. The next call waits, or runs the remaining steps.
   if (isLost && !entrance.signal.aborted) await setUp(entrance);
 }
 

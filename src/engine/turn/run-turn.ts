@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { asSentence, type Failure, failureOf, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
-import { type DayLimit, judgeSpending } from '../../core/limits/spending.ts';
+import { type DayLimit, dayLimits, effectivePerDay, judgeSpending, perDayBy } from '../../core/limits/spending.ts';
 import { addLockWait, type LockWaits, nextLockWait } from '../../core/restore/lock-wait.ts';
 import type { Receipt, Tried } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type RestoreSettings } from '../../core/restore/restore-settings.ts';
@@ -10,14 +10,13 @@ import type { Turn } from '../../core/turn/turn.ts';
 import { type AttemptFacts, decideAfterAttempt, stopped, type TurnVerdict } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
-import type { Changes } from '../reading/changes.ts';
+import type { Begun } from '../../ports/store/leases.ts';
 import { rewindAtFirst, rewindOf } from '../restore/plan.ts';
 import type { Restored, RewindTo } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
 import type { Held } from '../worker/held.ts';
 import { type AttemptResult, isUntaken, runAttempt } from './attempt.ts';
 import { closeReason, endTurn, endUnsent, noteFailedAttempt } from './end-turn.ts';
-import { dayLimits } from './spending.ts';
 import { type Stops, TurnSignal } from './turn-signal.ts';
 
 /**
@@ -28,11 +27,13 @@ import { type Stops, TurnSignal } from './turn-signal.ts';
  *   decide  ─▶ end, or try again within the turn (R6); `decideAfterAttempt` has the rules
  *   apply   ─▶ the end with record, usage, session and watermark in one commit; or what the next attempt needs
  */
-export async function runTurn(held: Held, turn: Turn, changes: Changes, stops: Stops): Promise<void> {
-  const signal = new TurnSignal(held, turn, changes, stops);
+export async function runTurn(held: Held, begun: Begun, stops: Stops): Promise<void> {
+  const { turn } = begun;
+  held.runs(begun);
+  const signal = new TurnSignal(held, turn, stops);
   held.stopTurn = (why) => signal.stopFor(why);
   try {
-    const limits = await dayLimits(held.parts, held.conversation);
+    const limits = await spendingLimits(held, begun);
     const over = judgeSpending(limits, held.parts.clock.now());
     if (over !== null && signal.stop === null) return await endUnsent(held, turn, over, null);
     const agent = await findAgent(held, turn, signal);
@@ -48,6 +49,7 @@ export async function runTurn(held: Held, turn: Turn, changes: Changes, stops: S
     }
   } finally {
     held.stopTurn = null;
+    held.runs(null);
     signal.close();
   }
 }
@@ -81,6 +83,13 @@ interface Attempted {
   readonly sent: { readonly result: AttemptResult; readonly restored: Restored } | null;
   readonly failure: Failure | null;
   readonly receipt: Receipt | null;
+}
+
+/** The limits of spending per day that hold for the turn, with what was spent of them. Mostly there are none. */
+async function spendingLimits({ parts, conversation }: Held, { facts }: Begun): Promise<DayLimit[]> {
+  const { owner, id } = conversation;
+  const perDay = effectivePerDay(perDayBy(parts.settings.spending, owner), facts.limitPerDay);
+  return perDay === null ? [] : dayLimits(perDay, await parts.store.spending(owner, id));
 }
 
 /** The agent of the turn, in a sandbox that is ready for it. */

@@ -7,7 +7,6 @@ import type { TurnStop } from '../../core/turn/turn-decision.ts';
 import type { ToolCallFields, Update } from '../../core/turn/update.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { LONGEST_TIMER_MS } from '../parts.ts';
-import type { Changes, Watch } from '../reading/changes.ts';
 import type { Held } from '../worker/held.ts';
 import type { Slot } from '../worker/slots.ts';
 
@@ -35,28 +34,30 @@ export class TurnSignal {
   readonly #cancelled = new AbortController();
   readonly #shutdown: AbortSignal;
   #unsent: AbortSignal | null;
-  readonly #watch: Watch;
   readonly #waiting = new Map<string, (permission: Permission) => void>();
-  readonly #over = new AbortController();
   readonly #limit = new AbortController();
   readonly #clock: TurnClock;
   #pause: NodeJS.Timeout | undefined;
 
-  constructor(held: Held, turn: Turn, changes: Changes, { shutdown, unsent }: Stops) {
+  readonly #poll: NodeJS.Timeout;
+
+  constructor(held: Held, turn: Turn, { shutdown, unsent }: Stops) {
     this.#held = held;
     this.#turn = turn;
     this.#slot = held.slot;
     this.#shutdown = shutdown;
     this.#unsent = unsent;
     this.signal = AbortSignal.any([this.#cancelled.signal, this.#limit.signal, shutdown, held.lease.lost]);
-    this.#watch = changes.watch(held.conversation.id, true);
-    this.lookAgain(); // for whatever came between the begin of the turn and now
+    held.onNotified = () => this.lookAgain();
+    // A notification may get lost.
+    this.#poll = setInterval(() => this.lookAgain(), held.parts.settings.pollMs);
+    // For whatever came between the begin of the turn and now.
+    if (held.wasNotified) this.lookAgain();
     if (turn.cancelRequested) this.#cancelled.abort();
     this.#clock = new TurnClock(timesOf(held, turn), held.parts.clock, {
       silent: (payload) => this.#say({ n: turn.n, ...payload }),
       over: (failure) => this.stopFor(failure),
     });
-    void this.#listen();
   }
 
   /** Why the turn has to stop; null: it does not have to. */
@@ -98,36 +99,20 @@ export class TurnSignal {
     this.#goOn();
   }
 
-  /** For writes of the turn itself, for which there is no notification. */
+  /** Somebody else has written, or the turn itself something for which there is no notification. A burst is one look. */
   lookAgain(): void {
-    this.#watch.notify();
+    this.#pause ??= setTimeout(() => {
+      this.#pause = undefined;
+      // The store is closed or out of reach: then the lease is lost. The next time it looks again.
+      void this.#look().catch(() => {});
+    }, GATHER_MS);
   }
 
   close(): void {
-    this.#over.abort('over');
+    this.#held.onNotified = null;
     this.#clock.close();
     clearTimeout(this.#pause);
-    this.#watch.close();
-  }
-
-  async #listen(): Promise<void> {
-    for (;;) {
-      await this.#watch.next(this.#over.signal);
-      if (this.#over.signal.aborted) return;
-      await this.#gather();
-      try {
-        await this.#look();
-      } catch {
-        // The store is closed or out of reach: then the lease is lost. The next wait looks again.
-      }
-    }
-  }
-
-  /** A burst is one look, and the turn does not wait for it. */
-  #gather(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#pause = setTimeout(resolve, GATHER_MS);
-    });
+    clearInterval(this.#poll);
   }
 
   async #look(): Promise<void> {

@@ -1,13 +1,15 @@
 import type { Conversation } from '../../core/conversation.ts';
 import type { Failure } from '../../core/errors.ts';
 import { BudgetWatch } from '../../core/limits/budget-watch.ts';
+import type { UnknownPart } from '../../core/restore/adopted.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
-import type { SessionState } from '../../core/restore/session.ts';
+import type { Session, SessionState } from '../../core/restore/session.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
+import type { Turn } from '../../core/turn/turn.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { Claim, WorkerInfo } from '../../ports/store/leases.ts';
+import type { Begun, Claim, TurnFacts, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import { readySandbox } from '../sandboxes/ready.ts';
 import type { Slot } from './slots.ts';
@@ -22,7 +24,7 @@ import type { Slot } from './slots.ts';
  *                 ▼      ▼
  *                 gone         given back or lost: from here on nobody finds it
  *
- * A notification while it works is kept: it looks for a turn once more before it rests. A warm one with an open turn, for which
+ * A notification is kept until it looks for a turn: it looks once more before it rests. A warm one with an open turn, for which
  * there was no slot, is due.
  */
 export type HeldState =
@@ -39,17 +41,18 @@ export type HeldEvent =
   | { readonly type: 'left' };
 
 const WORKING: HeldState = { is: 'working', notified: false };
+const NOTIFIED: HeldState = { is: 'working', notified: true };
 
 export function nextState(state: HeldState, event: HeldEvent): HeldState {
   if (state.is === 'gone' || event.type === 'left') return { is: 'gone' };
   switch (event.type) {
     case 'notified':
-      return state.is === 'warm' ? WORKING : { is: 'working', notified: true };
+      return NOTIFIED;
     case 'looked':
       return WORKING;
     case 'rested':
       if (state.is === 'warm') return state;
-      if (state.notified) return WORKING;
+      if (state.notified) return state;
       return event.keep ? { is: 'warm', since: event.now, due: event.keep === 'due' } : { is: 'gone' };
   }
 }
@@ -76,11 +79,16 @@ export class Held {
   leavesAfter: string | null = null;
   /** Its agent was told to end with that turn. */
   agentEnds = false;
+  /** Called when somebody else has changed the conversation while a turn runs; null: none does. */
+  onNotified: (() => void) | null = null;
   /** Ends a warm conversation that nobody uses. */
   idleTimer: NodeJS.Timeout | undefined;
   /** It is held only to end what an earlier holder left. */
   readonly onlyEnds: boolean;
-  #state: HeldState = WORKING;
+  /** Until it was held, nobody reported changes to it. */
+  #state: HeldState = NOTIFIED;
+  /** What `begin` has read for the turn that runs, and how many writes were given until then; null: no turn runs. */
+  #facts: { readonly turn: Turn; readonly facts: TurnFacts; readonly given: number } | null = null;
   readonly #watches = new Map<string, BudgetWatch>();
   #sandbox: Promise<OpenSandbox> | null = null;
   /** Where it was moved from since its last turn; null: it was not. */
@@ -113,12 +121,23 @@ export class Held {
     return this.#state;
   }
 
+  /** Something has changed since it last looked for a turn. */
+  get wasNotified(): boolean {
+    return this.#state.is === 'working' && this.#state.notified;
+  }
+
+  /** The last commit found no open turn, and nobody has reported a change since: there is nothing to look for. */
+  get hasNoTurn(): boolean {
+    return this.lease.openTurns === 0 && !this.wasNotified;
+  }
+
   get isDue(): boolean {
     return this.#state.is === 'warm' && this.#state.due;
   }
 
   happens(event: HeldEvent): HeldState {
     this.#state = nextState(this.#state, event);
+    if (event.type === 'notified') this.onNotified?.();
     return this.#state;
   }
 
@@ -135,6 +154,25 @@ export class Held {
   async readAgain(): Promise<void> {
     const { owner, id } = this.conversation;
     this.conversation = (await this.parts.store.findConversation(owner, id)) ?? this.conversation;
+  }
+
+  /** A turn runs now, with what was read at its begin; null: it has ended. */
+  runs(begun: Begun | null): void {
+    this.#facts = begun && { ...begun, given: this.lease.given };
+  }
+
+  /** The 20 most recently used sessions of an agent, newest first. Read again if anything was written since the turn began. */
+  async newestSessions(agent: string): Promise<readonly Session[]> {
+    const { owner, id } = this.conversation;
+    const known = this.#facts;
+    const isCurrent = known !== null && known.turn.agent === agent && known.given === this.lease.given;
+    return isCurrent ? known.facts.sessions : this.parts.store.sessions(owner, id, { agent, limit: 20 });
+  }
+
+  /** Where something is missing from the history. Only the end of a turn adds to it. */
+  async unknownParts(): Promise<readonly UnknownPart[]> {
+    const { owner, id } = this.conversation;
+    return this.#facts?.facts.unknownParts ?? this.parts.store.unknownParts(owner, id);
   }
 
   /** What an agent reports about its spending, compared with what may be spent. Its sessions count on from turn to turn. */
@@ -155,10 +193,11 @@ export class Held {
 
   /** Makes its sandbox ready for a turn: set up, and not too large. Throws `refused`. Returns early when the signal aborts. */
   readySandbox(signal: AbortSignal, heard?: () => void): Promise<void> {
+    const known = this.#facts?.facts.sandbox;
     const { parts, worker, lease, conversation } = this;
     const { owner, sandbox: id, place, cwd } = conversation;
     return readySandbox({
-      ...{ parts, worker, owner, id, place, signal, ...(heard && { heard }) },
+      ...{ parts, worker, owner, id, place, signal, ...(heard && { heard }), ...(known && { known }) },
       // A directory that the caller named is not ours to set up. A worktree is.
       open: () => (cwd === null || isWorktree(id) ? this.openSandbox() : parts.sandboxes.open(id, { cwd: null })),
       gone: () => this.#openAgain(),

@@ -14,9 +14,8 @@ import type { Turn } from '../../core/turn/turn.ts';
 import { ClaimLoop } from '../../leases/claim-loop.ts';
 import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
-import type { Claim, Fence, WorkerInfo } from '../../ports/store/leases.ts';
+import type { Begun, Claim, Fence, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
-import type { Changes } from '../reading/changes.ts';
 import { endUnsent } from '../turn/end-turn.ts';
 import { recover } from '../turn/recover.ts';
 import { runTurn } from '../turn/run-turn.ts';
@@ -38,7 +37,6 @@ export class Worker {
   /** As leases name it. */
   readonly self: WorkerInfo;
   readonly #parts: EngineParts;
-  readonly #changes: Changes;
   readonly #listing: Listing;
   readonly #held = new Map<string, Held>();
   readonly #loop: ClaimLoop;
@@ -54,9 +52,8 @@ export class Worker {
   readonly #firstLook: Promise<unknown>;
   #endingLeft: Promise<void> | null = null;
 
-  constructor(parts: EngineParts, changes: Changes) {
+  constructor(parts: EngineParts) {
     this.#parts = parts;
-    this.#changes = changes;
     this.self = namedWhenUsed(parts.processes.self());
     this.#listing = new Listing(parts, this.self);
     this.#loop = new ClaimLoop(this.#serve);
@@ -198,12 +195,12 @@ export class Worker {
 
   // ── claiming ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** `moved`: conversations that have changed; null: any may have. */
-  readonly #onNotification = (moved: readonly string[] | null): void => {
+  /** `moved`: conversations that have changed; null: any may have. `own`: those of them that only their holder has written. */
+  readonly #onNotification = (moved: readonly string[] | null, own?: ReadonlySet<string>): void => {
     if (moved === null) this.#notifyAll();
     for (const id of moved ?? []) {
       const held = this.#held.get(id);
-      if (held !== undefined) this.#notify(held);
+      if (held !== undefined && !own?.has(id)) this.#notify(held);
     }
     // A change in a conversation that we hold makes no other one claimable.
     if (moved === null || moved.some((id) => !this.#held.has(id))) this.#loop.wake();
@@ -301,13 +298,14 @@ export class Worker {
   async #drive(held: Held, claim: Claim | null): Promise<void> {
     try {
       if (claim?.unfinished) await this.#recover(held, claim.unfinished);
-      for (let turn = claim?.turn ?? null, rested = false; !rested; turn = null) {
+      for (let begun = begunIn(claim), rested = false; !rested; begun = null) {
         held.lease.lost.throwIfAborted();
-        turn ??= await this.#beginNext(held);
-        const errand = turn === null ? this.#nextErrand(held) : undefined;
-        if (turn !== null) await this.#run(held, turn);
+        const hasNoTurn = begun === null && held.hasNoTurn;
+        if (!hasNoTurn) begun ??= await this.#beginNext(held);
+        const errand = begun === null ? this.#nextErrand(held) : undefined;
+        if (begun !== null) await this.#run(held, begun);
         else if (errand !== undefined) await errand.run();
-        else rested = await this.#rests(held);
+        else rested = await this.#rests(held, hasNoTurn);
         // The next turn gets the same slot, or another one's turn does.
         if (!rested) held.freeSlot();
       }
@@ -317,23 +315,24 @@ export class Worker {
     }
   }
 
-  async #run(held: Held, turn: Turn): Promise<void> {
+  async #run(held: Held, begun: Begun): Promise<void> {
+    const { turn } = begun;
     const { owner, id } = held.conversation;
     const { maxWarm } = this.#parts.settings;
     const wanted = this.#serving.wanted.turns(owner, id);
     const unsent = wanted.has(turn.id) ? null : this.#close.signal;
     held.leavesAfter = maxWarm === 0 && wanted.has(turn.id) && wanted.size === 1 ? turn.id : null;
     const stops = { shutdown: this.#shutdown.signal, unsent };
-    await runTurn(held, turn, this.#changes, stops).catch((error) => this.#failTurn(held, turn, error));
+    await runTurn(held, begun, stops).catch((error) => this.#failTurn(held, turn, error));
     // Followers of the turn read its end first. Not where the agent is ended at once: they read it while its process ends.
     if (maxWarm > 0) await new Promise(setImmediate);
     this.#serving.wanted.remove(owner, id, turn.id);
   }
 
   /** Null: none is open here, there is no slot for it, or the rest is left to other processes. */
-  async #beginNext(held: Held): Promise<Turn | null> {
-    if (this.#closing || held.onlyEnds) return null;
+  async #beginNext(held: Held): Promise<Begun | null> {
     held.happens({ type: 'looked' });
+    if (this.#closing || held.onlyEnds) return null;
     held.slot ??= this.#serving.slots.take(held.conversation.owner);
     if (held.slot === null) return null;
     const { settings, store, agents } = this.#parts;
@@ -341,10 +340,10 @@ export class Worker {
     if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#isWanted(held)) return null;
     // This turn came after its agent was told to end: it is not given a session that is about to go.
     if (held.agentEnds) await this.#endAgents(held);
-    const turn = await store.begin(held.lease.fence, [...agents.keys()]);
+    const begun = await store.begin(held.lease.fence, [...agents.keys()]);
     // Turns have come in between: a session was adopted. Only then does the history grow while we hold it.
-    if (turn !== null && turn.n > held.conversation.head + 1) await held.readAgain();
-    return turn;
+    if (begun !== null && begun.turn.n > held.conversation.head + 1) await held.readAgain();
+    return begun;
   }
 
   /** Undefined: there is none, or no slot for it. */
@@ -380,12 +379,13 @@ export class Worker {
   }
 
   /** Keeps it warm or leaves it. False: something has come meanwhile, and there is more to do. */
-  async #rests(held: Held): Promise<boolean> {
+  async #rests(held: Held, hasNoTurn: boolean): Promise<boolean> {
     const noSlot = held.slot === null;
     // A piece of work is not worth waiting for a slot: turns come first.
     if (noSlot) held.dropErrands();
     held.freeSlot();
-    const keep = await this.#worthKeeping(held, noSlot);
+    const keep = await this.#worthKeeping(held, { noSlot, hasNoTurn });
+    if (keep === 'more') held.happens({ type: 'notified' });
     if (keep === 'more' || held.errands.length > 0) return false;
     const state = held.happens({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
     // At once: a notification after this finds it warm, or does not find it.
@@ -398,10 +398,14 @@ export class Worker {
    * A turn that is open and was not given to us needs an agent that only others know, or a slot: it must not wait until we are
    * idle. Otherwise another process has submitted it since we looked, and its notification is still on the way: `more`.
    */
-  async #worthKeeping({ conversation, live }: Held, noSlot: boolean): Promise<false | 'idle' | 'due' | 'more'> {
+  async #worthKeeping(
+    { conversation, live }: Held,
+    { noSlot, hasNoTurn }: { noSlot: boolean; hasNoTurn: boolean },
+  ): Promise<false | 'idle' | 'due' | 'more'> {
     const { settings, store, agents } = this.#parts;
     const { owner, id } = conversation;
     if (live.size === 0 || settings.maxWarm === 0 || this.#closing) return false;
+    if (hasNoTurn) return 'idle';
     const summary = await store.summary(owner, id).catch((error: unknown) => {
       throw isNotFound(error) ? new ThroughlineError('lease_lost', 'The conversation was erased.') : error;
     });
@@ -486,6 +490,10 @@ function namedWhenUsed(process: WorkerInfo['process']): WorkerInfo {
     },
     process,
   };
+}
+
+function begunIn(claim: Claim | null): Begun | null {
+  return claim?.turn && claim.facts ? { turn: claim.turn, facts: claim.facts } : null;
 }
 
 /** How long somebody who looks waits for the end of turns that dead processes left. */

@@ -1,8 +1,8 @@
 import { checkUnfiltered } from '../../core/conversation.ts';
 import { errorOf, noSuch } from '../../core/errors.ts';
 import { checkPlace } from '../../core/event.ts';
-import { checkFeeds } from '../../core/live/frame.ts';
 import type { PublicConversation } from '../../core/public/conversation.ts';
+import { checkFeeds } from '../../core/public/live-frame.ts';
 import type { Engine } from '../../ports/engine.ts';
 import type { ClientTracker } from '../../ports/tracker.ts';
 import { MEBIBYTE } from '../../wire/operations/operation.ts';

@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import { ThroughlineError } from '../../core/errors.ts';
-import { Pace } from '../../core/pace.ts';
 import { MOST_OF_TURN } from '../../core/portable.ts';
 import { isObject } from '../../core/turn/content.ts';
+import { Pace } from '../../flow/pace.ts';
 import { MEBIBYTE, type Operation } from '../../wire/operations/operation.ts';
 import { PathParameters } from '../../wire/parameters.ts';
 import { type JsonBounds, JsonReader } from './json/read-json.ts';

@@ -59,8 +59,8 @@ export abstract class TrackerLocks {
   }
 
   /** Begins the oldest queued request; null: there is none. */
-  begin(held: Held): Promise<Turn | null> {
-    return this.parts.store.begin(held.fence, [this.#agent]);
+  async begin(held: Held): Promise<Turn | null> {
+    return (await this.parts.store.begin(held.fence, [this.#agent]))?.turn ?? null;
   }
 
   async commit(held: Held, writes: readonly Write[]): Promise<void> {

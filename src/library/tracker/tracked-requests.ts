@@ -1,9 +1,9 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import { inPages } from '../../core/input/pages.ts';
 import { type PublicLock, toPublicLock } from '../../core/public/conversation.ts';
 import { isUsable, type Session } from '../../core/restore/session.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
+import { inPages } from '../../flow/pages.ts';
 import type { Store } from '../../ports/store.ts';
 import type { TrackedRequest, TrackedSession } from '../../ports/tracker.ts';
 

@@ -1,5 +1,5 @@
 import type { Failure } from '../../core/errors.ts';
-import type { Feed, LiveFrame } from '../../core/live/frame.ts';
+import type { Feed, LiveFrame } from '../../core/public/live-frame.ts';
 
 /**
  * One stream of everything that a program follows: hints, the board, and conversations, each as a feed with its own place. Embedded or

@@ -1,6 +1,10 @@
 import type { Conversation, Driver } from '../../core/conversation.ts';
+import type { Budget } from '../../core/limits/budget.ts';
 import type { Share } from '../../core/limits/slots.ts';
 import type { ProcessIdentity, SandboxProcess } from '../../core/process.ts';
+import type { UnknownPart } from '../../core/restore/adopted.ts';
+import type { Session } from '../../core/restore/session.ts';
+import type { Sandbox } from '../../core/sandbox/sandbox.ts';
 import type { Standing } from '../../core/turn/standing.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 
@@ -23,7 +27,7 @@ export interface LeaseStore {
    * the first answer was lost. Null: none is open, or its agent is not among `agents`. Throws `lease_lost`, or `conflict` while a turn that
    * was sent has not ended.
    */
-  begin(fence: Fence, agents: readonly string[]): Promise<Turn | null>;
+  begin(fence: Fence, agents: readonly string[]): Promise<Begun | null>;
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly Fence[], leaseMs: number): Promise<Fence[]>;
   /**
@@ -128,11 +132,31 @@ export interface NextClaim {
   readonly conversation: string;
 }
 
+/** A turn that was begun, and what running it asks of the store, as it was at that moment. */
+export interface Begun {
+  readonly turn: Turn;
+  readonly facts: TurnFacts;
+}
+
+/** Only the holder of the lease changes any of it, except the limit and, between turns, the unknown parts. */
+export interface TurnFacts {
+  /** The conversation's own limit of spending per day; null: it has none. */
+  readonly limitPerDay: Budget | null;
+  /** Of the agent of the turn, the 20 most recently used, newest first. */
+  readonly sessions: readonly Session[];
+  /** As `unknownParts` returns them. */
+  readonly unknownParts: readonly UnknownPart[];
+  /** The sandbox of the conversation, if the holder has it open and nobody else has it alone; null: it has to be opened. */
+  readonly sandbox: Pick<Sandbox, 'id' | 'name' | 'setup'> | null;
+}
+
 export interface Claim {
   readonly fence: Fence;
   readonly conversation: Conversation;
   /** Begun, and to be run now; null: there is none, or `unfinished` comes first. */
   readonly turn: Turn | null;
+  /** Of that turn. */
+  readonly facts: TurnFacts | null;
   /** Sent under an earlier epoch and not ended: it is ended before anything else (R6). */
   readonly unfinished: Turn | null;
   /** The name of the place that the conversation was moved from since a session of it was last used; null: it was not. */

@@ -1,4 +1,5 @@
 import type { CheckedRange } from '../../core/input/arguments.ts';
+import type { PerDay } from '../../core/limits/spending.ts';
 import type { TurnOutline } from '../../core/public/turn.ts';
 import type { QueueChange } from '../../core/queue.ts';
 import type { SessionHistory } from '../../core/restore/adopted.ts';
@@ -112,6 +113,11 @@ export interface NewTurn extends AskedAgent {
   /** How questions are handled when `options` do not say it: fixed here, as the agent is. Left out: whoever runs the turn decides. */
   readonly permissions?: PermissionMode;
   readonly retryOf: string | null;
+  /**
+   * What may be spent on a day by the settings: if that, or the conversation's own limit, is reached, the turn is refused with
+   * `over_budget`. Left out: what was spent does not matter. It is no part of the request.
+   */
+  readonly perDay?: PerDay;
   /** Who asked for it, as the record has it. Left out: the owner. It is no part of the request: repeated by another, it is the same turn. */
   readonly by?: string;
   /** The session that it names, and that the conversation has not used yet. Left out: there is none, or it could not be read. */

@@ -1,6 +1,5 @@
 import type { UsagePage } from '../../core/input/usage-page.ts';
-import type { Budget } from '../../core/limits/budget.ts';
-import type { DaySpending } from '../../core/limits/spending.ts';
+import type { Spending } from '../../core/limits/spending.ts';
 import type { Usage } from '../../core/turn/usage.ts';
 
 /** What was spent. */
@@ -8,17 +7,10 @@ export interface UsageStore {
   /** Sums per day (UTC) and agent, newest day first, and in a day by the agent's name; a page. */
   usage(owner: string, page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
   /**
-   * What a conversation and its owner have spent today (UTC), as far as turns and restores have ended. Null: a conversation that is
-   * about to be made. Costs the same at any length. Throws `not_found`.
+   * What a conversation and its owner have spent today (UTC), as far as turns and restores have ended. Costs the same at any length.
+   * Throws `not_found`.
    */
-  spending(owner: string, conversation: string | null): Promise<Spending>;
-  /** The conversation's own limit per day; null: it has none. Every prompt asks for it. Throws `not_found`. */
-  limitPerDay(owner: string, conversation: string): Promise<Budget | null>;
-}
-
-export interface Spending {
-  readonly conversation: DaySpending;
-  readonly owner: DaySpending;
+  spending(owner: string, conversation: string): Promise<Spending>;
 }
 
 /**

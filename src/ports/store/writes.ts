@@ -12,7 +12,8 @@ import type { NewSession, SessionChange } from './sessions.ts';
 /** What happens to a turn once it is begun: all of it under the lease. */
 export interface WriteStore {
   /**
-   * Applies all writes in one transaction, in order, and gives their events the next numbers; returns the last of them.
+   * Applies all writes in one transaction, in order, and gives their events the next numbers; returns the last of them, and how many
+   * turns of the conversation are open now.
    * Every write takes one counter: the first takes `counter`, the next `counter + 1`, and so on, however many events each
    * makes. A commit with a counter that was used in this epoch before is a repeat: it changes nothing and returns the same
    * result (R5). Counters may have gaps. Only the epoch decides whether the lease is held: a lease that has expired and that
@@ -21,7 +22,13 @@ export interface WriteStore {
    * before, when it is given to a session of another agent, or when a receipt is of another turn; `invalid` when a session's
    * watermark would be beyond the head (R9) or a record does not fit its turn. Then nothing of it is written.
    */
-  commit(fence: Fence, counter: number, writes: readonly Write[]): Promise<{ seq: number }>;
+  commit(fence: Fence, counter: number, writes: readonly Write[]): Promise<Committed>;
+}
+
+/** `seq`: the last event of the commit. `open`: the turns of the conversation that are open; for a repeat, by now. */
+export interface Committed {
+  readonly seq: number;
+  readonly open: number;
 }
 
 /** What a holder of the lease writes. Each write makes at least one event, unless there was nothing to do. */

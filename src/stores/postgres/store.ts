@@ -14,6 +14,7 @@ import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import { LARGEST_PAGE } from '../shared/page.ts';
 import {
+  conversationNo,
   ensureConversation,
   findByKey,
   findConversation,
@@ -48,7 +49,7 @@ import { receipts, restores } from './turns/receipts.ts';
 import { requeue } from './turns/requeue.ts';
 import { transcript } from './turns/sessions.ts';
 import { told } from './turns/told.ts';
-import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
+import { spending, summary, usageDays } from './turns/totals.ts';
 
 /*
  * The Store port on a PostgreSQL database, which any number of processes of any number of machines may share. This file says which
@@ -251,8 +252,11 @@ function history(access: Access): HistoryStore & UsageStore {
     search: access.heavyReading(search),
     verify: access.heavyReading(verify),
     usage: access.reading(usageDays),
-    limitPerDay: access.looking(limitPerDay),
-    spending: (owner, id) => access.look(async (sql) => spending(sql, owner, id, (await access.times(sql)).now)),
+    spending: (owner, id) =>
+      access.look(async (sql) => {
+        const [no, { now }] = [await conversationNo(sql, owner, id), await access.times(sql)];
+        return spending(sql, owner, no, now);
+      }),
   };
 }
 

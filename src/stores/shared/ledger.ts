@@ -1,9 +1,9 @@
-import type { ConversationState } from '../../core/conversation.ts';
+import type { ConversationState, TitleSource } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Fence } from '../../ports/store/leases.ts';
 import { hex, newSalt, nextChain, payloadDigest } from './chain.ts';
 
-/** The hot row of a conversation, with the conversation's id. */
+/** The hot row of a conversation, with what its turns need of the conversation itself. */
 export interface LeaseRow {
   readonly conv: number;
   readonly owner: string;
@@ -22,6 +22,12 @@ export interface LeaseRow {
   /** Of the conversation; shown in lists. */
   state: ConversationState;
   last_agent: string | null;
+  title: string;
+  title_source: TitleSource;
+  /** JSON, like `limits`. */
+  readonly choices: string;
+  readonly limits: string;
+  readonly sandbox: string;
 }
 
 /** The number of a write within its epoch. Its events are numbered by `part`. */

@@ -3,6 +3,7 @@
 
 import type { Conversation } from '../../core/conversation.ts';
 import type { ConversationEvent } from '../../core/event.ts';
+import type { Budget } from '../../core/limits/budget.ts';
 import { storedProcess } from '../../core/process.ts';
 import type { TurnOutline } from '../../core/public/turn.ts';
 import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
@@ -29,8 +30,16 @@ export interface ConversationRow
   readonly limits: string;
 }
 
+export function limitPerDayOf(limits: string): Budget | null {
+  return limits === '{}' ? null : (JSON.parse(limits).perDay ?? null);
+}
+
+export function limitsJson(perDay: Budget | null): string {
+  return JSON.stringify(perDay === null ? {} : { perDay });
+}
+
 export function conversationOf({ no: _, limits, ...row }: ConversationRow): Conversation {
-  const limitPerDay = JSON.parse(limits).perDay ?? null;
+  const limitPerDay = limitPerDayOf(limits);
   const [restore, choices] = [JSON.parse(row.restore), JSON.parse(row.choices)];
   // A damaged sum is reported by `doctor`; the conversation can still be listed and read.
   const usage = parsed<Usage>(row.usage) ?? NO_USAGE;

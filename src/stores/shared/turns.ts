@@ -1,18 +1,19 @@
 // What every store decides about turns. It reads the facts, and writes what is decided here.
 
-import { noAgentGiven, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
+import { errorOf, noAgentGiven, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
 import { given } from '../../core/input/arguments.ts';
+import { dayLimits, effectivePerDay, judgeSpending, type PerDay, type Spending } from '../../core/limits/spending.ts';
 import type { SessionHistory } from '../../core/restore/adopted.ts';
 import { keptFor } from '../../core/turn/choices.ts';
 import { titleOf } from '../../core/turn/content.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
-import { hasEnded } from '../../core/turn/turn.ts';
+import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { AdoptedSession, AskedAgent, NewTurn } from '../../ports/store/turns.ts';
 import type { EndOfTurn, Write } from '../../ports/store/writes.ts';
 import { canonicalHash } from './content.ts';
 import type { LeaseRow } from './ledger.ts';
-import type { TurnRow } from './rows.ts';
+import { limitPerDayOf, type TurnRow } from './rows.ts';
 import type { EndedTurn } from './totals.ts';
 
 // ── accepting ──
@@ -33,6 +34,17 @@ export function checkRepeated(requestId: string, stored: Uint8Array | null, aske
   throw new ThroughlineError('conflict', `The request id "${requestId}" was already used for another request.`, {
     hint: 'Use a new request id for a new request.',
   });
+}
+
+/** The limits of spending that hold for a new turn; null: none does. */
+export function perDayOf({ perDay }: NewTurn, { limits }: LeaseRow): PerDay | null {
+  return perDay === undefined ? null : effectivePerDay(perDay, limitPerDayOf(limits));
+}
+
+/** Throws `over_budget`. */
+export function checkSpent(perDay: PerDay, spent: Spending, now: number): void {
+  const failure = judgeSpending(dayLimits(perDay, spent), now);
+  if (failure !== null) throw errorOf(failure);
 }
 
 export function checkDriver(found: string, wanted: string, key: string | null): void {
@@ -78,6 +90,22 @@ export function optionsJson(request: AddedTurn, agent: string, choices: string):
   const kept = request.replaces === undefined && choices !== '{}' ? keptFor(JSON.parse(choices), agent) : undefined;
   return JSON.stringify({ ...given({ permissions: request.permissions, kept }), ...request.options });
 }
+
+/** A turn as it is when it was accepted. `options` as JSON, with the choices of the conversation. */
+export function acceptedTurn(
+  { id: conversation, next_n: n }: Pick<LeaseRow, 'id' | 'next_n'>,
+  { id, requestId, prompt, retryOf, replaces }: AddedTurn,
+  { agent, options, createdAt }: { readonly agent: string; readonly options: string; readonly createdAt: number },
+): Turn {
+  const asked = { id, conversation, n, requestId, agent, prompt, options: JSON.parse(options), retryOf };
+  return { ...NEW_TURN, ...asked, replaces: replaces ?? null, createdAt };
+}
+
+const NEW_TURN = {
+  state: 'queued',
+  ...{ attempt: 0, sessionId: null, replacedBy: null, imported: false, sent: null, failure: null },
+  ...{ cancelRequested: false, usage: NO_USAGE, startedAt: null, endedAt: null },
+} as const;
 
 export function queuedPayload(added: AddedTurn, n: number, agent: string) {
   const { requestId, retryOf, replaces, by } = added;

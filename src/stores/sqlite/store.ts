@@ -14,6 +14,7 @@ import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import {
+  conversationNo,
   ensureConversation,
   findByKey,
   findConversation,
@@ -63,7 +64,7 @@ import { receipts, restores } from './turns/receipts.ts';
 import { requeue } from './turns/requeue.ts';
 import { transcript } from './turns/sessions.ts';
 import { told } from './turns/told.ts';
-import { limitPerDay, spending, summary, usageDays } from './turns/totals.ts';
+import { spending, summary, usageDays } from './turns/totals.ts';
 
 /*
  * The Store port on one SQLite file. This file says which function serves which verb. They are in
@@ -223,8 +224,8 @@ function history(access: Access): HistoryStore & UsageStore {
     search: access.aside('search', search),
     verify: (owner, id, head) => verify(access, owner, id, head),
     usage: access.paging('usageDays', usageDays),
-    limitPerDay: (owner, id) => access.read((db) => limitPerDay(db, owner, id)),
-    spending: (owner, id) => access.read((db) => spending(db, owner, id, access.clock.now())),
+    spending: (owner, id) =>
+      access.read((db) => spending(db, owner, conversationNo(db, owner, id), access.clock.now())),
   };
 }
 

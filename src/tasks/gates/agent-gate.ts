@@ -22,12 +22,14 @@ interface AgentGateRequest {
   readonly monotonic: () => number;
   /** Runs a turn of the judge and keeps it for the record. */
   have(conversation: string, agent: string, requestId: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
+  /** What the agent said in a turn that has ended. */
+  replyOf(turn: string): Promise<string>;
 }
 
 /** Asks an agent for a verdict in a conversation of its own, so that it judges the work and not the talk about it. */
 export async function runAgentGate(request: AgentGateRequest): Promise<GateResult> {
   const { gate, task, engine, work: cwd, monotonic } = request;
-  const { reply: said } = await engine.answerOf(request.turn);
+  const said = await request.replyOf(request.turn);
   const title = asTitle(`Gate: ${gate.ask}`, 100);
   const { id } = await engine.ensure({ key: `task/${task.id}/gate`, agent: gate.agent, cwd, worktree: false, title });
   const begun = monotonic();
@@ -48,8 +50,7 @@ export async function runAgentGate(request: AgentGateRequest): Promise<GateResul
     if (turn.outcome !== 'completed' || turn.turn === null) {
       return result('broken', asSentence(turn.failure?.message ?? `The judge's turn was ${turn.outcome}`));
     }
-    const { reply } = await engine.answerOf(turn.turn);
-    const verdict = parseVerdict(reply);
+    const verdict = parseVerdict(await request.replyOf(turn.turn));
     if (!('malformed' in verdict)) return result(verdict.verdict, verdict.reason);
     malformed += 1;
     if (malformed >= MOST_ASKED)

@@ -1,7 +1,8 @@
-import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { noSuchConversation, noSuchTurn, ThroughlineError } from '../../core/errors.ts';
 import type { SandboxProcess } from '../../core/process.ts';
 import type { Task, TaskTurn } from '../../core/tasks/task.ts';
 import type { GateResult } from '../../core/tasks/task-gate.ts';
+import { replyText } from '../../core/turn/record.ts';
 import type { Engine, Submitted } from '../../ports/engine.ts';
 import type { TaskParts } from '../parts.ts';
 import { Stopped } from '../task-turn.ts';
@@ -28,10 +29,21 @@ export async function judge(parts: TaskParts, engine: Engine, judging: Judging):
   if (gate === null) return null;
   const monotonic = () => parts.clock.monotonic();
   const sandbox = await openedSandbox(parts, task.owner, conversation);
-  if (gate.kind === 'agent') return runAgentGate({ gate, task, engine, work: sandbox.work, turn, monotonic, have });
+  const replyOf = (id: string) => readReply(parts, task.owner, id);
+  if (gate.kind === 'agent') {
+    return runAgentGate({ gate, task, engine, work: sandbox.work, turn, monotonic, have, replyOf });
+  }
   const result = await runCommandGate({ gate, sandbox, signal: stop, started, monotonic });
   if (stop.aborted && stop.reason !== 'cancelled') throw new Stopped();
   return result;
+}
+
+/** What the agent said in a turn that has ended. */
+async function readReply({ store }: TaskParts, owner: string, id: string): Promise<string> {
+  const turn = await store.findTurn(owner, id);
+  if (turn === null) throw noSuchTurn(id);
+  const [record] = await store.recordsBefore(owner, turn.conversation, { upTo: turn.n, limit: 1 });
+  return record?.n === turn.n ? replyText(record.parts) : '';
 }
 
 /** An unusable directory is not a fault of our storage: trying again would not help. */

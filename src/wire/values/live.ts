@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Feed as FeedValue, type LiveFrame as LiveFrameValue, MOST_FEEDS } from '../../core/live/frame.ts';
+import { type Feed as FeedValue, type LiveFrame as LiveFrameValue, MOST_FEEDS } from '../../core/public/live-frame.ts';
 import { named, namedObject } from '../registry.ts';
 import { Count, Failure, Id } from './common.ts';
 import { ConversationEvent } from './event.ts';

@@ -15,6 +15,7 @@ import {
   kinds,
   newConversation,
   newTurn,
+  nextTurn,
   opening,
   prompt,
   sending,
@@ -78,7 +79,7 @@ export function adopting(world: World): void {
     expect(asked.n).toBe(5);
     expect(await store.sessions(ANN, id)).toMatchObject([{ id: adopts.id, watermark: 4, dropped: 1 }]);
     // Whoever holds the conversation goes on with the turn.
-    const next = await store.begin(fence, [AGENT]);
+    const next = await nextTurn(store, fence);
     if (next === null) throw new Error('nothing was begun');
     await holder.write(sending(next.id), ending(next));
     expect(next.n).toBe(5);
@@ -138,7 +139,7 @@ export function adopting(world: World): void {
     const sent = { session: unread.ref };
     if (turn === null) throw new Error('nothing was begun');
     await holder.write(opening(unread, turn.id), sending(turn.id, sent), ending(turn, sent));
-    const next = await store.begin(fence, [AGENT]);
+    const next = await nextTurn(store, fence);
     if (next === null) throw new Error('nothing was begun');
     await holder.write(sending(next.id, sent), ending(next, sent));
     expect(await store.unknownParts(ANN, conversation)).toEqual([{ n: 1, agent: AGENT, sessionId: unread.id }]);

@@ -82,7 +82,7 @@ export function commits(world: World): void {
     const first = await store.commit(fence, 1, writes);
     await enqueue(store, conversation);
     const before = await site.contents();
-    expect(await store.commit(fence, 1, writes)).toEqual(first);
+    expect(await store.commit(fence, 1, writes)).toEqual({ seq: first.seq, open: 1 });
     expect(await site.contents()).toBe(before);
     expect((await store.commit(fence, 4, [update(turn.id, 'next')])).seq).toBeGreaterThan(first.seq);
   });

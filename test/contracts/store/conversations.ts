@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Conversation } from '../../../src/core/conversation.ts';
-import { inPages } from '../../../src/core/input/pages.ts';
 import { DEFAULT_RESTORE } from '../../../src/core/restore/restore-settings.ts';
 import type { Turn } from '../../../src/core/turn/turn.ts';
+import { inPages } from '../../../src/flow/pages.ts';
 import {
   ANN,
   allEvents,
@@ -17,6 +17,7 @@ import {
   Holder,
   kinds,
   newConversation,
+  nextTurn,
   prompt,
   record,
   sending,
@@ -157,7 +158,7 @@ export function conversations(world: World): void {
       [{ outcome: 'completed', failure: null }, 'idle'],
     ] as const) {
       await enqueue(store, id, { agent: 'scripted' });
-      const next = (await store.begin(fence, ['scripted', 'other'])) as Turn;
+      const next = (await nextTurn(store, fence)) as Turn;
       await holder.write(sending(next.id), ending(next, { ...end, record: record(next, end) }));
       expect(await now()).toEqual([state, 'scripted', 0, 7]);
     }

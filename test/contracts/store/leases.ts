@@ -264,7 +264,7 @@ export function leases(world: World): void {
     const { fence } = await claim(store, { conversation: id });
     const turn = await enqueue(store, id);
     expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
-    expect(await store.begin(fence, [AGENT])).toMatchObject({ id: turn.id, state: 'running', attempt: 1 });
+    expect((await store.begin(fence, [AGENT]))?.turn).toMatchObject({ id: turn.id, state: 'running', attempt: 1 });
   });
 
   test('begin gives turns in order, one at a time, and a repeat gives the same one', async () => {
@@ -272,15 +272,54 @@ export function leases(world: World): void {
     const { conversation, turn, holder, fence } = await begun(store);
     const second = await enqueue(store, conversation);
     const before = await site.contents();
-    expect(await store.begin(fence, [AGENT])).toEqual(turn);
+    expect((await store.begin(fence, [AGENT]))?.turn).toEqual(turn);
     expect(await site.contents()).toBe(before);
     await holder.write(sending(turn.id));
     expect(await codeOf(store.begin(fence, [AGENT]))).toBe('conflict');
     await holder.write(ending(turn));
     expect(await store.begin(fence, ['unknown'])).toBeNull();
-    expect((await store.begin(fence, [AGENT]))?.id).toBe(second.id);
+    expect((await store.begin(fence, [AGENT]))?.turn.id).toBe(second.id);
     await holder.write(endingUnsent(second));
     expect(await store.begin(fence, [AGENT])).toBeNull();
+  });
+
+  test('what running a turn needs comes with its begin, as it is at that moment', async () => {
+    const { store } = world;
+    const limit = { costMicros: null, tokens: 100 };
+    const id = await newConversation(store, { limitPerDay: limit });
+    await enqueue(store, id);
+    const taken = await claim(store, { conversation: id });
+    expect(taken.facts).toEqual({ limitPerDay: limit, sessions: [], unknownParts: [], sandbox: null });
+    const [turn, holder] = [taken.turn as Turn, new Holder(store, taken.fence)];
+    const opened = session({ state: 'live' });
+    await holder.write(opening(opened, turn.id), sending(turn.id, { session: opened.ref }));
+    const { sandbox, place } = taken.conversation;
+    await store.openSandbox(ANN, { id: sandbox, place }, WORKER);
+    await store.setLimitPerDay(ANN, id, null);
+    await enqueue(store, id);
+    await holder.write(ending(turn, { session: opened.ref }));
+    const { facts } = (await store.begin(taken.fence, [AGENT])) ?? expect.unreachable();
+    expect(facts.limitPerDay).toBeNull();
+    expect(facts.sandbox).toEqual({ id: sandbox, name: null, setup: [] });
+    expect(facts.sessions).toEqual(await store.sessions(ANN, id, { agent: AGENT }));
+    expect(facts.sessions.map(({ ref, state }) => [ref, state])).toEqual([[opened.ref, 'live']]);
+    // The next holder has not opened the sandbox, and the process of the session is gone.
+    await store.forgetWorker(WORKER.id);
+    const again = await claim(store, { conversation: id, worker: worker('w2', 2) });
+    expect(again.facts?.sandbox).toBeNull();
+    expect(again.facts?.sessions).toEqual(await store.sessions(ANN, id, { agent: AGENT }));
+    expect(again.facts?.sessions[0]?.state).toBe('dormant');
+  });
+
+  test('a commit says how many turns are open', async () => {
+    const { store } = world;
+    const { conversation, turn, fence } = await begun(store);
+    await enqueue(store, conversation);
+    expect((await store.commit(fence, 1, [sending(turn.id)])).open).toBe(2);
+    const end = await store.commit(fence, 2, [ending(turn)]);
+    expect(end.open).toBe(1);
+    await enqueue(store, conversation);
+    expect(await store.commit(fence, 2, [ending(turn)])).toEqual({ ...end, open: 2 });
   });
 
   test('a lease that has run out is taken over, and its old holder writes nothing', async () => {
@@ -331,7 +370,7 @@ export function leases(world: World): void {
     const failure = { code: 'interrupted', message: 'Lost.' } as const;
     const unfinished = taken.unfinished as Turn;
     await new Holder(store, taken.fence).write(ending(unfinished, { outcome: 'interrupted', failure }));
-    expect((await store.begin(taken.fence, [AGENT]))?.n).toBe(2);
+    expect((await store.begin(taken.fence, [AGENT]))?.turn.n).toBe(2);
   });
 
   test('an unfinished turn is claimed only by a worker that knows its agent', async () => {

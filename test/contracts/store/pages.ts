@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { inPages } from '../../../src/core/input/pages.ts';
 import { sizeOf } from '../../../src/core/input/size.ts';
+import { inPages } from '../../../src/flow/pages.ts';
 import type { UsageRow } from '../../../src/ports/store/usage.ts';
 import { added, claimTask } from './task-world.ts';
 import { ANN, asking, begun, codeOf, enqueue, newConversation, receipt, update, usage, type World } from './world.ts';

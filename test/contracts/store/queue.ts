@@ -5,7 +5,6 @@ import type { Store } from '../../../src/ports/store.ts';
 import { Random, seedOfRun } from '../../faults/harness/random.ts';
 import { added, claimTask } from './task-world.ts';
 import {
-  AGENT,
   ANN,
   allEvents,
   BOB,
@@ -18,6 +17,7 @@ import {
   fresh,
   Holder,
   newConversation,
+  nextTurn,
   prompt,
   record,
   sending,
@@ -218,7 +218,7 @@ export function queue(world: World): void {
     await store.requeue(ANN, change(id, names, 'c b a'));
     const run: string[] = [];
     const holder = new Holder(store, again.fence);
-    for (let turn = await store.begin(again.fence, [AGENT]); turn; turn = await store.begin(again.fence, [AGENT])) {
+    for (let turn = await nextTurn(store, again.fence); turn; turn = await nextTurn(store, again.fence)) {
       run.push(turn.prompt.map((block) => (block.type === 'text' ? block.text : '')).join(''));
       await holder.write(sending(turn.id), ending(turn, { record: record(turn) }));
     }
@@ -268,7 +268,7 @@ async function race(store: Store, other: Store, random: Random): Promise<number>
   const holder = new Holder(store, fence);
   const ran: number[] = [];
   const work = async (begun: Turn | null) => {
-    for (let turn = begun; turn !== null; turn = await store.begin(fence, [AGENT])) {
+    for (let turn = begun; turn !== null; turn = await nextTurn(store, fence)) {
       ran.push(turn.n);
       await holder.write(sending(turn.id), ending(turn, { record: record(turn) }));
     }
@@ -288,7 +288,7 @@ async function race(store: Store, other: Store, random: Random): Promise<number>
     }
   };
   await Promise.all([work(first), steer()]);
-  await work(await store.begin(fence, [AGENT]));
+  await work(await nextTurn(store, fence));
   await store.release(fence);
   const turns = await store.turns(ANN, id, ALL);
   expect(turns.map(({ n }) => n)).toEqual(turns.map((_, index) => index + 1));

@@ -10,6 +10,7 @@ import {
   enqueue,
   Holder,
   newConversation,
+  nextTurn,
   prompt,
   receipt,
   record,
@@ -79,7 +80,7 @@ export function records(world: World): void {
     await holder.write(sending(turn.id), ending(turn));
     await runTurn(store, holder);
     await enqueue(store, conversation);
-    await holder.write(endingUnsent((await store.begin(fence, [turn.agent])) as Turn));
+    await holder.write(endingUnsent((await nextTurn(store, fence)) as Turn));
     await runTurn(store, holder);
     const before = async (page: { upTo: number; limit: number }) =>
       (await store.recordsBefore(ANN, conversation, page)).map(({ n }) => n);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { inPages } from '../../../src/core/input/pages.ts';
 import type { TaskTurn } from '../../../src/core/tasks/task.ts';
 import { withTurns } from '../../../src/core/tasks/task-progress.ts';
+import { inPages } from '../../../src/flow/pages.ts';
 import type { TaskClaim, TaskUsageRow } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { added, addTasks, claimTask, DONE, finish, newTask, taskClaimRequest, taskTurn } from './task-world.ts';

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Budget } from '../../../src/core/limits/budget.ts';
 import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import {
   ANN,
@@ -8,11 +9,13 @@ import {
   ending,
   enqueue,
   newConversation,
+  newTurn,
   opening,
   receipt,
   runTurn,
   sending,
   session,
+  spec,
   usage,
   WORKER,
   type World,
@@ -113,7 +116,6 @@ export function totals(world: World): void {
     expect(await store.spending(ANN, a.conversation)).toMatchObject({
       ...{ conversation: { costMicros: 6, tokens: 6 }, owner: { costMicros: 6, tokens: 6 } },
     });
-    expect(await store.spending(ANN, null)).toMatchObject({ conversation: nothing, owner: { tokens: 6 } });
     expect(await codeOf(store.spending(BOB, a.conversation))).toBe('not_found');
   });
 
@@ -122,10 +124,34 @@ export function totals(world: World): void {
     const limit = { costMicros: 2_000_000, tokens: null };
     const id = await newConversation(store, { limitPerDay: limit });
     expect((await store.findConversation(ANN, id))?.limitPerDay).toEqual(limit);
-    expect(await store.limitPerDay(ANN, id)).toEqual(limit);
     expect((await store.setLimitPerDay(ANN, id, null)).limitPerDay).toBeNull();
-    expect(await store.limitPerDay(ANN, id)).toBeNull();
     expect(await codeOf(store.setLimitPerDay(BOB, id, null))).toBe('not_found');
-    expect(await codeOf(store.limitPerDay(BOB, id))).toBe('not_found');
+  });
+
+  test('a turn is refused when what may be spent on a day is spent, but not a repeat of one that was accepted', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder } = await begun(store);
+    const nothing = { costMicros: null, tokens: null };
+    const tokens = (most: number) => ({ costMicros: null, tokens: most });
+    const submit = (owner: Budget, request?: string) =>
+      store.enqueue(
+        ANN,
+        newTurn(conversation, { requestId: request ?? null, perDay: { conversation: nothing, owner } }),
+      );
+    const first = await submit(tokens(3), 'once');
+    await holder.write(sending(turn.id), ending(turn, { usage: usage(1) }));
+    expect(await codeOf(submit(tokens(3)))).toBe('over_budget');
+    expect((await submit(tokens(3), 'once')).turn.id).toBe(first.turn.id);
+    await submit(tokens(4));
+    await store.setLimitPerDay(ANN, conversation, tokens(3));
+    expect(await codeOf(submit(tokens(4)))).toBe('over_budget');
+    expect(await codeOf(enqueue(store, conversation))).toBe(null);
+    // A first prompt counts for its owner.
+    const creates = spec();
+    const perDay = { conversation: nothing, owner: tokens(3) };
+    expect(await codeOf(store.enqueue(ANN, newTurn(creates.id, { creates, perDay })))).toBe('over_budget');
+    expect(await store.findConversation(ANN, creates.id)).toBeNull();
+    site.jump(86_400_000);
+    await submit(tokens(3));
   });
 }

@@ -14,6 +14,7 @@ import {
   kinds,
   newConversation,
   newTurn,
+  nextTurn,
   opening,
   prompt,
   sending,
@@ -244,7 +245,7 @@ export function turns(world: World): void {
     expect(await store.recordsAfter(ANN, conversation, { after: 0, limit: 10 })).toEqual([]);
     expect(await store.findConversation(ANN, conversation)).toMatchObject({ head: 0, historyCount: 0 });
     await enqueue(store, conversation);
-    const next = (await store.begin(holder.fence, [AGENT])) ?? expect.unreachable();
+    const next = (await nextTurn(store, holder.fence)) ?? expect.unreachable();
     await holder.write(sending(next.id), { write: 'retry', turn: next.id, failure: FAILURE }, sending(next.id));
     const before = await site.contents();
     expect(await codeOf(holder.write(ending(next, unsent))), 'it was tried before').toBe('invalid');

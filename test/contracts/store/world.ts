@@ -212,10 +212,15 @@ export function endingUnsent(turn: Turn): Write {
   return ending(turn, { outcome: 'failed', failure, record: null });
 }
 
+/** Begins the next turn under a lease that is held; null: there is none. */
+export async function nextTurn(store: Store, fence: Fence): Promise<Turn | null> {
+  return (await store.begin(fence, [AGENT, 'other']))?.turn ?? null;
+}
+
 /** Runs one whole turn under a lease that is held. */
 export async function runTurn(store: Store, holder: Holder, set: Partial<NewTurn> = {}, end: Partial<EndOfTurn> = {}) {
   await enqueue(store, holder.fence.conversation, set, holder.fence.owner);
-  const turn = (await store.begin(holder.fence, [AGENT, 'other'])) as Turn;
+  const turn = (await nextTurn(store, holder.fence)) as Turn;
   await holder.write(sending(turn.id, { session: end.session ?? null }), ending(turn, end));
   return turn;
 }

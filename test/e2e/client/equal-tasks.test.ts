@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { inPages } from '../../../src/core/input/pages.ts';
 import type { PublicTaskUsageRow } from '../../../src/core/public/task.ts';
+import { inPages } from '../../../src/flow/pages.ts';
 import type { Task, TaskEvent } from '../../../src/index.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import { until } from '../../faults/harness/until.ts';

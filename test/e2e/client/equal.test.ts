@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { inPages } from '../../../src/core/input/pages.ts';
+import { inPages } from '../../../src/flow/pages.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { UsageRow } from '../../../src/ports/store/usage.ts';
 import { allEvents, ended, event, run } from '../support/conversations.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
 import { httpLiveStreams } from '../../../src/clients/http/live.ts';
-import type { LiveFrame } from '../../../src/core/live/frame.ts';
+import type { LiveFrame } from '../../../src/core/public/live-frame.ts';
 import type { Live, LiveState } from '../../../src/ports/engine/live.ts';
 import { Random, seedOfRun } from '../../faults/harness/random.ts';
 import { until } from '../../faults/harness/until.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LiveFrame } from '../../../src/core/live/frame.ts';
+import type { LiveFrame } from '../../../src/core/public/live-frame.ts';
 import type { Live } from '../../../src/ports/engine/live.ts';
 import { allEvents, run } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';

@@ -72,15 +72,16 @@ test('an agent is not kept when its lease turns out to be lost in the moment bef
       if (lost.length > 0) noticed.resolve();
       return lost;
     },
-    async summary(...args) {
-      const summary = await real.summary(...args);
-      if (summary.last?.n === 2 && !erased) {
+    async commit(...args) {
+      const committed = await real.commit(...args);
+      const ends = args[2].some((write) => write.write === 'end' && write.end.record?.n === 2);
+      if (ends && !erased) {
         erased = true;
         await eraser.erase('one');
         await noticed.promise;
         await new Promise(setImmediate);
       }
-      return summary;
+      return committed;
     },
   });
   const engine = await home.engine({ store }, { leaseMs: 300 });

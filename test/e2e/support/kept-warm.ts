@@ -1,15 +1,23 @@
 import type { Store } from '../../../src/ports/store.ts';
 
-/** Resolves when the session is kept for the next turn: just before, the worker asks whether a turn of another waits. */
+/** More turns of the event loop than a worker needs until the session waits for the next turn. */
+const TURNS = 10;
+
+/** Resolves when the next turn that runs has ended, or the worker has looked for one in vain, and its session is kept for the next. */
 export async function keptWarm(store: Store): Promise<void> {
-  const { summary } = store;
-  const asked = Promise.withResolvers<void>();
-  store.summary = async (...args) => {
-    const found = await summary.apply(store, args);
-    asked.resolve();
-    return found;
+  const { commit, begin } = store;
+  const done = Promise.withResolvers<void>();
+  store.commit = async (fence, counter, writes) => {
+    const committed = await commit.call(store, fence, counter, writes);
+    if (writes.some(({ write }) => write === 'end')) done.resolve();
+    return committed;
   };
-  await asked.promise;
-  store.summary = summary;
-  await new Promise(setImmediate);
+  store.begin = async (...args) => {
+    const begun = await begin.apply(store, args);
+    if (begun === null) done.resolve();
+    return begun;
+  };
+  await done.promise;
+  Object.assign(store, { commit, begin });
+  for (let i = 0; i < TURNS; i += 1) await new Promise(setImmediate);
 }

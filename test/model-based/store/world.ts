@@ -265,7 +265,7 @@ export class World {
     await this.#expect(
       'begin',
       () => model.begin(conversation, pen.fence.epoch, agents)?.id,
-      async () => (await this.#store(worker).begin(pen.fence, agents))?.id,
+      async () => (await this.#store(worker).begin(pen.fence, agents))?.turn.id,
     );
   }
 

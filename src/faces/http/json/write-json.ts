@@ -1,4 +1,4 @@
-import { Pace } from '../../../core/pace.ts';
+import { Pace } from '../../../flow/pace.ts';
 
 const PACE = new Pace(() => performance.now(), setImmediate);
 

@@ -1,6 +1,6 @@
 import { noSuch } from '../../../core/errors.ts';
-import { Feeds } from '../../../core/live/feeds.ts';
-import type { Feed } from '../../../core/live/frame.ts';
+import type { Feed } from '../../../core/public/live-frame.ts';
+import { Feeds } from '../../../flow/feeds.ts';
 import type { Engine } from '../../../ports/engine.ts';
 import type { Tasks } from '../../../ports/tasks.ts';
 

@@ -7,7 +7,7 @@ import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
 import { noConversation } from '../../shared/ledger.ts';
-import { type ConversationRow, conversationOf } from '../../shared/rows.ts';
+import { type ConversationRow, conversationOf, limitsJson } from '../../shared/rows.ts';
 import { wordsOf } from '../../shared/search.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
@@ -126,7 +126,8 @@ export async function insertConversation(
   const { id, key, agent, driver, sandbox, cwd, place } = spec;
   const { title, source } = named ?? ({ title: '', source: 'none' } as const);
   const choices = JSON.stringify(spec.choices ?? {});
-  const settings = [JSON.stringify(spec.restore), limitsJson(spec.limitPerDay ?? null), choices];
+  const limits = limitsJson(spec.limitPerDay ?? null);
+  const settings = [JSON.stringify(spec.restore), limits, choices];
   const { no } = (await sql.one<{ no: number }>(NEXT_NO, id)) as { no: number };
   const where = [driver, sandbox, cwd, place];
   sql.runOr(
@@ -148,6 +149,8 @@ export async function insertConversation(
       title,
       title_source: source,
       choices,
+      limits,
+      sandbox,
     },
   });
 }
@@ -188,10 +191,6 @@ export async function setLimitPerDay(tx: Tx, owner: string, id: string, limit: B
 export async function setChoices(tx: Tx, owner: string, id: string, choices: KeptChoices): Promise<Conversation> {
   tx.sql.run(SET_CHOICES, JSON.stringify(choices), await conversationNo(tx.sql, owner, id));
   return conversationOf(await conversationRow(tx.sql, owner, id));
-}
-
-function limitsJson(perDay: Budget | null): string {
-  return JSON.stringify(perDay === null ? {} : { perDay });
 }
 
 /** The first prompt names a conversation that nobody has named. */

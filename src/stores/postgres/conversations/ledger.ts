@@ -1,4 +1,4 @@
-import { conversationState, type StateFacts, type TitleSource } from '../../../core/conversation.ts';
+import { conversationState, type StateFacts } from '../../../core/conversation.ts';
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
 import type { TurnState } from '../../../core/turn/turn.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
@@ -16,7 +16,7 @@ import type { Tx } from '../server/access.ts';
 // Both rows are locked, and so read anew after a wait. Not their keys: what refers to them does not wait.
 const LEASE = `
   SELECT l.conv, l.owner, l.driver, l.place, l.next_n, l.next_seq, l.chain, l.head, l.history, l.epoch, l.pending, l.worker, l.ready_at,
-    c.id, c.state, c.last_agent, c.title, c.title_source, c.choices
+    c.id, c.state, c.last_agent, c.title, c.title_source, c.choices, c.limits, c.sandbox
   FROM leases l JOIN conversations c ON c.no = l.conv`;
 const BY_ID = `${LEASE} WHERE c.id = $1 FOR NO KEY UPDATE`;
 const BY_NO = `${LEASE} WHERE l.conv = $1 FOR NO KEY UPDATE`;
@@ -31,13 +31,6 @@ const ADD_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
 const OLDEST_OPEN = 'SELECT state FROM turns WHERE conv = $1 AND ended_at IS NULL ORDER BY n LIMIT 1';
-
-/** The hot row, with what accepting a turn needs of the conversation. */
-export interface LedgerRow extends LeaseRow {
-  title: string;
-  title_source: TitleSource;
-  readonly choices: string;
-}
 
 export type NumberedTurn = TurnName & { readonly n: number };
 
@@ -61,7 +54,9 @@ interface NewEvent extends ReturnType<typeof nextEvent> {
  */
 export class Ledger {
   readonly tx: Tx;
-  readonly row: LedgerRow;
+  readonly row: LeaseRow;
+  /** The holder of the lease writes. */
+  readonly #own: boolean;
   /** Turns by their ids: a commit mostly names the same one again and again. */
   readonly names = new Map<string, NumberedTurn>();
   /** What was written here and may not be read again in a transaction that is shared: the columns of turns and sessions, receipts, by id. */
@@ -76,9 +71,10 @@ export class Ledger {
   /** Of the oldest open turn, after what was written here; undefined: it has to be read. */
   #open: TurnState | undefined;
 
-  constructor(tx: Tx, row: LedgerRow) {
+  constructor(tx: Tx, row: LeaseRow, own = false) {
     this.tx = tx;
     this.row = row;
+    this.#own = own;
     const { state, last_agent } = row;
     this.#before = { state, last_agent };
   }
@@ -91,8 +87,8 @@ export class Ledger {
   }
 
   /** In a transaction that it shares, a verb does not wait for the lock of another one. */
-  static async #lock(tx: Tx, conversation: string): Promise<LedgerRow | undefined> {
-    const row = await tx.sql.one<LedgerRow>(tx.isShared ? BY_ID_UNLESS_LOCKED : BY_ID, conversation);
+  static async #lock(tx: Tx, conversation: string): Promise<LeaseRow | undefined> {
+    const row = await tx.sql.one<LeaseRow>(tx.isShared ? BY_ID_UNLESS_LOCKED : BY_ID, conversation);
     if (row === undefined) tx.alone();
     return row;
   }
@@ -104,18 +100,18 @@ export class Ledger {
   }
 
   static async byNo(tx: Tx, conv: number): Promise<Ledger> {
-    return new Ledger(tx, (await tx.sql.one<LedgerRow>(BY_NO, conv)) as LedgerRow);
+    return new Ledger(tx, (await tx.sql.one<LeaseRow>(BY_NO, conv)) as LeaseRow);
   }
 
   /** Null: another transaction has it. */
   static async unlessLocked(tx: Tx, conv: number): Promise<Ledger | null> {
-    const row = await tx.sql.one<LedgerRow>(UNLESS_LOCKED, conv);
+    const row = await tx.sql.one<LeaseRow>(UNLESS_LOCKED, conv);
     return row === undefined ? null : new Ledger(tx, row);
   }
 
   /** Throws `lease_lost`. */
   static async under(tx: Tx, fence: Fence): Promise<Ledger> {
-    return new Ledger(tx, underFence(await Ledger.#lock(tx, fence.conversation), fence));
+    return new Ledger(tx, underFence(await Ledger.#lock(tx, fence.conversation), fence), true);
   }
 
   /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */
@@ -124,7 +120,7 @@ export class Ledger {
     const event = nextEvent(row, tx.now, kind, turn, payload);
     const numbered = stamp === undefined ? null : { ...stamp, part: stamp.part++ };
     this.#events.push({ ...event, turn: turn?.no ?? null, kind, chain: row.chain, stamp: numbered });
-    tx.moved(row.id, stamp !== undefined);
+    tx.moved(row.id, this.#own);
     return event.seq;
   }
 

@@ -202,7 +202,11 @@ export async function countRecordsAfter(sql: Sql, owner: string, id: string, aft
 }
 
 export async function unknownParts(sql: Sql, owner: string, id: string): Promise<UnknownPart[]> {
-  return sql.all<UnknownPart>(UNKNOWN_PARTS, await conversationNo(sql, owner, id));
+  return unknownPartsOf(sql, await conversationNo(sql, owner, id));
+}
+
+export function unknownPartsOf(sql: Sql, conv: number): Promise<UnknownPart[]> {
+  return sql.all<UnknownPart>(UNKNOWN_PARTS, conv);
 }
 
 /** Most recently used first. */
@@ -214,7 +218,11 @@ export async function sessions(
 ): Promise<Session[]> {
   const no = await conversationNo(sql, owner, id);
   const most = limit === undefined || !Number.isFinite(limit) ? null : Math.max(0, limit);
-  return (await sql.all<SessionRow>(SESSIONS, no, agent ?? null, most)).map(sessionOf);
+  return (await sessionRows(sql, no, agent ?? null, most)).map(sessionOf);
+}
+
+export function sessionRows(sql: Sql, conv: number, agent: string | null, most: number | null): Promise<SessionRow[]> {
+  return sql.all<SessionRow>(SESSIONS, conv, agent, most);
 }
 
 export async function sessionIsElsewhere(sql: Sql, owner: string, id: string, native: NativeSession): Promise<boolean> {

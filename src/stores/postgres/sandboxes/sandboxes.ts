@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { type Sandbox, type SandboxUse, sandboxInUse } from '../../../core/sandbox/sandbox.ts';
 import type { TaskProgress } from '../../../core/tasks/task.ts';
-import type { WorkerInfo } from '../../../ports/store/leases.ts';
+import type { TurnFacts, WorkerInfo } from '../../../ports/store/leases.ts';
 import type {
   AloneInSandbox,
   DirectoryUse,
@@ -12,6 +12,7 @@ import type {
   SandboxHold,
   SandboxStore,
 } from '../../../ports/store/sandboxes.ts';
+import type { LeaseRow } from '../../shared/ledger.ts';
 import { parsed, type Row } from '../../shared/rows.ts';
 import { isName } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
@@ -28,6 +29,9 @@ const SANDBOX = `
     (SELECT count(*) ${OF_SANDBOX}) AS conversations, s.holder, s.held_until
   FROM sandboxes s`;
 const BY_ID = `${SANDBOX} WHERE s.id = $1 AND ${unindexed('s.owner')} = $2`;
+const OPEN_BY = `
+  SELECT id, name, setup, holder, held_until FROM sandboxes
+  WHERE id = $1 AND ${unindexed('owner')} = $2 AND opened_by = (SELECT id FROM workers WHERE no = $3) AND opened_at IS NOT NULL AND rested_at IS NULL`;
 const BY_NAME = `${SANDBOX} WHERE s.owner = $1 AND s.name = $2`;
 const LIST = `
   ${SANDBOX} WHERE s.owner = $1 AND s.no < coalesce((SELECT no FROM sandboxes WHERE id = $2 AND owner = $1), 9e18)
@@ -168,6 +172,14 @@ async function opened(sql: Sql, owner: string, id: string, { id: worker }: Worke
   const row = await findRow(sql, owner, id);
   if (row === null || row.openedBy !== worker || row.openedAt === null || row.restedAt !== null) return null;
   return aloneIn(row, now, worker) === null ? { opened: 'same' as const, sandbox: sandboxOf(row) } : null;
+}
+
+/** The sandbox of a conversation whose holder has it open; null: it has not, or somebody else has it alone. */
+export async function openInLease(sql: Sql, row: LeaseRow, now: number): Promise<TurnFacts['sandbox']> {
+  type Row = Pick<SandboxRow, 'id' | 'name' | 'setup' | 'holder' | 'held_until'>;
+  const found = await sql.one<Row>(OPEN_BY, row.sandbox, row.owner, row.worker);
+  if (found === undefined || (found.holder !== null && (found.held_until ?? 0) > now)) return null;
+  return { id: found.id, name: found.name, setup: JSON.parse(found.setup) };
 }
 
 async function openSandbox(

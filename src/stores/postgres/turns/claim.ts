@@ -1,12 +1,14 @@
 import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
-import type { Claim, ClaimRequest, Fence, NextClaim } from '../../../ports/store/leases.ts';
+import type { Begun, Claim, ClaimRequest, Fence, NextClaim, TurnFacts } from '../../../ports/store/leases.ts';
 import { type LeaseRow, underFence } from '../../shared/ledger.ts';
-import { conversationOf, TURN, type TurnRow } from '../../shared/rows.ts';
+import { conversationOf, limitPerDayOf, sessionOf, TURN, type TurnRow } from '../../shared/rows.ts';
 import { readTurn } from '../conversations/content.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import { lastMovedFrom } from '../conversations/move.ts';
+import { sessionRows, unknownPartsOf } from '../reading/reads.ts';
+import { openInLease } from '../sandboxes/sandboxes.ts';
 import type { Tx } from '../server/access.ts';
 import { type Sql, TxSql, type Value } from '../server/connect.ts';
 import { storageFault } from '../server/faults.ts';
@@ -164,15 +166,17 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
   if (oldest !== undefined && oldest.state !== 'queued') {
     await withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
   }
-  await endLiving(ledger);
+  const ended = await endLiving(ledger);
   const next = oldest === undefined || sent ? null : await requeue(ledger, oldest);
   const begun = next === null || request.withoutTurn ? null : await beginTurn(ledger, next);
+  const facts = begun && (await factsOf(ledger, begun, ended));
   await ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx, before);
   return {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
     conversation: conversationOf({ ...conversation, ...afterClaim(row) }),
     turn: begun,
+    facts,
     movedFrom,
     unfinished: sent ? { ...(await readTurn(tx.sql, oldest)), state: 'running' } : null,
   };
@@ -212,7 +216,7 @@ export async function beginnable(sql: Sql, fence: Fence, agents: readonly string
   return agent !== null && agents.includes(agent);
 }
 
-export async function begin(tx: Tx, fence: Fence, agents: readonly string[]): Promise<Turn | null> {
+export async function begin(tx: Tx, fence: Fence, agents: readonly string[]): Promise<Begun | null> {
   const ledger = await Ledger.under(tx, fence);
   const oldest = await tx.sql.one<TurnRow>(OLDEST_OPEN, ledger.row.conv);
   if (oldest === undefined || !agents.includes(oldest.agent)) return null;
@@ -220,8 +224,24 @@ export async function begin(tx: Tx, fence: Fence, agents: readonly string[]): Pr
     throw new ThroughlineError('conflict', `Turn ${oldest.n} has not ended.`);
   }
   // Begun under this lease and not sent: the reply to an earlier call was lost, so it is given again.
-  if (oldest.state !== 'queued') return readTurn(tx.sql, oldest);
-  const turn = await beginTurn(ledger, oldest);
-  await ledger.save();
-  return turn;
+  const isNew = oldest.state === 'queued';
+  const [turn, facts] = await Promise.all([
+    isNew ? beginTurn(ledger, oldest) : readTurn(tx.sql, oldest),
+    factsOf(ledger, oldest),
+  ]);
+  if (isNew) await ledger.save();
+  return { turn, facts };
 }
+
+/** What running a turn asks of the store, read together with its begin. `ended`: sessions that this transaction makes dormant. */
+async function factsOf({ tx, row }: Ledger, { agent }: Pick<Turn, 'agent'>, ended = NONE): Promise<TurnFacts> {
+  const [sessions, unknownParts, sandbox] = await Promise.all([
+    sessionRows(tx.sql, row.conv, agent, 20),
+    unknownPartsOf(tx.sql, row.conv),
+    openInLease(tx.sql, row, tx.monotonic),
+  ]);
+  const now = sessions.map((session) => (ended.has(session.no) ? { ...session, state: 'dormant' as const } : session));
+  return { limitPerDay: limitPerDayOf(row.limits), sessions: now.map(sessionOf), unknownParts, sandbox };
+}
+
+const NONE: ReadonlySet<number> = new Set();

@@ -1,6 +1,6 @@
 import type { EventPayloads } from '../../../core/event.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
-import type { Write } from '../../../ports/store/writes.ts';
+import type { Committed, Write } from '../../../ports/store/writes.ts';
 import type { Stamp } from '../../shared/ledger.ts';
 import { TURN, type TurnRow } from '../../shared/rows.ts';
 import { begunTurn as begun, checkNotSent, checkReceipt, checkWatermarks, noTurn } from '../../shared/turns.ts';
@@ -28,12 +28,7 @@ const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'run
  * All writes, in order, or none. Every write has its own counter within the epoch, and its events carry it. If any of these
  * counters was used before, this is a repetition of that commit.
  */
-export async function commit(
-  tx: Tx,
-  fence: Fence,
-  counter: number,
-  writes: readonly Write[],
-): Promise<{ seq: number }> {
+export async function commit(tx: Tx, fence: Fence, counter: number, writes: readonly Write[]): Promise<Committed> {
   // Sent at once, and run one after the other: the second sees what was written before the conversation was locked.
   const [ledger, repeated, named] = await Promise.all([
     Ledger.under(tx, fence),
@@ -41,16 +36,16 @@ export async function commit(
     Promise.all(namedTurns(writes).map((id) => tx.sql.one<NumberedTurn>(TURN_NAME, id, fence.conversation))),
   ]);
   const { row } = ledger;
-  if (writes.length === 0) return { seq: row.next_seq - 1 };
+  if (writes.length === 0) return { seq: row.next_seq - 1, open: row.pending };
   // It was made before, and only its reply was lost (R5).
-  if (repeated !== undefined) return repeated;
+  if (repeated !== undefined) return { ...repeated, open: row.pending };
   for (const turn of named) if (turn !== undefined) ledger.names.set(turn.id, turn);
   for (const [index, write] of writes.entries()) {
     await apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 });
   }
   checkWatermarks(row, writes);
   await ledger.save();
-  return { seq: row.next_seq - 1 };
+  return { seq: row.next_seq - 1, open: row.pending };
 }
 
 async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> {

@@ -3,14 +3,17 @@ import type { AdoptedSession, AskedAgent, Enqueued, NewTurn } from '../../../por
 import { TURN, type TurnRow } from '../../shared/rows.ts';
 import {
   type AddedTurn,
+  acceptedTurn,
   adoptedRecords,
   checkAdoption,
   checkDriver,
   checkRepeated,
+  checkSpent,
   chosenAgent,
   endedTurn,
   noTurnToRetry,
   optionsJson,
+  perDayOf,
   queuedPayload,
   requestHash,
   sessionIdUsed,
@@ -27,7 +30,7 @@ import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 import { Collision, violated } from '../server/faults.ts';
 import { openSession } from './sessions.ts';
-import { countTurns } from './totals.ts';
+import { countTurns, spending } from './totals.ts';
 
 const BY_REQUEST = `${TURN} WHERE t.owner = $1 AND t.request_id = $2 AND ${unindexed('c.owner')} = t.owner`;
 const RETRIED = `SELECT 1 FROM turns WHERE id = $1 AND ${unindexedNo('conv')} = $2`;
@@ -47,13 +50,6 @@ const INSERT = `
 const OWN_SESSION = `
   SELECT 1 FROM sessions WHERE ${unindexedNo('conv')} = $1 AND id = $2 AND agent = $3 AND state IN ('live', 'dormant', 'unsettled')`;
 const NEWEST = 'SELECT ref FROM sessions WHERE conv = $1 ORDER BY used_seq DESC, no DESC LIMIT 1';
-
-/** What every turn is when it is accepted. */
-const NEW_TURN = {
-  state: 'queued',
-  ...{ attempt: 0, sessionId: null, replacedBy: null, imported: false, sent: null, failure: null },
-  ...{ cancelRequested: false, usage: NO_USAGE, startedAt: null, endedAt: null },
-} as const;
 
 export async function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewTurn): Promise<Enqueued> {
   if (creates === undefined) return accept(tx, owner, asked, () => Ledger.of(tx, owner, asked.conversation));
@@ -87,6 +83,12 @@ async function accept(
     return { turn: await readTurn(tx.sql, row), seq: row.queued_seq, duplicate: true };
   }
   const ledger = await open();
+  const perDay = perDayOf(request, ledger.row);
+  if (perDay !== null) {
+    // What the others of a shared transaction spend is not written yet.
+    tx.alone();
+    checkSpent(perDay, await spending(tx.sql, owner, ledger.row.conv, tx.now), tx.now);
+  }
   // The agent of the last turn, else the conversation's own.
   const agent = chosenAgent(request, ledger.row.last_agent, null);
   await checkSession(tx.sql, ledger, agent, request);
@@ -156,17 +158,7 @@ async function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string
   const what = [agent, prompt.json, prompt.refs, options, newSession ?? null, retryOf];
   sql.runOr(takenTurn, INSERT, ...place, ...what, ...rest);
   linkContents(sql, row.owner, no, prompt.hashes);
-  const known = {
-    conversation: row.id,
-    n: row.next_n,
-    id,
-    requestId,
-    agent,
-    prompt: request.prompt,
-    retryOf,
-    replaces,
-  };
-  return { no, turn: { ...NEW_TURN, ...known, options: JSON.parse(options), createdAt: now } };
+  return { no, turn: acceptedTurn(row, request, { agent, options, createdAt: now }) };
 }
 
 function takenTurn(fault: unknown): unknown {

@@ -90,17 +90,18 @@ export async function changeSession(
 
 /**
  * The holder of the conversation is gone, and with it the processes of its sessions. Otherwise a session that is not used again would
- * stay recorded as living for ever. Trackers hold their sessions themselves.
+ * stay recorded as living for ever. Trackers hold their sessions themselves. Returns their numbers.
  */
-export async function endLiving(ledger: Ledger): Promise<void> {
+export async function endLiving(ledger: Ledger): Promise<ReadonlySet<number>> {
   const { tx, row } = ledger;
-  if (row.driver !== 'worker') return;
+  if (row.driver !== 'worker') return new Set();
   const living = await tx.sql.all<Pick<SessionRow, 'no' | 'id' | 'watermark'>>(LIVING, row.conv);
   for (const { no, id, watermark } of living) {
     tx.sql.run(CHANGE_STATE, 'dormant', no);
     const reason = 'the program that held it has ended';
     ledger.append('session.changed', null, { id, state: 'dormant', watermark, reason });
   }
+  return new Set(living.map(({ no }) => no));
 }
 
 /** Makes the session the most recently used one. Returns the agent's id of it, for its turn. Throws `conflict` when it is another agent's. */

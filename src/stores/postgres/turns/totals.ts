@@ -1,10 +1,8 @@
-import { noSuchConversation } from '../../../core/errors.ts';
 import type { UsagePage } from '../../../core/input/usage-page.ts';
-import type { Budget } from '../../../core/limits/budget.ts';
-import { NO_SPENDING, spendingOf } from '../../../core/limits/spending.ts';
+import { type Spending, spendingOf } from '../../../core/limits/spending.ts';
 import type { Summary } from '../../../core/summary.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
-import type { LastUsage, Spending, UsageRow } from '../../../ports/store/usage.ts';
+import type { LastUsage, UsageRow } from '../../../ports/store/usage.ts';
 import { LAST_DAY, pageOf } from '../../shared/page.ts';
 import {
   addEndedTurns,
@@ -19,11 +17,9 @@ import {
 } from '../../shared/totals.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
-import { unindexed } from '../plans.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 
-const LIMITS = `SELECT limits FROM conversations WHERE id = $1 AND ${unindexed('owner')} = $2`;
 const TOTALS = `
   SELECT completed, first_n, first_at, last_n, last_at, sessions, changes, last_session, usage, day, day_spent AS spent
   FROM totals WHERE conv = $1`;
@@ -89,20 +85,16 @@ function countToday(tx: Tx, owner: string, last: SpentRow, { agent, turns, usage
   return [day, addSpent(day, last, usage)];
 }
 
-export async function spending(sql: Sql, owner: string, id: string | null, now: number): Promise<Spending> {
-  const row = id === null ? null : await conversationRow(sql, owner, id);
+export async function spending(sql: Sql, owner: string, conv: number, now: number): Promise<Spending> {
   const day = dayOf(now);
-  const agents = await sql.all<{ usage: string }>(OWNERS_DAY, owner, day);
+  const [agents, last] = await Promise.all([
+    sql.all<{ usage: string }>(OWNERS_DAY, owner, day),
+    sql.one<SpentRow>(LAST_SPENT, conv),
+  ]);
   return {
-    conversation: row === null ? NO_SPENDING : spentOn(day, await sql.one<SpentRow>(LAST_SPENT, row.no)),
+    conversation: spentOn(day, last),
     owner: spendingOf(agents.map(({ usage }) => JSON.parse(usage))),
   };
-}
-
-export async function limitPerDay(sql: Sql, owner: string, id: string): Promise<Budget | null> {
-  const row = await sql.one<{ limits: string }>(LIMITS, id, owner);
-  if (row === undefined) throw noSuchConversation(id);
-  return row.limits === '{}' ? null : (JSON.parse(row.limits).perDay ?? null);
 }
 
 export async function usageDays(sql: Sql, owner: string, page: UsagePage<LastUsage> = {}): Promise<UsageRow[]> {

@@ -8,7 +8,7 @@ import type { ConversationStore, NewConversation } from '../../../ports/store/co
 import { NO_CHAIN } from '../../shared/chain.ts';
 import { noConversation } from '../../shared/ledger.ts';
 import { pageOf, readable } from '../../shared/page.ts';
-import { type ConversationRow, conversationOf } from '../../shared/rows.ts';
+import { type ConversationRow, conversationOf, limitsJson } from '../../shared/rows.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
@@ -46,7 +46,6 @@ const INSERT_LEASE = `
 const INSERT_TOTALS = 'INSERT INTO totals (conv, owner, completed, sessions, changes, usage) VALUES (?, ?, 0, 0, 0, ?)';
 /** Most reads need no more of it. */
 const NO_BY_ID = 'SELECT no, owner FROM conversations WHERE id = ?';
-const TITLE = 'SELECT title, title_source FROM conversations WHERE no = ?';
 const SET_LIMITS = 'UPDATE conversations SET limits = ? WHERE no = ?';
 const SET_CHOICES = 'UPDATE conversations SET choices = ? WHERE no = ?';
 const SET_TITLE = 'UPDATE conversations SET title = ?, title_source = ? WHERE no = ?';
@@ -194,10 +193,6 @@ export function setChoices(tx: Tx, owner: string, id: string, choices: KeptChoic
   return conversationOf(conversationRow(tx.db, owner, id));
 }
 
-function limitsJson(perDay: Budget | null): string {
-  return JSON.stringify(perDay === null ? {} : { perDay });
-}
-
 /** The first prompt names a conversation that nobody has named. */
 export function titleFromPrompt(ledger: Ledger, prompt: Prompt): void {
   const title = titleOf(prompt);
@@ -206,9 +201,10 @@ export function titleFromPrompt(ledger: Ledger, prompt: Prompt): void {
 
 function giveTitle(ledger: Ledger, title: string, source: TitleSource): boolean {
   const { tx, row } = ledger;
-  const now = tx.db.one<{ title: string; title_source: TitleSource }>(TITLE, row.conv);
-  if (now === undefined || !titleWins(source, now.title_source)) return false;
-  if (now.title === title && now.title_source === source) return false;
+  if (!titleWins(source, row.title_source)) return false;
+  if (row.title === title && row.title_source === source) return false;
+  row.title = title;
+  row.title_source = source;
   tx.db.run(SET_TITLE, title, source, row.conv);
   ledger.append('conversation.titled', null, { title, source });
   return true;

@@ -12,7 +12,9 @@ import {
 } from '../../shared/ledger.ts';
 import type { Tx } from '../file/write-queue.ts';
 
-const LEASE = 'SELECT l.*, c.id, c.state, c.last_agent FROM leases l JOIN conversations c ON c.no = l.conv';
+const LEASE = `
+  SELECT l.*, c.id, c.state, c.last_agent, c.title, c.title_source, c.choices, c.limits, c.sandbox
+  FROM leases l JOIN conversations c ON c.no = l.conv`;
 const LEASE_BY_ID = `${LEASE} WHERE c.id = ?`;
 export const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
 const INSERT_EVENT = `
@@ -29,12 +31,15 @@ const OLDEST_OPEN = 'SELECT state FROM turns WHERE conv = ? AND ended_at IS NULL
 export class Ledger {
   readonly tx: Tx;
   readonly row: LeaseRow;
+  /** The holder of the lease writes. */
+  readonly #own: boolean;
   readonly #before: Pick<LeaseRow, 'pending' | 'ready_at' | 'worker' | 'state' | 'last_agent'>;
   #isTouched = false;
 
-  constructor(tx: Tx, row: LeaseRow) {
+  constructor(tx: Tx, row: LeaseRow, own = false) {
     this.tx = tx;
     this.row = row;
+    this.#own = own;
     const { pending, ready_at, worker, state, last_agent } = row;
     this.#before = { pending, ready_at, worker, state, last_agent };
   }
@@ -52,7 +57,7 @@ export class Ledger {
 
   /** Throws `lease_lost`. */
   static under(tx: Tx, fence: Fence): Ledger {
-    return new Ledger(tx, underFence(tx.db.one<LeaseRow>(LEASE_BY_ID, fence.conversation), fence));
+    return new Ledger(tx, underFence(tx.db.one<LeaseRow>(LEASE_BY_ID, fence.conversation), fence), true);
   }
 
   /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */
@@ -74,7 +79,7 @@ export class Ledger {
       stamp?.counter ?? null,
       stamp === undefined ? null : stamp.part++,
     );
-    tx.moved(row.id, { no, seq, turns: row.next_n - 1 }, stamp !== undefined);
+    tx.moved(row.id, { no, seq, turns: row.next_n - 1 }, this.#own);
     return seq;
   }
 
@@ -83,10 +88,14 @@ export class Ledger {
     this.#isTouched = true;
   }
 
-  /** To be called when a turn was accepted, begins, waits or goes on, and with the turn that has ended (`last`). */
-  restate(last: StateFacts['last'] = null): void {
-    const open = this.tx.db.one<{ state: TurnState }>(OLDEST_OPEN, this.row.conv)?.state ?? null;
+  /** To be called when a turn begins, waits or goes on, and with the turn that has ended (`last`). `open`: what the oldest open turn is then. */
+  restate(last: StateFacts['last'] = null, open = this.#oldest()): void {
     this.row.state = conversationState({ open, last });
+  }
+
+  #oldest(): TurnState | null {
+    if (this.row.pending === 0) return null;
+    return this.tx.db.one<{ state: TurnState }>(OLDEST_OPEN, this.row.conv)?.state ?? null;
   }
 
   save(): void {

@@ -1,7 +1,7 @@
 import { isDamage, isTransientFault, RESTORE_HINT, ThroughlineError, whileWaiting } from '../../../core/errors.ts';
 import type { Reason } from '../../../core/health.ts';
 import { LOSS_CAUSE, lossInWords } from '../../../core/loss.ts';
-import { Pace } from '../../../core/pace.ts';
+import { Pace } from '../../../flow/pace.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
 import { CommitWatch } from '../loss/commit-watch.ts';
@@ -101,7 +101,7 @@ export class Access {
   async read<T>(look: (db: Database) => T): Promise<T> {
     try {
       if (this.#pace.isOver) await this.#pace.next();
-      // Whoever waits for that writes; a reader needs only its end.
+      // Only writers need its result; a reader waits until it is over.
       if (this.#reopening !== null) await this.#reopening.catch(() => {});
       return await whileBusy(() => {
         this.checkOpen();
@@ -244,7 +244,7 @@ const LOOK_MS = 1_000;
 /** It stays until the process ends: a page that was damaged once is not trusted again. */
 const DAMAGED: Reason = {
   code: 'storage_damaged',
-  message: 'A part of the database is damaged. What is in it cannot be read or continued; the rest goes on.',
+  message: 'A part of the database is damaged. Conversations in it cannot be read or continued; all others still work.',
   hint: `"throughline doctor" says what is damaged. ${RESTORE_HINT}`,
   unready: false,
 };

@@ -12,6 +12,14 @@ export const LIMIT = 'LIMIT ? + 0';
 
 const CONTENT = 'SELECT body FROM contents WHERE owner = ? AND hash = ?';
 
+/** A statement that changes rows. */
+const WRITES = /^\s*(?:--.*\s*)*(?:INSERT|UPDATE|DELETE|REPLACE)\b/;
+
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly writes: boolean;
+}
+
 /** How a connection is opened: `alone`: no other process may have the database open, or the first access is refused as busy. */
 export interface ConnectOptions {
   readonly onlyReads?: boolean;
@@ -23,10 +31,12 @@ export class Database {
   readonly #file: string;
   /** A temporary copy of an older database, to look at. It is never written to. */
   readonly isCopy: boolean;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements = new Map<string, Prepared>();
   #connection: DatabaseSync;
   #onlyReads: boolean;
   #unwritable: boolean;
+  /** How many rows the statements have changed so far, also those that were undone again. */
+  changes = 0;
   /** How far the time of the store is ahead of the monotonic clock of this boot (`store-clock.ts`). */
   ahead = 0;
   /** What is missing and could not be recorded, because the database can only be read (`losses.ts`); null: nothing. */
@@ -80,17 +90,23 @@ export class Database {
 
   /** The first row; undefined: none. */
   one<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
-    return this.#statement(sql).get(...values) as Row | undefined;
+    const { statement, writes } = this.#prepared(sql);
+    const row = statement.get(...values) as Row | undefined;
+    if (writes && row !== undefined) this.changes += 1;
+    return row;
   }
 
   all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
-    return this.#statement(sql).all(...values) as Row[];
+    const { statement, writes } = this.#prepared(sql);
+    const rows = statement.all(...values) as Row[];
+    if (writes) this.changes += rows.length;
+    return rows;
   }
 
   /** Row by row, for callers that may stop early. */
   *each<Row>(sql: string, ...values: SQLInputValue[]): Iterable<Row> {
     try {
-      yield* this.#statement(sql).iterate(...values) as Iterable<Row>;
+      yield* this.#prepared(sql).statement.iterate(...values) as Iterable<Row>;
     } catch (error) {
       // It would fail once more with the same error, for whoever uses it next.
       this.#statements.delete(sql);
@@ -99,7 +115,10 @@ export class Database {
   }
 
   run(sql: string, ...values: SQLInputValue[]): { changes: number; no: number } {
-    const { changes, lastInsertRowid } = this.#statement(sql).run(...values);
+    const { statement, writes } = this.#prepared(sql);
+    const { changes, lastInsertRowid } = statement.run(...values);
+    // Of a statement that changes no rows, SQLite tells the number of the one before.
+    if (writes) this.changes += Number(changes);
     return { changes: Number(changes), no: Number(lastInsertRowid) };
   }
 
@@ -134,13 +153,13 @@ export class Database {
     return connection;
   }
 
-  #statement(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#connection.prepare(sql);
-      this.#statements.set(sql, statement);
+  #prepared(sql: string): Prepared {
+    let prepared = this.#statements.get(sql);
+    if (prepared === undefined) {
+      prepared = { statement: this.#connection.prepare(sql), writes: WRITES.test(sql) };
+      this.#statements.set(sql, prepared);
     }
-    return statement;
+    return prepared;
   }
 }
 

@@ -13,7 +13,7 @@ import { checkStillOurs } from './upgrade.ts';
  *                    not for a prompt on its way to the agent while only its own conversation writes)
  *        ──▶ begin  (locked by another process: wait without blocking; more verbs collect)
  *        ──▶ run all verbs ──▶ commit ──▶ resolve their promises ──▶ idle, or scheduled again
- *             └─ each in its own savepoint: one that throws changes nothing
+ *             └─ each of several in its own savepoint: one that throws changes nothing
  *
  * From BEGIN to COMMIT nothing else runs in this process: readers on the same connection never see half a batch.
  */
@@ -47,8 +47,6 @@ interface Waiting {
 const BATCH_MS = 10;
 /** After a commit this recent, more writes are likely to come at once. */
 const BUSY_MS = 5;
-
-const CHANGES = 'SELECT total_changes() AS n';
 
 interface QueueOptions {
   readonly busyMs: number;
@@ -148,10 +146,13 @@ export class WriteQueue {
     try {
       checkStillOurs(this.#db);
       const answers = this.#verbs(taken, news);
-      watch.beforeCommit(news);
-      this.#db.run('COMMIT');
-      this.#noteCommit(news.conversations, began);
-      watch.committed(news);
+      // The only verb has thrown, and is undone.
+      if (this.#db.inTransaction) {
+        watch.beforeCommit(news);
+        this.#db.run('COMMIT');
+        this.#noteCommit(news.conversations, began);
+        watch.committed(news);
+      }
       for (const answer of answers) answer();
     } catch (error) {
       this.#rollback();
@@ -188,10 +189,12 @@ export class WriteQueue {
     const answers: (() => void)[] = [];
     const fits = () =>
       taken.length === 0 || (!taken[0]?.alone && !this.#waiting[0]?.alone && this.#monotonic() - monotonic < BATCH_MS);
+    const isOne = this.#waiting.length === 1;
     while (this.#waiting.length > 0 && fits()) {
       const waiting = this.#waiting.shift() as Waiting;
       taken.push(waiting);
-      answers.push(this.#inSavepoint(waiting, { db: this.#db, now, monotonic }, news));
+      const run = { db: this.#db, now, monotonic };
+      answers.push(isOne ? this.#alone(waiting, run, news) : this.#inSavepoint(waiting, run, news));
     }
     return answers;
   }
@@ -202,32 +205,47 @@ export class WriteQueue {
     for (const waiting of all) waiting.reject(reason);
   }
 
-  /** Changes that are undone count as well. */
-  #changes(): number {
-    return this.#db.one<{ n: number }>(CHANGES)?.n ?? 0;
-  }
-
   #monotonic(): number {
     return this.#options.clock.monotonic();
   }
 
   /** An error of the verb undoes only that verb. A storage fault concerns the whole transaction, and is thrown. */
-  #inSavepoint({ verb, resolve, reject }: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
-    const moves: Parameters<Tx['moved']>[] = [];
-    const before = news.isWithoutEvents ? this.#changes() : 0;
+  #inSavepoint(waiting: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
     this.#db.run('SAVEPOINT verb');
     try {
-      const value = verb({ ...run, moved: (...move) => void moves.push(move) });
+      const answer = this.#call(waiting, run, news);
       this.#db.run('RELEASE verb');
-      for (const move of moves) news.add(...move);
-      if (news.isWithoutEvents && this.#changes() !== before) news.changedOtherwise = true;
-      return () => resolve(value as never);
+      return answer;
     } catch (error) {
-      if (storageFault(error) !== null || isDamage(error) || !this.#db.inTransaction) throw error;
+      this.#throwFault(error);
       this.#db.run('ROLLBACK TO verb');
       this.#db.run('RELEASE verb');
-      return () => reject(error);
+      return () => waiting.reject(error);
     }
+  }
+
+  /** The same for the only verb of a transaction: that is undone as a whole. */
+  #alone(waiting: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
+    try {
+      return this.#call(waiting, run, news);
+    } catch (error) {
+      this.#throwFault(error);
+      this.#db.run('ROLLBACK');
+      return () => waiting.reject(error);
+    }
+  }
+
+  #call({ verb, resolve }: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
+    const moves: Parameters<Tx['moved']>[] = [];
+    const before = this.#db.changes;
+    const value = verb({ ...run, moved: (...move) => void moves.push(move) });
+    for (const move of moves) news.add(...move);
+    if (news.isWithoutEvents && this.#db.changes !== before) news.changedOtherwise = true;
+    return () => resolve(value as never);
+  }
+
+  #throwFault(error: unknown): void {
+    if (storageFault(error) !== null || isDamage(error) || !this.#db.inTransaction) throw error;
   }
 }
 

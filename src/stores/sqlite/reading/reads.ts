@@ -187,7 +187,11 @@ export function countRecordsAfter(db: Database, owner: string, id: string, after
 }
 
 export function unknownParts(db: Database, owner: string, id: string): UnknownPart[] {
-  return db.all<UnknownPart>(UNKNOWN_PARTS, conversationNo(db, owner, id));
+  return unknownPartsOf(db, conversationNo(db, owner, id));
+}
+
+export function unknownPartsOf(db: Database, conv: number): UnknownPart[] {
+  return db.all<UnknownPart>(UNKNOWN_PARTS, conv);
 }
 
 /** The last session of the page before. */

@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../core/errors.ts';
 import { type Sandbox, type SandboxUse, sandboxInUse } from '../../../core/sandbox/sandbox.ts';
-import type { WorkerInfo } from '../../../ports/store/leases.ts';
+import type { TurnFacts, WorkerInfo } from '../../../ports/store/leases.ts';
 import type {
   AloneInSandbox,
   DirectoryUse,
@@ -11,6 +11,7 @@ import type {
   SandboxHold,
   SandboxStore,
 } from '../../../ports/store/sandboxes.ts';
+import type { LeaseRow } from '../../shared/ledger.ts';
 import { parsed, type Row } from '../../shared/rows.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Access } from '../file/access.ts';
@@ -25,6 +26,9 @@ const SANDBOX = `
     (SELECT count(*) ${OF_SANDBOX}) AS conversations, s.holder, s.held_until
   FROM sandboxes s`;
 const BY_ID = `${SANDBOX} WHERE s.id = ? AND s.owner = ?`;
+const OPEN_BY = `
+  SELECT id, name, setup, holder, held_until FROM sandboxes
+  WHERE id = ? AND owner = ? AND opened_by = (SELECT id FROM workers WHERE no = ?) AND opened_at IS NOT NULL AND rested_at IS NULL`;
 const BY_NAME = `${SANDBOX} WHERE s.owner = ? AND s.name = ?`;
 const LIST = `
   ${SANDBOX} WHERE s.owner = ?1 AND s.no < coalesce((SELECT no FROM sandboxes WHERE id = ?2 AND owner = ?1), 9e18)
@@ -169,6 +173,14 @@ function opened(db: Database, owner: string, id: string, { id: worker }: WorkerI
   const row = findRow(db, owner, id);
   if (row === null || row.openedBy !== worker || row.openedAt === null || row.restedAt !== null) return null;
   return aloneIn(row, now, worker) === null ? { opened: 'same' as const, sandbox: sandboxOf(row) } : null;
+}
+
+/** The sandbox of a conversation whose holder has it open; null: it has not, or somebody else has it alone. */
+export function openInLease(db: Database, { owner, sandbox, worker }: LeaseRow, now: number): TurnFacts['sandbox'] {
+  type Row = Pick<SandboxRow, 'id' | 'name' | 'setup' | 'holder' | 'held_until'>;
+  const row = db.one<Row>(OPEN_BY, sandbox, owner, worker);
+  if (row === undefined || (row.holder !== null && (row.held_until ?? 0) > now)) return null;
+  return { id: row.id, name: row.name, setup: JSON.parse(row.setup) };
 }
 
 function openSandbox(

@@ -1,14 +1,16 @@
 import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
-import type { Claim, ClaimRequest, Fence, NextClaim } from '../../../ports/store/leases.ts';
+import type { Begun, Claim, ClaimRequest, Fence, NextClaim, TurnFacts } from '../../../ports/store/leases.ts';
 import { type LeaseRow, underFence } from '../../shared/ledger.ts';
-import { conversationOf, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
+import { conversationOf, limitPerDayOf, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import { LEASE_BY_NO, Ledger } from '../conversations/ledger.ts';
 import { lastMovedFrom } from '../conversations/move.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
+import { sessions, unknownPartsOf } from '../reading/reads.ts';
+import { openInLease } from '../sandboxes/sandboxes.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';
 import { withdrawOpen } from './permissions.ts';
 import { endLiving } from './sessions.ts';
@@ -148,12 +150,14 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
   const next = oldest === undefined || sent ? null : requeue(ledger, oldest);
   const movedFrom = lastMovedFrom(tx.db, row);
   const begun = next === null || request.withoutTurn ? null : beginTurn(ledger, next);
+  const facts = begun && factsOf(ledger, begun);
   ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx.db, before);
   return {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
     conversation: conversationOf(conversationRow(tx.db, row.owner, row.id)),
     turn: begun,
+    facts,
     movedFrom,
     unfinished: sent ? { ...turnOf(tx.db, oldest), state: 'running' } : null,
   };
@@ -163,7 +167,7 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
 function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
   if (turn.state === 'queued') return turn;
   ledger.tx.db.run(REQUEUE, turn.no);
-  ledger.restate();
+  ledger.restate(null, 'queued');
   ledger.append('turn.requeued', turn, { n: turn.n, attempt: turn.attempt });
   return turn;
 }
@@ -172,7 +176,7 @@ function beginTurn(ledger: Ledger, turn: TurnRow): Turn {
   const { db, now } = ledger.tx;
   const attempt = turn.attempt + 1;
   db.run(BEGIN, attempt, now, turn.no);
-  ledger.restate();
+  ledger.restate(null, 'running');
   ledger.append('turn.started', turn, { n: turn.n, attempt });
   return { ...turnOf(db, turn), state: 'running', attempt, startedAt: now };
 }
@@ -193,7 +197,7 @@ function oldestOpen(db: Database, conv: number, agents: readonly string[]): Turn
   return oldest === undefined || !agents.includes(oldest.agent) ? null : oldest;
 }
 
-export function begin(tx: Tx, fence: Fence, agents: readonly string[]): Turn | null {
+export function begin(tx: Tx, fence: Fence, agents: readonly string[]): Begun | null {
   const ledger = Ledger.under(tx, fence);
   const oldest = oldestOpen(tx.db, ledger.row.conv, agents);
   if (oldest === null) return null;
@@ -201,8 +205,18 @@ export function begin(tx: Tx, fence: Fence, agents: readonly string[]): Turn | n
     throw new ThroughlineError('conflict', `Turn ${oldest.n} has not ended.`);
   }
   // Begun under this lease and not sent: the reply to an earlier call was lost, so it is given again.
-  if (oldest.state !== 'queued') return turnOf(tx.db, oldest);
-  const turn = beginTurn(ledger, oldest);
-  ledger.save();
-  return turn;
+  const turn = oldest.state === 'queued' ? beginTurn(ledger, oldest) : turnOf(tx.db, oldest);
+  const facts = factsOf(ledger, turn);
+  if (oldest.state === 'queued') ledger.save();
+  return { turn, facts };
+}
+
+/** What running a turn asks of the store, read together with its begin. */
+function factsOf({ tx, row }: Ledger, { agent }: Turn): TurnFacts {
+  return {
+    limitPerDay: limitPerDayOf(row.limits),
+    sessions: sessions(tx.db, row.owner, row.id, { agent, limit: 20, before: null }).sessions,
+    unknownParts: unknownPartsOf(tx.db, row.conv),
+    sandbox: openInLease(tx.db, row, tx.monotonic),
+  };
 }

@@ -1,6 +1,6 @@
 import type { EventPayloads } from '../../../core/event.ts';
 import type { Fence } from '../../../ports/store/leases.ts';
-import type { Write } from '../../../ports/store/writes.ts';
+import type { Committed, Write } from '../../../ports/store/writes.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { TURN, type TurnRow } from '../../shared/rows.ts';
 import { begunTurn as begun, checkNotSent, checkReceipt, checkWatermarks, noTurn } from '../../shared/turns.ts';
@@ -25,22 +25,23 @@ const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'run
  * All writes, in order, or none. Every write has its own counter within the epoch, and its events carry it. If any of these
  * counters was used before, this is a repetition of that commit.
  */
-export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly Write[]): { seq: number } {
+export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly Write[]): Committed {
   const ledger = Ledger.under(tx, fence);
-  if (writes.length === 0) return { seq: ledger.row.next_seq - 1 };
-  const repeated = earlierAnswer(ledger, counter, writes.length);
-  if (repeated !== null) return repeated;
+  const { row } = ledger;
+  if (writes.length === 0) return { seq: row.next_seq - 1, open: row.pending };
+  const repeated = earlierSeq(ledger, counter, writes.length);
+  if (repeated !== null) return { seq: repeated, open: row.pending };
   for (const [index, write] of writes.entries()) {
     apply(ledger, write, { epoch: fence.epoch, counter: counter + index, part: 0 });
   }
-  checkWatermarks(ledger.row, writes);
+  checkWatermarks(row, writes);
   ledger.save();
-  return { seq: ledger.row.next_seq - 1 };
+  return { seq: row.next_seq - 1, open: row.pending };
 }
 
-/** The earlier result, if this commit was made before and only its reply was lost (R5). */
-function earlierAnswer({ tx, row }: Ledger, counter: number, count: number): { seq: number } | null {
-  return tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter, counter + count) ?? null;
+/** The last event of this commit, if it was made before and only its reply was lost (R5). */
+function earlierSeq({ tx, row }: Ledger, counter: number, count: number): number | null {
+  return tx.db.one<{ seq: number }>(LAST_OF, row.conv, row.epoch, counter, counter + count)?.seq ?? null;
 }
 
 function apply(ledger: Ledger, write: Write, stamp: Stamp): void {

@@ -3,14 +3,17 @@ import type { AdoptedSession, AskedAgent, Enqueued, NewTurn } from '../../../por
 import { TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
 import {
   type AddedTurn,
+  acceptedTurn,
   adoptedRecords,
   checkAdoption,
   checkDriver,
   checkRepeated,
+  checkSpent,
   chosenAgent,
   endedTurn,
   noTurnToRetry,
   optionsJson,
+  perDayOf,
   queuedPayload,
   requestHash,
   sessionIdUsed,
@@ -18,7 +21,7 @@ import {
   turnIdTaken,
 } from '../../shared/turns.ts';
 import { linkContents, storeValue } from '../conversations/content.ts';
-import { conversationNo, ensureConversation, titleFromPrompt } from '../conversations/conversations.ts';
+import { conversationRow, ensureConversation, titleFromPrompt } from '../conversations/conversations.ts';
 import { addImported } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
@@ -26,13 +29,9 @@ import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { sessionIsElsewhere } from '../reading/reads.ts';
 import { openSession } from './sessions.ts';
-import { countTurns } from './totals.ts';
+import { countTurns, spending } from './totals.ts';
 
 const BY_REQUEST = `${TURN} WHERE t.owner = ? AND t.request_id = ? AND c.owner = t.owner`;
-const BY_NO = `${TURN} WHERE t.no = ?`;
-const PREVIOUS_AGENT = 'SELECT agent FROM turns WHERE conv = ? ORDER BY n DESC LIMIT 1';
-const OWN_AGENT = 'SELECT agent FROM conversations WHERE no = ?';
-const OWN_CHOICES = 'SELECT choices FROM conversations WHERE no = ?';
 const RETRIED = 'SELECT 1 FROM turns WHERE id = ? AND conv = ?';
 const SESSION_HOMES = `
   SELECT conv FROM sessions WHERE id = ? AND agent = ? AND state IN ('live', 'dormant', 'unsettled')`;
@@ -59,31 +58,36 @@ function accept(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const known = findRequest(tx.db, owner, request.requestId, asked);
   if (known !== null) return known;
   const ledger = Ledger.of(tx, owner, request.conversation);
-  const agent = agentFor(tx.db, ledger.row.conv, request);
+  const { row } = ledger;
+  const perDay = perDayOf(request, row);
+  if (perDay !== null) checkSpent(perDay, spending(tx.db, owner, row.conv, tx.now), tx.now);
+  // The agent of the last turn, else the conversation's own.
+  const agent = chosenAgent(request, row.last_agent, null);
   checkSession(tx.db, ledger, agent, request);
   checkNewSession(tx.db, request);
   checkRetried(tx.db, ledger, request);
 
   titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
   if (request.adopts) adopt(ledger, agent, request.adopts);
-  const { no, seq } = addTurn(ledger, request, agent, asked);
+  const { turn, seq } = addTurn(ledger, request, agent, asked);
   ledger.touch();
   ledger.save();
-  return { turn: turnOf(tx.db, tx.db.one<TurnRow>(BY_NO, no) as TurnRow), seq, duplicate: false };
+  return { turn, seq, duplicate: false };
 }
 
 /** Puts a turn at the end of the queue. Nothing is checked here. */
 export function addTurn(ledger: Ledger, added: AddedTurn, agent: string, asked: Uint8Array | null) {
   const { tx, row } = ledger;
   const n = row.next_n;
-  const no = insertTurn(ledger, added, agent, asked);
+  const { no, turn } = insertTurn(ledger, added, agent, asked);
   row.next_n += 1;
   const seq = ledger.append('turn.queued', { no, id: added.id }, queuedPayload(added, n, agent));
   row.pending += 1;
   row.ready_at ??= tx.monotonic;
   row.last_agent = agent;
-  ledger.restate();
-  return { no, seq };
+  // Behind others it changes nothing of what the conversation is.
+  if (row.pending === 1) ledger.restate(null, 'queued');
+  return { turn, seq };
 }
 
 /** The same request again gives the same turn (R3). */
@@ -96,13 +100,7 @@ function findRequest(db: Database, owner: string, requestId: string | null, aske
 }
 
 export function agentOf(db: Database, owner: string, request: AskedAgent): string {
-  return agentFor(db, conversationNo(db, owner, request.conversation), request);
-}
-
-function agentFor(db: Database, conv: number, request: AskedAgent): string {
-  const previous = db.one<{ agent: string }>(PREVIOUS_AGENT, conv)?.agent ?? null;
-  const own = previous === null ? (db.one<{ agent: string | null }>(OWN_AGENT, conv)?.agent ?? null) : null;
-  return chosenAgent(request, previous, own);
+  return chosenAgent(request, conversationRow(db, owner, request.conversation).lastAgent, null);
 }
 
 /**
@@ -129,9 +127,9 @@ function checkRetried(db: Database, ledger: Ledger, { retryOf }: NewTurn): void 
   throw noTurnToRetry();
 }
 
-function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, asked: Uint8Array | null): number {
+function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, asked: Uint8Array | null) {
+  const options = optionsJson(request, agent, row.choices);
   const prompt = storeValue(tx.db, row.owner, request.prompt);
-  const { choices = '{}' } = tx.db.one<{ choices: string }>(OWN_CHOICES, row.conv) ?? {};
   const values = [
     row.owner,
     row.conv,
@@ -143,7 +141,7 @@ function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, aske
     agent,
     prompt.json,
     prompt.refs,
-    optionsJson(request, agent, choices),
+    options,
     request.retryOf,
     JSON.stringify(NO_USAGE),
     tx.now,
@@ -153,7 +151,7 @@ function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, aske
   try {
     const { no } = tx.db.run(INSERT, ...values);
     linkContents(tx.db, row.owner, no, prompt.hashes);
-    return no;
+    return { no, turn: acceptedTurn(row, request, { agent, options, createdAt: tx.now }) };
   } catch (error) {
     // The number is given under the lock and the request id was checked, so it is the turn's own id.
     throw isConstraint(error) ? turnIdTaken(error) : error;

@@ -1,10 +1,8 @@
-import { noSuchConversation } from '../../../core/errors.ts';
 import type { UsagePage } from '../../../core/input/usage-page.ts';
-import type { Budget } from '../../../core/limits/budget.ts';
-import { NO_SPENDING, spendingOf } from '../../../core/limits/spending.ts';
+import { type Spending, spendingOf } from '../../../core/limits/spending.ts';
 import type { Summary } from '../../../core/summary.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
-import type { LastUsage, Spending, UsageRow } from '../../../ports/store/usage.ts';
+import type { LastUsage, UsageRow } from '../../../ports/store/usage.ts';
 import { LAST_DAY, pageOf } from '../../shared/page.ts';
 import {
   addEndedTurns,
@@ -21,7 +19,6 @@ import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 
-const LIMITS = 'SELECT limits FROM conversations WHERE id = ? AND owner = ?';
 const TOTALS = 'SELECT * FROM totals WHERE conv = ?';
 const COUNT_SESSION = 'UPDATE totals SET sessions = sessions + 1 WHERE conv = ?';
 const SAVE = `
@@ -62,20 +59,13 @@ export function countSpent({ tx, row }: Ledger, agent: string, turns: number, us
   tx.db.run(SAVE_SPENT, day, addSpent(day, tx.db.one<SpentRow>(LAST_SPENT, row.conv), usage), row.conv);
 }
 
-export function spending(db: Database, owner: string, id: string | null, now: number): Spending {
-  const row = id === null ? null : conversationRow(db, owner, id);
+export function spending(db: Database, owner: string, conv: number, now: number): Spending {
   const day = dayOf(now);
   const agents = db.all<{ usage: string }>(OWNERS_DAY, owner, day);
   return {
-    conversation: row === null ? NO_SPENDING : spentOn(day, db.one<SpentRow>(LAST_SPENT, row.no)),
+    conversation: spentOn(day, db.one<SpentRow>(LAST_SPENT, conv)),
     owner: spendingOf(agents.map(({ usage }) => JSON.parse(usage))),
   };
-}
-
-export function limitPerDay(db: Database, owner: string, id: string): Budget | null {
-  const row = db.one<{ limits: string }>(LIMITS, id, owner);
-  if (row === undefined) throw noSuchConversation(id);
-  return row.limits === '{}' ? null : (JSON.parse(row.limits).perDay ?? null);
 }
 
 export function usageDays(db: Database, owner: string, page: UsagePage<LastUsage> = {}): UsageRow[] {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { inPages } from '../../../../core/input/pages.ts';
+import { inPages } from '../../../../flow/pages.ts';
 import type { UsageRow } from '../../../../ports/store/usage.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { day } from '../../input.ts';

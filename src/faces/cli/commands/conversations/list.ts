@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { CONVERSATION_STATES, type ConversationFilter, type ConversationState } from '../../../../core/conversation.ts';
-import { inPages } from '../../../../core/input/pages.ts';
 import { tokensOf } from '../../../../core/limits/budget.ts';
 import type { PublicConversation } from '../../../../core/public/conversation.ts';
+import { inPages } from '../../../../flow/pages.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { positiveNumber } from '../../input.ts';
 import { counted, strandedLine, time, turns } from '../../lines.ts';

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import { type PublicPermission, toPublicTools } from '../../../../core/public/turn.ts';
 import { type Prompt, promptText } from '../../../../core/turn/content.ts';
 import type { ToolPart, TurnRecord } from '../../../../core/turn/record.ts';
 import type { Hindrance } from '../../../../core/turn/standing.ts';
+import { inPages } from '../../../../flow/pages.ts';
 import type { ConversationView, Engine, TurnView } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { positiveNumber } from '../../input.ts';

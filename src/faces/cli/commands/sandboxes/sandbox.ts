@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { given } from '../../../../core/input/arguments.ts';
-import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicSandbox, SandboxView } from '../../../../core/public/sandbox.ts';
+import { inPages } from '../../../../flow/pages.ts';
 import type { EngineSandboxes } from '../../../../ports/engine/sandboxes.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { EXIT } from '../../exit-codes.ts';

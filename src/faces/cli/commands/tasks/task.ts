@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
-import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicTask, PublicTaskUsageRow } from '../../../../core/public/task.ts';
 import { TASK_STATES, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../../core/turn/usage.ts';
+import { inPages } from '../../../../flow/pages.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { day, positiveNumber } from '../../input.ts';
 import { time, usageLine, usageTable } from '../../lines.ts';

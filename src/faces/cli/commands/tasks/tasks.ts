@@ -1,5 +1,5 @@
-import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicTask } from '../../../../core/public/task.ts';
+import { inPages } from '../../../../flow/pages.ts';
 import type { TaskListFilter, Tasks } from '../../../../ports/tasks.ts';
 import { strandedLine, turns } from '../../lines.ts';
 import { oneLine } from '../../terminal-text.ts';

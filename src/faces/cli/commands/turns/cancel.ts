@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
-import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
 import { hasEnded } from '../../../../core/turn/turn.ts';
+import { inPages } from '../../../../flow/pages.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { strandedLine } from '../../lines.ts';

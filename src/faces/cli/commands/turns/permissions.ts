@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { inPages } from '../../../../core/input/pages.ts';
 import type { PublicPermission } from '../../../../core/public/turn.ts';
+import { inPages } from '../../../../flow/pages.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { inPages } from '../../../../core/input/pages.ts';
 import { titleOf } from '../../../../core/turn/content.ts';
+import { inPages } from '../../../../flow/pages.ts';
 import type { PendingTurn } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { time } from '../../lines.ts';

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
-import { gathered, inPages } from '../../../../core/input/pages.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
 import { titleOf } from '../../../../core/turn/content.ts';
+import { gathered, inPages } from '../../../../flow/pages.ts';
 import type { Engine, QueueTurn } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { readPrompt } from '../../input.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { ThroughlineError } from '../errors.ts';
-import type { PublicEvent } from '../public/event.ts';
+import { ThroughlineError } from '../core/errors.ts';
+import type { PublicEvent } from '../core/public/event.ts';
+import { checkFeeds, type Feed, type LiveFrame, MOST_FEEDS } from '../core/public/live-frame.ts';
 import { Feeds } from './feeds.ts';
-import { checkFeeds, type Feed, type LiveFrame, MOST_FEEDS } from './frame.ts';
 
 /** Conversations by their names, each with so many events, of which some never come. */
 function engine(lengths: Record<string, number>, hooks: { follow?: (id: string) => AsyncIterable<PublicEvent> } = {}) {

@@ -1,7 +1,7 @@
 import { type Failure, ThroughlineError } from '../errors.ts';
 import { checkAfter, checkOptions, checkText, shown } from '../input/arguments.ts';
-import type { PublicEvent } from '../public/event.ts';
-import type { PublicTaskEvent } from '../public/task.ts';
+import type { PublicEvent } from './event.ts';
+import type { PublicTaskEvent } from './task.ts';
 
 /** What one feed follows. Numbered ones continue after an event, in the log that its number counts in. */
 type Followed =

@@ -1,8 +1,8 @@
-import { type ErrorCode, failureOf, ThroughlineError } from '../errors.ts';
-import { checkPlace } from '../event.ts';
-import type { PublicEvent } from '../public/event.ts';
-import type { PublicTaskEvent } from '../public/task.ts';
-import type { Feed, LiveFrame } from './frame.ts';
+import { type ErrorCode, failureOf, ThroughlineError } from '../core/errors.ts';
+import { checkPlace } from '../core/event.ts';
+import type { PublicEvent } from '../core/public/event.ts';
+import type { Feed, LiveFrame } from '../core/public/live-frame.ts';
+import type { PublicTaskEvent } from '../core/public/task.ts';
 
 /** Where the feeds of an owner come from; an engine is one. */
 interface Conversations {

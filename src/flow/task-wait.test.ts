@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { PublicTask } from '../public/task.ts';
-import type { TaskState } from './task.ts';
+import type { PublicTask } from '../core/public/task.ts';
+import type { TaskState } from '../core/tasks/task.ts';
 import { TaskWait } from './task-wait.ts';
 
 /** Tasks by what they come after; the first ones run. Counts how often somebody asks what one comes after. */

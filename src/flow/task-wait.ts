@@ -1,5 +1,5 @@
-import type { PublicTask } from '../public/task.ts';
-import { taskHasEnded } from './task.ts';
+import type { PublicTask } from '../core/public/task.ts';
+import { taskHasEnded } from '../core/tasks/task.ts';
 
 interface Followed {
   task(idOrName: string): Promise<PublicTask>;

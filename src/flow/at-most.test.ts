@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { Starts } from './starts.ts';
+import { AtMost } from './at-most.ts';
 
 const never = new AbortController().signal;
 
 /** Work that ends when it is told to. */
-function work(starts: Starts, signal = never) {
+function work(starts: AtMost, signal = never) {
   const end = Promise.withResolvers<void>();
   let began = false;
   const run = async () => {
@@ -19,7 +19,7 @@ function work(starts: Starts, signal = never) {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test('only so many run at a time; the next comes in order, also after a failure', async () => {
-  const starts = new Starts({ most: 2, longestMs: 10_000 });
+  const starts = new AtMost({ most: 2, longestMs: 10_000 });
   const all = Array.from({ length: 4 }, () => work(starts));
   const begun = () => all.map(({ began }) => began());
   await settled();
@@ -38,7 +38,7 @@ test('only so many run at a time; the next comes in order, also after a failure'
 });
 
 test('who takes long goes on, and the next one comes', async () => {
-  const starts = new Starts({ most: 1, longestMs: 20 });
+  const starts = new AtMost({ most: 1, longestMs: 20 });
   const [slow, next] = [work(starts), work(starts)];
   await expect.poll(() => next.began()).toBe(true);
   next.end();
@@ -51,7 +51,7 @@ test('who takes long goes on, and the next one comes', async () => {
 });
 
 test('who is aborted while waiting is told so by the work, and lets nobody in', async () => {
-  const starts = new Starts({ most: 1, longestMs: 10_000 });
+  const starts = new AtMost({ most: 1, longestMs: 10_000 });
   const stop = new AbortController();
   const [first, stopped, third] = [work(starts), work(starts, stop.signal), work(starts)];
   await settled();

@@ -1,0 +1,51 @@
+/** Lets only some of the work run at a time, in the order in which it was asked for. */
+export class AtMost {
+  readonly #most: number;
+  readonly #longestMs: number;
+  /** Each is called when one of those who run no longer counts. */
+  readonly #waiting = new Set<(mayRun: boolean) => void>();
+  #running = 0;
+
+  /** `most`: how many run at a time. `longestMs`: who takes longer goes on, and no longer counts. */
+  constructor({ most, longestMs }: { most: number; longestMs: number }) {
+    this.#most = most;
+    this.#longestMs = longestMs;
+  }
+
+  /**
+   * Resolves when its turn has come, with what to call at the end of its work. When the signal is aborted meanwhile, it resolves at
+   * once: the work finds the same signal aborted.
+   */
+  async begin(signal: AbortSignal): Promise<() => void> {
+    let counts = await this.#inTurn(signal);
+    const end = () => {
+      clearTimeout(late);
+      if (counts) this.#passOn();
+      counts = false;
+    };
+    const late = setTimeout(end, this.#longestMs).unref();
+    return end;
+  }
+
+  /** False: aborted before its turn came. */
+  async #inTurn(signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    if (this.#running < this.#most) {
+      this.#running += 1;
+      return true;
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#waiting.add(resolve);
+    const giveUp = () => {
+      if (this.#waiting.delete(resolve)) resolve(false);
+    };
+    signal.addEventListener('abort', giveUp);
+    return promise.finally(() => signal.removeEventListener('abort', giveUp));
+  }
+
+  #passOn(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#running -= 1;
+    else if (this.#waiting.delete(next)) next(true);
+  }
+}
