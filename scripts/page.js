@@ -23,7 +23,7 @@ const LOCK = join(root, 'node_modules/.cache/throughline-page.lock');
 const BUILT_OF = '.built-of';
 
 /** All that goes into the page. The packages are named with their checksums in the lock file. */
-const FOLDERS = ['web', 'src/core', 'src/ports', 'src/wire', 'src/clients', 'src/library'];
+const FOLDERS = ['web', 'src/core', 'src/flow', 'src/ports', 'src/wire', 'src/clients', 'src/library'];
 const FILES = ['src/client.ts', 'tsconfig.json', 'package-lock.json', 'scripts/page.js'];
 const IS_TEST = /\.test\.tsx?$/;
 

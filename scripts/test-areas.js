@@ -3,7 +3,7 @@
 
 /** @type {Readonly<Record<string, readonly string[]>>} */
 export const AREAS = {
-  core: ['src/core/'],
+  core: ['src/core/', 'src/flow/'],
   engine: ['src/engine/', 'src/leases/', 'test/e2e/engine/', 'test/e2e/stories/', 'test/model-based/engine'],
   store: [
     'src/stores/',

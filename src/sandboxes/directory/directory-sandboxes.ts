@@ -200,9 +200,13 @@ function unusable(path: string, cause: unknown): ThroughlineError {
 async function withoutLinks(cwd: string | null): Promise<string | null> {
   const real = cwd === null ? null : await named(cwd);
   if (real === cwd) return cwd;
-  throw new ThroughlineError('refused', `The path of the working directory ${cwd} contains a symbolic link: it leads to ${real}.`, {
-    hint: 'For isolated agents it has to be the directory itself. If you have moved it, fork the conversation into the new one.',
-  });
+  throw new ThroughlineError(
+    'refused',
+    `The path of the working directory ${cwd} contains a symbolic link: it leads to ${real}.`,
+    {
+      hint: 'For isolated agents it has to be the directory itself. If you have moved it, fork the conversation into the new one.',
+    },
+  );
 }
 
 /** The directory that the caller named: used as it is, never created. */
