@@ -106,7 +106,7 @@ describe.for(found)('an agent in a container of $engine', ({ engine: tried }) =>
         if [ -e "$file" ]; then echo "has $file"; fi
       done
       for file in /usr/x /etc/x /etc/passwd /bin/x '${process.execPath}' throughline.config.json /proc/sysrq-trigger \\
-        /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /sys/kernel/uevent_helper /sys/fs/cgroup/pids/x /run/podman-init /sbin/docker-init; do
+        /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /sys/kernel/uevent_helper /sys/fs/cgroup/pids/x ${engine === 'podman' ? '/run/podman-init' : '/sbin/docker-init'}; do
         if ( : >> "$file" ) 2>/dev/null; then echo "opened $file"; fi
       done
       rm -f throughline.config.json 2>/dev/null && echo removed
