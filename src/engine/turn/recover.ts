@@ -17,11 +17,17 @@ import { closeReason, readTail, type SessionEffect, writeEnd } from './end-turn.
 export async function recover(held: Held, turn: Turn): Promise<void> {
   const { store, sandboxes, clock, agents } = held.parts;
   const { owner, id } = held.conversation;
-  const processEnded = turn.sent?.process ? await sandboxes.end(turn.sent.process) : 'ended';
+  const sentTo = turn.sent?.process ?? null;
+  // What is stored does not depend on the end of the process, and somebody may be waiting for this turn.
+  const [processEnded, sessions, receipts] = await Promise.all([
+    sentTo === null ? 'ended' : sandboxes.end(sentTo),
+    unlessDamaged(store.sessions(owner, id, { agent: turn.agent, limit: 20 }), []),
+    store.receipts(owner, id, { turn: turn.n }),
+  ]);
   const agent = agents.get(turn.agent)?.agent;
-  const sessions = await unlessDamaged(store.sessions(owner, id, { agent: turn.agent, limit: 20 }), []);
   const session = sessions.find((candidate) => candidate.id === turn.sessionId) ?? null;
-  if (session?.process) await sandboxes.end(session.process);
+  // Mostly it is the same, and to end one takes several looks at all processes.
+  if (session?.process && session.process.id !== sentTo?.id) await sandboxes.end(session.process);
 
   const seen = new PartsBuilder();
   await unlessDamaged(addSeen(seen, eventsOfTurn(store, owner, turn.id)), undefined);
@@ -32,7 +38,7 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   const recovered = tail !== null && tail.ended !== null;
   const condensed = tail?.condensed ?? seen.condensed;
   const gone = { alive: false, process: null, reopens, position: tail?.position ?? null, condensed, copy: {} };
-  const receipt = (await store.receipts(owner, id, { turn: turn.n })).at(-1) ?? null;
+  const receipt = receipts.at(-1) ?? null;
   const effect = { ...gone, ...(recovered && receipt !== null ? told(turn, receipt) : CUT_OFF) };
   await writeEnd(held, {
     turn,
