@@ -14,7 +14,7 @@ test.each<[Partial<Loss>, string]>([
   ],
   [
     { kind: 'other', conversations: [lost] },
-    'The data file is not the one that was used here before. That one had at least 3 events of 1 conversation.',
+    'The data file is not the one that was used here before. The earlier file had at least 3 events of 1 conversation.',
   ],
 ])('says how much is missing: %j', (set, words) => {
   expect(lossInWords({ ...loss, ...set })).toBe(words);

@@ -147,7 +147,24 @@ export class Worker {
     const known = this.#held.get(conversation);
     const claim = known === undefined ? await this.#serving.claim({ conversation, withoutTurn: true }) : null;
     const held = known ?? (claim && this.#take(claim, null));
-    if (held === null) return null;
+    return held && this.#betweenTurns(held, work);
+  }
+
+  /**
+   * Interrupts the turn that runs in a conversation that is held here, if one does, and then runs the work. Null: another process
+   * holds it or nobody does, or no slot is free.
+   */
+  async whileHeld<T>(conversation: string, work: Work<T>, why: Failure): Promise<T | null> {
+    const held = this.#held.get(conversation);
+    if (held === undefined) return null;
+    // Given before the turn is stopped: another one waits, and must not begin first.
+    const done = this.#betweenTurns(held, work);
+    held.stopTurn?.(why);
+    return done;
+  }
+
+  /** Before the next turn, if one waits. Null: no slot is free. */
+  #betweenTurns<T>(held: Held, work: Work<T>): Promise<T | null> {
     return new Promise<T | null>((resolve, reject) => {
       const run = async () => {
         try {
@@ -163,17 +180,6 @@ export class Worker {
       held.errands.push({ run, drop: () => resolve(null) });
       this.#notify(held);
     });
-  }
-
-  /**
-   * Interrupts the turn that runs in a conversation that is held here, if one does, and then runs the work. Null: another process
-   * holds it or nobody does, or no slot is free.
-   */
-  async whileHeld<T>(conversation: string, work: Work<T>, why: Failure): Promise<T | null> {
-    const held = this.#held.get(conversation);
-    if (held === undefined) return null;
-    held.stopTurn?.(why);
-    return this.withHeld(conversation, work);
   }
 
   /** Starts nothing more, gives running turns `graceMs` to end, interrupts the rest, and gives every lease back. */
@@ -300,11 +306,13 @@ export class Worker {
       if (claim?.unfinished) await this.#recover(held, claim.unfinished);
       for (let begun = begunIn(claim), rested = false; !rested; begun = null) {
         held.lease.lost.throwIfAborted();
+        // An errand comes before the next turn; one that came while a turn was looked for, before the rest.
+        let errand = begun === null ? this.#nextErrand(held) : undefined;
         const hasNoTurn = begun === null && held.hasNoTurn;
-        if (!hasNoTurn) begun ??= await this.#beginNext(held);
-        const errand = begun === null ? this.#nextErrand(held) : undefined;
-        if (begun !== null) await this.#run(held, begun);
-        else if (errand !== undefined) await errand.run();
+        if (errand === undefined && !hasNoTurn) begun ??= await this.#beginNext(held);
+        if (begun === null) errand ??= this.#nextErrand(held);
+        if (errand !== undefined) await errand.run();
+        else if (begun !== null) await this.#run(held, begun);
         else rested = await this.#rests(held, hasNoTurn);
         // The next turn gets the same slot, or another one's turn does.
         if (!rested) held.freeSlot();

@@ -62,3 +62,18 @@ test('a session that another process holds is ended as well, and its holder rest
   const next = await run(holder, 'notes', WHICH);
   expect(next.receipt).toMatchObject({ rung: 'resume', carried: 1 });
 });
+
+test('prompts that wait get a restored session, not the process that is killed', async () => {
+  await using home = new Home();
+  const { engine } = await home.open();
+  const { turn } = await engine.submit('notes', '/say The codeword is osprey.\n/hang');
+  await event(engine, 'notes', 'turn.update', { turn: turn.id });
+  const { turn: waiting } = await engine.submit('notes', WHICH);
+  const { pid } = sentTo(home, turn.id);
+  await engine.kill('notes');
+  expect(isAlive(pid)).toBe(false);
+  await event(engine, 'notes', 'turn.ended', { turn: waiting.id });
+  const next = await engine.answerOf(waiting.id);
+  expect(next.turn.state).toBe('completed');
+  expect(next.receipt).toMatchObject({ rung: 'resume', unsettled: true });
+});
