@@ -102,73 +102,8 @@ function checkUrl(url: unknown): string {
  */
 export type ConnectedClient = ThroughlineClient & { readonly server: Server };
 
-export type { ChangedFile, Changes, Keep, Kept } from './core/changes.ts';
-export type { ConversationState } from './core/conversation.ts';
-export { ERROR_CODES, type ErrorCode, type Failure, ThroughlineError } from './core/errors.ts';
-export type { EventKind } from './core/event.ts';
-export type { Message } from './core/input/messages.ts';
-export type { ExportedConversation } from './core/portable.ts';
-export type {
-  PublicConversation as Conversation,
-  PublicLock as Lock,
-  PublicSummary as Summary,
-} from './core/public/conversation.ts';
-export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from './core/public/event.ts';
-export type { Files } from './core/public/files.ts';
-export type { Feed, LiveFrame } from './core/public/live-frame.ts';
-export type { PublicSandbox as Sandbox, SandboxView } from './core/public/sandbox.ts';
-export type {
-  PublicReceipt as Receipt,
-  PublicRestore as Restore,
-  PublicSession as Session,
-} from './core/public/session.ts';
-export type { PublicTask as Task, PublicTaskEvent as TaskEvent } from './core/public/task.ts';
-export type {
-  PublicPermission as Permission,
-  PublicTold as Told,
-  PublicTool as Tool,
-  PublicTurn as Turn,
-  TurnOutline,
-} from './core/public/turn.ts';
-export type { ToldPart } from './core/restore/told.ts';
-export type { ExecResult, SandboxUse } from './core/sandbox/sandbox.ts';
-export type { TaskState } from './core/tasks/task.ts';
-export type { TaskReport } from './core/tasks/task-report.ts';
-export type { ContentBlock, Prompt } from './core/turn/content.ts';
-export type { Denial, PermissionOption } from './core/turn/permission.ts';
-export type { RecordPart, TurnRecord } from './core/turn/record.ts';
-export type { TurnState } from './core/turn/turn.ts';
-export type { Usage } from './core/turn/usage.ts';
-export { type Answer, type PartialResult, TurnError, type TurnResult } from './library/answer.ts';
-export type { OnPermission } from './library/answering.ts';
+export { ERROR_CODES, ThroughlineError } from './core/errors.ts';
+export { TurnError } from './library/answer.ts';
 export type { ThroughlineClient } from './library/client.ts';
-export type { ConversationHandle, SendOptions, TurnName } from './library/conversation.ts';
-export type { SandboxHandle } from './library/sandbox.ts';
-export type { PublicFinding as Finding } from './ports/doctor.ts';
-export type { Live, LiveState } from './ports/engine/live.ts';
-export type { SandboxesDiskUse } from './ports/engine/sandboxes.ts';
-export type {
-  AgentInfo,
-  ConversationView,
-  Engine,
-  Erased,
-  Hint,
-  ImportOptions,
-  QueueTurn,
-  SearchHit,
-  TurnAnswer,
-  TurnView,
-} from './ports/engine.ts';
-export type { Me, PublicLease as Lease, Server, ServerHealth } from './ports/server.ts';
-export type { Requeued } from './ports/store/turns.ts';
-export type { UsageRow } from './ports/store/usage.ts';
-export type { Tasks } from './ports/tasks.ts';
-export type {
-  CompletedRequest,
-  ConversationTracker,
-  FailedRequest,
-  NewRequest,
-  TrackedRequest,
-  TrackedSession,
-} from './ports/tracker.ts';
+export type * from './library/public.ts';
 export { statusOf } from './wire/problem-codes.ts';

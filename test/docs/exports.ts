@@ -12,6 +12,7 @@ export interface Exported {
 
 const DECLARED =
   /^(\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?export (?:declare )?(?:async |abstract )*(?:function|class|interface|type|const) (\w+)/gm;
+const ALL_PASSED_ON = /^export (?:type )?\* from '([^']+)';/gm;
 const PASSED_ON = /^export (?:type )?\{([^}]*)\} from '([^']+)';/gm;
 
 /** Everything that an entry of the package exports, with the comment of its declaration. */
@@ -30,7 +31,8 @@ export function exportsOf(entry: string): Exported[] {
         return { name: alias, at: `${file}: ${name}`, comment: declared.get(name) ?? null };
       });
   });
-  return [...own, ...passedOn];
+  const all = [...text.matchAll(ALL_PASSED_ON)].flatMap(([, from = '']) => exportsOf(join(dirname(entry), from)));
+  return [...own, ...passedOn, ...all];
 }
 
 function declarationsIn(file: string): Map<string, string | null> {
