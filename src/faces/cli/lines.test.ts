@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import { receiptLine, toolLine, usageTable } from './lines.ts';
-import { widthOf } from './terminal-text.ts';
+import { cells } from './terminal-text.ts';
 
 const RECEIPT: Receipt = {
   turn: 4,
@@ -122,7 +122,7 @@ describe('usage', () => {
       '2026-01-30  mute     3 turns      –     –       –      –',
     ]);
     for (const width of [20, 40, 57, 58, 66, 100, 200])
-      for (const line of usageTable(rows, width)) expect(widthOf(line)).toBeLessThanOrEqual(width);
+      for (const line of usageTable(rows, width)) expect(cells(line)).toBeLessThanOrEqual(width);
     expect(usageTable(rows, 60).join('')).not.toContain('█');
   });
 

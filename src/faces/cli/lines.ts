@@ -6,7 +6,7 @@ import type { Tried } from '../../core/restore/receipt.ts';
 import type { ToolPart } from '../../core/turn/record.ts';
 import type { Stranded } from '../../core/turn/standing.ts';
 import type { Usage } from '../../core/turn/usage.ts';
-import { cutTo, oneLine, widthOf } from './terminal-text.ts';
+import { cells, cutTo, oneLine } from './terminal-text.ts';
 
 /** Values that many commands show, in words. */
 
@@ -147,7 +147,7 @@ export function usageTable(rows: readonly UsageOf[], width: number | null): stri
     return rows.map((row) => `${row.names.map(oneLine).join('  ')}  ${turns(row.turns)}: ${known(row.usage) ?? '–'}`);
   }
   const most = Math.max(1, ...rows.map(({ usage }) => tokensOf(usage)));
-  const cells = rows.map(({ names, turns: count, usage }) => {
+  const shown = rows.map(({ names, turns: count, usage }) => {
     const isKnown = known(usage) !== null;
     const figure = (value: number) => (isKnown ? short(value) : '–');
     return [
@@ -162,13 +162,13 @@ export function usageTable(rows: readonly UsageOf[], width: number | null): stri
     ];
   });
   const names = rows[0]?.names.length ?? 0;
-  const table = [[...Array.from({ length: names }, () => ''), '', ...FIGURES], ...cells];
-  const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => widthOf(row[column] ?? '')))) ?? [];
+  const table = [[...Array.from({ length: names }, () => ''), '', ...FIGURES], ...shown];
+  const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => cells(row[column] ?? '')))) ?? [];
   const lines = table.map((row) =>
     row.map((cell, column) => padded(cell, widths[column] ?? 0, column < names)).join('  '),
   );
-  const room = width - widthOf(lines[0] ?? '');
-  if (room < 0) return cells.flatMap((row) => stacked(row.slice(0, names), row.slice(names), width));
+  const room = width - cells(lines[0] ?? '');
+  if (room < 0) return shown.flatMap((row) => stacked(row.slice(0, names), row.slice(names), width));
   const bar = Math.min(LONGEST_BAR, room - 2);
   return lines.map((line, index) => {
     const row = rows[index - 1];
@@ -188,7 +188,7 @@ function filled(parts: readonly string[], between: string, width: number): strin
   const lines: string[] = [];
   for (const part of parts) {
     const longer = `${lines.at(-1)}${between}${part}`;
-    if (lines.length > 0 && widthOf(longer) <= width) lines[lines.length - 1] = longer;
+    if (lines.length > 0 && cells(longer) <= width) lines[lines.length - 1] = longer;
     else lines.push(cutTo(part, width));
   }
   return lines;
@@ -200,7 +200,7 @@ function known(usage: Usage): string | null {
 }
 
 function padded(text: string, width: number, isName: boolean): string {
-  const space = ' '.repeat(width - widthOf(text));
+  const space = ' '.repeat(width - cells(text));
   return isName ? text + space : space + text;
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { escapedChar, isInvisible, jsonLine } from '../../core/input/visible.ts';
-import { ControlStripper, cutTo, isForbidden, oneLine, stripControls, widthOf } from './terminal-text.ts';
+import { ControlStripper, cells, cutTo, isForbidden, oneLine, stripControls } from './terminal-text.ts';
 
 /** Marks and overrides of the direction, separators, a byte order mark, tags, fillers, and what joins and hides nothing here. */
 const UNSEEN = [
@@ -189,7 +189,7 @@ test('a text is cut by the columns that a terminal needs for it, and no characte
   expect(cutTo('anything', 0)).toBe('');
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.nat(40), (text, columns) => {
-      expect(widthOf(cutTo(text, columns))).toBeLessThanOrEqual(Math.max(columns, 0));
+      expect(cells(cutTo(text, columns))).toBeLessThanOrEqual(Math.max(columns, 0));
     }),
   );
 });

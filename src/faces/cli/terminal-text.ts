@@ -140,37 +140,60 @@ export function oneLine(text: string): string {
   return stripControls(short).replaceAll(/\s+/g, ' ').trim();
 }
 
-/** In at most so many columns of a terminal: a longer text is cut, and its last column shows that. */
-export function cutTo(text: string, columns: number): string {
-  if (widthOf(text) <= columns) return text;
+/** In at most so many cells of a terminal: a longer text is cut, and its last cell shows that. */
+export function cutTo(text: string, most: number): string {
+  if (cells(text) <= most) return text;
   let [kept, width] = ['', 0];
-  for (const { segment } of segments(text)) {
-    const wide = widthOf(segment);
-    if (width + wide > columns - 1) break;
-    [kept, width] = [kept + segment, width + wide];
+  for (const grapheme of graphemes(text)) {
+    width += cellsOf(grapheme);
+    if (width > most - 1) break;
+    kept += grapheme;
   }
-  return columns < 1 ? '' : `${kept}…`;
+  return most < 1 ? '' : `${kept}…`;
 }
 
+/** Made when it is first needed: that takes a third of the time in which Node starts. */
 let segmenter: Intl.Segmenter | null = null;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: everything that is one character by itself
+const NARROW = /^[\u0000-\u007e]*$/;
 
-/** By what a person sees as one character. Made when it is first needed: that takes a third of the time in which Node starts. */
-function segments(text: string): Intl.Segments {
+/** What a person sees as one character, each. */
+export function graphemes(text: string): string[] {
+  if (NARROW.test(text)) return text.split('');
   segmenter ??= new Intl.Segmenter();
-  return segmenter.segment(text);
+  return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
-/** What terminals show in two columns; close enough to cut a line. */
-const WIDE =
-  /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|^[\u{20000}-\u{3fffd}]/u;
+const EMOJI = /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}|\p{Emoji}\ufe0f)/u;
+const ZERO = /^[\p{M}\p{Cf}\p{Cc}]/u;
+/** First and last code points of what is two cells wide: Chinese, Japanese, Korean, and full-width forms. */
+const WIDE: readonly (readonly [number, number])[] = [
+  [0x1100, 0x115f],
+  [0x2e80, 0x303e],
+  [0x3041, 0xa4cf],
+  [0xa960, 0xa97f],
+  [0xac00, 0xd7a3],
+  [0xf900, 0xfaff],
+  [0xfe30, 0xfe6f],
+  [0xff00, 0xff60],
+  [0xffe0, 0xffe6],
+  [0x1b000, 0x1b2ff],
+  [0x1f200, 0x1f2ff],
+  [0x20000, 0x3fffd],
+];
 
-/** In columns of a terminal. */
-export function widthOf(text: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: plain text, the usual case
-  if (/^[\u0000-\u007f]*$/.test(text)) return text.length;
-  let width = 0;
-  for (const { segment } of segments(text)) width += WIDE.test(segment) ? 2 : 1;
-  return width;
+/** A cell is the place of one narrow character. Chinese characters and emojis take two, combining marks none. */
+export function cellsOf(grapheme: string): number {
+  const code = grapheme.codePointAt(0) ?? 0;
+  if (code < 0x300) return code < 0x20 || code === 0x7f ? 0 : 1;
+  if (EMOJI.test(grapheme)) return 2;
+  if (ZERO.test(grapheme)) return 0;
+  return WIDE.some(([first, last]) => code >= first && code <= last) ? 2 : 1;
+}
+
+export function cells(text: string): number {
+  if (NARROW.test(text)) return text.length;
+  return graphemes(text).reduce((sum, one) => sum + cellsOf(one), 0);
 }
 
 /** In bytes: more than one screen of it, and nobody reads more in a list. */

@@ -1,8 +1,8 @@
 import { allowOption, denyOption } from '../../../core/turn/permission.ts';
 import { questionText } from '../commands/turns/answers.ts';
-import { stripControls } from '../terminal-text.ts';
+import { cells, graphemes, stripControls } from '../terminal-text.ts';
 import type { Editor } from './input/editor.ts';
-import { cells, clipped, graphemes, type Line, span, wrap } from './text/cells.ts';
+import { clipped, type Line, span, wrap } from './text/cells.ts';
 import type { Activity, Question } from './transcript.ts';
 
 /** What is drawn below the printed lines, again and again: the open end of the conversation, a question, the status, the input. */

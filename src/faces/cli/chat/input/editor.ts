@@ -1,4 +1,4 @@
-import { graphemes } from '../text/cells.ts';
+import { graphemes } from '../../terminal-text.ts';
 import type { Key } from './keys.ts';
 
 /*

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { cells, clipped, type Line, lineCells, span, wrap } from './cells.ts';
+import { cells } from '../../terminal-text.ts';
+import { clipped, type Line, lineCells, span, wrap } from './cells.ts';
 
 const text = (line: Line) => line.map((one) => one.text).join('');
 

@@ -1,8 +1,6 @@
-/*
- * Text on a terminal: styled spans, how many cells they take, and how they are broken into lines. A cell is the place of one narrow
- * character; Chinese characters and emojis take two, combining marks none. What a person sees as one character (a grapheme) is
- * never cut.
- */
+import { cells, cellsOf, graphemes } from '../../terminal-text.ts';
+
+/* Text on a terminal: styled spans, how many cells they take, and how they are broken into lines. No grapheme is ever cut. */
 
 export type Style =
   | 'bold'
@@ -28,51 +26,8 @@ export function span(text: string, ...styles: readonly Style[]): Span {
   return { text, styles: styles.length === 0 ? PLAIN : styles };
 }
 
-/** Made when it is first needed: that takes a while. */
-let segmenter: Intl.Segmenter | null = null;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: everything that is one character by itself
-const NARROW = /^[\u0000-\u007e]*$/;
-
-export function graphemes(text: string): string[] {
-  if (NARROW.test(text)) return text.split('');
-  segmenter ??= new Intl.Segmenter();
-  return Array.from(segmenter.segment(text), ({ segment }) => segment);
-}
-
 /** In code units. No writing piles up more on one letter; text that does is made to fill the screen. */
 const LONGEST = 40;
-
-const EMOJI = /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}|\p{Emoji}\ufe0f)/u;
-const ZERO = /^[\p{M}\p{Cf}\p{Cc}]/u;
-/** First and last code points of what is two cells wide: Chinese, Japanese, Korean, and full-width forms. */
-const WIDE: readonly (readonly [number, number])[] = [
-  [0x1100, 0x115f],
-  [0x2e80, 0x303e],
-  [0x3041, 0xa4cf],
-  [0xa960, 0xa97f],
-  [0xac00, 0xd7a3],
-  [0xf900, 0xfaff],
-  [0xfe30, 0xfe6f],
-  [0xff00, 0xff60],
-  [0xffe0, 0xffe6],
-  [0x1b000, 0x1b2ff],
-  [0x1f200, 0x1f2ff],
-  [0x20000, 0x3fffd],
-];
-
-/** How many cells a grapheme takes. */
-export function cellsOf(grapheme: string): number {
-  const code = grapheme.codePointAt(0) ?? 0;
-  if (code < 0x300) return code < 0x20 || code === 0x7f ? 0 : 1;
-  if (EMOJI.test(grapheme)) return 2;
-  if (ZERO.test(grapheme)) return 0;
-  return WIDE.some(([first, last]) => code >= first && code <= last) ? 2 : 1;
-}
-
-export function cells(text: string): number {
-  if (NARROW.test(text)) return text.length;
-  return graphemes(text).reduce((sum, one) => sum + cellsOf(one), 0);
-}
 
 export function lineCells(line: Line): number {
   return line.reduce((sum, { text }) => sum + cells(text), 0);

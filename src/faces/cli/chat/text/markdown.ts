@@ -1,4 +1,5 @@
-import { cells, type Indents, type Line, type Span, type Style, span, wrap } from './cells.ts';
+import { cells } from '../../terminal-text.ts';
+import { type Indents, type Line, type Span, type Style, span, wrap } from './cells.ts';
 
 /*
  * Markdown for a terminal, while it arrives. The text is read block by block. A block is finished when a later line shows that
