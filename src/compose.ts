@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { composeAgents } from './compose-agents.ts';
 import { areHere, composeSandboxes, placeAt, sandboxRoot } from './compose-sandboxes.ts';
-import { isDamage, ThroughlineError, whileWaiting } from './core/errors.ts';
+import { hasCode, isDamage, ThroughlineError, whileWaiting } from './core/errors.ts';
 import type { HealthReport } from './core/health.ts';
 import { checkOptions, given, shown } from './core/input/arguments.ts';
 import type { AgentSettings, Settings } from './core/input/settings.ts';
@@ -169,7 +169,7 @@ async function openStore(
 
 /** Whoever is kept out by another process is told by which, if it is the server of this data home. */
 function withServer(error: unknown, home: string): unknown {
-  if (!(error instanceof ThroughlineError && error.code === 'storage_busy')) return error;
+  if (!hasCode(error, 'storage_busy')) return error;
   const server = readAddress(serverFiles(home));
   if (server === null || systemProcesses.status(server.process) !== 'alive') return error;
   const { message, hint, cause } = error;
@@ -267,7 +267,7 @@ async function reopens(agent: Agent | undefined, sandboxes: Sandboxes): Promise<
     await using sandbox = await sandboxes.probe();
     return await canReopen(agent, sandbox);
   } catch (error) {
-    if (error instanceof ThroughlineError && error.code === 'agent_unavailable') return null;
+    if (hasCode(error, 'agent_unavailable')) return null;
     throw error;
   }
 }

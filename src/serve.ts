@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type ComposeOptions, compose } from './compose.ts';
-import { ThroughlineError } from './core/errors.ts';
+import { hasCode, ThroughlineError } from './core/errors.ts';
 import type { Reason } from './core/health.ts';
 import { given } from './core/input/arguments.ts';
 import { doctorProcess, insightOf } from './doctor/insight.ts';
@@ -154,7 +154,7 @@ async function onFreePort<T>(port: number | null, start: (port: number) => Promi
   try {
     return await start(port ?? USUAL_PORT);
   } catch (error) {
-    if (port !== null || !(error instanceof ThroughlineError && error.code === 'refused')) throw error;
+    if (port !== null || !hasCode(error, 'refused')) throw error;
     return start(0);
   }
 }

@@ -89,6 +89,11 @@ export class ThroughlineError extends Error {
   }
 }
 
+/** Whether it is an error of ours with one of these codes. */
+export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error is ThroughlineError {
+  return error instanceof ThroughlineError && codes.includes(error.code);
+}
+
 export function noSuch(what: string, id: string, hint?: string): ThroughlineError {
   return new ThroughlineError('not_found', `There is no ${what} "${id}".`, hint === undefined ? {} : { hint });
 }

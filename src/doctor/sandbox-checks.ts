@@ -1,6 +1,6 @@
 import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ThroughlineError } from '../core/errors.ts';
+import { hasCode, ThroughlineError } from '../core/errors.ts';
 import { isOwnSandbox, PROBE } from '../core/sandbox/sandbox-id.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Census } from '../ports/store/census.ts';
@@ -100,7 +100,7 @@ export async function checkErased({ store, sandboxes }: DoctorParts, { erased }:
   for (const { owner, conversation, sandbox, toDelete } of erased) {
     const path = await sandboxes.find(sandbox).catch((error: unknown) => {
       // It is on another machine, which cannot be reached now.
-      if (!(error instanceof ThroughlineError && error.code === 'agent_unavailable')) throw error;
+      if (!hasCode(error, 'agent_unavailable')) throw error;
       findings.push({
         ...{ check: 'erased', subject: `sandbox ${sandbox}`, remedy: null, isNote: true },
         problem: `The conversation ${conversation} was erased. Whether its sandbox is still there is unknown: ${error.message}`,

@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../core/errors.ts';
+import { hasCode, ThroughlineError } from '../core/errors.ts';
 import { shown } from '../core/input/arguments.ts';
 import type { PublicEvent } from '../core/public/event.ts';
 import type { PublicPermission } from '../core/public/turn.ts';
@@ -92,7 +92,7 @@ export class Answerer {
 
   async #failed({ turnId }: PublicEvent, error: unknown): Promise<void> {
     // Somebody else was faster, or the question is over.
-    if (error instanceof ThroughlineError && (error.code === 'conflict' || error.code === 'closed')) return;
+    if (hasCode(error, 'conflict', 'closed')) return;
     this.fault ??= { error };
     if (turnId !== null) await this.#engine.cancel(turnId).catch(() => {});
   }
@@ -107,7 +107,7 @@ async function whileAway<T>(call: () => Promise<T>, signal: AbortSignal): Promis
     try {
       return await call();
     } catch (error) {
-      const isAway = error instanceof ThroughlineError && error.code === 'unreachable';
+      const isAway = hasCode(error, 'unreachable');
       if (!isAway || signal.aborted) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));

@@ -1,5 +1,5 @@
 import type { Changes, Keep, Kept } from '../core/changes.ts';
-import { noSuchTurn, ThroughlineError } from '../core/errors.ts';
+import { hasCode, noSuchTurn, ThroughlineError } from '../core/errors.ts';
 import type { ChainCheck } from '../core/event.ts';
 import { checkOptions, checkSignal, given, type OptionNames } from '../core/input/arguments.ts';
 import type { ExportedConversation } from '../core/portable.ts';
@@ -372,7 +372,7 @@ export class ConversationHandle {
 
   /** Another handle or process may have erased it: then its key is free again. Throws any other error. */
   #forgetErased(error: unknown): void {
-    const isErased = error instanceof ThroughlineError && error.code === 'not_found' && this.#spec.key !== undefined;
+    const isErased = hasCode(error, 'not_found') && this.#spec.key !== undefined;
     if (!isErased) throw error;
     this.#id = null;
   }

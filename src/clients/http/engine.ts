@@ -1,6 +1,6 @@
 import { checkKeep, type Keep } from '../../core/changes.ts';
 import { checkFilter, checkUnfiltered } from '../../core/conversation.ts';
-import { noSuch, noSuchConversation, SCRIPTED, ThroughlineError } from '../../core/errors.ts';
+import { hasCode, noSuch, noSuchConversation, SCRIPTED } from '../../core/errors.ts';
 import { checkHead } from '../../core/event.ts';
 import {
   checkAfter,
@@ -363,7 +363,7 @@ export class HttpEngine implements Engine {
     try {
       return this.#at(conversation);
     } catch (error) {
-      if (create === false || !(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+      if (create === false || !hasCode(error, 'not_found')) throw error;
       const { id } = await this.ensure({ key: conversation, ...given({ agent }) });
       return { conversation: id };
     }

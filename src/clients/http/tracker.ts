@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import { checkId, parseCompleted, parseFailed, parseRequest } from '../../core/input/tracked.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
 import type {
@@ -148,13 +148,12 @@ class HttpTracker implements ConversationTracker {
       if (this.#held.has(requestId)) this.#keep(request);
     } catch (error) {
       // Another program has the lock, the request is gone, or the connection is closed. Else the server is away: once more.
-      if (GONE.some((code) => hasCode(error, code))) this.#held.delete(requestId);
+      if (hasCode(error, 'conflict', 'not_found', 'closed')) this.#held.delete(requestId);
       else if (this.#renewing === null && !this.#closed.signal.aborted) this.#renewIn(RETRY_MS);
     }
   }
 }
 
-const GONE = ['conflict', 'not_found', 'closed'] as const;
 const RETRY_MS = 1_000;
 
 function at(requestId: string): { request: string } {
@@ -172,10 +171,6 @@ async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
     if (hasCode(error, 'not_found')) return null;
     throw error;
   }
-}
-
-function hasCode(error: unknown, code: ThroughlineError['code']): boolean {
-  return error instanceof ThroughlineError && error.code === code;
 }
 
 /** What can happen to a server or a lock is no bug. */

@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { ThroughlineError } from '../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import { clientProcess } from '../../core/process.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
@@ -69,7 +69,7 @@ export abstract class TrackerLocks {
     try {
       await this.parts.store.commit(held.fence, counter, writes);
     } catch (error) {
-      if (error instanceof ThroughlineError && error.code === 'lease_lost') this.forget(held.fence);
+      if (hasCode(error, 'lease_lost')) this.forget(held.fence);
       throw error;
     }
   }

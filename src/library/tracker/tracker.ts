@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import {
   type AskedRequest,
   checkId,
@@ -72,7 +72,7 @@ class StoreTracker implements ConversationTracker {
     } catch (error) {
       if (signal.aborted) throw stoppedWaiting(signal);
       // It may have come twice at once: the first one is the answer to both.
-      const first = isConflict(error) ? await this.#requests.find(requestId) : null;
+      const first = hasCode(error, 'conflict') ? await this.#requests.find(requestId) : null;
       if (first === null || hasEnded(first.turn.state)) throw error;
       return this.#sameAgain(first, asked);
     }
@@ -212,10 +212,6 @@ function otherPrompt(requestId: string | null): ThroughlineError {
       hint: NEW_ID,
     },
   );
-}
-
-function isConflict(error: unknown): boolean {
-  return error instanceof ThroughlineError && error.code === 'conflict';
 }
 
 function stoppedWaiting({ reason }: AbortSignal): ThroughlineError {

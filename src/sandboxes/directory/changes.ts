@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Changes } from '../../core/changes.ts';
-import { ThroughlineError } from '../../core/errors.ts';
+import { hasCode } from '../../core/errors.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { changesInside, comparedInside } from '../shared/changes-inside.ts';
 import { BARE, compare, GitFailed, inTime, noRepository, type Repository, repositoryBy } from '../shared/compare.ts';
@@ -34,7 +34,7 @@ export async function changesOfIsolated(
   try {
     return await changesInside(sandbox, { within: cwd === null });
   } catch (error) {
-    const isMissing = error instanceof ThroughlineError && error.code === 'not_found';
+    const isMissing = hasCode(error, 'not_found');
     if (!isMissing || cwd === null || (await isSeen(sandbox, dirname(work)))) throw error;
   }
   const signal = AbortSignal.timeout(TIME_MS);
@@ -63,7 +63,7 @@ async function isSeen(sandbox: OpenSandbox, path: string): Promise<boolean> {
     await sandbox.folder(path);
     return true;
   } catch (error) {
-    if (error instanceof ThroughlineError && error.code === 'refused') return false;
+    if (hasCode(error, 'refused')) return false;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ThroughlineError } from '../../core/errors.ts';
+import { hasCode } from '../../core/errors.ts';
 import type { ByteSink, Child, SandboxProcess, SpawnOptions } from '../../ports/sandbox.ts';
 import type { Exit } from './inside/programs.ts';
 import { PATIENCE_MS } from './inside/protocol.ts';
@@ -82,7 +82,7 @@ async function unlessLost<T>(ask: () => Promise<T>): Promise<T | null> {
     try {
       return await ask();
     } catch (error) {
-      const isGone = error instanceof ThroughlineError && error.code === 'not_found';
+      const isGone = hasCode(error, 'not_found');
       if (isGone || error instanceof AtRest || performance.now() - since > LOST_MS) return null;
     }
   }

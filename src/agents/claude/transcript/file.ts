@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { hasCode } from '../../../core/errors.ts';
 import type { FileRead, FileStat, Folder, Range } from '../../../ports/sandbox.ts';
 
 /** The file of one session, in a folder that the agent can write to. It need not exist. */
@@ -72,7 +72,7 @@ async function unlessRefused<T>(result: Promise<T>): Promise<T | null> {
   try {
     return await result;
   } catch (error) {
-    if (error instanceof ThroughlineError && error.code === 'refused') return null;
+    if (hasCode(error, 'refused')) return null;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Failure, failureOf, ThroughlineError } from '../../../core/errors.ts';
+import { type Failure, failureOf, hasCode, ThroughlineError } from '../../../core/errors.ts';
 import type { PublicConversation } from '../../../core/public/conversation.ts';
 import type { PublicEvent } from '../../../core/public/event.ts';
 import type { SubmitOptions } from '../../../ports/engine.ts';
@@ -15,7 +15,7 @@ import { Leaving } from './leaving.ts';
 import { Questions } from './questions.ts';
 import { Screen, type ScreenOptions } from './screen.ts';
 import { completions, parseSlash, type SlashContext } from './slash.ts';
-import { codeOf, type OpenDesk, promptText, Talk } from './talk.ts';
+import { type OpenDesk, promptText, Talk } from './talk.ts';
 import { type Span, span } from './text/cells.ts';
 import { type Activity, Transcript } from './transcript.ts';
 
@@ -271,7 +271,7 @@ class ChatRoom {
     const stop = async () => {
       // One that has just ended takes no cancel, and needs none.
       for (const id of open)
-        await this.#talk.engine.cancel(id).catch((error) => codeOf(error) === 'conflict' || this.#failed(error));
+        await this.#talk.engine.cancel(id).catch((error) => hasCode(error, 'conflict') || this.#failed(error));
     };
     void stop();
     return open.length > 0;

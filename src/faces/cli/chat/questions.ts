@@ -1,6 +1,6 @@
+import { hasCode } from '../../../core/errors.ts';
 import type { Engine } from '../../../ports/engine.ts';
 import type { Key } from './input/keys.ts';
-import { codeOf } from './talk.ts';
 import { type Span, span } from './text/cells.ts';
 import type { Transcript } from './transcript.ts';
 import { firstChoice, optionFor } from './view.ts';
@@ -66,7 +66,7 @@ export class Questions {
     engine.answer(permissionId, optionId).catch((error) => {
       this.#asked.transcript.answeredElsewhere(permissionId);
       // Somebody else was first; the event says who.
-      if (codeOf(error) !== 'conflict') this.#asked.failed(error);
+      if (!hasCode(error, 'conflict')) this.#asked.failed(error);
     });
   }
 }

@@ -1,11 +1,10 @@
 import { writeFile } from 'node:fs/promises';
-import { ThroughlineError } from '../../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../../core/errors.ts';
 import type { PublicConversation } from '../../../core/public/conversation.ts';
 import type { Engine } from '../../../ports/engine.ts';
 import { turns, usageLine } from '../lines.ts';
 import { nearest } from '../names.ts';
 import { oneLine } from '../terminal-text.ts';
-import { codeOf } from './talk.ts';
 import { type Described, type Line, span } from './text/cells.ts';
 
 /** What the commands of a chat can do to it. */
@@ -158,7 +157,7 @@ export async function freeKey(engine: Engine, name: string): Promise<string> {
     try {
       await engine.conversation(key);
     } catch (error) {
-      if (codeOf(error) === 'not_found') return key;
+      if (hasCode(error, 'not_found')) return key;
       throw error;
     }
   }

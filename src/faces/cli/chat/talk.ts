@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ThroughlineError } from '../../../core/errors.ts';
+import { hasCode, type ThroughlineError } from '../../../core/errors.ts';
 import type { PublicConversation } from '../../../core/public/conversation.ts';
 import type { PublicEvent } from '../../../core/public/event.ts';
 import type { PublicTurn } from '../../../core/public/turn.ts';
@@ -139,7 +139,7 @@ export class Talk {
       const { key, head, open } = await this.engine.conversation(id);
       return open === 0 ? null : { name: key ?? id, n: head + 1 };
     } catch (error) {
-      if (codeOf(error) === 'not_found') return null; // it was erased
+      if (hasCode(error, 'not_found')) return null; // it was erased
       throw error;
     }
   }
@@ -194,7 +194,7 @@ export class Talk {
         await this.engine.submit(id, prompt, options);
         return;
       } catch (error) {
-        if (this.#closed || codeOf(error) !== 'unreachable') throw error;
+        if (this.#closed || !hasCode(error, 'unreachable')) throw error;
         await this.#reconnect();
       }
     }
@@ -228,8 +228,8 @@ export class Talk {
         return;
       } catch (error) {
         if (signal.aborted || this.#closed) return;
-        if (codeOf(error) === 'unreachable') await this.#reconnect();
-        else if (codeOf(error) === 'log_changed') {
+        if (hasCode(error, 'unreachable')) await this.#reconnect();
+        else if (hasCode(error, 'log_changed')) {
           const found = await this.engine.conversation(id);
           [after, log] = [found.lastSeq, found.logId];
           this.#listener.note(
@@ -260,7 +260,7 @@ export class Talk {
         );
         return;
       } catch (error) {
-        if (codeOf(error) !== 'unreachable') throw error;
+        if (!hasCode(error, 'unreachable')) throw error;
         await delay(AGAIN_MS);
       }
     }
@@ -306,8 +306,4 @@ function beginningOf({ id, conversationId, n, agent, requestId, retryOf, prompt,
 
 export function promptText(prompt: PublicTurn['prompt']): string {
   return prompt.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
-}
-
-export function codeOf(error: unknown): string | null {
-  return error instanceof ThroughlineError ? error.code : null;
 }

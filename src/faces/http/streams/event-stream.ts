@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { isDamage, isGone, ThroughlineError } from '../../../core/errors.ts';
+import { hasCode, isDamage, isGone, type ThroughlineError } from '../../../core/errors.ts';
 import { jsonLine } from '../../../core/input/visible.ts';
 import { problem } from '../../../wire/problem.ts';
 import { PROBLEM_EVENT } from '../../../wire/problem-codes.ts';
@@ -92,7 +92,7 @@ export async function writeStream(outgoing: ServerResponse, options: StreamOptio
     }
   } catch (error) {
     // When the server stops, its readers have received everything: that is a normal end.
-    if (gone === null && !(error instanceof ThroughlineError && error.code === 'closed')) {
+    if (gone === null && !hasCode(error, 'closed')) {
       // What does not pass is said: a reader that was only cut off would come back again and again.
       if (isDamage(error) || isGone(error)) outgoing.end(encodeProblem(error));
       else cut('left');

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { hasCode } from '../../../../core/errors.ts';
 import type { AgentTraits } from '../../../../core/restore/traits.ts';
 import type { AgentInfo, Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli, notThroughServer } from '../../cli.ts';
@@ -38,7 +38,7 @@ async function withLogins(engine: Engine, output: Output): Promise<AgentInfo[]> 
   try {
     return await engine.agents({ login: true });
   } catch (error) {
-    if (!(error instanceof ThroughlineError && error.code === 'refused')) throw error;
+    if (!hasCode(error, 'refused')) throw error;
     const agents = await engine.agents();
     output.note(styled('dim', `Logins are not shown. ${oneLine(error.message)}`));
     return agents;

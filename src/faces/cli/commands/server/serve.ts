@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import type { DemoConversation, LogLevel, ServeRequest, Serving } from '../../../../ports/server.ts';
 import { addHelp, type Cli } from '../../cli.ts';
@@ -141,7 +141,7 @@ async function startDemo({ engine, demo }: Serving, output: Output): Promise<Dem
     ).catch(({ message }) => output.note(`The demo was not prepared to its end: ${message}`));
     return demo;
   } catch (error) {
-    if (!(error instanceof ThroughlineError && error.code === 'agent_unavailable')) throw error;
+    if (!hasCode(error, 'agent_unavailable')) throw error;
     output.note(`There is no demo: the settings have no agent "${agent}".`);
     return null;
   }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicTold } from '../../../../core/public/turn.ts';
 import type { ToldPart } from '../../../../core/restore/told.ts';
 import { promptText } from '../../../../core/turn/content.ts';
@@ -64,7 +64,7 @@ async function turnOf(engine: Engine, name: string, n: number | undefined): Prom
     try {
       return (await engine.turn(name)).id;
     } catch (error) {
-      if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+      if (!hasCode(error, 'not_found')) throw error;
     }
   }
   const { id, head } = await engine.conversation(name);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicTask } from '../../../../core/public/task.ts';
 import type { Cli, TaskDesk } from '../../cli.ts';
 import { DONE, EXIT } from '../../exit-codes.ts';
@@ -39,7 +39,7 @@ export async function watchTasks(
     await showing.done;
     return leaving.signal.aborted ? EXIT.interrupted : exitOf(last);
   } catch (error) {
-    throw error instanceof ThroughlineError && error.code === 'unreachable' ? lostSightOfTasks(error) : error;
+    throw hasCode(error, 'unreachable') ? lostSightOfTasks(error) : error;
   } finally {
     over.abort();
     stopListening();

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
 import { hasEnded } from '../../../../core/turn/turn.ts';
 import { inPages } from '../../../../flow/pages.ts';
@@ -44,10 +44,10 @@ async function turnsOf(engine: Engine, target: string): Promise<PublicTurn[]> {
   try {
     return [await engine.turn(target)];
   } catch (error) {
-    if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+    if (!hasCode(error, 'not_found')) throw error;
   }
   const { id, head } = await engine.conversation(target).catch((error) => {
-    if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+    if (!hasCode(error, 'not_found')) throw error;
     throw new ThroughlineError('not_found', `There is no turn and no conversation "${target}".`, {
       hint: 'See "throughline list" and "throughline show KEY".',
     });

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
 import type { PublicConversation } from '../../../../core/public/conversation.ts';
 import { POLICIES, type Policy, type RestoreOverride } from '../../../../core/restore/restore-settings.ts';
@@ -8,7 +8,6 @@ import { inPages } from '../../../../flow/pages.ts';
 import type { ConversationSpec, Engine, SubmitOptions } from '../../../../ports/engine.ts';
 import { chat as converse } from '../../chat/chat.ts';
 import { freeKey } from '../../chat/slash.ts';
-import { codeOf } from '../../chat/talk.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { seconds, wholeNumber } from '../../input.ts';
 
@@ -138,7 +137,7 @@ async function found(engine: Engine, key: string): Promise<PublicConversation | 
   try {
     return await engine.conversation(key);
   } catch (error) {
-    if (codeOf(error) === 'not_found') return null;
+    if (hasCode(error, 'not_found')) return null;
     throw error;
   }
 }

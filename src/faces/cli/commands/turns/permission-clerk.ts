@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { hasCode } from '../../../../core/errors.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/event.ts';
 import { type Denial, howToAllow } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
@@ -82,7 +82,7 @@ export class PermissionClerk {
 
   /** `conflict`: somebody else answered first, and the event of that answer says so. */
   #couldNot(error: unknown): void {
-    if (error instanceof ThroughlineError && error.code === 'conflict') return;
+    if (hasCode(error, 'conflict')) return;
     this.#output.note(`Cannot give the answer: ${error instanceof Error ? error.message : error}`);
   }
 }
