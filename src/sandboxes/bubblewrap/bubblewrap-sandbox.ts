@@ -15,9 +15,8 @@ import {
   seenFolder,
   visibleOf,
 } from '../shared/isolated/visible.ts';
-import { allowed, keptKey, proxyVariables } from '../shared/isolated/way-out.ts';
+import { wayOut } from '../shared/isolated/way-out.ts';
 import { type LocalSandboxSettings, localSandbox } from '../shared/local-sandbox.ts';
-import { AllowlistProxy } from '../shared/proxy.ts';
 import {
   etcPaths,
   isolationArguments,
@@ -113,29 +112,23 @@ class Isolated {
 
   async #spawn(command: readonly string[], { env, cwd = this.#local.work, partOf }: SpawnOptions): Promise<Child> {
     const { settings } = this.#parts;
-    const whole = { ...this.#environment(), ...env };
     const { network, limits } = settings;
-    // An agent chooses the variables of its own commands. It must not choose where a model is: the proxy would connect to it.
-    const kept = network === 'model' && partOf === undefined ? keptKey(settings, whole) : null;
-    const allow = allowed(settings);
-    const seen = network === 'model' ? { ...whole, ...proxyVariables(allow, kept?.variables ?? {}) } : whole;
+    const isPart = partOf !== undefined;
     const mark = partOf && identityOfLocal(partOf)?.mark;
     const limited = this.#shared(mark) ?? this.#limited();
-    const proxy = network === 'model' ? new AllowlistProxy({ allow, model: kept?.key ?? null }) : null;
-    const mounts = this.#mounts(command, partOf !== undefined);
+    const mounts = this.#mounts(command, isPart);
     const child = await startInBubblewrap({
       command,
       words: (mark, files) => isolationArguments({ network, env: { [MARK]: mark }, cwd, mounts, files }),
       files: etcPaths(network),
-      env: seen,
+      ...wayOut(settings, { ...this.#environment(), ...env }, isPart),
       filter: filter(),
-      proxy,
       ...limited,
       openFiles: limits.openFiles ?? null,
       mark,
       on: this.#local.processes,
     });
-    if (partOf === undefined) this.#keep(child, limited);
+    if (!isPart) this.#keep(child, limited);
     return child;
   }
 

@@ -14,9 +14,8 @@ import {
   type Visible,
   visibleOf,
 } from '../shared/isolated/visible.ts';
-import { allowed, keptKey, proxyVariables } from '../shared/isolated/way-out.ts';
+import { wayOut } from '../shared/isolated/way-out.ts';
 import { type LocalSandboxSettings, localSandbox } from '../shared/local-sandbox.ts';
-import { AllowlistProxy } from '../shared/proxy.ts';
 import { containerArguments } from './arguments.ts';
 import { type Checked, checkContainers } from './check.ts';
 import { call, MARK_LABEL, removeLabelled } from './engine.ts';
@@ -124,21 +123,16 @@ class Contained {
 
   async #spawn(command: readonly string[], { env, cwd = this.#local.work, partOf }: SpawnOptions): Promise<Child> {
     const { settings } = this.#parts;
-    const { network, engine } = settings;
-    const whole = { ...this.#environment(), ...env };
-    // An agent chooses the variables of its own commands. It must not choose where a model is: the proxy would connect to it.
-    const kept = network === 'model' && partOf === undefined ? keptKey(settings, whole) : null;
-    const allow = allowed(settings);
-    const seen = network === 'model' ? { ...whole, ...proxyVariables(allow, kept?.variables ?? {}) } : whole;
+    const { engine } = settings;
     const partOfMark = partOf && identityOfContainer(partOf)?.mark;
     const part = partOfMark === undefined ? null : { mark: partOfMark, id: randomUUID() };
     const name = join(this.#local.folder, `run-${randomUUID()}`);
     const pidFiles = engine === 'podman' ? { first: `${name}.pid`, conmon: `${name}.conmon` } : null;
     try {
       return await startInContainer({
-        ...{ engine, command, cwd, part, pidFiles, env: seen, on: this.#local.processes },
+        ...{ engine, command, cwd, part, pidFiles, on: this.#local.processes },
         words: (mark) => containerArguments({ ...this.#contained(mark, part?.id ?? null), pidFiles }),
-        proxy: network === 'model' ? new AllowlistProxy({ allow, model: kept?.key ?? null }) : null,
+        ...wayOut(settings, { ...this.#environment(), ...env }, partOf !== undefined),
       });
     } catch (error) {
       if (error instanceof ThroughlineError) throw error;

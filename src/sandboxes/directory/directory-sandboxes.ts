@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Files } from '../../core/public/files.ts';
-import { isWorktree, PROBE } from '../../core/sandbox/sandbox-id.ts';
+import { checkedId, isWorktree, PROBE } from '../../core/sandbox/sandbox-id.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import { comparedInside } from '../shared/changes-inside.ts';
 import { filesIn } from '../shared/files.ts';
@@ -158,13 +158,6 @@ async function removeAll(home: string): Promise<void> {
       cause,
     });
   }
-}
-
-function checkedId(id: string): string {
-  if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
-  throw new ThroughlineError('refused', `${JSON.stringify(id)} is not a valid sandbox id.`, {
-    hint: 'Use 1 to 64 letters, digits, "-" and "_".',
-  });
 }
 
 /**

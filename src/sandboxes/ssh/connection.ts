@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { Client, ClientChannel } from 'ssh2';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Ran, RemoteProgram } from '../shared/remote/machine.ts';
-import { word } from '../shared/remote/machine.ts';
+import { type Ran, type RemoteProgram, word } from '../shared/remote/machine.ts';
 import { SHELL_COMMAND, Shell } from './shell.ts';
 
 /** A server allows ten sessions on a connection if nobody has changed it: these, the heartbeat, two for scripts and a spare one. */
@@ -152,7 +152,7 @@ export class Connection {
     const { stdin, stdout, stderr, ended } = (await this.#newShell()).start(beatScript(randomUUID()));
     // Without it nothing would end there when the connection does.
     void ended.then(() => this.close());
-    const said = textOf(stderr);
+    const said = text(stderr);
     const lines = stdout[Symbol.asyncIterator]();
     const first = await lines.next();
     if (first.done) {
@@ -188,10 +188,4 @@ export class Connection {
     if (this.#uses === 0) this.#socket.unref();
     else this.#socket.ref();
   }
-}
-
-async function textOf(output: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of output) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }

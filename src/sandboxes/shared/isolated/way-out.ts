@@ -1,6 +1,6 @@
 import { type Destination, parseAllowed } from '../../../core/sandbox/allowlist.ts';
 import type { IsolationSettings } from '../../../core/sandbox/sandbox-settings.ts';
-import type { KeptKey } from '../proxy.ts';
+import { AllowlistProxy, type KeptKey } from '../proxy.ts';
 
 /*
  * The network "model": what a program in the sandbox is told about the proxy outside, and how the proxy gets a socket in the network of
@@ -8,7 +8,7 @@ import type { KeptKey } from '../proxy.ts';
  */
 
 /** Where the proxy is reached in the sandbox. Its loopback is its own, so no other program can have this port. */
-export const PROXY_PORT = 3128;
+const PROXY_PORT = 3128;
 
 /** A program for Node, in the network of the sandbox: listens there, and gives us the socket by its channel. We accept on it from outside. */
 export const LISTEN = `
@@ -16,21 +16,33 @@ const server = require('node:net').createServer().listen(${PROXY_PORT}, '0.0.0.0
 process.once('message', () => process.exit());
 process.once('disconnect', () => process.exit(1));`;
 
-export function allowed({ allow }: IsolationSettings): Destination[] {
-  return allow.flatMap((entry) => parseAllowed(entry) ?? []);
-}
-
 const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
 /** The same by another address of the loopback, which is never reached through the proxy. */
 const MODEL_HOST = '127.0.0.2';
 /** What the agent has in place of its key. Some agents start only if they have one. */
 const PLACEHOLDER = 'kept-outside-of-the-sandbox';
 
+type Environment = Readonly<Record<string, string>>;
+
+/**
+ * The environment of a program with its way to the network, and the proxy that this needs; null: none. `chosenByAgent`: the program is a
+ * command of an agent, which chooses its variables. It must not choose where a model is: the proxy would connect to it.
+ */
+export function wayOut(settings: IsolationSettings, env: Environment, chosenByAgent: boolean) {
+  if (settings.network !== 'model') return { env, proxy: null };
+  const kept = chosenByAgent ? null : keptKey(settings, env);
+  const allow = settings.allow.flatMap((entry) => parseAllowed(entry) ?? []);
+  return {
+    env: { ...env, ...proxyVariables(allow, kept?.variables ?? {}) },
+    proxy: new AllowlistProxy({ allow, model: kept?.key ?? null }),
+  };
+}
+
 /** Takes the key out of the environment of an agent. Null: it has none, or none is kept. */
-export function keptKey(
+function keptKey(
   { key }: IsolationSettings,
-  env: Readonly<Record<string, string>>,
-): { readonly key: KeptKey; readonly variables: Readonly<Record<string, string>> } | null {
+  env: Environment,
+): { readonly key: KeptKey; readonly variables: Environment } | null {
   const value = key === null ? undefined : env[key.variable];
   if (key === null || value === undefined || value === '') return null;
   const { header, variable, urlVariable } = key;
@@ -43,7 +55,7 @@ export function keptKey(
 }
 
 /** Programs reach their own loopback directly, unless the list says that the one of this machine is meant. */
-export function proxyVariables(allow: readonly Destination[], variables: Readonly<Record<string, string>>) {
+function proxyVariables(allow: readonly Destination[], variables: Environment) {
   const own = ['localhost', '127.0.0.1', '::1'].filter((host) => !allow.some((entry) => entry.host === host));
   const direct = [...own, MODEL_HOST].join(',');
   return {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
-import { PROBE } from '../../../core/sandbox/sandbox-id.ts';
+import { checkedId, PROBE } from '../../../core/sandbox/sandbox-id.ts';
 import type { Folder, OpenSandbox, Sandboxes } from '../../../ports/sandbox.ts';
 import { changesInside } from '../changes-inside.ts';
 import { filesIn } from '../files.ts';
@@ -230,13 +230,6 @@ readlink -f -- "\${p:-/}"; printf %s "$rest"`;
   const { stdout } = await machine.run(script);
   const [real = '', rest = ''] = stdout.toString().split('\n');
   return posix.join(real, rest);
-}
-
-function checkedId(id: string): string {
-  if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
-  throw new ThroughlineError('refused', `${JSON.stringify(id)} is not a valid sandbox id.`, {
-    hint: 'Use 1 to 64 letters, digits, "-" and "_".',
-  });
 }
 
 function unusable(path: string, machine: string, said: string): ThroughlineError {
