@@ -41,7 +41,7 @@ export function planFor(request: ModelRequest, count: Count): Plan {
 }
 
 function follow(plan: Plan, directive: Directive, offered: readonly string[], count: Count): Plan {
-  const say = (text: string, waitMs = 0) => ({ ...plan, chunks: [...plan.chunks, { text, waitMs }] });
+  const say = (text: string) => ({ ...plan, chunks: [...plan.chunks, { text, waitMs: 0 }] });
   if ('times' in directive && count(directive.line) >= directive.times) return plan;
   switch (directive.kind) {
     case 'say':

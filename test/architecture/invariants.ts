@@ -1,7 +1,7 @@
 // INVARIANTS.md is what `R1` … `R10` refer to: every citation leads there, and every rule names tests that exist.
 
 /** A test that a rule names: the file, and the test's name or the beginning of it; null: the whole file. */
-export type NamedTest = { file: string; name: string | null };
+type NamedTest = { file: string; name: string | null };
 export type Rule = { id: string; tests: NamedTest[] };
 
 /** The rules of INVARIANTS.md: headings `## R1 …`, with tests as list items ``- `path` `` or ``- `path` › name``. */

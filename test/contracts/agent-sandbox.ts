@@ -81,7 +81,7 @@ export async function told(stream: AsyncIterable<AgentEvent>): Promise<Told> {
 
 export const ask = (...args: Parameters<typeof send>): Promise<Told> => told(send(...args));
 
-export function replyOf(events: readonly AgentEvent[]): string {
+function replyOf(events: readonly AgentEvent[]): string {
   const texts = events.map((event) =>
     event.type === 'update' && event.update.sessionUpdate === 'agent_message_chunk' ? chunkText(event.update) : '',
   );

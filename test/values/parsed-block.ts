@@ -12,7 +12,7 @@ export interface ParsedTurn {
   notCompleted: string | null;
 }
 
-export interface ParsedTool {
+interface ParsedTool {
   name: string;
   target: string | null;
   status: string;

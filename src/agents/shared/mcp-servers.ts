@@ -16,14 +16,14 @@ import { isObject } from '../../core/turn/content.ts';
 /** An MCP server in the words of the Agent Client Protocol: a program, or an address. */
 export type McpServer = McpProgram | McpAddress;
 
-export interface McpProgram {
+interface McpProgram {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env: readonly NamedValue[];
 }
 
-export interface McpAddress {
+interface McpAddress {
   readonly type: 'http' | 'sse';
   readonly name: string;
   readonly url: string;

@@ -113,7 +113,7 @@ export interface ChatDesk {
   readonly home: string;
 }
 
-export interface InstallRequest {
+interface InstallRequest {
   /** The name that people use: `claude`, `codex`. */
   readonly agent: string;
   /** Null: the version that Throughline is tested with. */
@@ -123,7 +123,7 @@ export interface InstallRequest {
   readonly signal: AbortSignal;
 }
 
-export interface InstallResult {
+interface InstallResult {
   readonly folder: string;
   readonly version: string;
   /** False: it was installed before. */

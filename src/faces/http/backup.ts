@@ -7,7 +7,7 @@ import type { BeginStream } from './streams/event-stream.ts';
 import type { Log } from './telemetry/log.ts';
 
 /** A copy of the whole data that was made for one caller. */
-export interface BackupFile {
+interface BackupFile {
   readonly path: string;
   readonly bytes: number;
   /** When it was sent, or cannot be. */

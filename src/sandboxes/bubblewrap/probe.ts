@@ -23,7 +23,7 @@ export interface Machine {
 
 const run = promisify(execFile);
 
-export const thisMachine: Machine = {
+const thisMachine: Machine = {
   platform: process.platform,
   arch: process.arch,
   async run(program, args) {

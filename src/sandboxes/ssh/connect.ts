@@ -23,7 +23,7 @@ const unavailable = (message: string, hint: string, cause?: unknown) =>
   new ThroughlineError('agent_unavailable', message, { hint, cause });
 
 /** Throws `agent_unavailable` with the line that installs it. */
-export async function loadSsh(): Promise<Ssh> {
+async function loadSsh(): Promise<Ssh> {
   try {
     const { default: ssh } = await import('ssh2');
     return ssh;

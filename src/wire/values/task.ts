@@ -20,7 +20,7 @@ const State = z.enum(TASK_STATES);
 const Waits = z.strictObject({ count: Count, ms: Count });
 const Step = { round: Count, iteration: Count };
 
-export const GateResult = namedObject('GateResult', {
+const GateResult = namedObject('GateResult', {
   verdict: z.enum(VERDICTS),
   summary: text,
   output: text,
@@ -29,9 +29,9 @@ export const GateResult = namedObject('GateResult', {
 }) satisfies z.ZodType<GateResultValue>;
 
 const decision = { decision: z.enum(DECISIONS), code: z.enum(DECISION_CODES), reason: text };
-export const Decision = named('Decision', z.strictObject(decision)) satisfies z.ZodType<DecisionValue>;
+const Decision = named('Decision', z.strictObject(decision)) satisfies z.ZodType<DecisionValue>;
 
-export const TaskTurn = namedObject('TaskTurn', {
+const TaskTurn = namedObject('TaskTurn', {
   purpose: z.enum(TURN_PURPOSES),
   ...Step,
   turnId: text.nullable(),

@@ -83,11 +83,6 @@ const profile = fc.constantFrom(...(Object.keys(PROFILES) as ProfileName[]));
 const setup = fc.record({ do: fc.constant('agents' as const), a: profile, b: profile });
 export type Setup = typeof setup extends fc.Arbitrary<infer T> ? T : never;
 
-export interface Sequence {
-  readonly setup: Setup;
-  readonly commands: readonly Command[];
-}
-
 export const anyCommand: fc.Arbitrary<Command> = command;
 export const anySetup: fc.Arbitrary<Setup> = setup;
 

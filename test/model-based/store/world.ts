@@ -10,7 +10,7 @@ import type { Command, WriteCommand } from './commands.ts';
 import * as model from './model.ts';
 import { toStore } from './writes.ts';
 
-export const LEASE_MS = 1_000;
+const LEASE_MS = 1_000;
 const AGENTS = ['a', 'b'];
 /** The last worker knows only one of the agents. */
 const KNOWN = [AGENTS, AGENTS, ['a']] as const;

@@ -139,7 +139,7 @@ function isBelow(row: Conversation, other: Conversation): boolean {
 }
 
 /** Rows that have not changed stay the same values, and are not rendered again. */
-export function asKnown(rows: readonly Conversation[], known: ReadonlyMap<string, Conversation>): Conversation[] {
+function asKnown(rows: readonly Conversation[], known: ReadonlyMap<string, Conversation>): Conversation[] {
   return rows.map((row) => {
     const before = known.get(row.id);
     return before !== undefined && JSON.stringify(before) === JSON.stringify(row) ? before : row;

@@ -48,7 +48,7 @@ function askingOf(known: ReadonlyMap<string, Conversation>): string {
   return asks.map(({ id, lastSeq }) => `${id} ${lastSeq}`).join();
 }
 
-export async function readPermissions(tl: ThroughlineClient): Promise<void> {
+async function readPermissions(tl: ThroughlineClient): Promise<void> {
   // When it fails, the server cannot be reached, which is said elsewhere; the list comes again, and so does this.
   const read = await newest.of('permissions', readAsked(tl)).catch(() => null);
   if (read === null) return;

@@ -14,7 +14,7 @@ import type { Failure, Feed, LiveFrame, LiveState, Live as LiveStream } from 'th
  */
 
 /** What a tab follows. */
-export interface Want {
+interface Want {
   readonly conversation: string;
   readonly after: number;
   readonly log: string;

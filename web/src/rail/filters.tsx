@@ -12,7 +12,7 @@ interface Chosen {
 }
 
 /** States as a person looks for them. */
-export const FILTER_STATES = {
+const FILTER_STATES = {
   needs: { label: 'Needs you', states: ['asks', 'unrestored'] },
   running: { label: 'Running', states: ['running', 'queued'] },
   failed: { label: 'Failed', states: ['failed', 'interrupted', 'unrestored'] },
@@ -21,7 +21,7 @@ export const FILTER_STATES = {
 export type FilterState = keyof typeof FILTER_STATES;
 
 /** Null: no filter by state. */
-export function stateOf(states: readonly ConversationState[] | null): FilterState | null {
+function stateOf(states: readonly ConversationState[] | null): FilterState | null {
   const names = Object.keys(FILTER_STATES) as FilterState[];
   return names.find((name) => FILTER_STATES[name].states === states) ?? null;
 }

@@ -96,7 +96,7 @@ function countsOf({ carried, condensed, dropped, proof, modelCalls, ms, rung }: 
   return [turns.filter((part) => part !== '').join(', '), PROOF[proof], calls, duration(ms)];
 }
 
-export const PROOF: Readonly<Record<Proof, string>> = {
+const PROOF: Readonly<Record<Proof, string>> = {
   proved: 'proved',
   consistent: 'consistent',
   counted: 'counted',

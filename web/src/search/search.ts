@@ -12,7 +12,7 @@ export interface Search {
   readonly isBusy: boolean;
 }
 
-export interface Found {
+interface Found {
   readonly words: string;
   readonly hits: readonly SearchHit[];
   readonly error: unknown;

@@ -3,7 +3,7 @@ import { checkSignIn, useLive, useSession } from '../data/session.ts';
 import type { HubState } from '../live/hub.ts';
 
 /** Shorter interruptions are nobody's business. */
-export const SHOWN_AFTER_MS = 3_000;
+const SHOWN_AFTER_MS = 3_000;
 /** How long it says that it is connected again. */
 const BACK_MS = 5_000;
 

@@ -12,7 +12,7 @@ import { useNotifications } from '../inbox/notify.ts';
 import { titleOf } from '../inbox/sections.ts';
 import { useInbox } from '../inbox/use-inbox.ts';
 import { Rail } from '../rail/rail.tsx';
-import { Button, IconButton } from '../ui/button.tsx';
+import { IconButton } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { lazily, NotLoaded } from '../ui/lazily.tsx';
 import { Empty, Skeleton } from '../ui/notes.tsx';
@@ -215,7 +215,7 @@ function Corner() {
       aria-live="polite"
       className="pointer-events-none fixed inset-x-3 top-[calc(env(safe-area-inset-top)+3.5rem)] z-50 flex flex-col items-end gap-2"
     >
-      {said.map(({ id, text, hint, tone, action }) => (
+      {said.map(({ id, text, hint, tone }) => (
         <div
           key={id}
           className="pointer-events-auto flex max-w-md items-center gap-2 rounded-lg border border-line bg-raised py-1.5 pl-3 pr-1.5 text-sm shadow-lg"
@@ -224,11 +224,6 @@ function Corner() {
             <p className={TONES[tone]}>{text}</p>
             {hint !== undefined && <p className="text-muted">{hint}</p>}
           </div>
-          {action && (
-            <Button small onClick={action.run}>
-              {action.label}
-            </Button>
-          )}
           <IconButton label="Close" small onClick={() => unsay(id)}>
             <X size={14} />
           </IconButton>

@@ -130,7 +130,7 @@ function Field({ name, label, placeholder, type = 'text' }: FieldProps) {
   );
 }
 
-export function planOf({ goal, gate, name, milestone, agent, budget, maxIterations }: Fields) {
+function planOf({ goal, gate, name, milestone, agent, budget, maxIterations }: Fields) {
   return {
     goal,
     ...(gate && { gate }),
@@ -143,7 +143,7 @@ export function planOf({ goal, gate, name, milestone, agent, budget, maxIteratio
 }
 
 /** The same on the command line. */
-export function cliOf({ goal, gate, name, milestone, agent, budget, maxIterations }: Fields): string {
+function cliOf({ goal, gate, name, milestone, agent, budget, maxIterations }: Fields): string {
   const options = { gate, name, milestone, agent, budget, 'max-iterations': maxIterations };
   const words = Object.entries(options).flatMap(([option, value]) =>
     value ? [`--${option} ${shellWord(value)}`] : [],

@@ -5,7 +5,7 @@ export type OutputPiece =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'diff'; readonly path: string; readonly line: number; readonly lines: readonly DiffLine[] };
 
-export interface DiffLine {
+interface DiffLine {
   readonly sign: '-' | '+' | ' ';
   readonly text: string;
   /** Its number, of a removed line in the old file; null: it has none (a note that something was cut). */

@@ -7,8 +7,6 @@ export interface Said {
   /** What to do about it. */
   readonly hint?: string;
   readonly tone: 'good' | 'bad' | 'plain';
-  /** Something that can still be done about it. */
-  readonly action?: { readonly label: string; run(): void };
 }
 
 /** What the page says in its corner, the newest last. */
@@ -18,8 +16,8 @@ let ids = 0;
 /** Long enough to read. What went wrong stays until it is closed. */
 const SHOWN_MS = 6_000;
 
-export function say(text: string, tone: Said['tone'] = 'plain', action?: Said['action']): void {
-  add({ text, tone, ...(action && { action }) });
+export function say(text: string, tone: Said['tone'] = 'plain'): void {
+  add({ text, tone });
 }
 
 /** Says what went wrong, and what to do. */

@@ -10,7 +10,7 @@ const UNITS = [
 ] as const;
 
 /** `5 min`, `3 d`; below a minute `now`. */
-export function age(ms: number): string {
+function age(ms: number): string {
   for (const [unit, length] of UNITS) if (ms >= length) return `${Math.floor(ms / length)} ${unit}`;
   return 'now';
 }

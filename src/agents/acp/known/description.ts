@@ -36,7 +36,7 @@ export interface InstallNotes {
 }
 
 /** Where an agent keeps its sessions. */
-export interface KnownStorage {
+interface KnownStorage {
   /** The variable that names the folder; null: there is none. */
   readonly variable: string | null;
   /** The folder below the home directory where they are otherwise. */

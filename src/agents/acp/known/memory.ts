@@ -15,7 +15,7 @@ export interface Learnt extends Capabilities {
   readonly incomplete: readonly IncompleteLoad[];
 }
 
-export interface IncompleteLoad {
+interface IncompleteLoad {
   readonly session: string;
   /** What was missing. */
   readonly detail: string;

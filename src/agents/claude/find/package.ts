@@ -91,7 +91,8 @@ function programOf(sdk: string): string | null {
   return (found.length > 1 && !hasGlibc() ? found[1] : found[0]) ?? null;
 }
 
-function machineNames({ platform, arch } = process): string[] {
+function machineNames(): string[] {
+  const { platform, arch } = process;
   return platform === 'linux' ? [`linux-${arch}`, `linux-${arch}-musl`] : [`${platform}-${arch}`];
 }
 

@@ -1,5 +1,5 @@
 /** One request, as it leaves. */
-export interface Outgoing {
+interface Outgoing {
   readonly method: string;
   /** With the query. */
   readonly path: string;

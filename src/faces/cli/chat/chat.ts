@@ -33,7 +33,7 @@ export interface ChatRequest extends ScreenOptions {
   spec(talk: Talk, key: string | undefined): Promise<Parameters<Talk['begin']>[0]>;
 }
 
-export type Chosen = { readonly existing: PublicConversation } | { readonly spec: Parameters<Talk['begin']>[0] };
+type Chosen = { readonly existing: PublicConversation } | { readonly spec: Parameters<Talk['begin']>[0] };
 
 /** How many earlier turns are shown on opening a conversation. */
 const PAST_TURNS = 3;

@@ -12,7 +12,7 @@ import { word, words } from './machine.ts';
 export const ENDED = { missing: 10, link: 11, notThis: 12, denied: 13, exists: 14, tooMany: 15 } as const;
 
 /** Raw mode, device, inode, size, times of the change and of the inode. */
-export const STAT_FORMAT = '%f %d %i %s %y|%z';
+const STAT_FORMAT = '%f %d %i %s %y|%z';
 const STAT = `stat -c '${STAT_FORMAT}'`;
 
 const COMMON = `LC_ALL=C; export LC_ALL; umask 077

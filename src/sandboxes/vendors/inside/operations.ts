@@ -27,7 +27,7 @@ export interface Answer<Head> {
 }
 
 /** A file in a folder, whose path has no links: it was resolved when the folder was opened. */
-export interface At {
+interface At {
   readonly root: string;
   readonly path: string;
 }

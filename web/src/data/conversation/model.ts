@@ -88,7 +88,7 @@ export function afterEvent(item: TurnItem, event: ConversationEvent): TurnItem {
 }
 
 /** What is being restored after an event: of a turn, or of a warm-up. */
-export function restoringAfter(restoring: Restoring | null, event: ConversationEvent): Restoring | null {
+function restoringAfter(restoring: Restoring | null, event: ConversationEvent): Restoring | null {
   const tried = restoring?.tried ?? [];
   switch (event.kind) {
     case 'restore.started':

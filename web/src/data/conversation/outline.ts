@@ -33,7 +33,7 @@ export function useOutline(): OutlineState {
 }
 
 /** The turns before the first one that may still change. */
-export function settled(turns: readonly TurnOutline[]): readonly TurnOutline[] {
+function settled(turns: readonly TurnOutline[]): readonly TurnOutline[] {
   const open = turns.findIndex(({ endedAt }) => endedAt === null);
   return open < 0 ? turns : turns.slice(0, open);
 }

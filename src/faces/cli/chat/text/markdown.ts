@@ -24,7 +24,7 @@ interface Fence {
 
 export const AT_START: Place = { fence: null, begun: false };
 
-export interface Finished {
+interface Finished {
   readonly lines: readonly Line[];
   /** How much of the text it is, from the beginning. */
   readonly end: number;

@@ -84,7 +84,7 @@ function unreadable(path: string, cause: unknown): ThroughlineError {
 }
 
 /** Every image type that agents take, by its first bytes: the ending of a name may be wrong. Null: it is none of them. */
-export function imageType(bytes: Uint8Array): string | null {
+function imageType(bytes: Uint8Array): string | null {
   const at = (index: number, text: string) =>
     bytes.length >= index + text.length && [...text].every((char, i) => bytes[index + i] === char.charCodeAt(0));
   if (at(0, '\u0089PNG\r\n\u001a\n')) return 'image/png';
