@@ -131,6 +131,18 @@ describe('a lease', () => {
     expect(commits.map(({ names }) => names)).toEqual([['noted'], ['at the end']]);
   });
 
+  test('commits what an agent has said by now at once, together with the end that follows in the same moment', async () => {
+    const { store, commits } = slowStore();
+    const lease = new Lease(FENCE, { ...PARTS, store });
+    lease.say(event('said'));
+    await Promise.resolve();
+    await lease.write(event('ended'));
+    expect(commits).toEqual([{ counter: 1, names: ['said', 'ended'] }]);
+    lease.say(event('said alone'));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(commits.map(({ names }) => names)).toEqual([['said', 'ended'], ['said alone']]);
+  });
+
   test('repeats a commit with the same counter while the storage is busy', async () => {
     const counters: number[] = [];
     const commit: Store['commit'] = async (_, counter) => {

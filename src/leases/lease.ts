@@ -28,12 +28,15 @@ export class Lease {
   #counter = 1;
   #given = 0;
   #openTurns: number | null = null;
+  #nextAgent: string | null = null;
   /** Each is what one call of `write` gave: it stays together, in one commit. */
   #waiting: Group[] = [];
   #waitingWrites = 0;
   #committing: Promise<void> | null = null;
   /** Commits what was noted. Undefined: nothing was since the last commit began. */
   #noted: NodeJS.Timeout | undefined;
+  /** Commits what agents have said. */
+  #said: NodeJS.Immediate | undefined;
   #isHurried = false;
 
   constructor(fence: Fence, parts: LeaseParts) {
@@ -56,6 +59,11 @@ export class Lease {
     return this.#openTurns;
   }
 
+  /** The agent of the turn that was open next when the last commit ended a turn; null: none was, or the last commit ended none. */
+  get nextAgent(): string | null {
+    return this.#nextAgent;
+  }
+
   /**
    * Resolves when all of these, and all before them, are durable; all of these in one commit. Rejects with `lease_lost`, the
    * storage's error, or the `conflict` of these alone. Unpaired surrogates in what agents say are replaced here, whatever kind of
@@ -75,6 +83,15 @@ export class Lease {
   note(write: Write): void {
     this.#add([write]).catch(() => {});
     this.#noted ??= setTimeout(() => this.#start(), NOTED_MS);
+  }
+
+  /**
+   * For what an agent says: committed after all that it has said by now, so that a turn which ends with it needs no commit more. A failure
+   * shows in `lost`.
+   */
+  say(write: Write): void {
+    this.#add([write]).catch(() => {});
+    this.#said ??= setImmediate(() => this.#start());
   }
 
   /** Resolves when more may be given: a fast agent must not outrun the disk without bound. */
@@ -108,7 +125,9 @@ export class Lease {
 
   #start(): void {
     clearTimeout(this.#noted);
+    clearImmediate(this.#said);
     this.#noted = undefined;
+    this.#said = undefined;
     // What was noted during a commit may have been stored with the next one.
     if (this.#waiting.length > 0) this.#committing ??= this.#drain();
   }
@@ -164,7 +183,9 @@ export class Lease {
     for (let wait = 20; ; wait = Math.min(wait * 2, 1_000)) {
       this.#lost.signal.throwIfAborted();
       try {
-        this.#openTurns = (await store.commit(this.fence, counter, writes)).open;
+        const { open, next = null } = await store.commit(this.fence, counter, writes);
+        this.#openTurns = open;
+        this.#nextAgent = next;
         return;
       } catch (error) {
         const isOver = this.#isHurried || clock.monotonic() - started > storageMs;

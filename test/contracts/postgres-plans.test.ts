@@ -135,7 +135,7 @@ async function everyVerb(store: Store): Promise<void> {
     store.unknownParts(ANN, conversation),
     store.receipts(ANN, conversation, { turn: 1 }),
     store.turns(ANN, conversation, { after: 0, limit: 10 }),
-    store.next(claimRequest()),
+    store.next(claimRequest(), { perOwner: 8, all: 64 }),
     store.renew([holder.fence], 60_000),
     store.workers(),
   ]);

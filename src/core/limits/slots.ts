@@ -78,13 +78,9 @@ export function shareOf(loads: Loads, limits: SlotLimits, after: string): Share 
   return { after, busy: busy.sort((a, b) => byShare(loads, after, a, b)), full };
 }
 
-/** Who is served first; of the same owner: the first one. Null: there are none. */
-export function fairest<T extends { readonly owner: string }>(
-  all: readonly T[],
-  loads: Loads,
-  after: string,
-): T | null {
-  return all.toSorted((a, b) => byShare(loads, after, a.owner, b.owner))[0] ?? null;
+/** The owner who is served first. Null: there are none. */
+export function fairest(owners: readonly string[], loads: Loads, after: string): string | null {
+  return owners.toSorted((a, b) => byShare(loads, after, a, b))[0] ?? null;
 }
 
 function byShare(loads: Loads, after: string, a: string, b: string): number {

@@ -303,13 +303,11 @@ class Attempt {
   }
 
   #result(outcome: AgentOutcome, sent: Sent, startedAt: number): AttemptResult {
-    const { signal, restored } = this.#request;
+    const { signal } = this.#request;
     const { parts } = this.#writer;
     const failure = this.#fault ?? this.#desk.explain(failureOf(outcome, signal.stop));
     // We killed the session, so nothing more will come from it.
     const readToTheEnd = outcome.kind === 'failed' || this.#fault !== null;
-    const after = this.#after;
-    const before = parts.condensed === null ? restored.receipt : allCondensed(restored.receipt);
     return {
       session: this.#session,
       ref: this.#ref,
@@ -324,10 +322,21 @@ class Attempt {
       title: parts.title,
       mirrored: this.#ref === this.#open.ref ? this.#open.mirrored : 0,
       usage: this.#usage,
-      receipt: { ...before, sessionId: this.#sessionId, after, proof: finalProof(restored.receipt, after) },
+      receipt: this.#receipt(),
       startedAt,
       endedAt: this.#request.held.parts.clock.now(),
     };
+  }
+
+  /** With what the turn has shown of the session. The very one that was stored with the prompt, if that is nothing. */
+  #receipt(): Receipt {
+    const { receipt } = this.#request.restored;
+    const { condensed } = this.#writer.parts;
+    const [after, sessionId] = [this.#after, this.#sessionId];
+    const proof = finalProof(receipt, after);
+    const isKnown = after === null && proof === receipt.proof && sessionId === receipt.sessionId && condensed === null;
+    if (isKnown) return receipt;
+    return { ...(condensed === null ? receipt : allCondensed(receipt)), sessionId, after, proof };
   }
 }
 

@@ -213,8 +213,8 @@ function saidIn({ sessionId, startedAt, endedAt }: AttemptResult, parts: readonl
 async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptResult): Promise<EndFacts> {
   const { agent, traits, closeReason } = ended;
   const { session, ref } = result;
-  // The output is stored first, so that readers do not wait until the storage is read.
-  await held.lease.drained();
+  // Where the agent's storage is read, the output is stored first, so that readers do not wait for that. Otherwise both are one commit.
+  if (traits.position || session.transcript !== undefined) await held.lease.drained();
   const storage = await readStorage(held, agent, traits, result);
   // Its process ended before it could say so.
   const recovered = storage.ended !== null && ended.failure?.code === 'agent_died';

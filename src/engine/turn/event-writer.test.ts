@@ -15,10 +15,10 @@ const tool: Update = { sessionUpdate: 'tool_call', toolCallId: 't', title: `Re${
 /** What is stored of these, each as it came when `flushMs` is 0. */
 async function stored(updates: readonly Update[], flushMs: number) {
   const written: Update[] = [];
-  const write = async (one: Write) => {
+  const say = (one: Write) => {
     if (one.write === 'event' && one.event.kind === 'turn.update') written.push(one.event.payload.update);
   };
-  const lease = { write, ready: async () => {} } as unknown as Lease;
+  const lease = { say, ready: async () => {} } as unknown as Lease;
   const writer = new EventWriter(lease, 'turn', { now: () => 0, monotonic: () => 0 }, flushMs);
   for (const update of updates) await writer.add(update);
   writer.end();

@@ -95,8 +95,7 @@ export class EventWriter {
 
   #store(update: Update): void {
     const event = { kind: 'turn.update', turn: this.#turn, payload: { acp: UPDATE_VERSION, update } } as const;
-    // A failure aborts the lease, which ends the turn; it needs no second report here.
-    this.#lease.write({ write: 'event', event }).catch(() => {});
+    this.#lease.say({ write: 'event', event });
   }
 }
 

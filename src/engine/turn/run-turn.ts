@@ -269,13 +269,15 @@ async function leave({ held, turn }: Run, { receipt }: Attempted): Promise<void>
 
 async function end(run: Run, { last }: Course, attempted: Attempted, verdict: TurnVerdict & { next: 'end' }) {
   const { held, turn, agent, traits } = run;
-  const { sent, receipt } = attempted;
+  const { sent } = attempted;
   const restored = sent?.restored;
+  const receipt = attempted.receipt ?? last?.receipt ?? null;
   await endTurn(held, turn, {
     as: verdict.as,
     failure: verdict.failure,
     result: sent?.result ?? last,
-    receipt: receipt ?? last?.receipt ?? null,
+    // It is stored already if nothing was added to it since the prompt was sent.
+    receipt: receipt === restored?.receipt ? null : receipt,
     agent,
     traits,
     sessionWasCurrent: restored !== undefined && sessionWasCurrent(held, restored),

@@ -4,7 +4,7 @@ import type { Standing } from '../../core/turn/standing.ts';
 import { hasEnded } from '../../core/turn/turn.ts';
 import type { LeaseKeeper } from '../../leases/lease-keeper.ts';
 import { SetAside } from '../../leases/set-aside.ts';
-import type { Claim, ClaimRequest, Fence, NextClaim, WorkerInfo } from '../../ports/store/leases.ts';
+import type { Claim, ClaimRequest, Fence, MostNext, NextClaim, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Held } from './held.ts';
 import { type Slot, Slots } from './slots.ts';
@@ -60,11 +60,14 @@ export class Serving {
     const tried = new Set<string>();
     const claims = new Claims();
     try {
-      for (;;) {
-        const asked = claims.failed ? Promise.resolve(null) : this.#fairest(tried).catch(claims.fails);
-        const next = yield* this.#claimedUntil(asked, claims, tried);
+      for (let line: Line | null = null; ; ) {
+        if (line === null || line.isSpent) {
+          const asked = claims.failed ? Promise.resolve(null) : this.#lineUp(tried).catch(claims.fails);
+          line = yield* this.#claimedUntil(asked, claims, tried);
+        }
+        const next = this.#stopped || !this.slots.isFree ? null : (line?.next(this.slots) ?? null);
         if (next?.due !== undefined) {
-          // It may have left since it was chosen.
+          // It may have left since it was lined up.
           if (!next.due.isDue) continue;
           // At once: until it has begun, it would be given another one.
           next.due.slot = this.slots.give(next.owner);
@@ -75,6 +78,7 @@ export class Serving {
           claims.add(this.#claimFor(next, tried));
           continue;
         }
+        line = null;
         yield* this.#claimedUntil(claims.end(), claims, tried);
         // Whoever did not get its conversation has given the slot back, for the next one.
         if (claims.missed()) continue;
@@ -129,35 +133,38 @@ export class Serving {
   }
 
   /**
-   * The conversation whose turn is next, among those that are held here and due, those that this process waits for, and those that
-   * it takes up. Of the same owner the first of these: it needs no other process, nor a new session. Null: none can get a slot.
+   * Who waits for a slot: those that are held here and due, those that this process waits for, and those that it takes up. Of the same
+   * owner in this order: the first need no other process, nor a new session. Null: there is no slot.
    */
-  async #fairest(tried: ReadonlySet<string>): Promise<Waiting | null> {
+  async #lineUp(tried: ReadonlySet<string>): Promise<Line | null> {
     if (this.#stopped || !this.slots.isFree) return null;
     const { held } = this.#holder;
-    const other = await this.#nextInStore(tried);
-    const due = held.values().filter(({ isDue }) => isDue);
+    const inStore = await this.#nextInStore(tried);
+    const due = [...held.values()].filter(({ isDue }) => isDue);
     // `all` finds its own among all.
     const isAll = this.#parts.settings.claims === 'all';
     const aside = this.aside.ids();
     const own = isAll ? [] : this.wanted.firsts((id) => held.has(id) || tried.has(id) || aside.includes(id));
-    return this.slots.choose<Waiting>([
-      ...due.map((one) => ({ owner: one.conversation.owner, conversation: one.conversation.id, due: one })),
-      ...[...own].map((one) => ({ ...one, isOwn: true })),
-      ...(other === null || held.has(other.conversation) ? [] : [other]),
-    ]);
+    return new Line(
+      [
+        ...due.map((one) => ({ owner: one.conversation.owner, conversation: one.conversation.id, due: one })),
+        ...[...own].map((one) => ({ ...one, isOwn: true })),
+      ],
+      inStore,
+    );
   }
 
-  async #nextInStore(tried: ReadonlySet<string>): Promise<NextClaim | null> {
-    if (!this.takesUp) return null;
+  async #nextInStore(tried: ReadonlySet<string>): Promise<NextClaim[]> {
+    if (!this.takesUp) return [];
     this.#holder.keeper.start();
     const idleMs = this.#parts.settings.claims === 'left' ? TAKE_UP_MS : 0;
     const request = { ...this.#request(), idleMs, share: this.slots.share };
-    const ask = (held: string[]) => this.#unlessDamaged({ ...request, held }, (one) => this.#parts.store.next(one));
+    const next = (one: ClaimRequest) => this.#parts.store.next(one, IN_LINE);
+    const ask = (held: string[]) => this.#unlessDamaged({ ...request, held }, next);
     const found = await ask([...tried]);
     const { held } = this.#holder;
     // Its lease has expired, and it is held here still. Mostly none has, and there may be many.
-    return found !== null && held.has(found.conversation) ? ask([...held.keys(), ...tried]) : found;
+    return found.some(({ conversation }) => held.has(conversation)) ? ask([...held.keys(), ...tried]) : found;
   }
 
   /** Null: another process has it, or nothing is to be done in it. */
@@ -250,6 +257,42 @@ class Claims {
     const missed = this.#missed;
     this.#missed = false;
     return missed;
+  }
+}
+
+/** How many conversations of the store are lined up at once: with one owner, they give this many slots away before it is asked again. */
+const IN_LINE: MostNext = { perOwner: 8, all: 64 };
+
+/** Those who wait for a slot, by owner. The rules between owners are those of the slots, as they are when one is given. */
+export class Line {
+  readonly #owners: Map<string, Waiting[]>;
+  readonly #more: ReadonlySet<string>;
+  /** Owners who are not in line come after this many others. */
+  #left: number;
+  #isSpent = false;
+
+  constructor(here: readonly Waiting[], inStore: readonly NextClaim[]) {
+    this.#owners = Map.groupBy<string, Waiting>([...here, ...inStore], ({ owner }) => owner);
+    const stored = Map.groupBy(inStore, ({ owner }) => owner);
+    this.#more = new Set([...stored].flatMap(([owner, own]) => (own.length < IN_LINE.perOwner ? [] : [owner])));
+    this.#left = inStore.length < IN_LINE.all ? Number.POSITIVE_INFINITY : stored.size;
+  }
+
+  /** Others may wait in the store: who comes next has to be looked up again. */
+  get isSpent(): boolean {
+    return this.#isSpent;
+  }
+
+  /** Null: nobody in line may have a slot. */
+  next(slots: Slots): Waiting | null {
+    const owner = slots.choose([...this.#owners.keys()]);
+    if (owner === null) return null;
+    const own = this.#owners.get(owner) as Waiting[];
+    const next = own.shift() as Waiting;
+    if (own.length === 0) this.#owners.delete(owner);
+    this.#left -= 1;
+    this.#isSpent = next.isOwn === true || (own.length === 0 && this.#more.has(owner)) || this.#left === 0;
+    return next;
   }
 }
 

@@ -59,10 +59,10 @@ export class Slots {
     return whyNoSlot(this.#loads, this.limits, owner) === null;
   }
 
-  /** Of those who wait: who gets the next slot; null: none of them may. */
-  choose<T extends { readonly owner: string }>(waiting: readonly T[]): T | null {
+  /** Of those owners who wait: who gets the next slot; null: none of them may. */
+  choose(waiting: readonly string[]): string | null {
     return fairest(
-      waiting.filter(({ owner }) => this.isFreeFor(owner)),
+      waiting.filter((owner) => this.isFreeFor(owner)),
       this.#loads,
       this.#after,
     );

@@ -407,13 +407,15 @@ export class Worker {
    * idle. Otherwise another process has submitted it since we looked, and its notification is still on the way: `more`.
    */
   async #worthKeeping(
-    { conversation, live }: Held,
+    { conversation, live, lease }: Held,
     { noSlot, hasNoTurn }: { noSlot: boolean; hasNoTurn: boolean },
   ): Promise<false | 'idle' | 'due' | 'more'> {
     const { settings, store, agents } = this.#parts;
     const { owner, id } = conversation;
     if (live.size === 0 || settings.maxWarm === 0 || this.#closing) return false;
     if (hasNoTurn) return 'idle';
+    // The commit that ended the last turn has found another one. If that is gone when there is a slot, it is looked at again.
+    if (noSlot && lease.nextAgent !== null) return agents.has(lease.nextAgent) ? 'due' : false;
     const summary = await store.summary(owner, id).catch((error: unknown) => {
       throw isNotFound(error) ? new ThroughlineError('lease_lost', 'The conversation was erased.') : error;
     });
@@ -447,6 +449,7 @@ export class Worker {
     // One that is due is not idle. It became so after the slots were last given away.
     if (held.isDue) this.#loop.wake();
     else held.idleTimer = setTimeout(() => void this.#leave(held), idleMs).unref();
+    if (this.#held.size <= maxWarm) return;
     const warm = [...this.#held.values()].flatMap((one) =>
       one.state.is === 'warm' ? [{ one, owner: one.conversation.owner, since: one.state.since }] : [],
     );

@@ -29,6 +29,8 @@ export interface WriteStore {
 export interface Committed {
   readonly seq: number;
   readonly open: number;
+  /** The agent of the turn that is open next; null: none is. Left out: the commit ended no turn, or it is a repeat. */
+  readonly next?: string | null;
 }
 
 /** What a holder of the lease writes. Each write makes at least one event, unless there was nothing to do. */

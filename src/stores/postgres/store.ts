@@ -39,7 +39,7 @@ import { Server, type Sql } from './server/connect.ts';
 import { openFault } from './server/faults.ts';
 import { upgrade } from './server/upgrade.ts';
 import { taskStore } from './tasks/task-store.ts';
-import { begin, beginnable, claim, claimable, claimNamed, nextReady } from './turns/claim.ts';
+import { begin, claim, claimable, claimNamed, nextReady } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
 import { requestCancel, setDelivered } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
@@ -201,9 +201,9 @@ function turns(access: Access): TurnStore & WriteStore & PermissionStore {
 function leasing(access: Access): LeaseStore {
   const monotonic = async (sql: Sql) => (await access.times(sql)).monotonic;
   return {
-    async next(request) {
-      const found = await access.look((sql) => nextReady(sql, request, access.fixedTime?.monotonic ?? null));
-      return found && { owner: found.owner, conversation: found.conversation };
+    async next(request, most) {
+      const found = await access.look((sql) => nextReady(sql, request, access.fixedTime?.monotonic ?? null, most));
+      return found.map(({ owner, conversation }) => ({ owner, conversation }));
     },
     async claim(request) {
       const { conversation } = request;
@@ -213,10 +213,7 @@ function leasing(access: Access): LeaseStore {
       const found = await access.look(async (sql) => claimable(sql, request, await monotonic(sql)));
       return found === null ? null : access.write((tx) => claim(tx, request));
     },
-    async begin(fence, agents) {
-      if (!(await access.look((sql) => beginnable(sql, fence, agents)))) return null;
-      return access.writeIn(fence.conversation, (tx) => begin(tx, fence, agents));
-    },
+    begin: (fence, agents) => access.writeIn(fence.conversation, (tx) => begin(tx, fence, agents)),
     renew: (fences, leaseMs) => leases.renew(access, fences, leaseMs),
     release: (fence) => access.writeIn(fence.conversation, (tx) => leases.release(tx, fence)),
     workers: access.looking(leases.workers),

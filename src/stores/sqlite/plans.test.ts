@@ -138,7 +138,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.claim(claimRequest({ conversation: other.conversation }));
   await store.requestCancel(ANN, (await enqueue(store, other.conversation)).id, 'x');
   await store.claim(claimRequest({ withoutTurn: true }));
-  await store.next(claimRequest({ share: { after: 'b', busy: [ANN], full: ['c'] } }));
+  await store.next(claimRequest({ share: { after: 'b', busy: [ANN], full: ['c'] } }), { perOwner: 8, all: 64 });
   await store.enlist({ ...WORKER, place: 'here', agents: [] });
   await store.takers();
   await store.namePlace('here', '/home');

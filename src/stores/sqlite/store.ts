@@ -171,9 +171,9 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     outline: access.paging('outline', reads.outline),
     turns: access.reading(reads.turns),
 
-    async next(request) {
-      const found = await access.read((db) => nextReady(db, request, clock.monotonic()));
-      return found && { owner: found.owner, conversation: found.conversation };
+    async next(request, most) {
+      const found = await access.read((db) => nextReady(db, request, clock.monotonic(), most));
+      return found.map(({ owner, conversation }) => ({ owner, conversation }));
     },
     async claim(request) {
       // Workers ask often: a transaction starts only if there is something to claim.

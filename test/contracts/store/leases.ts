@@ -19,6 +19,7 @@ import {
   Holder,
   kinds,
   newConversation,
+  ONE,
   opening,
   sending,
   session,
@@ -113,7 +114,7 @@ export function leases(world: World): void {
     // Ann has waited longest, and has most.
     for (let i = 0; i < 3; i += 1) await waits(ann);
     const ids = [await waits(bob), await waits(cid), await waits(dan)];
-    const next = async (share: Share) => (await store.next(claimRequest({ share })))?.owner ?? null;
+    const next = async (share: Share) => (await store.next(claimRequest({ share }), ONE))[0]?.owner ?? null;
     const nobody = { busy: [], full: [] };
     expect(await next({ after: '', ...nobody })).toBe(ann);
     expect(await next({ after: ann, ...nobody })).toBe(bob);
@@ -125,7 +126,29 @@ export function leases(world: World): void {
     const share = { after: ann, busy: [], full: [] };
     const claimed = [await claim(store, { share }), await claim(store, { share }), await claim(store, { share })];
     expect(claimed.map(({ conversation }) => conversation.id)).toEqual(ids);
-    expect(await store.next(claimRequest({ share, held: ids }))).toMatchObject({ owner: ann });
+    expect(await store.next(claimRequest({ share, held: ids }), ONE)).toMatchObject([{ owner: ann }]);
+  });
+
+  test('those who come next: of each owner those that have waited longest, and not more than asked for', async () => {
+    const { store, site } = world;
+    const [ann, bob] = [fresh('ann'), fresh('bob')];
+    const ids: Record<string, string[]> = { [ann]: [], [bob]: [] };
+    for (const owner of [bob, ann, ann, bob, ann]) {
+      site.pass(1);
+      const { conversation } = await store.ensureConversation(owner, spec());
+      await enqueue(store, conversation.id, {}, owner);
+      ids[owner]?.push(conversation.id);
+    }
+    const share = { after: '', busy: [], full: [] };
+    const next = async (most: { perOwner: number; all: number }) => {
+      const found = await store.next(claimRequest({ share }), most);
+      return found.filter(({ owner }) => owner in ids).map(({ conversation }) => conversation);
+    };
+    const [a = [], b = []] = [ids[ann], ids[bob]];
+    expect(await next({ perOwner: 2, all: 1_000 })).toEqual([a[0], a[1], b[0], b[1]]);
+    expect(await next({ perOwner: 9, all: 1_000 })).toEqual([...a, ...b]);
+    const all = await store.next(claimRequest({ share }), { perOwner: 9, all: 4 });
+    expect(all).toHaveLength(4);
   });
 
   test('who had nothing to do in between waits from when there was something again', async () => {
@@ -311,15 +334,25 @@ export function leases(world: World): void {
     expect(again.facts?.sessions[0]?.state).toBe('dormant');
   });
 
-  test('a commit says how many turns are open', async () => {
+  test('a commit says how many turns are open, and one that ends a turn also the agent of the next', async () => {
     const { store } = world;
     const { conversation, turn, fence } = await begun(store);
-    await enqueue(store, conversation);
-    expect((await store.commit(fence, 1, [sending(turn.id)])).open).toBe(2);
+    await enqueue(store, conversation, { agent: 'other' });
+    const sent = await store.commit(fence, 1, [sending(turn.id)]);
+    expect(sent.open).toBe(2);
+    expect(sent).not.toHaveProperty('next');
     const end = await store.commit(fence, 2, [ending(turn)]);
-    expect(end.open).toBe(1);
+    expect(end).toMatchObject({ open: 1, next: 'other' });
     await enqueue(store, conversation);
-    expect(await store.commit(fence, 2, [ending(turn)])).toEqual({ ...end, open: 2 });
+    expect(await store.commit(fence, 2, [ending(turn)])).toEqual({ seq: end.seq, open: 2 });
+    const second = await store.begin(fence, [AGENT, 'other']);
+    if (second === null) throw new Error('The next turn did not begin.');
+    await store.commit(fence, 3, [sending(second.turn.id)]);
+    expect(await store.commit(fence, 4, [ending(second.turn)])).toMatchObject({ open: 1, next: 'other' });
+    const third = await store.begin(fence, [AGENT, 'other']);
+    if (third === null) throw new Error('The last turn did not begin.');
+    await store.commit(fence, 5, [sending(third.turn.id)]);
+    expect(await store.commit(fence, 6, [ending(third.turn)])).toMatchObject({ open: 0, next: null });
   });
 
   test('a lease that has run out is taken over, and its old holder writes nothing', async () => {

@@ -112,6 +112,9 @@ export function claimRequest(set: Partial<ClaimRequest> = {}): ClaimRequest {
   return { worker: WORKER, place: HERE, agents: [AGENT, 'other'], driver: 'worker', leaseMs: 1000, ...set };
 }
 
+/** For `next`: only the first. */
+export const ONE = { perOwner: 1, all: 1 } as const;
+
 export async function claim(store: Store, set: Partial<ClaimRequest> = {}): Promise<Claim> {
   const claimed = await store.claim(claimRequest(set));
   if (claimed === null) throw new Error('There was nothing to claim.');

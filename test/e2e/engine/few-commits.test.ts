@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { BenchHome } from '../../../bench/support/bench-home.ts';
+import { inProcessAgent, said } from '../../../bench/support/in-process-agent.ts';
 import { TurnWatch } from '../../../bench/support/turn-watch.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { keptWarm } from '../support/kept-warm.ts';
@@ -29,6 +30,26 @@ test('a turn in a warm session is accepted, begun, sent and heard of with four c
   }
   // The first one had to be claimed, and its session opened.
   expect(commits.slice(1)).toEqual(Array(19).fill([4, 5]));
+  await watch.stop();
+});
+
+test('what an agent says and ends with in the same moment is one commit, and a receipt to which nothing was added is stored once', async () => {
+  await using home = new BenchHome();
+  const agent = inProcessAgent(() => [said('Hello.')]);
+  const { engine, queue, parts } = await home.open({ agent, engine: { leaseMs: 600_000 } });
+  const { id } = await engine.ensure({ key: 'chat' });
+  const watch = new TurnWatch(engine, id, 0);
+  const warm = keptWarm(parts.store);
+  await watch.ended((await engine.submit(id, 'One.')).turn.id);
+  await warm;
+  const commits = queue.commits;
+  const { turn, seq } = await engine.submit(id, 'Two.');
+  await watch.ended(turn.id);
+  const added = await parts.store.events('local', id, { after: seq - 1, limit: 100 });
+  expect(added.map(({ kind }) => kind)).toEqual([
+    ...['turn.queued', 'turn.started', 'restore.receipt', 'turn.sent', 'turn.update', 'session.changed', 'turn.ended'],
+  ]);
+  expect(queue.commits - commits).toBe(4);
   await watch.stop();
 });
 

@@ -14,6 +14,7 @@ import {
   ending,
   enqueue,
   newConversation,
+  ONE,
   prompt,
   runTurn,
   sending,
@@ -44,9 +45,9 @@ test('a claim names the conversation whose turn is damaged; without it, the next
   damagePages(file, 'turns', 'one one');
   const store = await openAt(file);
   const bad = ids[0] as string;
-  expect(await damagedIn(store.next(claimRequest()))).toBe(bad);
+  expect(await damagedIn(store.next(claimRequest(), ONE))).toBe(bad);
   expect(await damagedIn(store.claim(claimRequest()))).toBe(bad);
-  expect((await store.next(claimRequest({ held: [bad] })))?.conversation).toBe(ids[1]);
+  expect((await store.next(claimRequest({ held: [bad] }), ONE))[0]?.conversation).toBe(ids[1]);
   // Three at once share a transaction: damage to one does not refuse the others.
   const both = ids.slice(1).map((conversation) => claim(store, { conversation }));
   const [refused, ...claims] = await Promise.all([codeOf(store.claim(claimRequest({ conversation: bad }))), ...both]);

@@ -1,7 +1,7 @@
 import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
-import type { Begun, Claim, ClaimRequest, Fence, NextClaim, TurnFacts } from '../../../ports/store/leases.ts';
-import { type LeaseRow, underFence } from '../../shared/ledger.ts';
+import type { Begun, Claim, ClaimRequest, Fence, MostNext, NextClaim, TurnFacts } from '../../../ports/store/leases.ts';
+import type { LeaseRow } from '../../shared/ledger.ts';
 import { conversationOf, limitPerDayOf, sessionOf, TURN, type TurnRow } from '../../shared/rows.ts';
 import { readTurn } from '../conversations/content.ts';
 import { conversationRow } from '../conversations/conversations.ts';
@@ -41,7 +41,7 @@ const ownersAfter = (owner: string, upTo: string) => `(
     FROM o WHERE o.owner IS NOT NULL
   ) SELECT owner FROM o WHERE owner > ${owner} AND owner <> ALL($8::text[]))`;
 /**
- * The conversation of the fairest owner that has been ready longest. Looks once for every owner with open turns of whom none is ready: those are
+ * The conversations of the fairest owners that have been ready longest. Looks once for every owner with open turns of whom none is ready: those are
  * running, so there are few, however many are queued. What follows what is found is not looked at.
  */
 const NEXT_READY = `
@@ -49,7 +49,7 @@ const NEXT_READY = `
     SELECT owner FROM ${ownersAfter('$7', '')} a
     UNION ALL SELECT owner FROM ${ownersAfter("''", 'AND w.owner <= $7')} b
     UNION ALL SELECT owner FROM unnest($9::text[]) AS c (owner)
-  ) o, LATERAL (${READY} AND l.owner = o.owner ORDER BY l.ready_at, l.conv LIMIT 1) r LIMIT 1`;
+  ) o, LATERAL (${READY} AND l.owner = o.owner ORDER BY l.ready_at, l.conv LIMIT $10::int) r LIMIT $11::int`;
 const WAITING = `
   SELECT l.conv, c.id FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE l.driver = $1 AND l.pending > 0 AND l.ready_at <= coalesce($2, ${DATABASE_TIME}) ORDER BY l.ready_at LIMIT 1000`;
@@ -57,8 +57,6 @@ const NAMED = `
   SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = $5 AND l.driver = $1 AND (l.ready_at IS NULL OR l.ready_at <= $2) AND l.place IN ($3, 'any')
     AND (l.pending = 0 OR ${KNOWN_AGENT})`;
-const NEXT_UNDER = `
-  SELECT l.owner, l.epoch, l.worker, ${NEXT('agent')} AS agent FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.id = $1`;
 const OLDEST_OPEN = `${TURN} WHERE t.conv = $1 AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
 const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = $1";
 const BEGIN = "UPDATE turns SET state = 'running', attempt = $1, started_at = $2 WHERE no = $3";
@@ -73,7 +71,7 @@ export async function claimable(sql: Sql, request: ClaimRequest, monotonic: numb
   if (conversation !== undefined) {
     return (await sql.one<ReadyRow>(NAMED, driver, monotonic, place, agents, conversation)) ?? null;
   }
-  if (!withoutTurn) return nextReady(sql, request, monotonic);
+  if (!withoutTurn) return (await nextReady(sql, request, monotonic, ONE))[0] ?? null;
   return naming(sql, request, monotonic, async () => {
     return (await sql.one<ReadyRow>(LEFT, ...readiness(request, monotonic))) ?? null;
   });
@@ -109,12 +107,19 @@ function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimReques
   return [driver, monotonic === null ? null : monotonic - idleMs, place, agents, held, idleMs];
 }
 
+const ONE: MostNext = { perOwner: 1, all: 1 };
+
 /** `monotonic` null: the time of the database. */
-export async function nextReady(sql: Sql, request: ClaimRequest, monotonic: number | null): Promise<ReadyRow | null> {
+export function nextReady(
+  sql: Sql,
+  request: ClaimRequest,
+  monotonic: number | null,
+  { perOwner, all }: MostNext,
+): Promise<ReadyRow[]> {
   const { after = '', busy = [], full = [] } = request.share ?? {};
   const owners = [after, [...busy, ...full], busy];
-  return naming(sql, request, monotonic, async () => {
-    return (await sql.one<ReadyRow>(NEXT_READY, ...readiness(request, monotonic), ...owners)) ?? null;
+  return naming(sql, request, monotonic, () => {
+    return sql.all<ReadyRow>(NEXT_READY, ...readiness(request, monotonic), ...owners, perOwner, all);
   });
 }
 
@@ -203,17 +208,6 @@ async function beginTurn(ledger: Ledger, turn: TurnRow): Promise<Turn> {
   ledger.restate(null, 'running');
   ledger.append('turn.started', turn, { n: turn.n, attempt });
   return { ...(await readTurn(sql, turn)), state: 'running', attempt, startedAt: now };
-}
-
-interface NextRow extends Pick<LeaseRow, 'owner' | 'epoch' | 'worker'> {
-  /** Of the oldest open turn; null: none is open. */
-  readonly agent: string | null;
-}
-
-/** Whether `begin` would find a turn, read only. Throws `lease_lost`. */
-export async function beginnable(sql: Sql, fence: Fence, agents: readonly string[]): Promise<boolean> {
-  const { agent } = underFence(await sql.one<NextRow>(NEXT_UNDER, fence.conversation), fence);
-  return agent !== null && agents.includes(agent);
 }
 
 export async function begin(tx: Tx, fence: Fence, agents: readonly string[]): Promise<Begun | null> {

@@ -45,7 +45,8 @@ export async function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, sta
   if (end.unsent) tx.sql.run(TAKE_BACK, turn.no);
   withdraw(ledger, turn, open, 'The turn ended.', stamp);
   const at = record?.endedAt ?? tx.now;
-  const id = used === null ? null : endUse(ledger, used, record === null ? 0 : 1, usage);
+  const wasUsed = turn.sent !== null && turn.sessionId === used?.id;
+  const id = used === null ? null : endUse(ledger, used, record === null ? 0 : 1, usage, wasUsed);
   const told = [failure === null ? null : JSON.stringify(failure), JSON.stringify(usage)] as const;
   tx.sql.run(END, outcome, ...told, at, record?.recovered ? 1 : null, id, turn.no);
   if (record !== null) {

@@ -27,7 +27,7 @@ const LIVING = `
     SELECT 1 FROM turns t WHERE t.conv = s.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = s.id)
   ORDER BY s.no`;
 const USE = 'UPDATE sessions SET used_at = $1, used_seq = $2 WHERE ref = $3';
-const END_USE = 'UPDATE sessions SET used_at = $1, used_seq = $2, turns = turns + $3, usage = $4 WHERE ref = $5';
+const END_USE = 'UPDATE sessions SET used_at = $1, turns = turns + $2, usage = $3 WHERE ref = $4';
 const COUNT = 'UPDATE sessions SET usage = $1 WHERE ref = $2';
 const GIVE = 'UPDATE turns SET session_id = $1 WHERE no = $2';
 
@@ -112,11 +112,15 @@ export async function useSession(ledger: Ledger, ref: string, agent: string): Pr
   return session.id;
 }
 
-/** The same at the end of a turn, which is counted. `turns`: 0 for a turn that is not part of the history. */
-export function endUse(ledger: Ledger, session: UsedSession, turns: number, usage: Usage): string {
+/**
+ * Counts the turn that ends. `turns`: 0 for one that is not part of the history. `wasUsed`: it has been the most recently used session since the turn
+ * was sent. To change that again would change its indexes.
+ */
+export function endUse(ledger: Ledger, session: UsedSession, turns: number, usage: Usage, wasUsed: boolean): string {
   const { tx, row } = ledger;
   const all = addedUsage(session, usage);
-  tx.sql.run(END_USE, tx.now, row.next_seq, turns, all, session.ref);
+  if (!wasUsed) tx.sql.run(USE, tx.now, row.next_seq, session.ref);
+  tx.sql.run(END_USE, tx.now, turns, all, session.ref);
   ledger.sessions.set(session.ref, { ...session, turns: session.turns + turns, usage: all });
   return session.id;
 }

@@ -1,6 +1,6 @@
 import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
-import type { Begun, Claim, ClaimRequest, Fence, NextClaim, TurnFacts } from '../../../ports/store/leases.ts';
+import type { Begun, Claim, ClaimRequest, Fence, MostNext, NextClaim, TurnFacts } from '../../../ports/store/leases.ts';
 import { type LeaseRow, underFence } from '../../shared/ledger.ts';
 import { conversationOf, limitPerDayOf, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
 import { conversationRow } from '../conversations/conversations.ts';
@@ -27,7 +27,7 @@ const READY = `
     -- In this order: the rows of one that is set aside may be damaged, and must not be read.
     AND CASE WHEN l.conv IN (SELECT no FROM conversations WHERE id IN (SELECT value FROM json_each(?))) THEN 0
         ELSE l.place IN (?, 'any') AND ${KNOWN_AGENT} END`;
-const READY_OF = `${READY} AND l.owner = ? ORDER BY l.ready_at LIMIT 1`;
+const READY_OF = `${READY} AND l.owner = ? ORDER BY l.ready_at LIMIT ?`;
 const LEFT = `${READY.replace(/END$/, `AND ${NEXT_STATE} <> 'queued' END`)} LIMIT 1`;
 const NEXT_OWNER = `
   SELECT owner FROM leases WHERE driver = ? AND pending > 0 AND owner > ? AND owner <= ? ORDER BY owner LIMIT 1`;
@@ -49,7 +49,7 @@ export function claimable(db: Database, request: ClaimRequest, monotonic: number
   const { driver, place, conversation, withoutTurn = false } = request;
   if (conversation === undefined) {
     const left = () => db.one<ReadyRow>(LEFT, ...readiness(request, monotonic));
-    const found = withoutTurn ? naming(db, request, monotonic, left) : nextReady(db, request, monotonic);
+    const found = withoutTurn ? naming(db, request, monotonic, left) : nextReady(db, request, monotonic, ONE)[0];
     return found?.conv ?? null;
   }
   const agents = JSON.stringify(request.agents);
@@ -64,18 +64,21 @@ function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimReques
   return [driver, monotonic - idleMs, JSON.stringify(held), place, JSON.stringify(agents)] as const;
 }
 
+const ONE: MostNext = { perOwner: 1, all: 1 };
+
 /**
- * The conversation of the fairest owner that has been ready longest. Asks once for every owner with open turns of whom none is
+ * The conversations of the fairest owners that have been ready longest. Asks once for every owner with open turns of whom none is
  * ready: those are running, so there are few, however many are queued.
  */
-export function nextReady(db: Database, request: ClaimRequest, monotonic: number): ReadyRow | null {
+export function nextReady(db: Database, request: ClaimRequest, monotonic: number, most: MostNext): ReadyRow[] {
   const ready = readiness(request, monotonic);
   return naming(db, request, monotonic, () => {
+    const found: ReadyRow[] = [];
     for (const owner of ownersInTurn(db, request)) {
-      const found = db.one<ReadyRow>(READY_OF, ...ready, owner);
-      if (found !== undefined) return found;
+      found.push(...db.all<ReadyRow>(READY_OF, ...ready, owner, Math.min(most.perOwner, most.all - found.length)));
+      if (found.length >= most.all) break;
     }
-    return null;
+    return found;
   });
 }
 

@@ -18,6 +18,7 @@ const LAST_OF = `
 const TURN_NAME = 'SELECT no, id, n FROM turns WHERE id = ? AND conv = ?';
 const TURN_ROW = `${TURN} WHERE t.id = ? AND t.conv = ?`;
 const BEGUN = 'SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = ? AND conv = ?';
+const NEXT_AGENT = 'SELECT agent FROM turns WHERE conv = ? AND ended_at IS NULL ORDER BY n LIMIT 1';
 const SEND = 'UPDATE turns SET sent = ?, was_sent = 1, session_id = coalesce(?, session_id) WHERE no = ?';
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = ?";
 
@@ -36,7 +37,9 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
   }
   checkWatermarks(row, writes);
   ledger.save();
-  return { seq: row.next_seq - 1, open: row.pending };
+  const ends = writes.some(({ write }) => write === 'end');
+  const next = ends ? { next: tx.db.one<{ agent: string }>(NEXT_AGENT, row.conv)?.agent ?? null } : {};
+  return { seq: row.next_seq - 1, open: row.pending, ...next };
 }
 
 /** The last event of this commit, if it was made before and only its reply was lost (R5). */
