@@ -4,8 +4,13 @@
  * people look, and as escapes of JSON where programs read.
  */
 
-/** Invisible by definition (Unicode's Default_Ignorable_Code_Point), or the end of a line or an annotation. */
-const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\ufff9-\ufffb]/u;
+/** Nothing in it is unseen, and no list of Unicode is loaded to find that. */
+const PLAIN = /^[\t\n\x20-\x7e]*$/;
+
+/** Has a character that is invisible by definition (Unicode's Default_Ignorable_Code_Point), or the end of a line or an annotation. */
+function hasInvisible(text: string): boolean {
+  return !PLAIN.test(text) && /[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\ufff9-\ufffb]/u.test(text);
+}
 
 /** Where such a character belongs to the writing: after which other one. Made when it is needed: that takes longer than a command's other constants. */
 let inUse: readonly (readonly [RegExp, RegExp])[] | undefined;
@@ -22,7 +27,7 @@ const charactersInUse = () =>
 
 /** Whether one character cannot be seen, after this one (empty: at the beginning). */
 export function isInvisible(char: string, before: string): boolean {
-  if (!INVISIBLE.test(char)) return false;
+  if (!hasInvisible(char)) return false;
   inUse ??= charactersInUse();
   return !inUse.some(([one, after]) => one.test(char) && after.test(before));
 }
@@ -34,7 +39,7 @@ export function escapedChar(char: string): string {
 
 /** A text without invisible characters, or with something in the place of each. */
 export function withoutInvisible(text: string, instead: (char: string) => string = () => ''): string {
-  if (!INVISIBLE.test(text)) return text;
+  if (!hasInvisible(text)) return text;
   let before = '';
   let seen = '';
   for (const char of text) {
@@ -51,10 +56,6 @@ export function findInvisible(text: string): string | null {
   return chars.find((char, i) => isInvisible(char, chars[i - 1] ?? '')) ?? null;
 }
 
-/** DEL, C1, and what is invisible except joiners and variants, which only change how their letters look. */
-const UNSAFE =
-  /[\u007f-\u009f]|(?!\u200c|\u200d|[\ufe00-\ufe0f])[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\ufff9-\ufffb]/gu;
-
 /**
  * A value as one line of JSON: no character in it ends a line for any reader (Node's own ends one at U+2028 as well), or acts on a
  * terminal.
@@ -65,8 +66,12 @@ export function jsonLine(value: unknown): string {
 
 /** The same for JSON that is written already. */
 export function harmlessJson(json: string): string {
-  // JSON has these characters only inside strings, so escaping them keeps the value.
-  return json.replace(UNSAFE, jsonEscape);
+  if (PLAIN.test(json)) return json;
+  // DEL, C1, and what is invisible except joiners and variants, which only change how their letters look. JSON has these characters
+  // only inside strings, so escaping them keeps the value.
+  const unsafe =
+    /[\u007f-\u009f]|(?!\u200c|\u200d|[\ufe00-\ufe0f])[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\ufff9-\ufffb]/gu;
+  return json.replace(unsafe, jsonEscape);
 }
 
 /** Every unit of a character as JSON escapes it. */

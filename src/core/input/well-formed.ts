@@ -6,7 +6,7 @@ import { ThroughlineError } from '../errors.ts';
  */
 
 /** With the flag `u`, a pair is one character and does not match. */
-const UNPAIRED = /\p{Surrogate}/u;
+const UNPAIRED = /[\ud800-\udfff]/u;
 
 interface Place {
   /** Where in the value the text is: `resource.text`, `[2].name`; empty: the value is the text. */

@@ -37,13 +37,10 @@ export function isOneLine(text: string): boolean {
 
 /** A name within a line of ours: as it is if it is one word, otherwise as a text of JSON. */
 export function word(name: string): string {
-  return WORD.test(name) ? name : jsonLine(name.toWellFormed());
+  return /^[\p{L}\p{N}_./@+-]+$/u.test(name) ? name : jsonLine(name.toWellFormed());
 }
 
 /** A text within a line of ours, at its end: as it is if it is one line of visible characters, otherwise as a text of JSON. */
 export function restOfLine(text: string): string {
-  return VISIBLE.test(text) ? text : jsonLine(text.toWellFormed());
+  return /^(?!["\s])[^\p{C}\p{Zl}\p{Zp}]+$/u.test(text) ? text : jsonLine(text.toWellFormed());
 }
-
-const WORD = /^[\p{L}\p{N}_./@+-]+$/u;
-const VISIBLE = /^(?!["\s])[^\p{C}\p{Zl}\p{Zp}]+$/u;
