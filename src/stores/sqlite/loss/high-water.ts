@@ -152,10 +152,19 @@ function markIn(descriptor: number): Mark | null {
     log,
     changes: Math.max(0, ...decoded(range(1, CHANGES)).map(({ no }) => no)),
     at: (no) => decoded([eventSlot(no)]).find((event) => event.no === no) ?? null,
-    // The numbers first: most slots need not be decoded.
-    after: (no) =>
-      decoded(range(FIRST_EVENT, EVENTS).filter((i) => numberIn(bytes, i) > no)).sort((a, b) => a.no - b.no),
+    after: (no) => decoded(slotsAfter(bytes, no)).sort((a, b) => a.no - b.no),
   };
+}
+
+/** The events with a number after this one. A command that opens the store waits for this: no call for each of the slots. */
+function slotsAfter(bytes: Buffer, no: number): number[] {
+  const found: number[] = [];
+  const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let slot = FIRST_EVENT; slot < FIRST_EVENT + EVENTS; slot += 1) {
+    const at = slot * SLOT;
+    if (words.getUint32(at, true) + words.getUint16(at + 4, true) * 2 ** 32 > no) found.push(slot);
+  }
+  return found;
 }
 
 const range = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i);
