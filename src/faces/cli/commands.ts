@@ -1,12 +1,14 @@
 import type { CommandModule } from './cli.ts';
 
-interface CommandEntry {
+export interface CommandEntry {
   readonly summary: string;
   readonly load: () => Promise<CommandModule>;
   /** Works on this machine; a server cannot do it. */
   readonly isLocal?: boolean;
   /** For programs alone: it is in no list of commands. */
   readonly isHidden?: boolean;
+  /** It reads what the other commands are. */
+  readonly readsOthers?: boolean;
 }
 
 /** Every command, in the order of `--help`. Its file is loaded when it is used, so that starting stays fast. */
@@ -147,6 +149,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'what a shell asks for at a Tab',
     load: () => import('./commands/shell/answer-shell.ts'),
     isHidden: true,
+    readsOthers: true,
   },
 };
 

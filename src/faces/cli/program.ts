@@ -8,10 +8,12 @@ import {
   helpWidth,
   notThroughServer,
 } from './cli.ts';
-import { COMMANDS } from './commands.ts';
+import { COMMANDS, type CommandEntry } from './commands.ts';
 
 export interface ProgramOptions {
   readonly version: string;
+  /** The first word of the command line; left out: there is none. */
+  readonly first?: string | undefined;
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
   /** Called when the command and the global options are known, before the command's own options are read. */
@@ -21,7 +23,7 @@ export interface ProgramOptions {
 }
 
 /** The commands and options as commander knows them. Throws a CommanderError after wrong use, and after help. */
-export function createProgram({ version, writeOut, writeErr, begin, acting }: ProgramOptions): Command {
+export function createProgram({ version, first, writeOut, writeErr, begin, acting }: ProgramOptions): Command {
   const program = new Command('throughline')
     .description('Conversations that outlive agent sessions.')
     .version(version, '-V, --version', 'print the version')
@@ -48,7 +50,7 @@ export function createProgram({ version, writeOut, writeErr, begin, acting }: Pr
     .exitOverride()
     .configureOutput({ writeOut, writeErr, outputError: () => {}, getOutHelpWidth: helpWidth });
   addHelp(program, HELP);
-  for (const [name, { summary, isHidden: hidden = false }] of Object.entries(COMMANDS)) {
+  for (const [name, { summary, isHidden: hidden = false }] of commandsFor(first)) {
     program.command(name, { hidden }).summary(summary);
   }
   program.hook('preAction', (_, command) => acting(command));
@@ -59,6 +61,12 @@ export function createProgram({ version, writeOut, writeErr, begin, acting }: Pr
     await loadCommand(command, begin(command, program.opts()));
   });
   return program;
+}
+
+/** If the first word is a command, no other one can be meant. To make them all takes a millisecond. */
+function commandsFor(first = ''): [string, CommandEntry][] {
+  const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
+  return named === undefined || named.readsOthers ? Object.entries(COMMANDS) : [[first, named]];
 }
 
 /** Gives a command of the program its description, arguments, options and action. */

@@ -36,8 +36,10 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
       exitCode = code;
     });
   };
+  const words = withInstallVersion(withoutHelpCommand(argv));
   const program = createProgram({
     version,
+    first: words[0],
     writeOut: (text) => stdout.write(text),
     writeErr: (text) => stderr.write(text),
     begin,
@@ -46,7 +48,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     },
   });
   try {
-    await program.parseAsync(withInstallVersion(withoutHelpCommand(argv)), { from: 'user' }).catch((error) => {
+    await program.parseAsync(words, { from: 'user' }).catch((error) => {
       if (!(error instanceof CommanderError && error.exitCode === 0)) throw error;
     });
     await unwritten();
