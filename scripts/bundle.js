@@ -26,7 +26,7 @@ const BRIDGE = { bridge: 'src/bridge.ts' };
 /**
  * Chunks by what loads them: these sources, and all that they import. A source that several of these need is in a chunk of exactly
  * those, so that a command loads few files and nothing that it does not need.
- * @type {Readonly<Record<string, readonly string[]>>}
+ * @satisfies {Readonly<Record<string, readonly string[]>>}
  */
 const LOADED_TOGETHER = {
   command: ['src/main.ts'],
@@ -41,6 +41,65 @@ const LOADED_TOGETHER = {
     'src/agents/scripted/adapter.ts',
     'src/faces/cli/commands/turns/send.ts',
     'src/faces/cli/commands/turns/watch-turn.ts',
+  ],
+};
+
+/**
+ * Of the chunk for turns, these sources are loaded when the first of them is used, with what only they import. No constant of another
+ * source of that chunk may need them.
+ */
+const LOADED_WHEN_USED = {
+  // What `send` uses after it has started the program of its agent, and so while that starts.
+  later: [
+    'src/agents/scripted/session.ts',
+    'src/agents/scripted/storage.ts',
+    'src/engine/intake/conversations.ts',
+    'src/engine/turn/end-turn.ts',
+    'src/engine/turn/run-turn.ts',
+    'src/engine/worker/held.ts',
+    'src/faces/cli/commands/turns/watch-turn.ts',
+    'src/leases/lease.ts',
+    'src/sandboxes/shared/local-folder.ts',
+    'src/stores/shared/content.ts',
+    'src/stores/shared/sessions.ts',
+    'src/stores/shared/totals.ts',
+    'src/stores/sqlite/conversations/ledger.ts',
+    'src/stores/sqlite/turns/claim.ts',
+    'src/stores/sqlite/turns/commit.ts',
+  ],
+  // What a turn mostly does not use.
+  seldom: [
+    'src/agents/shared/credentials.ts',
+    'src/agents/shared/install.ts',
+    'src/core/restore/fit.ts',
+    'src/core/restore/transcript.ts',
+    'src/core/tasks/task-decision.ts',
+    'src/engine/intake/erase.ts',
+    'src/engine/intake/portable.ts',
+    'src/engine/reading/observed-store.ts',
+    'src/engine/reading/views.ts',
+    'src/engine/restore/rehydrate.ts',
+    'src/engine/restore/replay.ts',
+    'src/engine/sandboxes/alone.ts',
+    'src/engine/sandboxes/leave.ts',
+    'src/engine/sandboxes/measure.ts',
+    'src/engine/sandboxes/sandboxes.ts',
+    'src/engine/sandboxes/set-up.ts',
+    'src/engine/turn/recover.ts',
+    'src/engine/worker/kill.ts',
+    'src/engine/worker/warm.ts',
+    'src/sandboxes/container/engine.ts',
+    'src/sandboxes/directory/changes.ts',
+    'src/sandboxes/directory/git.ts',
+    'src/sandboxes/directory/worktree.ts',
+    'src/sandboxes/directory/worktree-keep.ts',
+    'src/sandboxes/shared/changes-inside.ts',
+    'src/sandboxes/shared/compare.ts',
+    'src/sandboxes/shared/isolated/visible.ts',
+    'src/stores/shared/tasks.ts',
+    'src/stores/sqlite/conversations/copy.ts',
+    'src/stores/sqlite/conversations/verify.ts',
+    'src/stores/sqlite/reading/census.ts',
   ],
 };
 
@@ -145,11 +204,13 @@ function inputOptions(input) {
 
 /**
  * Node takes milliseconds to load some of its own modules, and a command needs few of them. So each is loaded when it is first used.
- * commander loads one as well, for commands that are programs of their own.
+ * commander loads one as well, for commands that are programs of their own. The same for chunks of ours (`LOADED_WHEN_USED`).
  * @param {string} code
  */
 function loadingWhenUsed(code) {
-  const loads = [...code.matchAll(/^\t?(?:let|const) (node_\w+|childProcess) = (require\("node:[\w/]+"\));$/gm)];
+  const ours = Object.keys(LOADED_WHEN_USED).map((name) => `require_for_turn_${name}`);
+  const names = ['node_\\w+', 'childProcess', ...ours].join('|');
+  const loads = [...code.matchAll(new RegExp(`^\\t?(?:let|const) (${names}) = (require\\("[^"]+"\\));$`, 'gm'))];
   return loads.reduce((text, [statement, name = '', load]) => {
     const [before = '', ...rest] = text.replace(statement, '').split(new RegExp(`\\b${name}\\b`));
     // Used as a whole, and not only for what it exports.
@@ -160,17 +221,36 @@ function loadingWhenUsed(code) {
 
 /** The name of the chunk for a source; null: rolldown decides. */
 function chunkOf() {
+  const { later, seldom } = LOADED_WHEN_USED;
   /** @type {Map<string, Set<string>> | undefined} */
-  let closures;
+  let together;
+  /** @type {Map<string, Set<string>> | undefined} */
+  let whenUsed;
   return (/** @type {string} */ source, /** @type {import('rolldown').ChunkingContext} */ modules) => {
-    closures ??= new Map(
-      Object.entries(LOADED_TOGETHER).map(([name, files]) => {
-        const all = new Set(files.map(at));
-        for (const file of all) for (const next of modules.getModuleInfo(file)?.importedIds ?? []) all.add(next);
-        return [name, all];
-      }),
-    );
-    const users = [...closures].filter(([, all]) => all.has(source)).map(([name]) => name);
-    return users.length === 0 ? null : `for-${users.join('-')}`;
+    together ??= new Map(Object.entries(LOADED_TOGETHER).map(([name, files]) => [name, closure(files, modules)]));
+    whenUsed ??= new Map([
+      ['for-turn', closure(LOADED_TOGETHER.turn, modules, [...later, ...seldom])],
+      ['for-turn-later', closure(later, modules, seldom)],
+      ['for-turn-seldom', closure(seldom, modules)],
+    ]);
+    const users = [...together].filter(([, all]) => all.has(source)).map(([name]) => name);
+    if (users.length === 0) return null;
+    const name = `for-${users.join('-')}`;
+    return name === 'for-turn' ? ([...whenUsed].find(([, all]) => all.has(source))?.[0] ?? name) : name;
   };
+}
+
+/**
+ * These sources and all that they import, but for some, and what only those import.
+ * @param {readonly string[]} files
+ * @param {import('rolldown').ChunkingContext} modules
+ * @param {readonly string[]} without
+ */
+function closure(files, modules, without = []) {
+  const left = new Set(without.map(at));
+  const all = new Set(files.map(at).filter((file) => !left.has(file)));
+  for (const file of all) {
+    for (const next of modules.getModuleInfo(file)?.importedIds ?? []) if (!left.has(next)) all.add(next);
+  }
+  return all;
 }

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { ROOT, run } from './packed.ts';
+import { PROGRAM } from '../program.ts';
+import { ROOT, run, succeeds } from './packed.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'throughline-compiled-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -35,4 +36,30 @@ test('what is thrown ends a command as it ends Node', async () => {
     `setTimeout(() => { process.on('exit', () => console.log('heard')); throw new Error('no'); });`,
   );
   expect(ended).toMatchObject({ code: 1, stdout: 'heard\n', stderr: expect.stringContaining('Error: no') });
+});
+
+// Before its agent's program is started, a command loads no code that it uses afterwards, or mostly not at all (scripts/bundle.js).
+test('a prompt loads the chunk for turns and no chunk for what a turn seldom does', async () => {
+  const env = { THROUGHLINE_HOME: join(folder, 'commands'), NODE_COMPILE_CACHE: join(folder, 'cache') };
+  await succeeds(process.execPath, [PROGRAM, 'send', 'notes', 'The codeword is amber.', '--agent', 'scripted'], {
+    env,
+  });
+  const cached = globSync('cache/*/throughline/for-turn-*', { cwd: folder }).map((file) => basename(file));
+  expect(cached.filter((name) => name.startsWith('for-turn-later-'))).toHaveLength(1);
+  expect(cached.filter((name) => name.startsWith('for-turn-seldom-'))).toEqual([]);
+});
+
+test('an engine that has not run a turn has not loaded what runs one', async () => {
+  const program = `
+    import { createRequire } from 'node:module';
+    import { open } from ${JSON.stringify(join(dirname(PROGRAM), '../dist/index.js'))};
+    const isLoaded = () => Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('/for-turn-later-'));
+    const settings = { agents: { scripted: { adapter: 'scripted' } } };
+    const tl = await open({ home: ${JSON.stringify(join(folder, 'library'))}, settings });
+    const opened = isLoaded();
+    await tl.conversation('notes', { agent: 'scripted' }).ask('The codeword is amber.');
+    console.log(JSON.stringify({ opened, asked: isLoaded() }));
+    await tl.close();`;
+  const printed = await succeeds(process.execPath, ['--input-type=module', '-e', program]);
+  expect(JSON.parse(printed)).toEqual({ opened: false, asked: true });
 });
