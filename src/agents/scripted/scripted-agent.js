@@ -51,17 +51,14 @@ let inputEnded = false;
 /** A process that was left behind ends itself after this time. */
 const LONGEST_SURVIVAL_MS = 300_000;
 
-const connection = new Connection(
-  (message) => void handle(message),
-  () => {
-    inputEnded = true;
-    const { survives, lingers } = session?.options ?? {};
-    if (turn ? !survives : !lingers) process.exit(0);
-    turn?.deny();
-    setTimeout(() => process.exit(1), LONGEST_SURVIVAL_MS);
-  },
-);
-connection.listen();
+const connection = new Connection(handle, () => {
+  inputEnded = true;
+  const { survives, lingers } = session?.options ?? {};
+  if (turn ? !survives : !lingers) process.exit(0);
+  turn?.deny();
+  setTimeout(() => process.exit(1), LONGEST_SURVIVAL_MS);
+});
+void connection.listen();
 
 /** @param {ToProgram} message */
 async function handle(message) {

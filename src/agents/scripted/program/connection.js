@@ -10,7 +10,7 @@ export class Connection {
   #onEnd;
 
   /**
-   * @param {(message: ToProgram) => void} onMessage
+   * @param {(message: ToProgram) => Promise<void>} onMessage
    * @param {() => void} onEnd
    */
   constructor(onMessage, onEnd) {
@@ -19,11 +19,16 @@ export class Connection {
   }
 
   /**
-   * Nothing is done before the first message, so it is waited for. `process.stdin` takes milliseconds to load: whoever started us would
-   * have to wait for that, and is busy after the answer.
+   * As long as it has nothing else to do, it waits for the next message. `process.stdin` takes milliseconds to load, and whoever started
+   * us would wait for that. It is used from the first message on that takes longer: others may come meanwhile.
    */
-  listen() {
-    this.#readFirst();
+  async listen() {
+    for (let isIdle = true; isIdle; ) {
+      const { text, end } = readLines();
+      const work = this.#read(text);
+      if (end === 'closed') return this.#onEnd();
+      isIdle = end === null && (await isDoneAtOnce(work));
+    }
     process.stdin.setEncoding('utf8');
     process.stdin.on('data', (/** @type {string} */ text) => this.#read(text));
     process.stdin.on('end', this.#onEnd);
@@ -52,37 +57,43 @@ export class Connection {
     }
   }
 
-  #readFirst() {
-    const chunks = [];
-    for (let isWhole = false; !isWhole; ) {
-      const space = Buffer.allocUnsafe(65_536);
-      const chunk = space.subarray(0, readNow(space));
-      chunks.push(chunk);
-      isWhole = chunk.length === 0 || chunk.at(-1) === NEWLINE;
-    }
-    this.#read(Buffer.concat(chunks).toString());
-  }
-
   /** @param {string} text */
   #read(text) {
     const lines = text.split('\n');
     const rest = lines.pop() ?? '';
+    const work = [];
     for (const line of lines) {
       const whole = this.#partial.join('') + line;
       this.#partial = [];
-      if (whole !== '') this.#onMessage(JSON.parse(whole));
+      if (whole !== '') work.push(this.#onMessage(JSON.parse(whole)));
     }
     if (rest !== '') this.#partial.push(rest);
+    return work;
   }
 }
 
 const NEWLINE = 0x0a;
 
-/** How many bytes came; 0: no more come, or not this way. `process.stdin` tells which. @param {Buffer} space */
-function readNow(space) {
-  try {
-    return readSync(0, space);
-  } catch {
-    return 0;
+/** Waits for whole lines. `end`: why there are no more; null: there may be. */
+function readLines() {
+  const chunks = [];
+  /** @type {'closed' | 'unreadable' | null} */
+  let end = null;
+  while (end === null && chunks.at(-1)?.at(-1) !== NEWLINE) {
+    const space = Buffer.allocUnsafe(65_536);
+    try {
+      const length = readSync(0, space);
+      if (length === 0) end = 'closed';
+      else chunks.push(space.subarray(0, length));
+    } catch {
+      end = 'unreadable'; // in this way; `process.stdin` can
+    }
   }
+  return { text: Buffer.concat(chunks).toString(), end };
+}
+
+/** Whether the work is done without waiting for anything. @param {Promise<void>[]} work */
+function isDoneAtOnce(work) {
+  const waits = new Promise((resolve) => setImmediate(resolve, false));
+  return Promise.race([Promise.all(work).then(() => true), waits]);
 }
