@@ -12,6 +12,7 @@ const SIZE = `
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public' AND c.relkind = 'r'`;
 const ROWS = `SELECT sum(n_tup_ins)::float8 AS added, sum(n_tup_upd + n_tup_del)::float8 AS changed FROM pg_stat_user_tables`;
 const COMMITS = 'SELECT xact_commit::float8 AS transactions FROM pg_stat_database WHERE datname = current_database()';
+const REPORTED_MS = 11_000;
 /** In what the system counts processor time in. */
 const TICK_MS = 10;
 
@@ -21,8 +22,8 @@ export type Counts = Record<'bytes' | 'log' | 'added' | 'changed' | 'transaction
 /** What the server has counted so far for a database. */
 export async function countsOf(server: PostgresServer, database: string): Promise<Counts> {
   const cpuMs = cpuOf(server);
-  // What a connection has counted is reported when it is idle for a second, or when it ends.
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  // What a connection has counted is reported once a second while it is used, and the rest when it was idle for ten seconds.
+  await new Promise((resolve) => setTimeout(resolve, REPORTED_MS));
   const found = await Promise.all([SIZE, ROWS, COMMITS].map((sql) => server.query(sql, [], database)));
   return Object.assign({ cpuMs }, ...found.map(([row]) => row)) as Counts;
 }
