@@ -45,9 +45,8 @@ export const procfs: ProcessTable = {
     }
   },
   *marked() {
-    const space = Buffer.allocUnsafe(LONGEST_ENVIRONMENT);
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-      const mark = markOf(pid, space);
+      const mark = markOf(pid);
       yield mark === null ? null : { pid: Number(pid), mark };
     }
   },
@@ -55,16 +54,10 @@ export const procfs: ProcessTable = {
   namespace: () => readlinkSync('/proc/self/ns/pid'),
 };
 
-/** Linux starts no program with more than 6 MB of arguments and variables. */
-const LONGEST_ENVIRONMENT = 8 * 2 ** 20;
-
-/**
- * In the environment that it was started with. Other users' are not shown; one that has ended has none. `space` is used again for every
- * process: there may be hundreds.
- */
-function markOf(pid: string, space: Buffer): string | null {
+/** In the environment that it was started with. Other users' are not shown; one that has ended has none. */
+function markOf(pid: string): string | null {
   try {
-    const environment = readEnvironment(pid, space);
+    const environment = readEnvironment(pid);
     const at = environment.indexOf(BEFORE_MARK);
     if (at === -1) return null;
     return environment.toString('latin1', at + BEFORE_MARK.length, environment.indexOf(0, at + 1));
@@ -73,12 +66,21 @@ function markOf(pid: string, space: Buffer): string | null {
   }
 }
 
-/** Every variable with a zero byte before and after it. */
-function readEnvironment(pid: string, space: Buffer): Buffer {
+/**
+ * For one environment after the other: there may be hundreds of processes, and they are read at the end of every session. It grows to the
+ * longest environment; one that fits them all (6 MB) in every call would make V8 collect all garbage after a few calls.
+ */
+let space = Buffer.allocUnsafe(64 * 1024);
+
+/** Every variable with a zero byte before and after it. It is valid until the next call. */
+function readEnvironment(pid: string): Buffer {
   const file = openSync(`/proc/${pid}/environ`, 'r');
   try {
-    // One call reads all of it: the space is larger than any environment.
-    const end = 1 + readSync(file, space, 1, space.length - 2, null);
+    let end = 1 + readSync(file, space, 1, space.length - 2, 0);
+    while (end === space.length - 1) {
+      space = Buffer.allocUnsafe(2 * space.length);
+      end = 1 + readSync(file, space, 1, space.length - 2, 0);
+    }
     space[0] = 0;
     space[end] = 0;
     return space.subarray(0, end + 1);

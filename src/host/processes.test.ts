@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
-import { formatMark, type ProcessIdentity, starterOf, whereIs } from '../core/process.ts';
-import { machineOf, type ProcessEntry, type ProcessTable, parsePs, parseStat, ps } from './process-table.ts';
+import { formatMark, MARK, type ProcessIdentity, starterOf, whereIs } from '../core/process.ts';
+import { machineOf, type ProcessEntry, type ProcessTable, parsePs, parseStat, procfs, ps } from './process-table.ts';
 import { bootId, identify, processesOf, systemProcesses } from './processes.ts';
 
 const children: ChildProcess[] = [];
@@ -123,6 +123,25 @@ describe('/proc/PID/stat', () => {
     expect(parseStat(`4711 (node) ${tail.replace('S', 'Z')}`)?.zombie).toBe(true);
     expect(parseStat('')).toBeNull();
     expect(parseStat('4711 (node) S 1')).toBeNull();
+  });
+});
+
+describe.runIf(process.platform === 'linux')('/proc/PID/environ', () => {
+  test('a mark is found behind many variables, in an environment of any length', async () => {
+    const long = 'x'.repeat(100_000);
+    const env = { A: long, B: long, C: long, [MARK]: 'behind', D: long };
+    const sleeper = spawn('/bin/sleep', ['60'], { env, stdio: 'ignore' });
+    children.push(sleeper);
+    await once(sleeper, 'spawn');
+    expect([...procfs.marked()]).toContainEqual({ pid: sleeper.pid, mark: 'behind' });
+  });
+
+  test('reading all of them again takes no further memory', () => {
+    const read = () => [...procfs.marked()].length;
+    read();
+    const before = process.memoryUsage().arrayBuffers;
+    read();
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 20);
   });
 });
 
