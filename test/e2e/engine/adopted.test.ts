@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { compose } from '../../../src/compose.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
@@ -64,9 +64,10 @@ test('the turns of an adopted session become turns of the conversation, before t
 test('the session of an agent that is not in the settings is adopted in the same way', async () => {
   await using natives = new Natives();
   await using home = new Home();
+  await using end = new AsyncDisposableStack();
   const found = { found: { adapter: 'scripted', options: { dir: natives.dir }, env: {} } } as const;
   const { engine } = await compose({ home: home.path, settings: { agents: {} }, agents: found });
-  onTestFinished(() => engine.close());
+  end.defer(() => engine.close()); // before the home is removed: otherwise it waits a minute for its storage
   const id = await natives.session('amber', 'birch');
   const { turn } = await run(engine, 'chat', WHICH, { session: id, agent: 'found' });
   expect(turn).toMatchObject({ n: 3, sessionId: id });
