@@ -32,7 +32,7 @@ export function surface() {
 
 /** @param {string} folder */
 function declare(folder) {
-  const args = ['-p', at('tsconfig.build.json'), '--outDir', folder, '--removeComments'];
+  const args = ['-p', at('tsconfig.build.json'), '--outDir', folder, '--removeComments', '--singleThreaded'];
   const { status, stdout } = spawnSync(process.execPath, [at('node_modules/typescript/bin/tsc'), ...args], {
     encoding: 'utf8',
   });

@@ -83,7 +83,8 @@ export function faultsOfBlocks(blocks: readonly Block[]): string[] {
 
 function compile(folder: string): string[] {
   try {
-    execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.', '--pretty', 'false'], {
+    const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.', '--pretty', 'false', '--singleThreaded'];
+    execFileSync(process.execPath, args, {
       cwd: folder,
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
