@@ -108,12 +108,8 @@ async function mergeCommit(git: Git, one: { there: string; ours: string; branch:
   if (lineOf(await git('merge-base', there, ours)) === there) return ours;
   const tree = await git('merge-tree', '--write-tree', '--name-only', '--no-messages', there, ours).catch((error) => {
     const files = error instanceof GitFailed ? error.printed.trim().split('\n').slice(1) : [];
-    const which = files.length === 0 ? 'They' : files.join(', ');
-    throw refused(
-      error,
-      `The commits of both sides contradict each other: ${which}.`,
-      `Merge by hand: "git merge ${branch}".`,
-    );
+    const where = files.length === 0 ? '' : ` in ${files.join(', ')}`;
+    throw refused(error, `The commits of both sides conflict${where}.`, `Merge by hand: "git merge ${branch}".`);
   });
   const message = `Merge branch '${branch}'`;
   return lineOf(await git('commit-tree', lineOf(tree), '-p', there, '-p', ours, '-m', message));
@@ -182,7 +178,7 @@ async function refuseFiltered(git: Git, ...range: string[]): Promise<void> {
   const [first = ''] = text.split('\n');
   throw new ThroughlineError(
     'refused',
-    `A filter of the repository is to change ${first}, and filters are not run here.`,
+    `A git filter (such as Git LFS) applies to ${first}, and filters are not run here.`,
     {
       hint: 'Commit and merge there with git itself.',
     },

@@ -148,7 +148,7 @@ test('both sides have commits: they are merged, or nothing is changed and a pers
   const before = git(path, ...quiet, 'rev-parse', 'HEAD');
   await expect(worktrees.keep(ID, { merge: true })).rejects.toMatchObject({
     code: 'refused',
-    message: 'The commits of both sides contradict each other: a.txt.',
+    message: 'The commits of both sides conflict in a.txt.',
     hint: `Merge by hand: "git merge ${BRANCH}".`,
   });
   expect(git(path, ...quiet, 'rev-parse', 'HEAD')).toBe(before);
@@ -217,7 +217,7 @@ test('files under a filter are left to git itself', async () => {
   await worktrees.keep(ID, { commit: 'Not filtered' });
   write(tree, 'x.big', 'x');
   await expect(worktrees.keep(ID, { commit: 'Filtered' })).rejects.toThrow(
-    /is to change x\.big, and filters are not run/,
+    /applies to x\.big, and filters are not run/,
   );
   expect(await worktrees.unsaved(ID)).toBe(1);
   expect(existsSync(trace)).toBe(false);

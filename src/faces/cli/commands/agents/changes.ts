@@ -17,12 +17,12 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
     .option('--patch', 'also the changed lines')
-    .option('--commit <message>', 'of a worktree: commit all of it on its branch')
+    .option('--commit <message>', 'in a worktree: commit all changes on its branch')
     .option(
       '--merge',
-      'of a worktree: merge its commits into the branch of the directory that the conversation was given',
+      'in a worktree: merge its commits into the branch of the directory that the conversation was given',
     )
-    .option('--discard', 'of a worktree: throw away what is not committed')
+    .option('--discard', 'in a worktree: discard what is not committed')
     .option('--yes', 'confirm --discard: it cannot be undone')
     .action((key: string, flags: ChangesFlags) => changes(key, flags, cli));
   addHelp(command, {

@@ -9,7 +9,7 @@ export function define(command: Command, cli: Cli): void {
     .action((key: string, text: string | undefined) => files(key, text ?? '', cli));
   addHelp(command, {
     about:
-      'Lists files and folders in the directory of the conversation, to be named in a prompt: those that fit best first, at most 100. Does ' +
+      'Lists files and folders in the directory of the conversation, to be named in a prompt: the best matches first, at most 100. Does ' +
       'not look into .git, node_modules and the like unless the text names them, and never follows links. Exit code 4: the directory is gone.',
     examples: [
       'throughline files notes',

@@ -21,9 +21,10 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'Deletes prompts, answers, receipts, copies of sessions and the texts of its tasks. The numbers and times of its events ' +
-      'stay, so that "throughline verify ID" can still check them. What agents have written themselves is listed, and left. ' +
-      "With --sandbox, the conversation's own sandbox is deleted as well, also later, by the id. Never deleted: a sandbox that " +
-      'conversations share, a directory that was given with --cwd, and sessions that an agent keeps elsewhere.',
+      'stay, so that "throughline verify ID" can still check them. Files that agents wrote are listed, but not deleted. With ' +
+      "--sandbox, the conversation's own sandbox is deleted as well; this also works later, with the id of the conversation. " +
+      'Never deleted: a sandbox that conversations share, a directory that was given with --cwd, and sessions that an agent keeps ' +
+      'elsewhere.',
     examples: [
       'throughline erase notes --yes',
       'throughline erase notes --sandbox --yes',

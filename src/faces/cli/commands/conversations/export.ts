@@ -15,8 +15,8 @@ export function define(command: Command, cli: Cli): void {
     .action((key: string, flags: ExportFlags) => exportTo(key, flags, cli));
   addHelp(command, {
     about:
-      'In a Markdown document, what was said stands behind ">", and nothing else does: no answer can pass for a turn or for a change of ' +
-      'sessions. Tools are one line each, images are named, and attached files are included.',
+      'In a Markdown document, what was said is quoted (">"), and nothing else is: no answer can look like a turn or like a change of ' +
+      'sessions. Each tool is one line, images are named, and attached files are included.',
     examples: [
       'throughline export notes --output notes.json',
       'throughline export notes --markdown --output notes.md',

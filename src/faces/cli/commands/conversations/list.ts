@@ -24,8 +24,8 @@ export function define(command: Command, cli: Cli): void {
     .action((flags: ListFlags) => list(flags, cli));
   addHelp(command, {
     about:
-      'Most recently changed first. The state is what a conversation is doing: it asks (an agent waits for an answer), is running or ' +
-      'queued; or what its last turn came to: unrestored (the context could not be restored), failed, interrupted. Without one, it is idle.',
+      'Most recently changed first. The state is what a conversation is doing (asks: an agent waits for an answer; running; queued), ' +
+      'or how its last turn ended (unrestored: the context could not be restored; failed; interrupted). All others are idle.',
     examples: [
       'throughline list',
       'throughline list --state asks,unrestored,failed',

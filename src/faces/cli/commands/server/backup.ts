@@ -21,9 +21,9 @@ export function define(command: Command, cli: Cli): void {
     .action((file: string, flags: BackupFlags) => backup(resolve(file), flags, cli));
   addHelp(command, {
     about:
-      'Works while a server runs, and keeps nobody waiting. The file has the conversations, tasks and keys (their hashes) of all ' +
-      'owners, as they were when the command started. It has its name only when it is complete, on disk and checked: every page, ' +
-      'and the chain of events of every conversation. It does not have settings, the token of the server and installed agents. ' +
+      'Works while a server runs, and blocks nobody. The file contains the conversations, tasks and keys (their hashes) of all ' +
+      'owners, as they were when the command started. It gets its name only when it is complete, on disk and checked: every page, ' +
+      'and the chain of events of every conversation. It does not contain settings, the token of the server or installed agents. ' +
       'With --server, the file comes from that server; this needs the token of its data home, or a key with "admin" of the owner ' +
       'that the server was started for. See docs/backup.md.\n' +
       'Exit code 1: not written; or written, but the data itself was not intact before (the output says which).',

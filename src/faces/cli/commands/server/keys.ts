@@ -51,7 +51,7 @@ export function define(command: Command, cli: Cli): void {
       'questions, "admin" erases, and gives access to the machine: directories, native sessions, logins, metrics, health. For the ' +
       'owner that the server was started for, it also gets backups of all owners. Never give an agent a key with "approve". A key ' +
       'with "act-as" does all this for other owners too, with the header Throughline-Owner: for the server of an application with its ' +
-      'own login, and for nobody else. --owners limits it to those whose names begin so.',
+      'own login, and for nobody else. --owners limits it to owners whose names begin with the prefix.',
     examples: ['throughline keys', 'throughline keys create "the dashboard" --scopes read'],
   });
 }

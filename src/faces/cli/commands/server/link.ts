@@ -11,7 +11,7 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'The link comes from the running server of the data home, and opens its page. Whoever opens it acts for the owner that --as names, with these scopes ' +
-      'and no others, for a week. A link for another owner than that of the server has to name them. "read" reads, "prompt" sends prompts ' +
+      'and no others, for a week. A link for another owner than that of the server must name its scopes. "read" reads, "prompt" sends prompts ' +
       'to agents, "approve" answers their questions, "admin" erases, and gives access to the machine. For programs, create a key instead ' +
       '("throughline keys create").',
     examples: [

@@ -14,7 +14,7 @@ interface RestoreFlags {
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<file>', 'a file that "throughline backup" has written')
-    .option('--move-here', 'continue its conversations in this data home: the one that it is from is gone')
+    .option('--move-here', 'continue its conversations in this data home, because the original one is gone')
     .option('--force', 'restore a backup in which events were changed')
     .action((file: string, flags: RestoreFlags) => restore(resolve(file), flags, cli));
   addHelp(command, {

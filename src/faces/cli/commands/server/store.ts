@@ -15,13 +15,13 @@ export function define(command: Command, cli: Cli): void {
     .summary('copy everything from one store to another')
     .description('Copy everything from one store to another: from SQLite to PostgreSQL, or back.')
     .argument('<from>', STORES)
-    .argument('<to>', 'the same; it is empty, or has a begun copy of the same store')
+    .argument('<to>', 'an address of the same kinds; it must be empty, or an unfinished copy of the same store')
     .action((from: string, to: string) => copy(from, to, cli));
   addHelp(copying, {
     about:
       'Copies the conversations, tasks and keys of all owners; what is stored in the source stays. It may run while a server uses the source: then stop the ' +
       'server, and run the same command again. It copies what is new, verifies the chain of events of every conversation, and only then can the ' +
-      'target be used. A copy that was stopped or killed goes on with the same command. Files of agents are not copied: a conversation goes on where its ' +
+      'target be used. A copy that was stopped or killed continues with the same command. Files of agents are not copied: a conversation continues where its ' +
       'directory is, with "throughline serve --home" of the data home that it belongs to. See docs/deploy.md.\n' +
       'Exit code 1: failed; or copied, but events in the source were changed before (the output says which).',
     examples: [

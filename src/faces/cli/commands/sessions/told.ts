@@ -26,9 +26,9 @@ export function define(command: Command, cli: Cli): void {
     .action((turn: string, n: number | undefined, flags: Flags) => told(turn, n, flags, cli));
   addHelp(command, {
     about:
-      "Shows exactly what the agent's session got for a turn: a transcript that was put into its storage, prompts that were " +
-      'replayed, and last the prompt, with the transcript block before it. Each has its SHA-256 hash, which was checked: of a ' +
-      'transcript that of its text, of a prompt that of the JSON of its content blocks (--json has them).',
+      "Shows exactly what the agent's session received for a turn: the transcript that was put into its storage, the prompts that were " +
+      'replayed, and last the prompt itself, with the transcript block before it. Each part has a SHA-256 hash, which was checked. The hash ' +
+      'of a transcript is that of its text; the hash of a prompt is that of the JSON of its content blocks (see --json).',
     examples: [
       'throughline told notes',
       'throughline told notes 3',

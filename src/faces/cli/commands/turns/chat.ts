@@ -46,7 +46,7 @@ export function define(command: Command, cli: Cli): void {
     .action((key: string | undefined, flags: ChatFlags) => chat(key, flags, cli));
   addHelp(command, {
     about:
-      'Enter sends, Alt-Enter makes a new line, Ctrl-C cancels the turn and twice leaves. What is written while a turn runs is queued. ' +
+      'Enter sends, Alt-Enter makes a new line, Ctrl-C cancels the turn, and pressed twice it leaves. What is written while a turn runs is queued. ' +
       'A line that begins with a slash is a command: /help lists them. Needs a terminal; elsewhere, use "throughline send".',
     examples: [
       'throughline chat',

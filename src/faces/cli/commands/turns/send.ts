@@ -71,7 +71,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--stall-limit <seconds>', 'end the turn when the agent gives no sign of life for so long', seconds)
     .option(
       '--deliver-to <place>',
-      'where you pass the answer on; the turn is in "throughline pending" until you say that you have',
+      'where you will deliver the answer; the turn stays in "throughline pending" until you report the delivery',
     )
     .option('--limit-per-day <amount>', 'how much may be spent in the conversation on a day: "2 USD", "50k tokens"')
     .option('--title <text>', 'set the title of the conversation')

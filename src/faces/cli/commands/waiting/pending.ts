@@ -14,7 +14,7 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'Lists the turns that were sent with "--deliver-to" and whose answers are not reported as delivered, oldest first, whether ' +
-      'they have ended or not. A program that dies between accepting a prompt and passing the answer on finds them here.',
+      'they have ended or not. A program that crashed between accepting a prompt and delivering the answer finds its turns here.',
     examples: [
       'throughline pending',
       "throughline pending --json | jq -r '.turn | [.id, .state, .options.deliverTo] | @tsv'",
