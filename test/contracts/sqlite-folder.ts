@@ -1,8 +1,5 @@
 // What tests of the SQLite store share: a folder that goes away after the test, and processes on a database in it.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
@@ -10,16 +7,12 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
 
+export { temporaryFolder } from '../temporary-folder.ts';
+
 export const CLOCK: Clock = {
   now: () => Date.now(),
   monotonic: () => Number(process.hrtime.bigint() / 1000n) / 1000,
 };
-
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'throughline-sqlite-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }));
-  return folder;
-}
 
 /** A store on the file, closed when the test has finished. */
 export async function openAt(file: string, busyMs?: number): Promise<Store> {

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sandboxAt } from '../../../test/contracts/agent-sandbox.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { acpAgent } from './adapter.ts';
 import { capabilitiesOf } from './connection/capabilities.ts';
@@ -14,8 +14,7 @@ test.for([
 ] as const)(
   'the storage of the agent "%s" is named after %i looks for its program: on another machine, each takes a while',
   async ([name, looks]) => {
-    const root = mkdtempSync(join(tmpdir(), 'throughline-acp-'));
-    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    const root = temporaryFolder();
     const [memory, file] = [join(root, 'learnt'), join(root, 'agent.js')];
     writeFileSync(file, '');
     const command: [string, string] = [process.execPath, file];

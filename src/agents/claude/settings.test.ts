@@ -1,8 +1,8 @@
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { TestSandboxes } from '../../../test/contracts/agent-sandbox.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { faultOf } from '../../../test/values/thrown.ts';
 import { claudeCliAgent } from './cli/adapter.ts';
 import { claudeSdkAgent } from './sdk/adapter.ts';
@@ -71,8 +71,7 @@ test('a hook of every type is taken with all that it needs', () => {
 
 /** A folder with a Claude of this version; null: with none. */
 function folderWith(version: string | null) {
-  const folder = mkdtempSync(join(tmpdir(), 'throughline-claude-settings-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const install = (other: string) => {
     writeFileSync(join(folder, 'claude'), `#!/bin/sh\necho ${other}\n`);
     chmodSync(join(folder, 'claude'), 0o755);

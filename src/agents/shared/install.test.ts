@@ -1,16 +1,7 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { type Installable, type InstallRequest, installAgent } from './install.ts';
 
 const TESTED_VERSION = '0.3.325';
@@ -33,12 +24,11 @@ let root: string;
 let folder: string;
 let env: NodeJS.ProcessEnv;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'throughline-install-'));
+  root = temporaryFolder();
   folder = join(root, 'agents', 'claude');
   mkdirSync(join(root, 'bin'));
   env = { PATH: join(root, 'bin'), ROOT: root };
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /** Writes down how it was called, then does what the test says. */
 function fakeNpm(body: string): void {

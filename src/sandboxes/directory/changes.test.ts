@@ -1,53 +1,20 @@
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { GIT_ENV, git, write } from '../../../test/git.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { changesIn } from './changes.ts';
 import { commitOf } from './worktree.ts';
 
-function folder(): string {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-git-')));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
-
-const ENV = {
-  PATH: process.env.PATH ?? '',
-  HOME: '/dev/null',
-  GIT_CONFIG_GLOBAL: '/dev/null',
-  GIT_CONFIG_NOSYSTEM: '1',
-};
-const git = (cwd: string, ...args: string[]) =>
-  execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.org', ...args], {
-    cwd,
-    env: ENV,
-    encoding: 'utf8',
-  });
-
 function repository(files: Record<string, string>, ...init: string[]): string {
-  const path = folder();
+  const path = temporaryFolder();
   git(path, 'init', '--quiet', ...init);
   for (const [name, text] of Object.entries(files)) write(path, name, text);
   git(path, 'add', '--all');
   git(path, 'commit', '--quiet', '--message', 'one');
   return path;
-}
-
-function write(path: string, name: string, text: string): void {
-  mkdirSync(join(path, name, '..'), { recursive: true });
-  writeFileSync(join(path, name), text);
 }
 
 const short = async (path: string, within: string | null = null) =>
@@ -80,21 +47,21 @@ test('what differs from the last commit is listed by file, staged or not, with w
     ['staged.txt', 'added', 1, 0],
   ]);
   const { head, files, more } = await changesIn(path, null);
-  expect([head, more]).toEqual([git(path, 'rev-parse', 'HEAD').trim(), 0]);
+  expect([head, more]).toEqual([git(path, 'rev-parse', 'HEAD'), 0]);
   expect(files[0]?.patch).toContain('@@ -1,2 +1,3 @@\n one\n-two\n+three\n+four\n');
   expect(JSON.stringify(files)).not.toContain('root:');
   expect(await short(join(path, 'new dir'))).toEqual([['ä "quoted".md', 'untracked', 1, 0]]);
 });
 
 test('a repository without commits, with long hashes, and another working tree of one', async () => {
-  const empty = folder();
+  const empty = temporaryFolder();
   git(empty, 'init', '--quiet');
   write(empty, 'a', 'x\n');
   expect(await changesIn(empty, null)).toMatchObject({ head: null, files: [{ path: 'a', change: 'untracked' }] });
   const long = repository({ a: 'x\n' }, '--object-format=sha256');
   write(long, 'a', 'y\n');
   expect(await short(long)).toEqual([['a', 'modified', 1, 1]]);
-  const other = join(folder(), 'tree');
+  const other = join(temporaryFolder(), 'tree');
   git(long, 'worktree', 'add', '--quiet', other);
   write(other, 'a', 'z\n');
   expect(await short(other)).toEqual([['a', 'modified', 1, 1]]);
@@ -111,7 +78,7 @@ test('a change in the second of the commit, of the same size, is seen later as w
 
 test('nothing that the repository names is run, and nothing of it is changed', async () => {
   const path = repository({ 'a.txt': 'one\n', '.gitattributes': '* filter=evil diff=evil\n', 'sub/x': 'x\n' });
-  const [ran, evil] = [join(folder(), 'ran'), join(path, 'evil')];
+  const [ran, evil] = [join(temporaryFolder(), 'ran'), join(path, 'evil')];
   write(path, 'evil', `#!/bin/sh\necho "$0 $*" >> ${ran}\ncat\n`);
   chmodSync(evil, 0o755);
   mkdirSync(join(path, '.git/hooks'), { recursive: true });
@@ -155,7 +122,7 @@ test('nothing that the repository names is run, and nothing of it is changed', a
   write(path, 'a.txt', 'two\n');
   const before = readFileSync(join(path, '.git/index'));
   // The trap works: git itself runs it.
-  execFileSync('git', ['diff', '--no-ext-diff', '--no-textconv', 'HEAD'], { cwd: path, env: ENV, stdio: 'ignore' });
+  execFileSync('git', ['diff', '--no-ext-diff', '--no-textconv', 'HEAD'], { cwd: path, env: GIT_ENV, stdio: 'ignore' });
   expect(existsSync(ran)).toBe(true);
   rmSync(ran);
   expect(await short(path)).toEqual([
@@ -167,7 +134,7 @@ test('nothing that the repository names is run, and nothing of it is changed', a
 });
 
 test('settings that name another folder as that of the files show nothing of it', async () => {
-  const [path, elsewhere] = [repository({ a: 'x\n' }), folder()];
+  const [path, elsewhere] = [repository({ a: 'x\n' }), temporaryFolder()];
   write(elsewhere, 'a', 'secret\n');
   git(path, 'config', 'core.worktree', elsewhere);
   await expect(changesIn(path, null)).rejects.toMatchObject({ code: 'not_found' });
@@ -175,20 +142,20 @@ test('settings that name another folder as that of the files show nothing of it'
 
 test.each(['ext', 'file', 'ssh'])('an object that is missing is not fetched by %s', async (protocol) => {
   const path = repository({ a: 'x\n' });
-  const [ran, evil] = [join(folder(), 'ran'), join(path, 'evil')];
+  const [ran, evil] = [join(temporaryFolder(), 'ran'), join(path, 'evil')];
   write(path, 'evil', `#!/bin/sh\necho "$0" >> ${ran}\n`);
   chmodSync(evil, 0o755);
-  const url = { ext: `ext::${evil}`, file: folder(), ssh: 'ssh://localhost/x' }[protocol] ?? '';
+  const url = { ext: `ext::${evil}`, file: temporaryFolder(), ssh: 'ssh://localhost/x' }[protocol] ?? '';
   const settings = {
     ...{ 'remote.origin.url': url, 'remote.origin.promisor': 'true', 'remote.origin.uploadpack': evil },
     ...{ 'core.sshCommand': evil, 'protocol.allow': 'always', 'core.repositoryformatversion': '1' },
     'extensions.partialClone': 'origin',
   };
   for (const [name, value] of Object.entries(settings)) git(path, 'config', name, value);
-  const head = git(path, 'rev-parse', 'HEAD').trim();
+  const head = git(path, 'rev-parse', 'HEAD');
   rmSync(join(path, '.git/objects', head.slice(0, 2), head.slice(2)));
   // The trap works: git itself runs it.
-  expect(() => execFileSync('git', ['cat-file', '-t', 'HEAD'], { cwd: path, env: ENV, stdio: 'ignore' })).toThrow();
+  expect(() => execFileSync('git', ['cat-file', '-t', 'HEAD'], { cwd: path, env: GIT_ENV, stdio: 'ignore' })).toThrow();
   expect(existsSync(ran)).toBe(true);
   rmSync(ran);
   await expect(changesIn(path, null)).rejects.toMatchObject({ code: 'refused' });
@@ -199,7 +166,7 @@ test.each(['ext', 'file', 'ssh'])('an object that is missing is not fetched by %
 test('without a repository, or with one that begins above, it says so; one that cannot be read is refused', async () => {
   const path = repository({ a: 'x\n' });
   mkdirSync(join(path, 'work'));
-  await expect(changesIn(folder(), null)).rejects.toMatchObject({
+  await expect(changesIn(temporaryFolder(), null)).rejects.toMatchObject({
     code: 'not_found',
     hint: expect.stringContaining('cwd'),
   });

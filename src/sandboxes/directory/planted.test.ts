@@ -1,23 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { textOf } from '../../../test/contracts/sandbox/around.ts';
 import { isolatedSandboxes, whyNoBubblewrap } from '../../../test/contracts/sandbox/bubblewrap-given.ts';
+import { git, write } from '../../../test/git.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 
 /*
@@ -25,31 +14,8 @@ import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
  * worktree, to everything of git. Here it plants what would have git read, write or run something outside of the sandbox.
  */
 
-const ENV = {
-  PATH: process.env.PATH ?? '',
-  HOME: '/dev/null',
-  GIT_CONFIG_GLOBAL: '/dev/null',
-  GIT_CONFIG_NOSYSTEM: '1',
-};
-const git = (cwd: string, ...args: string[]) =>
-  execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.org', ...args], {
-    ...{ cwd, env: ENV, encoding: 'utf8' as const },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  }).trim();
-
-function folder(): string {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-planted-')));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
-
-function write(path: string, name: string, text: string): void {
-  mkdirSync(join(path, name, '..'), { recursive: true });
-  writeFileSync(join(path, name), text);
-}
-
 function repository(files: Record<string, string>): string {
-  const path = folder();
+  const path = temporaryFolder();
   git(path, 'init', '--quiet', '--initial-branch', 'main');
   for (const [name, text] of Object.entries({ 'a.txt': 'one\n', ...files })) write(path, name, text);
   git(path, 'add', '--all');
@@ -61,7 +27,7 @@ function repository(files: Record<string, string>): string {
 
 /** A folder that no sandbox sees, with a file `file`. */
 function secretFolder(): { path: string; secret: string } {
-  const [path, secret] = [folder(), `secret-${randomUUID()}`];
+  const [path, secret] = [temporaryFolder(), `secret-${randomUUID()}`];
   write(path, 'file', `${secret}\n`);
   return { path, secret };
 }
@@ -104,7 +70,7 @@ done`;
   };
 
   test.for(['worktree', 'part of a repository'])('gets nothing read through a link: in a %s', async (where) => {
-    const sandboxes = isolatedSandboxes(folder(), { network: 'none' });
+    const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
     const { path, secret } = secretFolder();
     const files = { 'p/x': '1\n', 'z/file': '1\n' };
     const inTree = where === 'worktree';
@@ -133,8 +99,8 @@ test('what is hidden in a named directory is neither compared with the repositor
 
 test('a repository of the agent in its worktree is not committed: git would run what its settings name', async () => {
   const cwd = repository({});
-  const trace = join(folder(), 'ran');
-  const sandboxes = isolatedSandboxes(folder(), { network: 'none' });
+  const trace = join(temporaryFolder(), 'ran');
+  const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
   const sandbox = await sandboxes.open(TREE, { cwd });
   const worktrees = worktreesOf(sandboxes);
   await run(
@@ -160,8 +126,8 @@ test('a repository in the place of a submodule runs nothing, and is not thrown a
   const cwd = repository({});
   git(cwd, 'update-index', '--add', '--cacheinfo', `160000,${git(cwd, 'rev-parse', 'HEAD')},nested`);
   git(cwd, 'commit', '--quiet', '--message', 'submodule');
-  const trace = join(folder(), 'ran');
-  const sandboxes = isolatedSandboxes(folder(), { network: 'none' });
+  const trace = join(temporaryFolder(), 'ran');
+  const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
   const sandbox = await sandboxes.open(TREE, { cwd });
   expect(await worktreesOf(sandboxes).unsaved(TREE)).toBe(0);
   await run(
@@ -182,7 +148,7 @@ describe('in the repository of a worktree, an agent that works in the repository
     async (name) => {
       const cwd = repository({});
       const { path, secret } = secretFolder();
-      const sandboxes = isolatedSandboxes(folder(), { network: 'none' });
+      const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
       await sandboxes.open(TREE, { cwd });
       const planted = join(cwd, '.git', name);
       rmSync(planted, { recursive: true, force: true });
@@ -197,7 +163,7 @@ describe('in the repository of a worktree, an agent that works in the repository
 
   test('cannot have another repository take its place', async () => {
     const [cwd, theirs] = [repository({}), repository({ 'secret.txt': 'theirs' })];
-    const sandboxes = isolatedSandboxes(folder(), { network: 'none' });
+    const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
     rmSync(join(cwd, '.git'), { recursive: true });
     write(cwd, '.git', `gitdir: ${join(theirs, '.git')}\n`);
     await expect(sandboxes.open(TREE, { cwd })).rejects.toMatchObject({ code: 'refused' });
@@ -214,10 +180,10 @@ describe('in the repository of a worktree, an agent that works in the repository
     git(main, 'commit', '--quiet', '--message', 'submodule');
     git(join(main, 'library'), 'config', 'user.name', 'Ann');
     git(join(main, 'library'), 'config', 'user.email', 'ann@example.org');
-    const other = join(folder(), 'other');
+    const other = join(temporaryFolder(), 'other');
     git(main, 'worktree', 'add', '--quiet', other);
     for (const cwd of [other, join(main, 'library')]) {
-      const sandboxes = isolatedSandboxes(folder(), { network: 'none' });
+      const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
       const sandbox = await sandboxes.open(TREE, { cwd });
       expect(await run(sandbox, 'git status --porcelain; cat a.txt')).toBe('one\n');
       write(sandbox.work, 'a.txt', 'two\n');
@@ -230,7 +196,7 @@ describe('in the repository of a worktree, an agent that works in the repository
     const [cwd, theirs] = [repository({}), repository({ 'secret.txt': 'theirs' })];
     write(cwd, '.git/objects/info/alternates', `${join(theirs, '.git/objects')}\n`);
     write(cwd, '.git/refs/heads/main', `${git(theirs, 'rev-parse', 'HEAD')}\n`);
-    const sandboxes = isolatedSandboxes(folder(), { network: 'none' });
+    const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
     await expect(sandboxes.open(TREE, { cwd })).rejects.toMatchObject({
       code: 'refused',
       message: expect.stringContaining('alternates'),
@@ -238,11 +204,11 @@ describe('in the repository of a worktree, an agent that works in the repository
   });
 
   test.for(['elsewhere', 'above'])('cannot have a merge write %s', async (where) => {
-    const above = folder();
+    const above = temporaryFolder();
     const cwd = join(above, 'project');
     renameSync(repository({}), cwd);
-    const sandboxes = isolatedSandboxes(folder(), { network: 'none' });
-    const elsewhere = where === 'above' ? above : folder();
+    const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
+    const elsewhere = where === 'above' ? above : temporaryFolder();
     const before = readdirSync(elsewhere);
     git(cwd, 'config', 'core.worktree', elsewhere);
     await expect(sandboxes.open(TREE, { cwd })).rejects.toMatchObject({ code: 'refused' });
@@ -251,7 +217,7 @@ describe('in the repository of a worktree, an agent that works in the repository
 
   test('has nothing run that settings, includes and hooks name', async () => {
     const cwd = repository({});
-    const trace = join(folder(), 'ran');
+    const trace = join(temporaryFolder(), 'ran');
     const evil = join(cwd, '.git/evil');
     const names = ['core.fsmonitor', 'core.pager', 'core.sshCommand', 'core.editor', 'core.alternateRefsCommand'];
     const more = ['diff.external', 'diff.e.command', 'diff.e.textconv', 'filter.e.clean', 'filter.e.process'];
@@ -266,7 +232,7 @@ describe('in the repository of a worktree, an agent that works in the repository
     execFileSync('chmod', ['+x', evil]);
     for (const hook of ['post-checkout', 'pre-commit', 'reference-transaction', 'post-index-change', 'post-merge'])
       execFileSync('cp', [evil, join(cwd, '.git/hooks', hook)]);
-    const sandboxes = isolatedSandboxes(folder(), { network: 'none' });
+    const sandboxes = isolatedSandboxes(temporaryFolder(), { network: 'none' });
     const sandbox = await sandboxes.open(TREE, { cwd });
     write(sandbox.work, 'a.txt', 'two\n');
     expect(await sandboxes.changes(TREE, { cwd })).toMatchObject({ files: [{ path: 'a.txt', change: 'modified' }] });

@@ -1,49 +1,21 @@
-import { execFileSync } from 'node:child_process';
-import {
-  appendFileSync,
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, chmodSync, cpSync, existsSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemProcesses as processes } from '../../../test/contracts/liveness.ts';
 import { textOf } from '../../../test/contracts/sandbox/around.ts';
 import { isolatedSandboxes, whyNoBubblewrap } from '../../../test/contracts/sandbox/bubblewrap-given.ts';
+import { git, write } from '../../../test/git.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Sandboxes, Worktrees } from '../../ports/sandbox.ts';
 import { directorySandboxes } from './directory-sandboxes.ts';
-
-const ENV = {
-  PATH: process.env.PATH ?? '',
-  HOME: '/dev/null',
-  GIT_CONFIG_GLOBAL: '/dev/null',
-  GIT_CONFIG_NOSYSTEM: '1',
-};
-const git = (cwd: string, ...args: string[]) =>
-  execFileSync('git', args, { cwd, env: ENV, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
-
-function folder(): string {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-worktree-')));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
 
 const ID = 'tree-one';
 const BRANCH = 'throughline/one';
 
 /** A repository with a commit, in which everything that its settings name would leave a trace. */
 function repository(): { path: string; trace: string } {
-  const path = folder();
-  const trace = join(folder(), 'ran');
+  const path = temporaryFolder();
+  const trace = join(temporaryFolder(), 'ran');
   git(path, 'init', '--quiet', '--initial-branch', 'main');
   const settings = { 'user.name': 'Ann', 'user.email': 'ann@example.org', 'core.fsmonitor': `touch ${trace}; false` };
   const filter = { 'filter.f.clean': `touch ${trace}; cat`, 'filter.f.smudge': `touch ${trace}; cat` };
@@ -62,15 +34,10 @@ function repository(): { path: string; trace: string } {
   return { path, trace };
 }
 
-function write(path: string, name: string, text: string): void {
-  mkdirSync(join(path, name, '..'), { recursive: true });
-  writeFileSync(join(path, name), text);
-}
-
 /** The sandbox of a conversation in it; `root`: where sandboxes are. */
 async function given({ cwd = '' } = {}) {
   const { path, trace } = repository();
-  const root = folder();
+  const root = temporaryFolder();
   const sandboxes = directorySandboxes({ root, place: 'test', processes });
   const sandbox = await sandboxes.open(ID, { cwd: join(path, cwd) });
   return { path, trace, root, sandboxes, sandbox, tree: join(root, ID, 'work'), worktrees: worktreesOf(sandboxes) };
@@ -226,7 +193,7 @@ test('files under a filter are left to git itself', async () => {
 test('one whose data home was moved keeps what is not committed, and git knows where it is', async () => {
   const { path, root, tree } = await given();
   write(tree, 'new.txt', 'unsaved\n');
-  const moved = join(folder(), 'moved');
+  const moved = join(temporaryFolder(), 'moved');
   renameSync(root, moved);
   const sandboxes = directorySandboxes({ root: moved, place: 'test', processes });
   await expect(sandboxes.remove(ID)).rejects.toMatchObject({ code: 'refused' });
@@ -241,7 +208,7 @@ test('one whose data home was moved keeps what is not committed, and git knows w
 test('a copy of one is not used beside it, and deleting the copy leaves it alone', async () => {
   const { path, root, tree, sandboxes } = await given();
   write(tree, 'new.txt', 'unsaved\n');
-  const copied = join(folder(), 'copied');
+  const copied = join(temporaryFolder(), 'copied');
   cpSync(root, copied, { recursive: true });
   const copies = directorySandboxes({ root: copied, place: 'test', processes });
   const refused = { code: 'refused', message: expect.stringContaining(`is a copy of the worktree ${tree}`) };
@@ -256,7 +223,7 @@ test('a copy of one is not used beside it, and deleting the copy leaves it alone
 test('one whose repository was moved keeps its files, and goes on when it is back', async () => {
   const { path, tree, sandboxes } = await given();
   write(tree, 'new.txt', 'unsaved\n');
-  const moved = join(folder(), 'moved');
+  const moved = join(temporaryFolder(), 'moved');
   renameSync(path, moved);
   const refused = { code: 'refused', hint: expect.stringContaining('move it back') };
   await expect(sandboxes.changes(ID, { cwd: path })).rejects.toMatchObject(refused);
@@ -267,9 +234,9 @@ test('one whose repository was moved keeps its files, and goes on when it is bac
 });
 
 test('a directory without a repository, or without a commit, is refused, and nothing is made', async () => {
-  const root = join(folder(), 'sandboxes');
+  const root = join(temporaryFolder(), 'sandboxes');
   const { check } = worktreesOf(directorySandboxes({ root, place: 'test', processes }));
-  const empty = folder();
+  const empty = temporaryFolder();
   await expect(check(empty)).rejects.toMatchObject({
     code: 'refused',
     message: expect.stringContaining('not in a git'),
@@ -285,7 +252,7 @@ test('in bubblewrap git shows the history, and cannot commit; settings and hooks
   if (why !== null) context.skip(why);
   const { path, trace } = repository();
   appendFileSync(join(path, '.git/config'), '[remote "origin"]\nurl = https://token@example.org/\n');
-  const [root, main] = [folder(), join(path, '.git')];
+  const [root, main] = [temporaryFolder(), join(path, '.git')];
   const sandboxes = isolatedSandboxes(root, { network: 'none' });
   const sandbox = await sandboxes.open(ID, { cwd: join(path, 'sub') });
   const run = async (script: string) => {

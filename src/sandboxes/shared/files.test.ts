@@ -1,13 +1,12 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { filesIn } from './files.ts';
 import { localFolder } from './local-folder.ts';
 
 function folder(...files: string[]): string {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-files-')));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const path = temporaryFolder();
   for (const name of files) {
     mkdirSync(join(path, name, '..'), { recursive: true });
     writeFileSync(join(path, name), '');

@@ -1,14 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { localFolder } from './local-folder.ts';
 
 test('a pipe in the place of what we are writing is not waited for', async () => {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-folder-')));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const path = temporaryFolder();
   writeFileSync(join(path, 'file'), 'old');
   execFileSync('mkfifo', [join(path, 'pipe')]);
   // So much is written in many pieces: there is time to take its name away.

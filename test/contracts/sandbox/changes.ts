@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ThroughlineError } from '../../../src/core/errors.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import type { Around } from './around.ts';
 
 /** As an agent does it: without settings of anybody. */
@@ -44,7 +44,7 @@ export function changesContract(around: () => Around): void {
   test('shows no file that the agent could not read, whatever its repository says', async (context) => {
     const { given, sandboxes, run } = around();
     if (!given.isolated) context.skip('its agents can read what we can');
-    const [outside, secret] = [folder(), `secret-${randomUUID()}`];
+    const [outside, secret] = [temporaryFolder(), `secret-${randomUUID()}`];
     writeFileSync(join(outside, 'a'), secret);
     const { work: theirs } = await sandboxes.open('two', { cwd: null });
     execFileSync('/bin/sh', ['-c', `${COMMIT}; echo ${secret} > a; git commit -qam two`], { cwd: theirs });
@@ -70,7 +70,7 @@ export function changesContract(around: () => Around): void {
     const { given, sandboxes } = around();
     await expect(sandboxes.changes('one', { cwd: null })).rejects.toMatchObject({ code: 'not_found' });
     if (!given.isolated) context.skip('its agents see all directories');
-    const project = folder();
+    const project = temporaryFolder();
     execFileSync('/bin/sh', ['-c', `mkdir sub; cd sub; echo x > s; cd ..; ${COMMIT}; echo y > sub/s`], {
       cwd: project,
     });
@@ -88,7 +88,7 @@ export function changesContract(around: () => Around): void {
     const { given, sandboxes } = around();
     if (sandboxes.worktrees === undefined) context.skip('there are no worktrees on other machines');
     if (!given.isolated) context.skip('src/sandboxes/directory/worktree.test.ts has it');
-    const project = folder();
+    const project = temporaryFolder();
     execFileSync('/bin/sh', ['-c', COMMIT], { cwd: project });
     const { work } = await sandboxes.open('tree-one', { cwd: project });
     writeFileSync(join(work, 'a'), 'two\n');
@@ -98,10 +98,4 @@ export function changesContract(around: () => Around): void {
     await expect(sandboxes.remove('tree-one')).rejects.toMatchObject({ code: 'refused' });
     await sandboxes.remove('tree-one', { discard: true });
   });
-}
-
-function folder(): string {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-changes-of-')));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  return path;
 }

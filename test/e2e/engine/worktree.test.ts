@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { git, makeRepository } from '../../git.ts';
 import { refusedWith, run } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
-import { git, makeRepository } from '../support/repository.ts';
 
 const DIRECTORY = 'Which directory are you in?';
 

@@ -10,7 +10,7 @@ import { OWNER_HEADER } from '../../../src/wire/operations/operation.ts';
 import { tasks } from '../../../src/wire/operations/tasks.ts';
 import { OPERATIONS } from '../../../src/wire/operations.ts';
 import { until } from '../../faults/harness/until.ts';
-import { git, makeRepository } from '../support/repository.ts';
+import { git, makeRepository } from '../../git.ts';
 import { Caller, SERVED } from './support/caller.ts';
 import { DOCUMENT, operationAt } from './support/conform.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';

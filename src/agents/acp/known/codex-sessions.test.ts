@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { outdated, whyNotOpened } from './codex-sessions.ts';
 
 const ID = '01a1e20b-fffc-71c3-bb1d-cae602974454';
@@ -15,9 +15,8 @@ const NEW = { name: '@agentclientprotocol/codex-acp', version: '2.6.0' };
 
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'throughline-codex-'));
+  home = temporaryFolder();
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const meta = (more: object, ordinal?: number) =>
   JSON.stringify({

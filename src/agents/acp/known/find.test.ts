@@ -1,8 +1,8 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { INSTALL_COMMANDS } from '../../../core/public/agents.ts';
 import { findAgent } from './find.ts';
 import { KNOWN_AGENTS, variablesFor } from './known.ts';
@@ -12,11 +12,10 @@ let root: string;
 let bin: string;
 let installed: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'throughline-find-'));
+  root = temporaryFolder();
   [bin, installed] = [join(root, 'bin'), join(root, 'installed')];
   mkdirSync(bin);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function program(name: string): string {
   const file = join(bin, name);

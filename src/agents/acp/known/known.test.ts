@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import type { Update } from '../../../core/turn/update.ts';
 import { ACP_DEFAULTS } from '../options.ts';
 import type { Setup } from './description.ts';
@@ -16,10 +16,9 @@ const mode: Setup = { ...plain, options: { ...ACP_DEFAULTS, noTools: { version: 
 let home: string;
 const profileOf = (agent: typeof claude, setup: Setup) => profileIn(agent, setup, sandboxAt(home));
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'throughline-profiles-'));
+  home = temporaryFolder();
   mkdirSync(join(home, '.codex'));
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 test('a profile counts only for the version and program on which it was proved', async () => {
   expect(await profileOf(claude, plain)).toMatchObject({ kind: 'meta' });

@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readdirSync } from 'node:fs';
+import { basename } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
 import { sandboxAt, until } from '../../../../test/contracts/agent-sandbox.ts';
 import { isAlive } from '../../../../test/contracts/liveness.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import type { AgentProgram } from '../known/description.ts';
 import { AgentMemory } from '../known/memory.ts';
 import { ACP_DEFAULTS } from '../options.ts';
@@ -11,9 +11,8 @@ import { listSessions, loginOf, probing } from './probe.ts';
 
 let scratch: string;
 beforeEach(() => {
-  scratch = mkdtempSync(join(tmpdir(), 'throughline-probe-'));
+  scratch = temporaryFolder();
 });
-afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 const never = new AbortController().signal;
 

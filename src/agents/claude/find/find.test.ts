@@ -1,17 +1,16 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { starterOf } from '../../../core/process.ts';
 import { type FindSettings, findClaude as find } from './find.ts';
 import { availableClaude, INSTALLABLE_CLAUDE, OLDEST_SDK } from './package.ts';
 
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'throughline-find-'));
+  root = temporaryFolder();
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const folder = (name: string) => join(root, name);
 const nowhere = () => ({ installed: folder('installed'), path: '' });

@@ -1,17 +1,16 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { transcriptAt } from '../../../../test/contracts/transcript-file.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { parseMemo, renderMemo, Sealer } from './seal.ts';
 
 let folder: string;
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'throughline-seal-'));
+  folder = temporaryFolder();
   path = join(folder, 'file');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const LONG = Buffer.alloc(3 * 1024 * 1024 + 7, 'a line of a transcript\n');
 

@@ -1,18 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { transcriptAt } from '../../../../test/contracts/transcript-file.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { SessionFile } from './session-file.ts';
 
 let folder: string;
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'throughline-session-file-'));
+  folder = temporaryFolder();
   path = join(folder, 'session.jsonl');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const line = (uuid: string, parentUuid: string | null, more: object = {}) =>
   `${JSON.stringify({ type: 'user', uuid, parentUuid, timestamp: new Date(0).toISOString(), message: {}, ...more })}\n`;

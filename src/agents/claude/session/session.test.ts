@@ -1,8 +1,8 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { storageAt } from '../../../../test/contracts/transcript-file.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import type { AgentEvent } from '../../../ports/agent.ts';
 import { Inbox } from '../../shared/inbox.ts';
 import type { ClaudeConnection, ClaudeMessage, ClaudeUserMessage } from '../connection.ts';
@@ -45,10 +45,9 @@ let folder: string;
 let claude: FakeClaude;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'throughline-claude-session-'));
+  folder = temporaryFolder();
   claude = new FakeClaude();
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const fileOf = (id: string) => join(folder, `${id}.jsonl`);
 const write = (uuid: string, parentUuid: string | null, id = ID) => {

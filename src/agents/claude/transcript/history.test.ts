@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { transcriptAt } from '../../../../test/contracts/transcript-file.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { record } from '../../../../test/values/plain.ts';
 import { replyText } from '../../../core/turn/record.ts';
 import type { Entry } from './entries.ts';
@@ -12,10 +12,9 @@ import { synthesise } from './synthesise.ts';
 let dir: string;
 let file: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'throughline-history-'));
+  dir = temporaryFolder();
   file = join(dir, 'one.jsonl');
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 let time = 0;
 const at = () => {

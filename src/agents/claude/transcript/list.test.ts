@@ -1,20 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { storageAt } from '../../../../test/contracts/transcript-file.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { listTranscripts } from './list.ts';
 
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'throughline-list-'));
-  onTestFinished(() => rmSync(path, { recursive: true }));
-  return path;
-}
-
 test('a session is listed with its first prompt; empty sessions and other files are not', async () => {
-  const path = folder();
+  const path = temporaryFolder();
   const [spoken, silent, pipe, directory] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
   const said = { type: 'user', message: { role: 'user', content: [{ type: 'text', text: 'Hello.' }] } };
   writeFileSync(join(path, `${spoken}.jsonl`), `{"type":"summary"}\n${JSON.stringify(said)}\n`);
@@ -28,5 +22,5 @@ test('a session is listed with its first prompt; empty sessions and other files 
 });
 
 test('a missing folder has no sessions', async () => {
-  expect(await listTranscripts(storageAt(join(folder(), 'none')))).toEqual([]);
+  expect(await listTranscripts(storageAt(join(temporaryFolder(), 'none')))).toEqual([]);
 });

@@ -1,16 +1,15 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { configDir, projectDir, type SessionStorage, slugOf, storageIn } from './locate.ts';
 
 const ID = '01234567-89ab-4cde-8f01-23456789abcd';
 let scratch = '';
 beforeEach(() => {
-  scratch = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-locate-')));
+  scratch = temporaryFolder();
 });
-afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 describe('the name of a directory', () => {
   test('has a dash for every unit that is not a letter or digit', () => {

@@ -1,8 +1,8 @@
-import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { transcriptAt } from '../../../../test/contracts/transcript-file.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import type { Entry } from './entries.ts';
 import { entriesFrom } from './position.ts';
 import { TranscriptReader } from './reader.ts';
@@ -10,10 +10,9 @@ import { TranscriptReader } from './reader.ts';
 let scratch = '';
 let file = '';
 beforeEach(() => {
-  scratch = mkdtempSync(join(tmpdir(), 'throughline-reader-'));
+  scratch = temporaryFolder();
   file = join(scratch, 'session.jsonl');
 });
-afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 const entry = (n: number, parent = n - 1, padding = ''): Entry => ({
   type: n % 2 === 1 ? 'user' : 'assistant',

@@ -3,30 +3,27 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { storageAt, transcriptAt } from '../../../../test/contracts/transcript-file.ts';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { probeWritable, putTranscript } from './write.ts';
 
 let scratch = '';
 let dir = '';
 let file = '';
 beforeEach(() => {
-  scratch = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-write-')));
+  scratch = temporaryFolder();
   dir = join(scratch, 'projects', '-work');
   file = join(dir, 'id.jsonl');
 });
-afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 const put = (content: string | Uint8Array) => putTranscript(transcriptAt(file, scratch), content);
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);

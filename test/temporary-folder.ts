@@ -1,0 +1,11 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+/** A new folder, by its real path. It goes away when the test has finished. */
+export function temporaryFolder(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-test-')));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }));
+  return folder;
+}
