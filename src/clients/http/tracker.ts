@@ -1,5 +1,12 @@
 import { hasCode, ThroughlineError } from '../../core/errors.ts';
-import { checkId, parseCompleted, parseFailed, parseRequest } from '../../core/input/tracked.ts';
+import {
+  checkId,
+  notTracked,
+  parseCompleted,
+  parseFailed,
+  parseRequest,
+  stoppedWaiting,
+} from '../../core/input/tracked.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
 import type {
   CompletedRequest,
@@ -56,6 +63,7 @@ class HttpTracker implements ConversationTracker {
         const how: Asked = { body: { ...body, waitMs: once }, within: 'longMs', signal };
         return this.#keep(await this.#caller.ask('trackRequest', how));
       } catch (error) {
+        // Should the server have just given the lock: it is not renewed, and so it is free again soon.
         if (signal.aborted) throw stoppedWaiting(signal);
         // Another conflict than a lock that is taken is answered at once.
         const waited = performance.now() - asked >= once;
@@ -160,10 +168,6 @@ function at(requestId: string): { request: string } {
   return { request: checkSegment(requestId, notTracked) };
 }
 
-function notTracked(requestId: string): ThroughlineError {
-  return new ThroughlineError('not_found', `The request "${requestId}" is not tracked.`);
-}
-
 async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask();
@@ -176,10 +180,4 @@ async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
 /** What can happen to a server or a lock is no bug. */
 function onlyKnown(error: unknown): void {
   if (!(error instanceof ThroughlineError)) throw error;
-}
-
-function stoppedWaiting({ reason }: AbortSignal): ThroughlineError {
-  if (reason instanceof ThroughlineError) return reason;
-  // Should the server have just given it: it is not renewed, and so it is free again soon.
-  return new ThroughlineError('cancelled', 'The caller has stopped waiting for the lock.');
 }

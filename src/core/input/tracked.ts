@@ -93,3 +93,15 @@ function parseEnd(done: EndOptions, known: OptionNames<EndOptions>, what: string
     prompt: prompt === undefined ? undefined : parsePrompt(prompt),
   });
 }
+
+export function notTracked(requestId: string): ThroughlineError {
+  return new ThroughlineError('not_found', `The request "${requestId}" is not tracked.`, {
+    hint: 'Call trackRequest first.',
+  });
+}
+
+/** Of a caller whose signal has aborted. */
+export function stoppedWaiting({ reason }: AbortSignal): ThroughlineError {
+  if (reason instanceof ThroughlineError) return reason;
+  return new ThroughlineError('cancelled', 'The caller has stopped waiting for the lock.');
+}

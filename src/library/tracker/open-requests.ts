@@ -1,7 +1,8 @@
 import { ThroughlineError } from '../../core/errors.ts';
+import { notTracked } from '../../core/input/tracked.ts';
 import { hasEnded, type Turn } from '../../core/turn/turn.ts';
 import type { Held, TrackerLocks, TrackerParts } from './locks.ts';
-import { notTracked, type TrackedRequests } from './tracked-requests.ts';
+import type { TrackedRequests } from './tracked-requests.ts';
 import { endWrites, type Outcome, openSessionWrites, sendWrites } from './tracked-turn.ts';
 
 /** What the functions of one tracker share. */

@@ -114,9 +114,3 @@ export function statusOf({ sessionId, state }: Turn): TrackedRequest['status'] {
   if (hasEnded(state)) return state === 'completed' ? 'completed' : 'failed';
   return sessionId === null ? 'pending' : 'active';
 }
-
-export function notTracked(requestId: string): ThroughlineError {
-  return new ThroughlineError('not_found', `The request "${requestId}" is not tracked.`, {
-    hint: 'Call trackRequest first.',
-  });
-}

@@ -2,10 +2,12 @@ import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import {
   type AskedRequest,
   checkId,
+  notTracked,
   parseCompleted,
   parseFailed,
   parseRequest,
   type ReportedEnd,
+  stoppedWaiting,
 } from '../../core/input/tracked.ts';
 import type { PublicLock } from '../../core/public/conversation.ts';
 import { type Prompt, titleOf } from '../../core/turn/content.ts';
@@ -24,7 +26,7 @@ import type {
 import { ClientLocks, ProcessLocks, type TrackerLocks, type TrackerParts } from './locks.ts';
 import { acceptRequest } from './new-requests.ts';
 import { endRequest, giveSession, holdRequest, type TrackerContext } from './open-requests.ts';
-import { notTracked, statusOf, type Tracked, TrackedRequests } from './tracked-requests.ts';
+import { statusOf, type Tracked, TrackedRequests } from './tracked-requests.ts';
 import type { Outcome } from './tracked-turn.ts';
 
 /** Trackers on the store itself: for this program, and for those that reach it through a server. */
@@ -212,9 +214,4 @@ function otherPrompt(requestId: string | null): ThroughlineError {
       hint: NEW_ID,
     },
   );
-}
-
-function stoppedWaiting({ reason }: AbortSignal): ThroughlineError {
-  if (reason instanceof ThroughlineError) return reason;
-  return new ThroughlineError('cancelled', 'The caller has stopped waiting for the lock.');
 }
