@@ -64,8 +64,6 @@ export function processesOf(table: ProcessTable, options: HostOptions = {}): Hos
     async orphans() {
       const found: (ProcessIdentity & Marked)[] = [];
       let looked = 0;
-      // Not before what else is done now: a command starts its agent.
-      await new Promise(setImmediate);
       for (const one of table.marked()) {
         // At once: during a pause its number may become somebody else's.
         const identity = one !== null && isOrphan(one.mark) ? seen.identify(one.pid) : null;

@@ -67,7 +67,9 @@ export class Worker {
     const onFree = () => this.#loop.wake();
     this.#serving = new Serving(parts, { self: this.self, held: this.#held, keeper: this.#keeper, onFree });
     this.#stopListening = parts.store.listen(this.#onNotification);
-    this.#firstLook = Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
+    // In the next turn of the event loop: a command starts the program of its agent in this one.
+    const look = () => Promise.all([this.#keeper.look(), this.#listing.nameHome()]);
+    this.#firstLook = new Promise(setImmediate).then(look);
     if (this.takesUp) this.#look();
   }
 
