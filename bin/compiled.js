@@ -44,8 +44,10 @@ function start(main) {
     });
     if (cachedData === null || script.cachedDataRejected) uncached.set(file, script);
     const folder = dirname(file);
-    const others = nodeModule.createRequire(file);
-    const need = (/** @type {string} */ name) => (name.startsWith('./') ? load(join(folder, name)) : others(name));
+    const need = (/** @type {string} */ name) => {
+      if (name.startsWith('./')) return load(join(folder, name));
+      return nodeModule.isBuiltin(name) ? require(name) : nodeModule.createRequire(file)(name);
+    };
     script.runInThisContext()(own.exports, need, own, file, folder);
     return own.exports;
   };
