@@ -94,7 +94,8 @@ function optionsFor(
     canUseTool: (toolName, input, about) => onPermission(questionOf(toolName, input, about)),
     spawnClaudeCodeProcess(start: SdkSpawn) {
       const whole = [start.command, ...command.slice(1), ...start.args];
-      const process = new SpawnedClaude(sandbox.spawn(whole, { env: present(start.env) }));
+      const env = given(start.env) as Record<string, string>;
+      const process = new SpawnedClaude(sandbox.spawn(whole, { env }));
       spawned(process);
       return process;
     },
@@ -124,10 +125,6 @@ function questionOf(toolName: string, input: Record<string, unknown>, about: Too
     title,
     signal,
   };
-}
-
-function present(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 /** Claude refused the session, or did not start at all. */

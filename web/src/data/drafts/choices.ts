@@ -1,4 +1,5 @@
 import type { Engine } from 'throughline/client';
+import { given } from '../../../../src/core/input/arguments.ts';
 
 type SubmitOptions = NonNullable<Parameters<Engine['submit']>[2]>;
 
@@ -14,28 +15,22 @@ export function submitOptions(next: NextTurn, agent: string | null): SubmitOptio
   const answering = chosen ?? agent;
   const named = of === undefined || of === answering ? { model, mode, config } : {};
   const handoff = chosen !== undefined && chosen !== agent ? { agent: chosen } : {};
-  return withoutGaps({ ...handoff, ...named, restore, limits });
+  return given({ ...handoff, ...named, restore, limits });
 }
 
 /** What is still chosen after a prompt was accepted: names of its agent. The way to restore, and limits, were for that one turn. */
 export function afterSending({ of, model, mode, config }: NextTurn): NextTurn {
-  return withoutGaps({ of, model, mode, config });
+  return given({ of, model, mode, config });
 }
 
 /** Undefined: no longer chosen. */
 export type ChoiceChange = { readonly [Name in keyof NextTurn]?: NextTurn[Name] | undefined };
 
 export function changeChoice(next: NextTurn, change: ChoiceChange): NextTurn {
-  return withoutGaps({ ...next, ...change }) as NextTurn;
+  return given({ ...next, ...change }) as NextTurn;
 }
 
 /** Another agent, with nothing else chosen for it. */
 export function chooseAgent({ restore, limits }: NextTurn, agent: string | null): NextTurn {
-  return withoutGaps({ ...(agent !== null && { agent, of: agent }), restore, limits });
-}
-
-type WithoutGaps<T> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
-
-function withoutGaps<T extends object>(value: T): WithoutGaps<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as WithoutGaps<T>;
+  return given({ ...(agent !== null && { agent, of: agent }), restore, limits });
 }
