@@ -7,7 +7,7 @@ import LongestFirst from './scripts/test-order.js';
 // Tests start hundreds of Node processes. Each of them would compile the same sources again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/throughline-tests');
 
-const ALONE_FILES = ALONE.map((start) => (start.endsWith('/') ? `${start}**/*.test.ts` : `${start}.test.ts`));
+const ALONE_FILES = ALONE.map((file) => `${file}.test.ts`);
 const LEFT_OUT = process.env.THROUGHLINE_QUICK ? NOT_QUICK.map((start) => `${start}**`) : [];
 
 export default defineConfig({

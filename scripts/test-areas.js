@@ -99,17 +99,19 @@ export const PARTS = {
 };
 
 /**
- * Files that get a process of their own: these run for long, change the working directory, mock a module, import other test files, or
- * choose how all tests reach the engine (`reachBy`). All other files share a few processes, because to start one and load the sources
+ * Files that get a process of their own: these import other test files, choose how all tests reach the engine (`reachBy`), mock a module,
+ * or change the environment of all that they start. All other files share a few processes, because to start one and load the sources
  * takes more than a second of processor time. They must put back what they change; test/shared-process.ts checks it.
  */
 export const ALONE = [
-  'test/agents/',
-  'test/model/claude-sdk',
-  'test/faults/',
-  'test/campaign/',
-  'test/e2e/client/',
   'src/host/data-home',
+  'test/agents/kill-series-vendors',
+  'test/e2e/client/engine-by-socket',
+  'test/e2e/client/engine-by-tcp',
+  'test/e2e/client/equal',
+  'test/e2e/client/equal-tasks',
+  'test/e2e/client/tracker-by-tcp',
+  'test/e2e/client/unpaired-surrogates',
 ];
 
 /**

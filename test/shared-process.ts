@@ -7,9 +7,12 @@ import { seedOfRun } from './faults/harness/random.ts';
 // Generated values, too, are the same in every run of a commit.
 fc.configureGlobal({ seed: seedOfRun() });
 
+/** The Claude Agent SDK sets them where it is loaded, once for a process. No test looks at them. */
+const SET_BY_SDK = ['CLAUDE_AGENT_SDK_VERSION', 'NoDefaultCurrentDirectoryInExePath'];
+
 const state = () => ({
   directory: process.cwd(),
-  environment: { ...process.env },
+  environment: Object.fromEntries(Object.entries(process.env).filter(([name]) => !SET_BY_SDK.includes(name))),
   functions: [performance.now, Date.now, setTimeout, setInterval, process.stdout.write, process.stderr.write],
 });
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { CliHome } from '../e2e/cli-process.ts';
 import { endPrograms, startLoginApp } from '../e2e/example-programs.ts';
-import { serveProcess } from '../e2e/http/support/served-process.ts';
+import { type ServedProcess, serveProcess } from '../e2e/http/support/served-process.ts';
 import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
 import { claudeEnvironment, findClaude, NOT_INSTALLED, packageFolder, userHome } from './claude.ts';
 
@@ -37,17 +37,18 @@ test('the app on two servers: what a user told the agent at the first, which is 
   for (const home of [first, second]) home.configure({ store, agents, sandbox });
 
   const a = await serveProcess(first);
-  const b = await serveProcess(second);
   // Made at the first server, it is valid at both.
   const key = (await first.ok('--as', 'shop', 'keys', 'create', 'the shop', ...SHOP)).trim();
-  const [one, two] = await Promise.all(
-    [a, b].map(({ url }) => startLoginApp({ ...process.env, THROUGHLINE_SERVER: url, THROUGHLINE_TOKEN: key })),
-  );
-  if (one === undefined || two === undefined) throw new Error('two were started');
+  const app = ({ url }: ServedProcess) =>
+    startLoginApp({ ...process.env, THROUGHLINE_SERVER: url, THROUGHLINE_TOKEN: key });
+  const one = await app(a);
   const { cookie: ann } = await one.login('ann', 'a heron at dawn');
   expect((await one.say(ann, 'The codeword is amber.', 'r-1')).status).toBe(202);
   await one.answered(ann, 1);
   const seen = await one.events(ann, 1);
+  // Only now: a server that was there could have run the first turn, and have its session.
+  const b = await serveProcess(second);
+  const two = await app(b);
   a.running.kill('SIGKILL');
   await a.running.ended;
 
