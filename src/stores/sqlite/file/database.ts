@@ -18,6 +18,9 @@ const WRITES = /^\s*(?:--.*\s*)*(?:INSERT|UPDATE|DELETE|REPLACE)\b/;
 interface Prepared {
   readonly statement: StatementSync;
   readonly writes: boolean;
+  /** A row with every column, to be copied: an object that grows column by column takes several times as long. */
+  empty: Readonly<Record<string, unknown>>;
+  columns: readonly string[];
 }
 
 /** How a connection is opened: `alone`: no other process may have the database open, or the first access is refused as busy. */
@@ -90,23 +93,26 @@ export class Database {
 
   /** The first row; undefined: none. */
   one<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
-    const { statement, writes } = this.#prepared(sql);
-    const row = statement.get(...values) as Row | undefined;
-    if (writes && row !== undefined) this.changes += 1;
-    return row;
+    const prepared = this.#prepared(sql);
+    const found = prepared.statement.get(...values) as unknown as readonly unknown[] | undefined;
+    if (found === undefined) return undefined;
+    if (prepared.writes) this.changes += 1;
+    return rowOf<Row>(prepared, found);
   }
 
   all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
-    const { statement, writes } = this.#prepared(sql);
-    const rows = statement.all(...values) as Row[];
-    if (writes) this.changes += rows.length;
-    return rows;
+    const prepared = this.#prepared(sql);
+    const found = prepared.statement.all(...values) as unknown as (readonly unknown[])[];
+    if (prepared.writes) this.changes += found.length;
+    return found.map((one) => rowOf<Row>(prepared, one));
   }
 
   /** Row by row, for callers that may stop early. */
   *each<Row>(sql: string, ...values: SQLInputValue[]): Iterable<Row> {
+    const prepared = this.#prepared(sql);
     try {
-      yield* this.#prepared(sql).statement.iterate(...values) as Iterable<Row>;
+      const found = prepared.statement.iterate(...values) as unknown as Iterable<readonly unknown[]>;
+      for (const one of found) yield rowOf<Row>(prepared, one);
     } catch (error) {
       // It would fail once more with the same error, for whoever uses it next.
       this.#statements.delete(sql);
@@ -156,11 +162,28 @@ export class Database {
   #prepared(sql: string): Prepared {
     let prepared = this.#statements.get(sql);
     if (prepared === undefined) {
-      prepared = { statement: this.#connection.prepare(sql), writes: WRITES.test(sql) };
+      const statement = this.#connection.prepare(sql);
+      // The rows that Node makes itself are slow to make, and slower to copy.
+      statement.setReturnArrays(true);
+      prepared = { statement, writes: WRITES.test(sql), ...columnsOf(statement) };
       this.#statements.set(sql, prepared);
     }
     return prepared;
   }
+}
+
+function columnsOf(statement: StatementSync): Pick<Prepared, 'columns' | 'empty'> {
+  const columns = statement.columns().map(({ name }) => name);
+  return { columns, empty: Object.fromEntries(columns.map((name) => [name, null])) };
+}
+
+function rowOf<Row>(prepared: Prepared, values: readonly unknown[]): Row {
+  // Another process, or a migration, has added a column to a table of which all are read.
+  if (values.length !== prepared.columns.length) Object.assign(prepared, columnsOf(prepared.statement));
+  const row: Record<string, unknown> = { ...prepared.empty };
+  let at = 0;
+  for (const name of prepared.columns) row[name] = values[at++];
+  return row as Row;
 }
 
 /** The databases that this process has open, by device and inode. */
