@@ -115,7 +115,9 @@ export function a(what: string): string {
 
 /** Removes undefined fields, so that "not set" and "set to undefined" are the same. */
 export function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as never;
+  const set: Partial<T> = {};
+  for (const name of Object.keys(value) as (keyof T)[]) if (value[name] !== undefined) set[name] = value[name];
+  return set as never;
 }
 
 /** The names of all options; does not compile while one is missing. */

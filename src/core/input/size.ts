@@ -7,7 +7,7 @@ export function sizeOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return SMALL;
   let size = SMALL;
   if (Array.isArray(value)) for (const inner of value) size += sizeOf(inner);
-  else for (const [name, inner] of Object.entries(value)) size += name.length + sizeOf(inner);
+  else for (const name of Object.keys(value)) size += name.length + sizeOf(value[name as keyof typeof value]);
   return size;
 }
 

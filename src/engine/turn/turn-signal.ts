@@ -26,16 +26,16 @@ export interface Stops {
  * that any process may write; a limit that is reached; the end of this program; and the loss of the lease.
  */
 export class TurnSignal {
-  /** Aborts when the turn has to stop, or when the lease is lost. */
-  readonly signal: AbortSignal;
+  readonly #abort = new AbortController();
   readonly #held: Held;
   readonly #turn: Turn;
   readonly #slot: Slot | null;
-  readonly #cancelled = new AbortController();
   readonly #shutdown: AbortSignal;
   #unsent: AbortSignal | null;
+  #cancelled = false;
+  /** The limit that was reached; null: none was. */
+  #limit: Failure | null = null;
   readonly #waiting = new Map<string, (permission: Permission) => void>();
-  readonly #limit = new AbortController();
   readonly #clock: TurnClock;
   #pause: NodeJS.Timeout | undefined;
 
@@ -47,23 +47,31 @@ export class TurnSignal {
     this.#slot = held.slot;
     this.#shutdown = shutdown;
     this.#unsent = unsent;
-    this.signal = AbortSignal.any([this.#cancelled.signal, this.#limit.signal, shutdown, held.lease.lost]);
+    for (const outside of this.#outside) {
+      if (outside.aborted) this.#abort.abort(outside.reason);
+      outside.addEventListener('abort', this.#stopWith);
+    }
     held.onNotified = () => this.lookAgain();
     // A notification may get lost.
     this.#poll = setInterval(() => this.lookAgain(), held.parts.settings.pollMs);
     // For whatever came between the begin of the turn and now.
     if (held.wasNotified) this.lookAgain();
-    if (turn.cancelRequested) this.#cancelled.abort();
+    if (turn.cancelRequested) this.#cancel();
     this.#clock = new TurnClock(timesOf(held, turn), held.parts.clock, {
       silent: (payload) => this.#say({ n: turn.n, ...payload }),
       over: (failure) => this.stopFor(failure),
     });
   }
 
+  /** Aborts when the turn has to stop, or when the lease is lost. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
   /** Why the turn has to stop; null: it does not have to. */
   get stop(): TurnStop | null {
-    if (this.#limit.signal.aborted) return this.#limit.signal.reason as Failure;
-    if (this.#cancelled.signal.aborted) return 'cancelled';
+    if (this.#limit !== null) return this.#limit;
+    if (this.#cancelled) return 'cancelled';
     return this.#shutdown.aborted || this.#unsent?.aborted ? 'shutdown' : null;
   }
 
@@ -74,8 +82,21 @@ export class TurnSignal {
 
   /** A limit is reached. What stopped the turn first counts. */
   stopFor(failure: Failure): void {
-    if (!this.signal.aborted) this.#limit.abort(failure);
+    if (this.signal.aborted) return;
+    this.#limit = failure;
+    this.#abort.abort(failure);
   }
+
+  #cancel(): void {
+    this.#cancelled = true;
+    this.#abort.abort();
+  }
+
+  get #outside(): readonly AbortSignal[] {
+    return [this.#shutdown, this.#held.lease.lost];
+  }
+
+  readonly #stopWith = ({ target }: Event): void => this.#abort.abort((target as AbortSignal).reason);
 
   /** The agent has shown that it lives. */
   heard(update?: Update): void {
@@ -110,6 +131,7 @@ export class TurnSignal {
 
   close(): void {
     this.#held.onNotified = null;
+    for (const outside of this.#outside) outside.removeEventListener('abort', this.#stopWith);
     this.#clock.close();
     clearTimeout(this.#pause);
     clearInterval(this.#poll);
@@ -119,7 +141,7 @@ export class TurnSignal {
     const { store } = this.#held.parts;
     const { owner } = this.#held.conversation;
     const turn = await store.findTurn(owner, this.#turn.id);
-    if (turn?.cancelRequested) this.#cancelled.abort();
+    if (turn?.cancelRequested) this.#cancel();
     for (const [id, decided] of this.#waiting) {
       const permission = await store.findPermission(owner, id);
       if (permission && permission.state !== 'open' && this.#waiting.delete(id)) decided(permission);

@@ -195,6 +195,7 @@ export function setChoices(tx: Tx, owner: string, id: string, choices: KeptChoic
 
 /** The first prompt names a conversation that nobody has named. */
 export function titleFromPrompt(ledger: Ledger, prompt: Prompt): void {
+  if (!titleWins('prompt', ledger.row.title_source)) return;
   const title = titleOf(prompt);
   if (title !== '') giveTitle(ledger, title, 'prompt');
 }
