@@ -143,6 +143,21 @@ describe('a lease', () => {
     expect(commits.map(({ names }) => names)).toEqual([['said', 'ended'], ['said alone']]);
   });
 
+  test('is drained when readers have read, also what was committed just now', async () => {
+    let isRead = false;
+    const commit: Store['commit'] = async (_, counter) => {
+      setImmediate(() => {
+        isRead = true;
+      });
+      return { seq: counter, open: 0 };
+    };
+    const lease = new Lease(FENCE, { ...PARTS, store: { commit } as Store });
+    await lease.write(event('one'));
+    await null;
+    await lease.drained();
+    expect(isRead).toBe(true);
+  });
+
   test('repeats a commit with the same counter while the storage is busy', async () => {
     const counters: number[] = [];
     const commit: Store['commit'] = async (_, counter) => {

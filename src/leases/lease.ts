@@ -102,8 +102,8 @@ export class Lease {
   /** Resolves when nothing waits to be written any more, successful or not, and readers in this process have read it. */
   async drained(): Promise<void> {
     this.#start();
-    if (!this.#committing) return;
     while (this.#committing) await this.#committing.catch(() => {});
+    // Also after a commit that has just ended: its readers have not been woken yet.
     await new Promise(setImmediate);
   }
 

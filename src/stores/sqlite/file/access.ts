@@ -130,11 +130,11 @@ export class Access {
     this.#versionSeenAt = now;
   }
 
-  /** `promptOf`: the conversation whose prompt waits for this on its way to the agent. */
-  async write<T>(verb: (tx: Tx) => T, promptOf?: string): Promise<T> {
+  /** `turnOf`: the conversation whose turn waits for this. */
+  async write<T>(verb: (tx: Tx) => T, turnOf?: string): Promise<T> {
     this.checkOpen();
     if (this.#watch === null) await this.#reopen();
-    return this.queue.write(verb, promptOf);
+    return this.queue.write(verb, turnOf);
   }
 
   /** The disk was full when the database was opened; there may be space now. */

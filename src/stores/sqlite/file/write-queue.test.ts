@@ -77,23 +77,34 @@ test('one after the other, each has its own commit', async () => {
   expect(queue.commits - before).toBe(5);
 });
 
-test('a prompt on its way to the agent does not wait for verbs to collect, unless other conversations write as well', async () => {
+test('a turn does not wait for verbs to collect, unless other conversations write as well', async () => {
   const { queue, clock } = await opened();
   clock.step(0); // every commit is a recent one
-  const writes = (conversation: string, promptOf?: string) =>
-    queue.write((tx) => tx.moved(conversation, null), promptOf);
-  const waits = async (promptOf?: string) => {
+  const writes = (conversation: string, turnOf?: string) => queue.write((tx) => tx.moved(conversation, null), turnOf);
+  const waits = async (turnOf?: string) => {
     let isOver = false;
     setImmediate(() => {
       isOver = true;
     });
-    await writes('a', promptOf);
+    await writes('a', turnOf);
     return isOver;
   };
   await writes('a');
   expect([await waits(), await waits('a'), await waits('a')]).toEqual([true, false, false]);
   await writes('b');
   expect([await waits('a'), await waits('b')]).toEqual([true, true]);
+});
+
+test('what a turn writes in one go shares one commit, also when it waits for other promises in between', async () => {
+  const { queue, clock } = await opened();
+  clock.step(0); // every commit is a recent one
+  const writes = () => queue.write((tx) => tx.moved('a', null), 'a');
+  await writes();
+  const before = queue.commits;
+  const first = writes();
+  for (let i = 0; i < 20; i += 1) await null;
+  await Promise.all([first, writes()]);
+  expect(queue.commits - before).toBe(1);
 });
 
 test('a refused verb costs the others of its commit nothing', async () => {

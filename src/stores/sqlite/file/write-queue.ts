@@ -9,8 +9,8 @@ import { checkStillOurs } from './upgrade.ts';
 /*
  * Group commit: verbs that write wait here, and all that wait run in one transaction, so that they share one fsync.
  *
- *   idle ──write──▶ scheduled (shortly after a commit: until the end of this turn of the event loop, to collect more verbs;
- *                    not for a prompt on its way to the agent while only its own conversation writes)
+ *   idle ──write──▶ scheduled (shortly after a commit: until the end of this turn of the event loop, to collect more verbs; for a
+ *                    conversation that is held here, while it alone writes, only until all that runs at this moment has come to a wait)
  *        ──▶ begin  (locked by another process: wait without blocking; more verbs collect)
  *        ──▶ run all verbs ──▶ commit ──▶ resolve their promises ──▶ idle, or scheduled again
  *             └─ each of several in its own savepoint: one that throws changes nothing
@@ -37,8 +37,8 @@ interface Waiting {
   readonly verb: (tx: Tx) => unknown;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
-  /** The conversation whose prompt waits for this on its way to the agent; undefined: none does. */
-  readonly promptOf: string | undefined;
+  /** The conversation whose turn waits for this; undefined: none does. */
+  readonly turnOf: string | undefined;
   /** In a transaction of its own. */
   alone?: boolean;
 }
@@ -75,13 +75,10 @@ export class WriteQueue {
     this.#options = options;
   }
 
-  /**
-   * Resolves with the verb's result once it is durable. A verb that throws changes nothing. `promptOf`: the conversation whose prompt
-   * waits for this on its way to the agent.
-   */
-  write<T>(verb: (tx: Tx) => T, promptOf?: string): Promise<T> {
+  /** Resolves with the verb's result once it is durable. A verb that throws changes nothing. `turnOf`: the conversation whose turn waits. */
+  write<T>(verb: (tx: Tx) => T, turnOf?: string): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ verb, resolve: resolve as (value: never) => void, reject, promptOf });
+      this.#waiting.push({ verb, resolve: resolve as (value: never) => void, reject, turnOf });
       this.#drain ??= this.#run();
     });
   }
@@ -103,8 +100,8 @@ export class WriteQueue {
   }
 
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      await this.#collected();
+    for (let isFirst = true; this.#waiting.length > 0; isFirst = false) {
+      await this.#collected(isFirst);
       try {
         await whileBusy(() => this.#batch(), this.#options.busyMs);
       } catch (error) {
@@ -115,11 +112,12 @@ export class WriteQueue {
     this.#drain = null;
   }
 
-  /** Under load, all verbs of this turn of the event loop share a commit. A single verb does not wait. */
-  async #collected(): Promise<void> {
-    const { promptOf } = this.#waiting[0] as Waiting;
-    const isAlone = promptOf !== undefined && promptOf === this.#onlyWriter;
-    if (this.#isBusy && !isAlone) await new Promise(setImmediate);
+  /** Under load, all verbs of this turn of the event loop share a commit. A single verb does not wait. `isFirst`: nobody waited before. */
+  async #collected(isFirst: boolean): Promise<void> {
+    if (!this.#isBusy) return;
+    const { turnOf } = this.#waiting[0] as Waiting;
+    const isAlone = isFirst && turnOf !== undefined && turnOf === this.#onlyWriter;
+    await new Promise(isAlone ? process.nextTick : setImmediate);
   }
 
   get #isBusy(): boolean {
