@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { PublicTask } from '../core/public/task.ts';
 import type { TaskState } from '../core/tasks/task.ts';
-import { TaskWait } from './task-wait.ts';
+import { TaskWait, waitForTasks } from './task-wait.ts';
 
 /** Tasks by what they come after; the first ones run. Counts how often somebody asks what one comes after. */
 function world(plan: Record<string, string[]>, mostLooks = Number.POSITIVE_INFINITY) {
@@ -46,4 +46,20 @@ test('a task that waits is at rest when one that it comes after will not be done
     await wait.moved('a');
     expect([state, wait.isOver]).toEqual([state, over]);
   }
+});
+
+test('who waits reads a task once for a decision, not for the turn and the gate that were stored with it', async () => {
+  const states: TaskState[] = ['running', 'running', 'done'];
+  let reads = 0;
+  const task = async () => {
+    reads += 1;
+    return { id: 'a', after: [], state: states.shift() } as unknown as PublicTask;
+  };
+  async function* follow() {
+    for (const kind of ['task.turned', 'task.gated', 'task.decided', 'task.turned', 'task.decided'] as const) {
+      yield { taskId: 'a', kind };
+    }
+  }
+  const [last] = await waitForTasks({ task, lastSeq: async () => 0, follow }, ['a'], undefined);
+  expect([last?.state, reads]).toEqual(['done', 3]);
 });

@@ -1,11 +1,19 @@
 import type { PublicTask } from '../core/public/task.ts';
-import { taskHasEnded } from '../core/tasks/task.ts';
+import { type TaskEventKind, taskHasEnded } from '../core/tasks/task.ts';
 
 interface Followed {
   task(idOrName: string): Promise<PublicTask>;
   lastSeq(): Promise<number>;
-  follow(options: { after: number; signal?: AbortSignal }): AsyncIterable<{ readonly taskId: string }>;
+  follow(options: { after: number; signal?: AbortSignal }): AsyncIterable<Moved>;
 }
+
+interface Moved {
+  readonly taskId: string;
+  readonly kind: TaskEventKind;
+}
+
+/** What became of a turn and of its gate. The decision about it is stored with them, and comes after them. */
+const BEFORE_DECISION: readonly TaskEventKind[] = ['task.turned', 'task.gated'];
 
 /**
  * Waits until each has ended, asks a person, belongs to another data home where no process runs it, or waits for such a one; or until
@@ -20,7 +28,8 @@ export async function waitForTasks(
   const wait = new TaskWait((id) => tasks.task(id));
   await wait.begin(ids);
   if (wait.isOver) return wait.tasks;
-  for await (const { taskId } of tasks.follow({ after, ...(signal && { signal }) })) {
+  for await (const { taskId, kind } of tasks.follow({ after, ...(signal && { signal }) })) {
+    if (BEFORE_DECISION.includes(kind)) continue;
     await wait.moved(taskId);
     if (wait.isOver) break;
   }

@@ -87,7 +87,7 @@ export class TaskRunner {
   #onBell(moved: readonly string[] | null): void {
     const held = moved === null ? [...this.#running.keys()] : moved.filter((id) => this.#running.has(id));
     for (const id of held) void this.#look(id);
-    if (moved === null || moved.some((id) => this.#wanted.has(id))) this.#loop.wake();
+    if (moved === null || moved.some((id) => this.#wanted.has(id) && !this.#running.has(id))) this.#loop.wake();
     else if (this.#parts.settings.claims !== 'own' && held.length < moved.length) this.#wakeSoon();
   }
 

@@ -6,9 +6,9 @@ import type { Tx } from '../file/write-queue.ts';
 
 const BY_ID = 'SELECT * FROM tasks WHERE id = ? AND owner = ?';
 const BY_NAME = 'SELECT * FROM tasks WHERE owner = ? AND name = ? ORDER BY no DESC LIMIT 1';
-const NEXT_SEQ = `
-  INSERT INTO boards (owner, next_seq, served) VALUES (?, 2, 0)
-  ON CONFLICT (owner) DO UPDATE SET next_seq = next_seq + 1 RETURNING next_seq - 1 AS seq`;
+const NEXT_SEQS = `
+  INSERT INTO boards (owner, next_seq, served) VALUES (?1, 1 + ?2, 0)
+  ON CONFLICT (owner) DO UPDATE SET next_seq = next_seq + ?2 RETURNING next_seq - ?2 AS seq`;
 const LAST_SEQ = 'SELECT next_seq - 1 AS seq FROM boards WHERE owner = ?';
 const INSERT_EVENT = 'INSERT INTO task_events (owner, seq, task, kind, at, payload) VALUES (?, ?, ?, ?, ?, ?)';
 const EVENT = 'SELECT e.seq, t.id AS task, e.kind, e.at, e.payload FROM task_events e JOIN tasks t ON t.no = e.task';
@@ -28,13 +28,23 @@ export function taskRow(db: Database, owner: string, id: string): TaskRow {
   return row;
 }
 
+type TaskName = Pick<TaskRow, 'no' | 'id' | 'owner'>;
+
 /** Gives the event the owner's next number. Returns its number in the table. */
-export function appendTaskEvent(tx: Tx, task: Pick<TaskRow, 'no' | 'id' | 'owner'>, draft: TaskEventDraft): number {
-  const { seq } = tx.db.one<{ seq: number }>(NEXT_SEQ, task.owner) as { seq: number };
-  const payload = JSON.stringify(draft.payload);
-  const { no } = tx.db.run(INSERT_EVENT, task.owner, seq, task.no, draft.kind, tx.now, payload);
+export function appendTaskEvent(tx: Tx, task: TaskName, draft: TaskEventDraft): number {
+  return appendTaskEvents(tx, task, [draft]) as number;
+}
+
+/** The same for several. Returns the number of the last one; null: there is none. */
+export function appendTaskEvents(tx: Tx, task: TaskName, drafts: readonly TaskEventDraft[]): number | null {
+  if (drafts.length === 0) return null;
+  const { seq } = tx.db.one<{ seq: number }>(NEXT_SEQS, task.owner, drafts.length) as { seq: number };
+  let last = null;
+  for (const [i, { kind, payload }] of drafts.entries()) {
+    last = tx.db.run(INSERT_EVENT, task.owner, seq + i, task.no, kind, tx.now, JSON.stringify(payload)).no;
+  }
   tx.moved(task.id, null);
-  return no;
+  return last;
 }
 
 export function lastTaskSeq(db: Database, owner: string): number {

@@ -8,7 +8,7 @@ import { isBegun, retriedTask, type TaskRow, taskOf, taskSessionTaken } from '..
 import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { appendTaskEvent, taskRow } from './task-board.ts';
+import { appendTaskEvent, appendTaskEvents, taskRow } from './task-board.ts';
 import { heldTask } from './task-claim.ts';
 
 const SAVE = 'UPDATE tasks SET progress = ?, gate = ? WHERE no = ?';
@@ -34,15 +34,18 @@ export function commitTask(tx: Tx, fence: TaskFence, change: TaskChange): Task {
   const { progress, state, gate, turns = [], events } = change;
   if (progress.decision !== null) checkDecision(progress.decision);
   const process = gate === undefined ? row.gate : gate && JSON.stringify(gate);
-  tx.db.run(SAVE, JSON.stringify(progress), process, row.no);
+  const saved = { ...row, progress: JSON.stringify(progress) };
+  tx.db.run(SAVE, saved.progress, process, row.no);
   for (const turn of turns) countTurn(tx, row, turn);
-  for (const event of events) appendTaskEvent(tx, row, event);
-  if (state !== undefined) tx.db.run(LEAVE, state, taskHasEnded(state) ? tx.now : null, row.no);
+  appendTaskEvents(tx, row, events);
+  if (state === undefined) return taskOf(saved);
+  const endedAt = taskHasEnded(state) ? tx.now : null;
+  tx.db.run(LEAVE, state, endedAt, row.no);
   if (state === 'done') queueNext(tx, row);
   if (state === 'cancelled') {
     appendTaskEvent(tx, row, { kind: 'task.cancelled', payload: { by: row.cancel_by ?? row.owner } });
   }
-  return taskOf(taskRow(tx.db, row.owner, row.id));
+  return taskOf({ ...saved, state, ended_at: endedAt, cancel_by: null });
 }
 
 function queueNext(tx: Tx, done: TaskRow): void {
