@@ -35,8 +35,8 @@ export class Lease {
   #committing: Promise<void> | null = null;
   /** Commits what was noted. Undefined: nothing was since the last commit began. */
   #noted: NodeJS.Timeout | undefined;
-  /** Commits what agents have said. */
-  #said: NodeJS.Immediate | undefined;
+  /** What an agent has said is committed at the end of this moment. */
+  #isDue = false;
   #isHurried = false;
 
   constructor(fence: Fence, parts: LeaseParts) {
@@ -86,12 +86,13 @@ export class Lease {
   }
 
   /**
-   * For what an agent says: committed after all that it has said by now, so that a turn which ends with it needs no commit more. A failure
+   * For what an agent says: committed after all that it says in this moment, so that a turn which ends with it needs no commit more. A failure
    * shows in `lost`.
    */
   say(write: Write): void {
     this.#add([write]).catch(() => {});
-    this.#said ??= setImmediate(() => this.#start());
+    if (!this.#isDue) process.nextTick(() => this.#start());
+    this.#isDue = true;
   }
 
   /** Resolves when more may be given: a fast agent must not outrun the disk without bound. */
@@ -125,9 +126,8 @@ export class Lease {
 
   #start(): void {
     clearTimeout(this.#noted);
-    clearImmediate(this.#said);
     this.#noted = undefined;
-    this.#said = undefined;
+    this.#isDue = false;
     // What was noted during a commit may have been stored with the next one.
     if (this.#waiting.length > 0) this.#committing ??= this.#drain();
   }

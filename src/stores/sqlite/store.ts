@@ -200,10 +200,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     countHoldings: (owner) => access.read((db) => countHoldings(db, owner)),
     holdings: (owner, limit) => access.read((db) => holdings(db, owner, limit, clock.monotonic())),
     standings: (owner, ids) => standingsInParts(access, owner, ids),
-    commit(fence, counter, writes) {
-      const sends = writes.some(({ write }) => write === 'send');
-      return access.write((tx) => commit(tx, fence, counter, writes), sends ? fence.conversation : undefined);
-    },
+    commit: (fence, counter, writes) => access.write((tx) => commit(tx, fence, counter, writes), fence.conversation),
 
     answer: access.writing(answer),
     permissions: access.paging('permissions', reads.permissions),

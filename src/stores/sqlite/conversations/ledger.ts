@@ -21,8 +21,8 @@ const INSERT_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const SAVE = 'UPDATE leases SET next_n = ?, next_seq = ?, chain = ?, head = ?, history = ?, epoch = ? WHERE conv = ?';
-// A separate statement: naming an indexed column rewrites its index, two pages more in every commit, and most writes change none.
-const SAVE_INDEXED = 'UPDATE leases SET pending = ?, ready_at = ?, worker = ? WHERE conv = ?';
+// Naming an indexed column rewrites its index, two pages more in every commit, and most writes change none.
+const SAVE_INDEXED = SAVE.replace(' WHERE', ', pending = ?, ready_at = ?, worker = ? WHERE');
 const LIST = 'UPDATE conversations SET state = ?, last_agent = ? WHERE no = ?';
 const LIST_FIRST = 'UPDATE conversations SET state = ?, last_agent = ?, updated_at = ? WHERE no = ?';
 const OLDEST_OPEN = 'SELECT state FROM turns WHERE conv = ? AND ended_at IS NULL ORDER BY n LIMIT 1';
@@ -100,11 +100,12 @@ export class Ledger {
 
   save(): void {
     const { row, tx } = this;
-    tx.db.run(SAVE, row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch, row.conv);
-    this.#list();
+    const values = [row.next_n, row.next_seq, row.chain, row.head, row.history, row.epoch];
     const { pending, ready_at, worker } = this.#before;
-    if (row.pending === pending && row.ready_at === ready_at && row.worker === worker) return;
-    tx.db.run(SAVE_INDEXED, row.pending, row.ready_at, row.worker, row.conv);
+    const isIndexed = row.pending !== pending || row.ready_at !== ready_at || row.worker !== worker;
+    if (isIndexed) tx.db.run(SAVE_INDEXED, ...values, row.pending, row.ready_at, row.worker, row.conv);
+    else tx.db.run(SAVE, ...values, row.conv);
+    this.#list();
   }
 
   #list(): void {
