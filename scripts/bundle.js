@@ -55,6 +55,8 @@ const LOADED_WHEN_USED = {
     'src/agents/scripted/storage.ts',
     'src/engine/intake/conversations.ts',
     'src/engine/turn/end-turn.ts',
+    // Not among those that are seldom used: a program that has run for long must find it when it has to end a turn.
+    'src/engine/turn/recover.ts',
     'src/engine/turn/run-turn.ts',
     'src/engine/worker/held.ts',
     'src/faces/cli/commands/turns/watch-turn.ts',
@@ -85,7 +87,6 @@ const LOADED_WHEN_USED = {
     'src/engine/sandboxes/measure.ts',
     'src/engine/sandboxes/sandboxes.ts',
     'src/engine/sandboxes/set-up.ts',
-    'src/engine/turn/recover.ts',
     'src/engine/worker/kill.ts',
     'src/engine/worker/warm.ts',
     'src/sandboxes/container/engine.ts',

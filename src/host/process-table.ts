@@ -66,9 +66,12 @@ function markOf(pid: string): string | null {
   }
 }
 
+/** More than a program can be started with (6 MB). A running one may show more, and must not decide how much we read. */
+const LONGEST_ENVIRONMENT = 8 * 2 ** 20;
+
 /**
  * For one environment after the other: there may be hundreds of processes, and they are read at the end of every session. It grows to the
- * longest environment; one that fits them all (6 MB) in every call would make V8 collect all garbage after a few calls.
+ * longest environment; one that fits them all in every call would make V8 collect all garbage after a few calls.
  */
 let space = Buffer.allocUnsafe(64 * 1024);
 
@@ -77,7 +80,7 @@ function readEnvironment(pid: string): Buffer {
   const file = openSync(`/proc/${pid}/environ`, 'r');
   try {
     let end = 1 + readSync(file, space, 1, space.length - 2, 0);
-    while (end === space.length - 1) {
+    while (end === space.length - 1 && space.length < LONGEST_ENVIRONMENT) {
       space = Buffer.allocUnsafe(2 * space.length);
       end = 1 + readSync(file, space, 1, space.length - 2, 0);
     }

@@ -35,8 +35,8 @@ export class Lease {
   #committing: Promise<void> | null = null;
   /** Commits what was noted. Undefined: nothing was since the last commit began. */
   #noted: NodeJS.Timeout | undefined;
-  /** What an agent has said is committed at the end of this moment. */
-  #isDue = false;
+  /** What an agent has said is committed when this moment is over. */
+  #isScheduled = false;
   #isHurried = false;
 
   constructor(fence: Fence, parts: LeaseParts) {
@@ -86,17 +86,18 @@ export class Lease {
   }
 
   /**
-   * For what an agent says: committed after all that it says in this moment, so that a turn which ends with it needs no commit more. A failure
+   * For what an agent says: committed after all that it says in this moment, so that a turn which ends with it needs no further commit. A failure
    * shows in `lost`.
    */
   say(write: Write): void {
     this.#add([write]).catch(() => {});
-    if (!this.#isDue) process.nextTick(() => this.#start());
-    this.#isDue = true;
+    if (!this.#isScheduled) process.nextTick(() => this.#start());
+    this.#isScheduled = true;
   }
 
   /** Resolves when more may be given: a fast agent must not outrun the disk without bound. */
   async ready(): Promise<void> {
+    if (this.#waitingWrites > MAX_WAITING) this.#start();
     while (this.#waitingWrites > MAX_WAITING && this.#committing) await this.#committing.catch(() => {});
   }
 
@@ -127,7 +128,7 @@ export class Lease {
   #start(): void {
     clearTimeout(this.#noted);
     this.#noted = undefined;
-    this.#isDue = false;
+    this.#isScheduled = false;
     // What was noted during a commit may have been stored with the next one.
     if (this.#waiting.length > 0) this.#committing ??= this.#drain();
   }

@@ -9,7 +9,7 @@ import type { Telemetry } from '../../ports/telemetry.ts';
 
 /** The same store, which also reports to telemetry: everything that happens to a turn is a write. */
 export function observed(store: Store, telemetry: Telemetry): Store {
-  /** By turn. The receipt of an attempt is written more than once; the last one is reported when the attempt ends. */
+  /** By turn. The receipt of an attempt may be written more than once; the last one is reported when the attempt ends. */
   const receipts = new Map<string, Receipt>();
 
   function reportReceipt(turn: string): void {

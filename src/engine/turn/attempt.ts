@@ -328,7 +328,7 @@ class Attempt {
     };
   }
 
-  /** With what the turn has shown of the session. The very one that was stored with the prompt, if that is nothing. */
+  /** With what the turn has shown of the session. If that is nothing: the same object that was stored with the prompt, which is then not stored again. */
   #receipt(): Receipt {
     const { receipt } = this.#request.restored;
     const { condensed } = this.#writer.parts;

@@ -276,7 +276,7 @@ async function end(run: Run, { last }: Course, attempted: Attempted, verdict: Tu
     as: verdict.as,
     failure: verdict.failure,
     result: sent?.result ?? last,
-    // It is stored already if nothing was added to it since the prompt was sent.
+    // The same object: the turn has added nothing to what was stored with the prompt.
     receipt: receipt === restored?.receipt ? null : receipt,
     agent,
     traits,

@@ -131,6 +131,12 @@ export class Held {
     return this.lease.openTurns === 0 && !this.wasNotified;
   }
 
+  /** The last commit found an open turn for an agent of this process, and nobody has reported a change since. */
+  get hasTurn(): boolean {
+    const { nextAgent } = this.lease;
+    return nextAgent !== null && this.parts.agents.has(nextAgent) && !this.wasNotified;
+  }
+
   get isDue(): boolean {
     return this.#state.is === 'warm' && this.#state.due;
   }

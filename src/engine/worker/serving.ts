@@ -4,7 +4,7 @@ import type { Standing } from '../../core/turn/standing.ts';
 import { hasEnded } from '../../core/turn/turn.ts';
 import type { LeaseKeeper } from '../../leases/lease-keeper.ts';
 import { SetAside } from '../../leases/set-aside.ts';
-import type { Claim, ClaimRequest, Fence, MostNext, NextClaim, WorkerInfo } from '../../ports/store/leases.ts';
+import type { Claim, ClaimRequest, Fence, NextClaim, NextLimits, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Held } from './held.ts';
 import { type Slot, Slots } from './slots.ts';
@@ -139,7 +139,9 @@ export class Serving {
   async #lineUp(tried: ReadonlySet<string>): Promise<Line | null> {
     if (this.#stopped || !this.slots.isFree) return null;
     const { held } = this.#holder;
-    const inStore = await this.#nextInStore(tried);
+    const { load, limits } = this.slots;
+    const most = { perOwner: PER_OWNER, all: Math.min(IN_LINE, limits.parallel - load.running) };
+    const inStore = await this.#nextInStore(tried, most);
     const due = [...held.values()].filter(({ isDue }) => isDue);
     // `all` finds its own among all.
     const isAll = this.#parts.settings.claims === 'all';
@@ -151,15 +153,16 @@ export class Serving {
         ...[...own].map((one) => ({ ...one, isOwn: true })),
       ],
       inStore,
+      most,
     );
   }
 
-  async #nextInStore(tried: ReadonlySet<string>): Promise<NextClaim[]> {
+  async #nextInStore(tried: ReadonlySet<string>, most: NextLimits): Promise<NextClaim[]> {
     if (!this.takesUp) return [];
     this.#holder.keeper.start();
     const idleMs = this.#parts.settings.claims === 'left' ? TAKE_UP_MS : 0;
     const request = { ...this.#request(), idleMs, share: this.slots.share };
-    const next = (one: ClaimRequest) => this.#parts.store.next(one, IN_LINE);
+    const next = (one: ClaimRequest) => this.#parts.store.next(one, most);
     const ask = (held: string[]) => this.#unlessDamaged({ ...request, held }, next);
     const found = await ask([...tried]);
     const { held } = this.#holder;
@@ -260,10 +263,15 @@ class Claims {
   }
 }
 
-/** How many conversations of the store are lined up at once: with one owner, they give this many slots away before it is asked again. */
-const IN_LINE: MostNext = { perOwner: 8, all: 64 };
+/** The most conversations of the store that are lined up at once. No more than there are slots for. */
+const IN_LINE = 64;
+/** The most of one owner. If nobody else waits, so many slots are given away before the store is asked again. */
+const PER_OWNER = 8;
 
-/** Those who wait for a slot, by owner. The rules between owners are those of the slots, as they are when one is given. */
+/**
+ * Those who wait for a slot, by owner. `Slots.choose` decides between owners each time a slot is given. An owner who is not in line, because
+ * others filled it, waits for at most as many slots as there are owners in it.
+ */
 export class Line {
   readonly #owners: Map<string, Waiting[]>;
   readonly #more: ReadonlySet<string>;
@@ -271,11 +279,11 @@ export class Line {
   #left: number;
   #isSpent = false;
 
-  constructor(here: readonly Waiting[], inStore: readonly NextClaim[]) {
+  constructor(here: readonly Waiting[], inStore: readonly NextClaim[], most: NextLimits) {
     this.#owners = Map.groupBy<string, Waiting>([...here, ...inStore], ({ owner }) => owner);
     const stored = Map.groupBy(inStore, ({ owner }) => owner);
-    this.#more = new Set([...stored].flatMap(([owner, own]) => (own.length < IN_LINE.perOwner ? [] : [owner])));
-    this.#left = inStore.length < IN_LINE.all ? Number.POSITIVE_INFINITY : stored.size;
+    this.#more = new Set([...stored].flatMap(([owner, own]) => (own.length < most.perOwner ? [] : [owner])));
+    this.#left = inStore.length < most.all ? Number.POSITIVE_INFINITY : stored.size;
   }
 
   /** Others may wait in the store: who comes next has to be looked up again. */

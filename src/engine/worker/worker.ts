@@ -310,12 +310,12 @@ export class Worker {
         held.lease.lost.throwIfAborted();
         // An errand comes before the next turn; one that came while a turn was looked for, before the rest.
         let errand = begun === null ? this.#nextErrand(held) : undefined;
-        const hasNoTurn = begun === null && held.hasNoTurn;
+        const { hasNoTurn, hasTurn } = held;
         if (errand === undefined && !hasNoTurn) begun ??= await this.#beginNext(held);
         if (begun === null) errand ??= this.#nextErrand(held);
         if (errand !== undefined) await errand.run();
         else if (begun !== null) await this.#run(held, begun);
-        else rested = await this.#rests(held, hasNoTurn);
+        else rested = await this.#rests(held, { hasNoTurn, hasTurn });
         // The next turn gets the same slot, or another one's turn does.
         if (!rested) held.freeSlot();
       }
@@ -389,12 +389,12 @@ export class Worker {
   }
 
   /** Keeps it warm or leaves it. False: something has come meanwhile, and there is more to do. */
-  async #rests(held: Held, hasNoTurn: boolean): Promise<boolean> {
+  async #rests(held: Held, known: Pick<Held, 'hasNoTurn' | 'hasTurn'>): Promise<boolean> {
     const noSlot = held.slot === null;
     // A piece of work is not worth waiting for a slot: turns come first.
     if (noSlot) held.dropErrands();
     held.freeSlot();
-    const keep = await this.#worthKeeping(held, { noSlot, hasNoTurn });
+    const keep = await this.#worthKeeping(held, { noSlot, ...known });
     if (keep === 'more') held.happens({ type: 'notified' });
     if (keep === 'more' || held.errands.length > 0) return false;
     const state = held.happens({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
@@ -409,22 +409,21 @@ export class Worker {
    * idle. Otherwise another process has submitted it since we looked, and its notification is still on the way: `more`.
    */
   async #worthKeeping(
-    { conversation, live, lease }: Held,
-    { noSlot, hasNoTurn }: { noSlot: boolean; hasNoTurn: boolean },
+    { conversation, live }: Held,
+    { noSlot, hasNoTurn, hasTurn }: { noSlot: boolean } & Pick<Held, 'hasNoTurn' | 'hasTurn'>,
   ): Promise<false | 'idle' | 'due' | 'more'> {
     const { settings, store, agents } = this.#parts;
     const { owner, id } = conversation;
     if (live.size === 0 || settings.maxWarm === 0 || this.#closing) return false;
     if (hasNoTurn) return 'idle';
-    // The commit that ended the last turn has found another one. If that is gone when there is a slot, it is looked at again.
-    if (noSlot && lease.nextAgent !== null) return agents.has(lease.nextAgent) ? 'due' : false;
-    const summary = await store.summary(owner, id).catch((error: unknown) => {
+    if (noSlot && hasTurn) return 'due';
+    const [standing] = await store.standings(owner, [id]);
+    if (standing !== undefined && !agents.has(standing.turn.agent)) return false;
+    if (standing !== undefined) return noSlot ? 'due' : 'more';
+    const { open } = await store.summary(owner, id).catch((error: unknown) => {
       throw isNotFound(error) ? new ThroughlineError('lease_lost', 'The conversation was erased.') : error;
     });
-    if (summary.open === 0) return 'idle';
-    const [standing] = await store.standings(owner, [id]);
-    if (standing === undefined || !agents.has(standing.turn.agent)) return false;
-    return noSlot ? 'due' : 'more';
+    return open === 0 ? 'idle' : 'more';
   }
 
   /** The lease is lost, the storage refuses, or this program has a bug: its processes are ended, and nothing is written. */

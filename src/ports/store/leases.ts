@@ -15,9 +15,9 @@ import type { Turn } from '../../core/turn/turn.ts';
 export interface LeaseStore {
   /**
    * What `claim` would take, again and again, if no conversation is named: in the order of their owners, and of each owner those that have waited
-   * longest, as many as `most` says. Another process may be faster. Throws `DamagedRows` as `claim` does.
+   * longest, as many as `limits` says. Another process may be faster. Throws `DamagedRows` as `claim` does.
    */
-  next(request: ClaimRequest, most: MostNext): Promise<NextClaim[]>;
+  next(request: ClaimRequest, limits: NextLimits): Promise<NextClaim[]>;
   /**
    * Takes the lease of one conversation that has an open turn (or of the one named by `conversation`, open turn or not): of the
    * owner who comes first by `share`, the one that has waited longest. Raises its epoch, and begins the oldest queued turn. Sessions that an earlier holder left as living become dormant. A turn of an earlier epoch that was not sent is queued again first;
@@ -130,7 +130,7 @@ export interface ClaimRequest {
   readonly held?: readonly string[];
 }
 
-export interface MostNext {
+export interface NextLimits {
   readonly perOwner: number;
   /** Of all owners together. */
   readonly all: number;

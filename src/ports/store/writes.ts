@@ -29,7 +29,7 @@ export interface WriteStore {
 export interface Committed {
   readonly seq: number;
   readonly open: number;
-  /** The agent of the turn that is open next; null: none is. Left out: the commit ended no turn, or it is a repeat. */
+  /** The agent of the turn that is open next; null: none is. Left out: the commit ended no turn or several, or it is a repeat. */
   readonly next?: string | null;
 }
 

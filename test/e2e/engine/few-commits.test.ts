@@ -53,6 +53,30 @@ test('what an agent says and ends with in the same moment is one commit, and a r
   await watch.stop();
 });
 
+test('a conversation whose next turn waits for a slot does not ask the store for that turn', async () => {
+  await using home = new BenchHome();
+  const begins = Promise.withResolvers<void>();
+  const agent = inProcessAgent(async function* () {
+    await begins.promise;
+    yield said('Hello.');
+  });
+  const { engine, parts } = await home.open({ agent, engine: { maxRunning: 1, claims: 'all', pollMs: 600_000 } });
+  const ids = [(await engine.ensure({ key: 'a' })).id, (await engine.ensure({ key: 'b' })).id] as const;
+  const watches = ids.map((id) => new TurnWatch(engine, id, 0));
+  const last: string[] = [];
+  for (const n of [1, 2, 3, 4]) {
+    for (const [at, id] of ids.entries()) last[at] = (await engine.submit(id, `Prompt ${n}.`)).turn.id;
+  }
+  using standings = vi.spyOn(parts.store, 'standings');
+  using summaries = vi.spyOn(parts.store, 'summary');
+  begins.resolve();
+  for (const [at, watch] of watches.entries()) await watch.ended(last[at] as string);
+  // Once for what was submitted while the first turn ran: that was reported, so it is looked at.
+  expect(standings.mock.calls.length).toBeLessThanOrEqual(2);
+  expect(summaries).not.toHaveBeenCalled();
+  for (const watch of watches) await watch.stop();
+});
+
 test('whoever follows reads once for what each commit has brought', async () => {
   await using home = new BenchHome();
   const { engine, parts } = await home.open({ engine: { pollMs: 600_000 } });

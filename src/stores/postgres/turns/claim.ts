@@ -1,6 +1,14 @@
 import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
-import type { Begun, Claim, ClaimRequest, Fence, MostNext, NextClaim, TurnFacts } from '../../../ports/store/leases.ts';
+import type {
+  Begun,
+  Claim,
+  ClaimRequest,
+  Fence,
+  NextClaim,
+  NextLimits,
+  TurnFacts,
+} from '../../../ports/store/leases.ts';
 import type { LeaseRow } from '../../shared/ledger.ts';
 import { conversationOf, limitPerDayOf, sessionOf, TURN, type TurnRow } from '../../shared/rows.ts';
 import { readTurn } from '../conversations/content.ts';
@@ -107,14 +115,14 @@ function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimReques
   return [driver, monotonic === null ? null : monotonic - idleMs, place, agents, held, idleMs];
 }
 
-const ONE: MostNext = { perOwner: 1, all: 1 };
+const ONE: NextLimits = { perOwner: 1, all: 1 };
 
 /** `monotonic` null: the time of the database. */
 export function nextReady(
   sql: Sql,
   request: ClaimRequest,
   monotonic: number | null,
-  { perOwner, all }: MostNext,
+  { perOwner, all }: NextLimits,
 ): Promise<ReadyRow[]> {
   const { after = '', busy = [], full = [] } = request.share ?? {};
   const owners = [after, [...busy, ...full], busy];

@@ -5,7 +5,7 @@ import type { Stamp } from '../../shared/ledger.ts';
 import { TURN, type TurnRow } from '../../shared/rows.ts';
 import { begunTurn as begun, checkNotSent, checkReceipt, checkWatermarks, noTurn } from '../../shared/turns.ts';
 import { Ledger, type NumberedTurn } from '../conversations/ledger.ts';
-import { unindexedNo } from '../plans.ts';
+import { unindexed, unindexedNo } from '../plans.ts';
 import type { Tx } from '../server/access.ts';
 import { endTurn } from './end.ts';
 import { ask, deny, withdrawOpen } from './permissions.ts';
@@ -21,9 +21,10 @@ const TURN_NAME = `
   SELECT no, id, n FROM turns WHERE id = $1 AND ${unindexedNo('conv')} = (SELECT no FROM conversations WHERE id = $2)`;
 const TURN_ROW = `${TURN} WHERE t.id = $1 AND ${unindexedNo('t.conv')} = $2`;
 const BEGUN = `SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = $1 AND ${unindexedNo('conv')} = $2`;
-/** Of the turn behind the one that runs, which is the oldest open one. */
+/** Of the oldest open turn but the one that ends. */
 const NEXT_AGENT = `
-  SELECT agent FROM turns WHERE conv = (SELECT no FROM conversations WHERE id = $1) AND ended_at IS NULL ORDER BY n LIMIT 1 OFFSET 1`;
+  SELECT agent FROM turns WHERE conv = (SELECT no FROM conversations WHERE id = $1) AND ended_at IS NULL AND ${unindexed('id')} <> $2
+  ORDER BY n LIMIT 1`;
 const SEND = 'UPDATE turns SET sent = $1, was_sent = 1, session_id = coalesce($2, session_id) WHERE no = $3';
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = $1";
 
@@ -33,12 +34,13 @@ const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'run
  */
 export async function commit(tx: Tx, fence: Fence, counter: number, writes: readonly Write[]): Promise<Committed> {
   // Sent at once, and run one after the other: the second sees what was written before the conversation was locked.
-  const ends = writes.some(({ write }) => write === 'end');
+  const ends = writes.filter((write) => write.write === 'end');
+  const ended = ends.length === 1 ? ends[0]?.turn : undefined;
   const [ledger, repeated, named, next] = await Promise.all([
     Ledger.under(tx, fence),
     tx.sql.one<{ seq: number }>(LAST_OF, fence.conversation, fence.epoch, counter, counter + writes.length),
     Promise.all(namedTurns(writes).map((id) => tx.sql.one<NumberedTurn>(TURN_NAME, id, fence.conversation))),
-    ends ? tx.sql.one<{ agent: string }>(NEXT_AGENT, fence.conversation) : undefined,
+    ended === undefined ? undefined : tx.sql.one<{ agent: string }>(NEXT_AGENT, fence.conversation, ended),
   ]);
   const { row } = ledger;
   if (writes.length === 0) return { seq: row.next_seq - 1, open: row.pending };
@@ -50,7 +52,7 @@ export async function commit(tx: Tx, fence: Fence, counter: number, writes: read
   }
   checkWatermarks(row, writes);
   await ledger.save();
-  return { seq: row.next_seq - 1, open: row.pending, ...(ends && { next: next?.agent ?? null }) };
+  return { seq: row.next_seq - 1, open: row.pending, ...(ended !== undefined && { next: next?.agent ?? null }) };
 }
 
 async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> {

@@ -10,7 +10,7 @@ import { checkStillOurs } from './upgrade.ts';
  * Group commit: verbs that write wait here, and all that wait run in one transaction, so that they share one fsync.
  *
  *   idle ──write──▶ scheduled (shortly after a commit: until the end of this turn of the event loop, to collect more verbs; for a
- *                    conversation that is held here, while it alone writes, only until all that runs at this moment has come to a wait)
+ *                    conversation that is held here, while it alone writes, only until the pending microtasks have run)
  *        ──▶ begin  (locked by another process: wait without blocking; more verbs collect)
  *        ──▶ run all verbs ──▶ commit ──▶ resolve their promises ──▶ idle, or scheduled again
  *             └─ each of several in its own savepoint: one that throws changes nothing

@@ -1,12 +1,20 @@
 import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
-import type { Begun, Claim, ClaimRequest, Fence, MostNext, NextClaim, TurnFacts } from '../../../ports/store/leases.ts';
+import type {
+  Begun,
+  Claim,
+  ClaimRequest,
+  Fence,
+  NextClaim,
+  NextLimits,
+  TurnFacts,
+} from '../../../ports/store/leases.ts';
 import { type LeaseRow, underFence } from '../../shared/ledger.ts';
 import { conversationOf, limitPerDayOf, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import { LEASE_BY_NO, Ledger } from '../conversations/ledger.ts';
 import { lastMovedFrom } from '../conversations/move.ts';
-import type { Database } from '../file/database.ts';
+import { type Database, LIMIT } from '../file/database.ts';
 import { storageFault } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { sessions, unknownPartsOf } from '../reading/reads.ts';
@@ -27,7 +35,7 @@ const READY = `
     -- In this order: the rows of one that is set aside may be damaged, and must not be read.
     AND CASE WHEN l.conv IN (SELECT no FROM conversations WHERE id IN (SELECT value FROM json_each(?))) THEN 0
         ELSE l.place IN (?, 'any') AND ${KNOWN_AGENT} END`;
-const READY_OF = `${READY} AND l.owner = ? ORDER BY l.ready_at LIMIT ?`;
+const READY_OF = `${READY} AND l.owner = ? ORDER BY l.ready_at ${LIMIT}`;
 const LEFT = `${READY.replace(/END$/, `AND ${NEXT_STATE} <> 'queued' END`)} LIMIT 1`;
 const NEXT_OWNER = `
   SELECT owner FROM leases WHERE driver = ? AND pending > 0 AND owner > ? AND owner <= ? ORDER BY owner LIMIT 1`;
@@ -64,13 +72,13 @@ function readiness({ driver, place, agents, idleMs = 0, held = [] }: ClaimReques
   return [driver, monotonic - idleMs, JSON.stringify(held), place, JSON.stringify(agents)] as const;
 }
 
-const ONE: MostNext = { perOwner: 1, all: 1 };
+const ONE: NextLimits = { perOwner: 1, all: 1 };
 
 /**
- * The conversations of the fairest owners that have been ready longest. Asks once for every owner with open turns of whom none is
- * ready: those are running, so there are few, however many are queued.
+ * The conversations of the fairest owners that have been ready longest. Asks once for every owner who has one, and for every owner with open
+ * turns of whom none is ready: those are running, so there are few, however many are queued.
  */
-export function nextReady(db: Database, request: ClaimRequest, monotonic: number, most: MostNext): ReadyRow[] {
+export function nextReady(db: Database, request: ClaimRequest, monotonic: number, most: NextLimits): ReadyRow[] {
   const ready = readiness(request, monotonic);
   return naming(db, request, monotonic, () => {
     const found: ReadyRow[] = [];

@@ -37,9 +37,9 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
   }
   checkWatermarks(row, writes);
   ledger.save();
-  const ends = writes.some(({ write }) => write === 'end');
-  const next = ends ? { next: tx.db.one<{ agent: string }>(NEXT_AGENT, row.conv)?.agent ?? null } : {};
-  return { seq: row.next_seq - 1, open: row.pending, ...next };
+  const ends = writes.filter(({ write }) => write === 'end').length === 1;
+  const next = ends && row.pending > 0 ? tx.db.one<{ agent: string }>(NEXT_AGENT, row.conv) : undefined;
+  return { seq: row.next_seq - 1, open: row.pending, ...(ends && { next: next?.agent ?? null }) };
 }
 
 /** The last event of this commit, if it was made before and only its reply was lost (R5). */
