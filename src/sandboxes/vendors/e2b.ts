@@ -37,7 +37,7 @@ interface Info {
   readonly state: 'running' | 'paused';
 }
 
-interface E2bSandbox {
+export interface E2bSandbox {
   readonly sandboxId: string;
   readonly getHost: (port: number) => string;
   readonly setTimeout: (ms: number) => Promise<void>;

@@ -19,7 +19,7 @@ type Named = { name: string; resume?: boolean };
 type Listed = { namePrefix: string; sortBy: 'name' };
 type NewMachine = Named & { image?: string; ports: number[]; timeout: number; persistent: true };
 
-interface VercelSandbox {
+export interface VercelSandbox {
   readonly name: string;
   readonly status: string;
   readonly cwd: string;
