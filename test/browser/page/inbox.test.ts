@@ -102,8 +102,10 @@ server.test('what no process serves says so in the lists and in its head, and is
     .waitFor();
   await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Which codewords have you seen?');
   await page.keyboard.press('Enter');
-  const seam = page.getByRole('button', { name: /Moved here.*without its files/ });
-  await seam.click();
+  // The seam is drawn anew when the turn has ended: it is opened after that.
+  await page.getByText('I have seen these codewords: heron.').waitFor();
+  await page.getByRole('button', { name: 'Send' }).waitFor();
+  await page.getByRole('button', { name: /Moved here.*without its files/ }).click();
   await page.getByText(`The files of the work are not here, but at ${gone.THROUGHLINE_HOME}`).waitFor();
 });
 
