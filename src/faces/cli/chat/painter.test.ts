@@ -51,14 +51,15 @@ const word = fc.constantFrom('one', 'two', 'three', '', 'longer words');
 const lines = (maxLength: number) => fc.array(word, { maxLength });
 
 test('whatever is printed, erased and drawn, the screen shows exactly that', () => {
-  const frame = fc.record({ printed: lines(4), live: lines(5), erase: fc.nat(3), row: fc.nat(5), column: fc.nat(2) });
+  const drawn = { live: lines(4), below: lines(2) };
+  const frame = fc.record({ printed: lines(4), ...drawn, erase: fc.nat(3), row: fc.nat(5), column: fc.nat(2) });
   fc.assert(
     fc.property(fc.array(frame, { minLength: 1, maxLength: 12 }), (frames) => {
       const terminal = new FakeTerminal(8);
       const painter = new Painter({ color: false, columns: 40, rows: 8 });
       const kept: string[] = [];
-      for (const { printed, live, erase, row, column } of frames) {
-        const shown = [...live, 'input'];
+      for (const { printed, live, below, erase, row, column } of frames) {
+        const shown = [...live, 'input', ...below];
         const erased = Math.min(erase, painter.erasable);
         const cursor = { row: Math.min(row, shown.length - 1), column };
         const view = { lines: shown.map(lineOf), cursor };
@@ -84,6 +85,14 @@ test('nothing is written when nothing has changed, and only the line that has', 
   const typed = painter.paint({ erase: 0, lines: [] }, { ...view, lines: [lineOf('above'), lineOf('› x')] });
   expect(typed).toContain('› x');
   expect(typed).not.toContain('above');
+});
+
+test('the input stays when the note below it goes', () => {
+  const terminal = new FakeTerminal(8);
+  const painter = new Painter({ color: false, columns: 40, rows: 8 });
+  const note = { ...VIEW, lines: [...VIEW.lines, lineOf('Press Ctrl-C again to leave.')] };
+  for (const view of [VIEW, note, VIEW]) terminal.write(painter.paint({ erase: 0, lines: [] }, view));
+  expect(terminal.lines).toEqual(['› ']);
 });
 
 test('no text steers the terminal, and without colour there is no style', () => {

@@ -54,8 +54,12 @@ export class Painter {
     if (lines.length === 0 && erase === 0 && same && stays) return '';
     const scrolls = lines.length > 0 || erase > 0;
     const printed = lines.map((line) => `${this.#render(line)}${ESC}[K\r\n`).join('');
-    const drawn = now.map((line, at) => (!scrolls && line === this.#drawn[at] ? '' : `\r${line}${ESC}[K`)).join('\r\n');
-    const rest = scrolls || now.length < this.#drawn.length ? `${ESC}[J` : '';
+    const shrinks = now.length < this.#drawn.length;
+    // What is below is erased from the end of the last line, so the cursor has to be there.
+    const stands = (line: string, at: number) =>
+      !scrolls && line === this.#drawn[at] && !(shrinks && at === now.length - 1);
+    const drawn = now.map((line, at) => (stands(line, at) ? '' : `\r${line}${ESC}[K`)).join('\r\n');
+    const rest = scrolls || shrinks ? `${ESC}[J` : '';
     const top = `\r${up(this.#cursor.row + erase)}`;
     const back = `\r${up(now.length - 1 - cursor.row)}${cursor.column > 0 ? `${ESC}[${cursor.column}C` : ''}`;
     this.#above += lines.length - erase;
