@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { completions, parseSlash, SLASH_COMMANDS } from './slash.ts';
+import { noSuchConversation } from '../../../core/errors.ts';
+import { completions, parseSlash, SLASH_COMMANDS, type SlashContext } from './slash.ts';
 
 test.each([
   ['hello', { kind: 'prompt', text: 'hello' }],
@@ -40,4 +41,27 @@ test('every command of the conversation is there', () => {
     'open',
   ];
   expect(Object.keys(SLASH_COMMANDS)).toEqual(expect.arrayContaining(asked));
+});
+
+test.each([
+  [
+    'open',
+    'nots',
+    'There is no conversation "nots".',
+    'Did you mean "notes"? /list shows them; "/new KEY" begins one.',
+  ],
+  ['open', 'other', 'There is no conversation "other".', '/list shows them; "/new KEY" begins one.'],
+  ['agent', 'cladue', 'There is no agent "cladue".', 'Did you mean "claude"? Available: claude, codex.'],
+])('/%s %s says which name was probably meant', async (command, word, message, hint) => {
+  const context = {
+    engine: {
+      list: async () => [{ id: 'id-1', key: 'notes' }],
+      agents: async () => [{ name: 'claude' }, { name: 'codex' }],
+    },
+    open: async (key: string) => {
+      throw noSuchConversation(key);
+    },
+  } as unknown as SlashContext;
+  const run = async () => SLASH_COMMANDS[command]?.run(context, [word]);
+  await expect(run()).rejects.toMatchObject({ code: 'not_found', message, hint });
 });

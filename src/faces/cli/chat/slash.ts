@@ -127,8 +127,9 @@ async function agent({ engine, say, useAgent }: SlashContext, [name]: readonly s
   }
   const found = agents.find((each) => each.name === name);
   if (found === undefined) {
+    const names = agents.map((each) => each.name);
     throw new ThroughlineError('not_found', `There is no agent "${name}".`, {
-      hint: `Available: ${agents.map((each) => each.name).join(', ')}.`,
+      hint: withMeant(name, names, `Available: ${names.join(', ')}.`),
     });
   }
   useAgent(name);
@@ -234,9 +235,25 @@ async function begin({ begin: start }: SlashContext, words: readonly string[]): 
   await start(words.join(' ') || undefined);
 }
 
-async function open({ open: goTo }: SlashContext, words: readonly string[]): Promise<void> {
+/** How many conversations, the last changed first, are looked through for the one that was meant. */
+const MOST_LOOKED_THROUGH = 500;
+
+async function open({ engine, open: goTo }: SlashContext, words: readonly string[]): Promise<void> {
   const key = words.join(' ');
   if (key === '')
     throw new ThroughlineError('invalid', 'Which conversation?', { hint: '"/open KEY"; /list shows them.' });
-  await goTo(key);
+  try {
+    await goTo(key);
+  } catch (cause) {
+    if (!hasCode(cause, 'not_found')) throw cause;
+    const found = await engine.list({ limit: MOST_LOOKED_THROUGH });
+    const names = found.map(({ id, key: each }) => each ?? id);
+    const hint = withMeant(key, names, '/list shows them; "/new KEY" begins one.');
+    throw new ThroughlineError('not_found', `There is no conversation "${key}".`, { cause, hint });
+  }
+}
+
+function withMeant(word: string, known: readonly string[], hint: string): string {
+  const meant = nearest(word, known);
+  return meant === null ? hint : `Did you mean "${meant}"? ${hint}`;
 }
