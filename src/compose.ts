@@ -80,7 +80,7 @@ export async function compose(options: ComposeOptions = {}, usual: PermissionMod
   const store = await openStore(setup, { health, ...given({ looks: options.looks, telemetry: options.telemetry }) });
   const processes = processesAt(placeAt(setup), home);
   const parts: EngineParts = {
-    store: options.telemetry === undefined ? store : observed(store, options.telemetry),
+    store: options.telemetry === undefined ? store : observed(store, options.telemetry, systemClock),
     agents: known.agents,
     sandboxes: composeSandboxes(setup),
     processes,

@@ -78,11 +78,13 @@ export class Lease {
 
   /**
    * For what nobody waits for: it shares the next commit, and has one of its own if none comes soon. A commit blocks this process, so
-   * that nothing else begins meanwhile. A failure shows in `lost`.
+   * that nothing else begins meanwhile. A failure shows in `lost`; a `conflict` only to whoever asks the result, which need not be used.
    */
-  note(write: Write): void {
-    this.#add([write]).catch(() => {});
+  note(write: Write): Promise<void> {
+    const noted = this.#add([write]);
+    noted.catch(() => {});
     this.#noted ??= setTimeout(() => this.#start(), NOTED_MS);
+    return noted;
   }
 
   /**

@@ -12,6 +12,7 @@ import {
   AGENT,
   ANN,
   BOB,
+  beginNext,
   claim as claimNow,
   claimRequest,
   codeOf,
@@ -205,7 +206,7 @@ function together() {
     expect(await store.findConversation(ANN, conversation)).toMatchObject({ open: 1 });
     expect((await enqueue(store, conversation)).n).toBe(2);
     if (claim === null) throw new Error('It was not claimed.');
-    expect((await store.begin(claim.fence, [AGENT]))?.turn.id).toBe(turn.id);
+    expect((await beginNext(store, claim.fence, [AGENT]))?.turn.id).toBe(turn.id);
     expect((await store.verify(ANN, conversation)).broken).toBe(null);
   });
 

@@ -34,6 +34,11 @@ export function hasEnded(state: TurnState): state is TurnEnd {
   return (TURN_ENDS as readonly TurnState[]).includes(state);
 }
 
+/** A queued turn that begins. */
+export function begun(turn: Turn, startedAt: number): Turn {
+  return { ...turn, state: 'running', attempt: turn.attempt + 1, startedAt };
+}
+
 /** What happens when an agent asks for permission: ask a person and wait, or deny at once because nobody can answer. */
 export const PERMISSION_MODES = ['ask', 'deny'] as const;
 export type PermissionMode = (typeof PERMISSION_MODES)[number];

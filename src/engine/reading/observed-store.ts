@@ -1,41 +1,16 @@
 import type { Failure } from '../../core/errors.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
-import { hasEnded } from '../../core/turn/turn.ts';
+import { begun, hasEnded, type Turn } from '../../core/turn/turn.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Requeued } from '../../ports/store/turns.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 
 /** The same store, which also reports to telemetry: everything that happens to a turn is a write. */
-export function observed(store: Store, telemetry: Telemetry): Store {
-  /** By turn. The receipt of an attempt may be written more than once; the last one is reported when the attempt ends. */
-  const receipts = new Map<string, Receipt>();
-
-  function reportReceipt(turn: string): void {
-    const receipt = receipts.get(turn);
-    receipts.delete(turn);
-    if (receipt !== undefined) telemetry.restored(receipt, turn);
-  }
-
-  function report(write: Write): void {
-    switch (write.write) {
-      case 'receipt':
-        if (write.turn === null) telemetry.restored(write.receipt, null);
-        else receipts.set(write.turn, write.receipt);
-        break;
-      case 'retry':
-        reportReceipt(write.turn);
-        break;
-      case 'end': {
-        const { outcome, failure, usage, record } = write.end;
-        reportReceipt(write.turn);
-        telemetry.turnEnded({ id: write.turn, outcome, failure, usage, sessionId: record?.sessionId ?? null });
-        break;
-      }
-    }
-  }
-
+export function observed(store: Store, telemetry: Telemetry, clock: Clock): Store {
+  const writes = new ObservedWrites(telemetry, clock);
   return {
     ...store,
     async claim(request) {
@@ -43,14 +18,14 @@ export function observed(store: Store, telemetry: Telemetry): Store {
       if (claim?.turn) telemetry.turnBegun(claim.turn);
       return claim;
     },
-    async begin(fence, agents) {
-      const begun = await store.begin(fence, agents);
-      if (begun !== null) telemetry.turnBegun(begun.turn);
-      return begun;
+    async nextTurn(fence, agents) {
+      const next = await store.nextTurn(fence, agents);
+      writes.comesNext(fence.conversation, next?.turn ?? null);
+      return next;
     },
-    async commit(fence, counter, writes) {
-      const committed = await store.commit(fence, counter, writes);
-      for (const write of writes) report(write);
+    async commit(fence, counter, given) {
+      const committed = await store.commit(fence, counter, given);
+      for (const write of given) writes.report(fence.conversation, write);
       return committed;
     },
     async requestCancel(owner, id, by) {
@@ -67,6 +42,55 @@ export function observed(store: Store, telemetry: Telemetry): Store {
       return requeued;
     },
   };
+}
+
+class ObservedWrites {
+  readonly #telemetry: Telemetry;
+  readonly #clock: Clock;
+  /** By conversation: the turn that comes next. */
+  readonly #next = new Map<string, Turn>();
+  /** By turn. The receipt of an attempt may be written more than once; the last one is reported when the attempt ends. */
+  readonly #receipts = new Map<string, Receipt>();
+
+  constructor(telemetry: Telemetry, clock: Clock) {
+    this.#telemetry = telemetry;
+    this.#clock = clock;
+  }
+
+  /** Null: none does. */
+  comesNext(conversation: string, turn: Turn | null): void {
+    if (turn === null) this.#next.delete(conversation);
+    else this.#next.set(conversation, turn);
+  }
+
+  report(conversation: string, write: Write): void {
+    switch (write.write) {
+      case 'begin': {
+        const turn = this.#next.get(conversation);
+        if (turn?.id === write.turn) this.#telemetry.turnBegun(begun(turn, this.#clock.now()));
+        break;
+      }
+      case 'receipt':
+        if (write.turn === null) this.#telemetry.restored(write.receipt, null);
+        else this.#receipts.set(write.turn, write.receipt);
+        break;
+      case 'retry':
+        this.#reportReceipt(write.turn);
+        break;
+      case 'end': {
+        const { outcome, failure, usage, record } = write.end;
+        this.#reportReceipt(write.turn);
+        this.#telemetry.turnEnded({ id: write.turn, outcome, failure, usage, sessionId: record?.sessionId ?? null });
+        break;
+      }
+    }
+  }
+
+  #reportReceipt(turn: string): void {
+    const receipt = this.#receipts.get(turn);
+    this.#receipts.delete(turn);
+    if (receipt !== undefined) this.#telemetry.restored(receipt, turn);
+  }
 }
 
 const REQUEUED = { code: 'cancelled', message: 'Ended by a change of the queue.' } as const;

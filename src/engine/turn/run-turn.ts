@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { asSentence, type Failure, failureOf, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
+import { asSentence, type Failure, failureOf, hasCode, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
 import { type DayLimit, dayLimits, effectivePerDay, judgeSpending, perDayBy } from '../../core/limits/spending.ts';
 import { addLockWait, type LockWaits, nextLockWait } from '../../core/restore/lock-wait.ts';
 import type { Receipt, Tried } from '../../core/restore/receipt.ts';
@@ -10,7 +10,7 @@ import type { Turn } from '../../core/turn/turn.ts';
 import { type AttemptFacts, decideAfterAttempt, stopped, type TurnVerdict } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
-import type { Begun } from '../../ports/store/leases.ts';
+import type { TurnToRun } from '../../ports/store/leases.ts';
 import { rewindAtFirst, rewindOf } from '../restore/plan.ts';
 import type { Restored, RewindTo } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
@@ -20,14 +20,14 @@ import { closeReason, endTurn, endUnsent, noteFailedAttempt } from './end-turn.t
 import { type Stops, TurnSignal } from './turn-signal.ts';
 
 /**
- * Runs one begun turn to its one end:
+ * Runs one turn to its one end:
  *
  *   restore ─▶ the session has everything, and a receipt says how; or the turn fails and nothing was sent
  *   attempt ─▶ the fact of sending is stored, then the prompt leaves; what comes back is stored as it comes
  *   decide  ─▶ end, or try again within the turn (R6); `decideAfterAttempt` has the rules
  *   apply   ─▶ the end with record, usage, session and watermark in one commit; or what the next attempt needs
  */
-export async function runTurn(held: Held, begun: Begun, stops: Stops): Promise<void> {
+export async function runTurn(held: Held, begun: TurnToRun, stops: Stops): Promise<void> {
   const { turn } = begun;
   held.runs(begun);
   const signal = new TurnSignal(held, turn, stops);
@@ -86,7 +86,7 @@ interface Attempted {
 }
 
 /** The limits of spending per day that hold for the turn, with what was spent of them. Mostly there are none. */
-async function spendingLimits({ parts, conversation }: Held, { facts }: Begun): Promise<DayLimit[]> {
+async function spendingLimits({ parts, conversation }: Held, { facts }: TurnToRun): Promise<DayLimit[]> {
   const { owner, id } = conversation;
   const perDay = effectivePerDay(perDayBy(parts.settings.spending, owner), facts.limitPerDay);
   return perDay === null ? [] : dayLimits(perDay, await parts.store.spending(owner, id));
@@ -188,7 +188,7 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
     if (held.lease.lost.aborted) await result.session.kill();
     return { sent: { result, restored }, failure: result.failure, receipt: result.receipt };
   } catch (error) {
-    if (!(error instanceof ThroughlineError && error.code === 'conflict')) throw error;
+    if (!hasCode(error, 'conflict') || (await held.wasTakenAway())) throw error;
     // The agent's new session has an id that belongs to another conversation. Nothing was sent.
     const hint = 'Nothing was sent. A native session belongs to one conversation.';
     return unsent({ code: 'refused', message: error.message, hint }, restored.receipt);

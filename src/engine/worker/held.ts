@@ -1,15 +1,15 @@
 import type { Conversation } from '../../core/conversation.ts';
-import type { Failure } from '../../core/errors.ts';
+import { type Failure, hasCode } from '../../core/errors.ts';
 import { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import type { UnknownPart } from '../../core/restore/adopted.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
 import type { Session, SessionState } from '../../core/restore/session.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
-import type { Turn } from '../../core/turn/turn.ts';
+import { begun, type Turn } from '../../core/turn/turn.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { Begun, Claim, TurnFacts, WorkerInfo } from '../../ports/store/leases.ts';
+import type { Claim, TurnFacts, TurnToRun, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import { readySandbox } from '../sandboxes/ready.ts';
 import type { Slot } from './slots.ts';
@@ -87,8 +87,9 @@ export class Held {
   readonly onlyEnds: boolean;
   /** Until it was held, nobody reported changes to it. */
   #state: HeldState = NOTIFIED;
-  /** What `begin` has read for the turn that runs, and how many writes were given until then; null: no turn runs. */
+  /** What was read with the turn that runs, and how many writes were given until then; null: no turn runs. */
   #facts: { readonly turn: Turn; readonly facts: TurnFacts; readonly given: number } | null = null;
+  #beginning: Promise<void> = Promise.resolve();
   readonly #watches = new Map<string, BudgetWatch>();
   #sandbox: Promise<OpenSandbox> | null = null;
   /** Where it was moved from since its last turn; null: it was not. */
@@ -162,9 +163,26 @@ export class Held {
     this.conversation = (await this.parts.store.findConversation(owner, id)) ?? this.conversation;
   }
 
-  /** A turn runs now, with what was read at its begin; null: it has ended. */
-  runs(begun: Begun | null): void {
-    this.#facts = begun && { ...begun, given: this.lease.given };
+  /**
+   * Begins a turn that was read. That is stored with whatever the turn writes first: in a living session, with the fact of sending.
+   */
+  begins({ turn, facts }: TurnToRun): TurnToRun {
+    if (turn.state !== 'queued') return { turn, facts };
+    this.#beginning = this.lease.note({ write: 'begin', turn: turn.id });
+    return { turn: begun(turn, this.parts.clock.now()), facts };
+  }
+
+  /** Whether the turn that it began last did not begin after all: it was cancelled or replaced just before. */
+  wasTakenAway(): Promise<boolean> {
+    return this.#beginning.then(
+      () => false,
+      (error) => hasCode(error, 'conflict'),
+    );
+  }
+
+  /** A turn runs now, with what was read before its begin; null: it has ended. */
+  runs(next: TurnToRun | null): void {
+    this.#facts = next && { ...next, given: this.lease.given };
   }
 
   /** The 20 most recently used sessions of an agent, newest first. Read again if anything was written since the turn began. */

@@ -14,7 +14,7 @@ import type { Turn } from '../../core/turn/turn.ts';
 import { ClaimLoop } from '../../leases/claim-loop.ts';
 import { Lease } from '../../leases/lease.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
-import type { Begun, Claim, Fence, WorkerInfo } from '../../ports/store/leases.ts';
+import type { Claim, Fence, TurnToRun, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import { endUnsent } from '../turn/end-turn.ts';
 import { recover } from '../turn/recover.ts';
@@ -325,7 +325,7 @@ export class Worker {
     }
   }
 
-  async #run(held: Held, begun: Begun): Promise<void> {
+  async #run(held: Held, begun: TurnToRun): Promise<void> {
     const { turn } = begun;
     const { owner, id } = held.conversation;
     const { maxWarm } = this.#parts.settings;
@@ -340,7 +340,7 @@ export class Worker {
   }
 
   /** Null: none is open here, there is no slot for it, or the rest is left to other processes. */
-  async #beginNext(held: Held): Promise<Begun | null> {
+  async #beginNext(held: Held): Promise<TurnToRun | null> {
     held.happens({ type: 'looked' });
     if (this.#closing || held.onlyEnds) return null;
     held.slot ??= this.#serving.slots.take(held.conversation.owner);
@@ -350,10 +350,11 @@ export class Worker {
     if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#isWanted(held)) return null;
     // This turn came after its agent was told to end: it is not given a session that is about to go.
     if (held.agentEnds) await this.#endAgents(held);
-    const begun = await store.begin(held.lease.fence, [...agents.keys()]);
+    const next = await store.nextTurn(held.lease.fence, [...agents.keys()]);
+    if (next === null) return null;
     // Turns have come in between: a session was adopted. Only then does the history grow while we hold it.
-    if (begun !== null && begun.turn.n > held.conversation.head + 1) await held.readAgain();
-    return begun;
+    if (next.turn.n > held.conversation.head + 1) await held.readAgain();
+    return held.begins(next);
   }
 
   /** Undefined: there is none, or no slot for it. */
@@ -366,6 +367,7 @@ export class Worker {
   async #failTurn(held: Held, turn: Turn, error: unknown): Promise<void> {
     const damaged = isDamage(error);
     if (held.lease.lost.aborted || (isStorageFault(error) && !damaged)) throw error;
+    if (await held.wasTakenAway()) return;
     if (!damaged) this.#parts.onBug(error, `turn ${turn.id}`);
     const now = await this.#parts.store.findTurn(held.conversation.owner, turn.id);
     const bug: Failure = { code: 'internal', message: 'Throughline failed; its log says why.' };
@@ -504,7 +506,7 @@ function namedWhenUsed(process: WorkerInfo['process']): WorkerInfo {
   };
 }
 
-function begunIn(claim: Claim | null): Begun | null {
+function begunIn(claim: Claim | null): TurnToRun | null {
   return claim?.turn && claim.facts ? { turn: claim.turn, facts: claim.facts } : null;
 }
 

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import { clientProcess } from '../../core/process.ts';
-import type { Turn } from '../../core/turn/turn.ts';
+import { begun, type Turn } from '../../core/turn/turn.ts';
 import { conversationLeases, freeDead, LeaseKeeper } from '../../leases/lease-keeper.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Processes } from '../../ports/processes.ts';
@@ -60,7 +60,17 @@ export abstract class TrackerLocks {
 
   /** Begins the oldest queued request; null: there is none. */
   async begin(held: Held): Promise<Turn | null> {
-    return (await this.parts.store.begin(held.fence, [this.#agent]))?.turn ?? null;
+    for (;;) {
+      const turn = (await this.parts.store.nextTurn(held.fence, [this.#agent]))?.turn ?? null;
+      if (turn?.state !== 'queued') return turn;
+      try {
+        await this.commit(held, [{ write: 'begin', turn: turn.id }]);
+        return begun(turn, this.parts.clock.now());
+      } catch (error) {
+        // It was cancelled meanwhile.
+        if (!hasCode(error, 'conflict')) throw error;
+      }
+    }
   }
 
   async commit(held: Held, writes: readonly Write[]): Promise<void> {

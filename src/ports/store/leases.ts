@@ -26,11 +26,10 @@ export interface LeaseStore {
    */
   claim(request: ClaimRequest): Promise<Claim | null>;
   /**
-   * Begins the next queued turn under a lease that is held. A turn that this lease has begun and not sent is returned again, in case
-   * the first answer was lost. Null: none is open, or its agent is not among `agents`. Throws `lease_lost`, or `conflict` while a turn that
-   * was sent has not ended.
+   * The turn that comes next under a lease that is held. Only reads: the write `begin` begins it, unless this lease has begun it already.
+   * Null: none is open, or its agent is not among `agents`. Throws `lease_lost`, or `conflict` while a turn that was sent has not ended.
    */
-  begin(fence: Fence, agents: readonly string[]): Promise<Begun | null>;
+  nextTurn(fence: Fence, agents: readonly string[]): Promise<TurnToRun | null>;
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly Fence[], leaseMs: number): Promise<Fence[]>;
   /**
@@ -141,8 +140,8 @@ export interface NextClaim {
   readonly conversation: string;
 }
 
-/** A turn that was begun, and what running it asks of the store, as it was at that moment. */
-export interface Begun {
+/** A turn, and what running it asks of the store, as it was when the turn was read. */
+export interface TurnToRun {
   readonly turn: Turn;
   readonly facts: TurnFacts;
 }

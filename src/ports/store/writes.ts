@@ -9,7 +9,7 @@ import type { Fence } from './leases.ts';
 import type { NewPermission } from './permissions.ts';
 import type { NewSession, SessionChange } from './sessions.ts';
 
-/** What happens to a turn once it is begun: all of it under the lease. */
+/** What happens to a turn once it is accepted: all of it under the lease. */
 export interface WriteStore {
   /**
    * Applies all writes in one transaction, in order, and gives their events the next numbers; returns the last of them, and how many
@@ -18,8 +18,8 @@ export interface WriteStore {
    * makes. A commit with a counter that was used in this epoch before is a repeat: it changes nothing and returns the same
    * result (R5). Counters may have gaps. Only the epoch decides whether the lease is held: a lease that has expired and that
    * nobody took can still be used. Throws `lease_lost` when it was taken, released or its worker forgotten;
-   * `conflict` when a native session belongs to another conversation, when a turn has ended, was never begun or was sent
-   * before, when it is given to a session of another agent, or when a receipt is of another turn; `invalid` when a session's
+   * `conflict` when a native session belongs to another conversation, when a turn has ended, was never begun, was sent
+   * before or does not come next, when it is given to a session of another agent, or when a receipt is of another turn; `invalid` when a session's
    * watermark would be beyond the head (R9) or a record does not fit its turn. Then nothing of it is written.
    */
   commit(fence: Fence, counter: number, writes: readonly Write[]): Promise<Committed>;
@@ -35,6 +35,8 @@ export interface Committed {
 
 /** What a holder of the lease writes. Each write makes at least one event, unless there was nothing to do. */
 export type Write =
+  /** The oldest open turn begins, which is queued. */
+  | { readonly write: 'begin'; readonly turn: string }
   | { readonly write: 'event'; readonly event: EventDraft }
   /** A session of the agent, recorded when seen, or before use when we assign its id (R1). `turn`: it is given to that turn. */
   | { readonly write: 'open-session'; readonly session: NewSession; readonly turn: string | null }

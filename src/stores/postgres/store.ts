@@ -39,7 +39,7 @@ import { Server, type Sql } from './server/connect.ts';
 import { openFault } from './server/faults.ts';
 import { upgrade } from './server/upgrade.ts';
 import { taskStore } from './tasks/task-store.ts';
-import { begin, claim, claimable, claimNamed, nextReady } from './turns/claim.ts';
+import { claim, claimable, claimNamed, nextReady, nextTurn } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
 import { requestCancel, setDelivered } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
@@ -213,7 +213,7 @@ function leasing(access: Access): LeaseStore {
       const found = await access.look(async (sql) => claimable(sql, request, await monotonic(sql)));
       return found === null ? null : access.write((tx) => claim(tx, request));
     },
-    begin: (fence, agents) => access.writeIn(fence.conversation, (tx) => begin(tx, fence, agents)),
+    nextTurn: (fence, agents) => access.look(async (sql) => nextTurn(sql, fence, agents, await monotonic(sql))),
     renew: (fences, leaseMs) => leases.renew(access, fences, leaseMs),
     release: (fence) => access.writeIn(fence.conversation, (tx) => leases.release(tx, fence)),
     workers: access.looking(leases.workers),

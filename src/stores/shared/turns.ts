@@ -150,6 +150,18 @@ export function endedTurn(record: TurnRecord, session: string | null): EndedTurn
 
 // ── under the lease ──
 
+/** Throws `conflict` while a turn that was sent has not ended: no other begins. */
+export function checkMayBegin({ n, state, sent }: Pick<TurnRow, 'n' | 'state' | 'sent'>): void {
+  if (sent !== null && state !== 'queued') throw new ThroughlineError('conflict', `Turn ${n} has not ended.`);
+}
+
+/** The oldest open turn, if it is the one that shall begin. Throws `conflict`: it was cancelled or replaced, or has begun. */
+export function turnToBegin<R extends Pick<TurnRow, 'id' | 'n' | 'state'>>(oldest: R | undefined, id: string): R {
+  if (oldest?.id === id && oldest.state === 'queued') return oldest;
+  const next = oldest === undefined ? 'No turn is open' : `Turn ${oldest.n} comes next, and is ${oldest.state}`;
+  throw new ThroughlineError('conflict', `The turn cannot begin. ${next}.`);
+}
+
 /** The turn that this lease runs. Throws `conflict` when it has ended, or was never begun. */
 export function begunTurn<R extends Pick<TurnRow, 'n' | 'state'>>(turn: R | undefined): R {
   if (turn === undefined) throw noTurn();

@@ -5,6 +5,7 @@ import { CLOCK, temporaryFolder } from '../../../test/contracts/sqlite-folder.ts
 import { claimTask, finish, newTask, taskClaimRequest, taskTurn } from '../../../test/contracts/store/task-world.ts';
 import {
   ANN,
+  beginNext,
   begun,
   claimRequest,
   ending,
@@ -130,7 +131,7 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
     options: { session: opened.id },
     retryOf: turn.id,
   });
-  await store.begin(fence, [next.agent]);
+  await beginNext(store, fence, [next.agent]);
   await store.requestCancel(ANN, next.id, 'x');
   await store.renew([fence], 1);
   await store.release(fence);

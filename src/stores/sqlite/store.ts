@@ -41,7 +41,7 @@ import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
 import { sandboxStore } from './sandboxes/sandboxes.ts';
 import { taskStore } from './tasks/task-store.ts';
-import { begin, beginnable, claim, claimable, nextReady } from './turns/claim.ts';
+import { claim, claimable, nextReady, nextTurn } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
 import { requestCancel, setDelivered } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
@@ -156,7 +156,7 @@ function conversations(access: Access): ConversationStore {
 }
 
 function turns(access: Access): TurnStore & LeaseStore & WriteStore & PermissionStore {
-  const { clock, queue } = access;
+  const { clock } = access;
   return {
     enqueue: access.writing(enqueue),
     agentFor: access.reading(agentOf),
@@ -180,11 +180,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
       if ((await access.read((db) => claimable(db, request, clock.monotonic()))) === null) return null;
       return access.write((tx) => claim(tx, request));
     },
-    async begin(fence, agents) {
-      // The turn may be waiting in the queue: then only the transaction can tell.
-      if (queue.isEmpty && !(await access.read((db) => beginnable(db, fence, agents)))) return null;
-      return access.write((tx) => begin(tx, fence, agents), fence.conversation);
-    },
+    nextTurn: (fence, agents) => access.read((db) => nextTurn(db, fence, agents, clock.monotonic())),
     renew: access.renewing(renew),
     release: access.writing(release),
     workers: access.reading(workers),

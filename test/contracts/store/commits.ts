@@ -3,6 +3,7 @@ import type { Write } from '../../../src/ports/store/writes.ts';
 import {
   ANN,
   allEvents,
+  beginNext,
   begun,
   codeOf,
   ending,
@@ -218,7 +219,7 @@ export function commits(world: World): void {
     await holder.write(endingUnsent(turn));
     expect(await store.findConversation(ANN, conversation)).toMatchObject({ head: 0, historyCount: 0 });
     const next = await enqueue(store, conversation);
-    await store.begin(fence, [next.agent]);
+    await beginNext(store, fence, [next.agent]);
     const failure = { code: 'interrupted', message: 'Lost.' } as const;
     await holder.write(sending(next.id), ending(next, { outcome: 'interrupted', failure }));
     expect(await store.findConversation(ANN, conversation)).toMatchObject({ head: 2, historyCount: 1 });

@@ -5,6 +5,7 @@ import type { NewConversation } from '../../../src/ports/store/conversations.ts'
 import { added, claimTask, DONE, finish, taskTurn } from './task-world.ts';
 import {
   ANN,
+  beginNext,
   begun,
   claim,
   codeOf,
@@ -44,7 +45,7 @@ export function erasing(world: World): void {
     await site.damage({ kind: 'time', conversation, seq: 3 });
     expect((await store.verify(ANN, conversation)).broken).toBe(3);
     expect(await codeOf(store.commit(fence, 900, [update(null, 'late')]))).toBe('lease_lost');
-    expect(await codeOf(store.begin(fence, ['scripted']))).toBe('lease_lost');
+    expect(await codeOf(beginNext(store, fence, ['scripted']))).toBe('lease_lost');
     expect(await store.renew([fence], 1_000)).toEqual([fence]);
   });
 

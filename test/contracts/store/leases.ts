@@ -8,6 +8,7 @@ import {
   ANN,
   allEvents,
   BOB,
+  beginNext,
   begun,
   claim,
   claimRequest,
@@ -287,7 +288,7 @@ export function leases(world: World): void {
     const { fence } = await claim(store, { conversation: id });
     const turn = await enqueue(store, id);
     expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
-    expect((await store.begin(fence, [AGENT]))?.turn).toMatchObject({ id: turn.id, state: 'running', attempt: 1 });
+    expect((await beginNext(store, fence, [AGENT]))?.turn).toMatchObject({ id: turn.id, state: 'running', attempt: 1 });
   });
 
   test('begin gives turns in order, one at a time, and a repeat gives the same one', async () => {
@@ -295,15 +296,77 @@ export function leases(world: World): void {
     const { conversation, turn, holder, fence } = await begun(store);
     const second = await enqueue(store, conversation);
     const before = await site.contents();
-    expect((await store.begin(fence, [AGENT]))?.turn).toEqual(turn);
+    expect((await beginNext(store, fence, [AGENT]))?.turn).toEqual(turn);
     expect(await site.contents()).toBe(before);
     await holder.write(sending(turn.id));
-    expect(await codeOf(store.begin(fence, [AGENT]))).toBe('conflict');
+    expect(await codeOf(beginNext(store, fence, [AGENT]))).toBe('conflict');
     await holder.write(ending(turn));
-    expect(await store.begin(fence, ['unknown'])).toBeNull();
-    expect((await store.begin(fence, [AGENT]))?.turn.id).toBe(second.id);
+    expect(await beginNext(store, fence, ['unknown'])).toBeNull();
+    expect((await beginNext(store, fence, [AGENT]))?.turn.id).toBe(second.id);
     await holder.write(endingUnsent(second));
-    expect(await store.begin(fence, [AGENT])).toBeNull();
+    expect(await beginNext(store, fence, [AGENT])).toBeNull();
+  });
+
+  test('a turn is read without a trace, and begins and is sent in one commit', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder, fence } = await begun(store);
+    const opened = session({ state: 'live' });
+    await holder.write(opening(opened, turn.id), sending(turn.id, { session: opened.ref }));
+    const second = await enqueue(store, conversation);
+    await holder.write(ending(turn, { session: opened.ref }));
+    const before = await site.contents();
+    const next = (await store.nextTurn(fence, [AGENT])) ?? expect.unreachable();
+    expect(next.turn).toEqual(second);
+    expect(await site.contents()).toBe(before);
+    const counts = (await kinds(store, conversation)).length;
+    const begin = { write: 'begin', turn: second.id } as const;
+    const writes = [begin, sending(second.id, { session: opened.ref })];
+    const { seq } = await store.commit(fence, 90, writes);
+    expect((await store.commit(fence, 90, writes)).seq).toBe(seq);
+    expect((await kinds(store, conversation)).slice(counts)).toEqual(['turn.started', 'turn.sent']);
+    expect(await store.findTurn(ANN, second.id)).toMatchObject({
+      state: 'running',
+      attempt: 1,
+      sent: { session: opened.ref },
+    });
+    expect((await store.findConversation(ANN, conversation))?.state).toBe('running');
+    // What follows in a commit of its own finds it begun; what ends it in the same commit does, too.
+    await holder.write(ending(second, { session: opened.ref }));
+    const third = await enqueue(store, conversation);
+    await store.commit(fence, 95, [{ write: 'begin', turn: third.id }, endingUnsent(third)]);
+    expect(await store.findTurn(ANN, third.id)).toMatchObject({ state: 'failed', attempt: 1, sent: null });
+    expect((await store.verify(ANN, conversation)).broken).toBeNull();
+  });
+
+  test('only the oldest open turn begins, once, and what is sent with one that does not is not written', async () => {
+    const { store, site } = world;
+    const { conversation, turn, holder, fence } = await begun(store);
+    const [second, third] = [await enqueue(store, conversation), await enqueue(store, conversation)];
+    const beginning = (id: string, counter: number) =>
+      codeOf(store.commit(fence, counter, [{ write: 'begin', turn: id }, sending(id)]));
+    const before = await site.contents();
+    expect(await beginning(turn.id, 90)).toBe('conflict');
+    expect(await beginning(second.id, 91)).toBe('conflict');
+    expect(await site.contents()).toBe(before);
+    await holder.write(endingUnsent(turn));
+    expect(await beginning(third.id, 92)).toBe('conflict');
+    await store.requestCancel(ANN, second.id, 'ann');
+    expect(await beginning(second.id, 93)).toBe('conflict');
+    expect(await beginning(third.id, 94)).toBeNull();
+    expect(await beginning(third.id, 96)).toBe('conflict');
+    expect(
+      await codeOf(store.commit({ ...fence, epoch: fence.epoch + 1 }, 98, [{ write: 'begin', turn: third.id }])),
+    ).toBe('lease_lost');
+  });
+
+  test('a turn begins in the commit that ends the one before it', async () => {
+    const { store } = world;
+    const { conversation, turn, holder, fence } = await begun(store);
+    const second = await enqueue(store, conversation);
+    await holder.write(sending(turn.id));
+    await store.commit(fence, 90, [ending(turn), { write: 'begin', turn: second.id }, sending(second.id)]);
+    expect(await store.findTurn(ANN, second.id)).toMatchObject({ state: 'running', attempt: 1 });
+    expect((await kinds(store, conversation)).slice(-3)).toEqual(['turn.ended', 'turn.started', 'turn.sent']);
   });
 
   test('what running a turn needs comes with its begin, as it is at that moment', async () => {
@@ -321,7 +384,7 @@ export function leases(world: World): void {
     await store.setLimitPerDay(ANN, id, null);
     await enqueue(store, id);
     await holder.write(ending(turn, { session: opened.ref }));
-    const { facts } = (await store.begin(taken.fence, [AGENT])) ?? expect.unreachable();
+    const { facts } = (await beginNext(store, taken.fence, [AGENT])) ?? expect.unreachable();
     expect(facts.limitPerDay).toBeNull();
     expect(facts.sandbox).toEqual({ id: sandbox, name: null, setup: [] });
     expect(facts.sessions).toEqual(await store.sessions(ANN, id, { agent: AGENT }));
@@ -345,11 +408,11 @@ export function leases(world: World): void {
     expect(end).toMatchObject({ open: 1, next: 'other' });
     await enqueue(store, conversation);
     expect(await store.commit(fence, 2, [ending(turn)])).toEqual({ seq: end.seq, open: 2 });
-    const second = await store.begin(fence, [AGENT, 'other']);
+    const second = await beginNext(store, fence, [AGENT, 'other']);
     if (second === null) throw new Error('The next turn did not begin.');
     await store.commit(fence, 3, [sending(second.turn.id)]);
     expect(await store.commit(fence, 4, [ending(second.turn)])).toMatchObject({ open: 1, next: 'other' });
-    const third = await store.begin(fence, [AGENT, 'other']);
+    const third = await beginNext(store, fence, [AGENT, 'other']);
     if (third === null) throw new Error('The last turn did not begin.');
     await store.commit(fence, 5, [sending(third.turn.id)]);
     expect(await store.commit(fence, 6, [ending(third.turn)])).toMatchObject({ open: 0, next: null });
@@ -365,7 +428,7 @@ export function leases(world: World): void {
     expect(await codeOf(holder.write(update(turn.id, 'zombie')))).toBe('lease_lost');
     expect(await codeOf(holder.write(sending(turn.id)))).toBe('lease_lost');
     expect(await codeOf(holder.write(endingUnsent(turn)))).toBe('lease_lost');
-    expect(await codeOf(store.begin(fence, [AGENT]))).toBe('lease_lost');
+    expect(await codeOf(beginNext(store, fence, [AGENT]))).toBe('lease_lost');
     expect(await store.renew([fence], 1000)).toEqual([fence]);
     await store.release(fence);
     expect(await site.contents()).toBe(before);
@@ -399,11 +462,11 @@ export function leases(world: World): void {
     const taken = await claim(store, { worker: worker('w2', 2) });
     expect(taken.turn).toBeNull();
     expect(taken.unfinished).toMatchObject({ id: turn.id, state: 'running', attempt: 1, sent: { position: 'p7' } });
-    expect(await codeOf(store.begin(taken.fence, [AGENT]))).toBe('conflict');
+    expect(await codeOf(beginNext(store, taken.fence, [AGENT]))).toBe('conflict');
     const failure = { code: 'interrupted', message: 'Lost.' } as const;
     const unfinished = taken.unfinished as Turn;
     await new Holder(store, taken.fence).write(ending(unfinished, { outcome: 'interrupted', failure }));
-    expect((await store.begin(taken.fence, [AGENT]))?.turn.n).toBe(2);
+    expect((await beginNext(store, taken.fence, [AGENT]))?.turn.n).toBe(2);
   });
 
   test('an unfinished turn is claimed only by a worker that knows its agent', async () => {
@@ -482,7 +545,7 @@ export function leases(world: World): void {
     await store.release(fence);
     const before = await site.contents();
     expect(await codeOf(holder.write(update(turn.id, 'late')))).toBe('lease_lost');
-    expect(await codeOf(store.begin(fence, [AGENT]))).toBe('lease_lost');
+    expect(await codeOf(beginNext(store, fence, [AGENT]))).toBe('lease_lost');
     expect(await store.renew([fence], 1000)).toEqual([fence]);
     expect(await site.contents()).toBe(before);
   });

@@ -4,6 +4,7 @@ import { newKey } from './keys.ts';
 import {
   ANN,
   BOB,
+  beginNext,
   begun,
   codeOf,
   ending,
@@ -32,7 +33,7 @@ const VERBS: Record<string, (store: Store, anns: Anns) => Promise<unknown>> = {
   enqueue: (store, { conversation }) => store.enqueue(BOB, newTurn(conversation)),
   requestCancel: (store, { open }) => store.requestCancel(BOB, open, 'bob'),
   answer: (store, { permission }) => store.answer(BOB, permission, 'yes', 'bob'),
-  begin: (store, { fence }) => store.begin({ ...fence, owner: BOB }, ['scripted']),
+  begin: (store, { fence }) => beginNext(store, { ...fence, owner: BOB }, ['scripted']),
   renew: (store, { fence }) =>
     store.renew([{ ...fence, owner: BOB }], 1).then((lost) => (lost.length === 1 ? null : lost)),
   release: (store, { fence }) => store.release({ ...fence, owner: BOB }),
@@ -121,7 +122,7 @@ async function everything(store: Store): Promise<Anns> {
   await holder.write({ write: 'receipt', receipt: receipt(), turn: turn.id, session: native.ref });
   await holder.write(ending(turn, { session: native.ref, usage: usage(1) }));
   const open = await enqueue(store, conversation, { requestId: 'anns-request' });
-  await store.begin(fence, [open.agent]);
+  await beginNext(store, fence, [open.agent]);
   const id = fresh('permission');
   const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] as const;
   const permission = { id, attempt: 1, title: 'May I?', toolCall: {}, options };

@@ -8,7 +8,7 @@ import type { TurnRecord } from '../../../src/core/turn/record.ts';
 import type { Sent, Turn } from '../../../src/core/turn/turn.ts';
 import { NO_USAGE, type Usage } from '../../../src/core/turn/usage.ts';
 import type { NewConversation } from '../../../src/ports/store/conversations.ts';
-import type { Claim, ClaimRequest, Fence, WorkerInfo } from '../../../src/ports/store/leases.ts';
+import type { Claim, ClaimRequest, Fence, TurnToRun, WorkerInfo } from '../../../src/ports/store/leases.ts';
 import type { NewSession } from '../../../src/ports/store/sessions.ts';
 import type { NewTurn } from '../../../src/ports/store/turns.ts';
 import type { EndOfTurn, Write } from '../../../src/ports/store/writes.ts';
@@ -215,9 +215,24 @@ export function endingUnsent(turn: Turn): Write {
   return ending(turn, { outcome: 'failed', failure, record: null });
 }
 
+/** Counters of an epoch may have gaps: these are used by no test. */
+let counter = 1_000_000;
+
 /** Begins the next turn under a lease that is held; null: there is none. */
+export async function beginNext(store: Store, fence: Fence, agents: readonly string[]): Promise<TurnToRun | null> {
+  for (;;) {
+    const next = await store.nextTurn(fence, agents);
+    if (next?.turn.state !== 'queued') return next;
+    counter += 1;
+    const refused = await codeOf(store.commit(fence, counter, [{ write: 'begin', turn: next.turn.id }]));
+    if (refused === null) return { ...next, turn: (await store.findTurn(fence.owner, next.turn.id)) as Turn };
+    // Somebody changed the queue in between: as a worker does, it looks again.
+    if (refused !== 'conflict') throw new ThroughlineError(refused as 'lease_lost', 'The turn did not begin.');
+  }
+}
+
 export async function nextTurn(store: Store, fence: Fence): Promise<Turn | null> {
-  return (await store.begin(fence, [AGENT, 'other']))?.turn ?? null;
+  return (await beginNext(store, fence, [AGENT, 'other']))?.turn ?? null;
 }
 
 /** Runs one whole turn under a lease that is held. */

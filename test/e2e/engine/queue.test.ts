@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { TurnError } from '../../../src/library/answer.ts';
 import type { ConversationHandle } from '../../../src/library/conversation.ts';
-import { ended, event, expectSound, refusedWith } from '../support/conversations.ts';
+import type { Store } from '../../../src/ports/store.ts';
+import { ended, event, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 /** Sends a turn that runs until it is answered, and three that wait for it. */
@@ -104,3 +105,40 @@ test('the answer of what took the place of a turn is the one to deliver', async 
   await pending[0]?.delivered();
   expect(await tl.pending()).toEqual([]);
 });
+
+test.each(['cancelled', 'replaced'] as const)(
+  'a turn that is %s in the moment in which it would begin is not sent, and the next one runs',
+  async (how) => {
+    await using home = new Home();
+    const other = (await home.host()).engine;
+    let taken: string | null = null;
+    const store = (real: Store): Store => ({
+      ...real,
+      async nextTurn(...args) {
+        const next = await real.nextTurn(...args);
+        if (next !== null && taken === null) {
+          taken = next.turn.id;
+          if (how === 'cancelled') await other.cancel(taken);
+          else await other.requeue('chat', [{ turn: taken, prompt: '/say Replaced.' }]);
+        }
+        return next;
+      },
+    });
+    const engine = await home.engine({ store });
+    await engine.ensure({ key: 'chat' });
+    await run(engine, 'chat', 'The codeword is apple.');
+    const { turn } = await engine.submit('chat', 'The codeword is pear.');
+    await ended(engine, turn);
+    expect(taken).toBe(turn.id);
+    // The model is told all that was sent, and nothing else.
+    expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['apple']);
+    const turns = await engine.turns('chat');
+    expect(turns.map(({ state }) => state)).toEqual(
+      how === 'cancelled'
+        ? ['completed', 'cancelled', 'completed']
+        : ['completed', 'cancelled', 'completed', 'completed'],
+    );
+    expect(turns[1]).toMatchObject({ attempt: 0, sent: null, startedAt: null });
+    await expectSound(engine, 'chat');
+  },
+);

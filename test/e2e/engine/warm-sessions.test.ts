@@ -44,13 +44,13 @@ test('a turn that another process submits in the moment before it rests is run i
   const store = (real: Store): Store => ({
     ...real,
     listen: (listener) => real.listen((moved) => submitted || listener(moved)), // that of the second turn is lost
-    async begin(...args) {
-      const turn = await real.begin(...args);
-      if (turn === null && !submitted) {
+    async nextTurn(...args) {
+      const next = await real.nextTurn(...args);
+      if (next === null && !submitted) {
         submitted = true;
         await other.submit('one', 'Hello again.');
       }
-      return turn;
+      return next;
     },
   });
   const engine = await home.engine({ store });

@@ -5,19 +5,19 @@ const TURNS = 10;
 
 /** Resolves when the next turn that runs has ended, or the worker has looked for one in vain, and its session is kept for the next. */
 export async function keptWarm(store: Store): Promise<void> {
-  const { commit, begin } = store;
+  const { commit, nextTurn } = store;
   const done = Promise.withResolvers<void>();
   store.commit = async (fence, counter, writes) => {
     const committed = await commit.call(store, fence, counter, writes);
     if (writes.some(({ write }) => write === 'end')) done.resolve();
     return committed;
   };
-  store.begin = async (...args) => {
-    const begun = await begin.apply(store, args);
-    if (begun === null) done.resolve();
-    return begun;
+  store.nextTurn = async (...args) => {
+    const next = await nextTurn.apply(store, args);
+    if (next === null) done.resolve();
+    return next;
   };
   await done.promise;
-  Object.assign(store, { commit, begin });
+  Object.assign(store, { commit, nextTurn });
   for (let i = 0; i < TURNS; i += 1) await new Promise(setImmediate);
 }

@@ -51,7 +51,7 @@ const STEPS: readonly Step[] = [
   { verb: 'commit', write: 'end', ends: ['interrupted', 'completed'], ran: [1, 1] },
   { verb: 'commit', write: 'end', second: true, ends: ['interrupted', 'completed'], ran: [1, 1] },
   { verb: 'commit', write: 'end', agent: 'forgetful', ends: ['interrupted', 'completed'], ran: [1, 1] },
-  { verb: 'begin', ends: COMPLETES },
+  { verb: 'nextTurn', ends: COMPLETES },
   { verb: 'release', ends: COMPLETES },
 ];
 const CASES = STEPS.flatMap((step) =>

@@ -34,6 +34,7 @@ const write = fc.oneof(
       state: fc.constantFrom(...SESSION_STATES),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ write: fc.constant('begin' as const), turn: few }) },
   { weight: 2, arbitrary: fc.record({ write: fc.constant('receipt' as const), turn: few }) },
   { weight: 3, arbitrary: fc.record({ write: fc.constant('send' as const), turn: few, session: fc.option(few) }) },
   { weight: 1, arbitrary: fc.record({ write: fc.constant('retry' as const), turn: few }) },

@@ -175,17 +175,18 @@ export function held(conversation: Conversation, epoch: number): boolean {
   return conversation.epoch === epoch && conversation.holder !== null;
 }
 
-export function begin(conversation: Conversation, epoch: number, agents: readonly string[]): Turn | null {
+export function nextTurn(conversation: Conversation, epoch: number, agents: readonly string[]): Turn | null {
   if (!held(conversation, epoch)) throw new Refused('lease_lost');
   const [oldest] = open(conversation);
   if (oldest === undefined || !agents.includes(oldest.agent)) return null;
   if (oldest.state !== 'queued' && oldest.sent) throw new Refused('conflict');
-  return oldest.state === 'queued' ? started(conversation, oldest) : oldest;
+  return oldest;
 }
 
 // ── under the fence ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export type Write =
+  | { write: 'begin'; turn: string }
   | { write: 'update'; turn: string }
   | { write: 'open'; session: Omit<Session, 'used'>; turn: string | null }
   | { write: 'change'; ref: string; state: SessionState; watermark: number }
@@ -218,6 +219,12 @@ export function commit(
 
 function apply(conversation: Conversation, others: readonly Conversation[], write: Write): void {
   switch (write.write) {
+    case 'begin': {
+      const [oldest] = open(conversation);
+      if (oldest?.id !== write.turn || oldest.state !== 'queued') throw new Refused('conflict');
+      started(conversation, oldest);
+      return;
+    }
     case 'update':
       happened(conversation, 'turn.update', write.turn);
       return;

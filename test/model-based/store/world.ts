@@ -262,11 +262,24 @@ export class World {
     const pen = this.#pen(worker, conversation);
     if (pen === null) return;
     const agents = this.#pick(KNOWN, worker);
+    let next: model.Turn | null = null;
     await this.#expect(
-      'begin',
-      () => model.begin(conversation, pen.fence.epoch, agents)?.id,
-      async () => (await this.#store(worker).begin(pen.fence, agents))?.turn.id,
+      'the next turn',
+      () => {
+        next = model.nextTurn(conversation, pen.fence.epoch, agents);
+        return next?.id;
+      },
+      async () => (await this.#store(worker).nextTurn(pen.fence, agents))?.turn.id,
     );
+    if (next !== null) await this.#beginTurn(conversation, worker, next);
+  }
+
+  /** With a living session, it is sent in the commit that begins it. */
+  async #beginTurn(conversation: model.Conversation, worker: number, turn: model.Turn): Promise<void> {
+    if (turn.state !== 'queued') return;
+    const isWarm = conversation.sessions.some(({ agent, state }) => agent === turn.agent && state === 'live');
+    const sending = isWarm ? this.#sending(conversation, { ...turn, attempt: turn.attempt + 1 }) : [];
+    await this.#commitWrites(conversation, worker, [{ write: 'begin', turn: turn.id }, ...sending]);
   }
 
   async #renew(worker: number): Promise<readonly model.Conversation[]> {

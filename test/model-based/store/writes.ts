@@ -11,6 +11,8 @@ import type { Conversation, Session, Write } from './model.ts';
 /** A write of the model, as the port has it: with everything that the rules do not look at filled in. */
 export function toStore(write: Write, conversation: Conversation): StoreWrite {
   switch (write.write) {
+    case 'begin':
+      return write;
     case 'update': {
       const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'word ' } } as const;
       return { write: 'event', event: { kind: 'turn.update', turn: write.turn, payload: { acp: 1, update } } };

@@ -10,15 +10,18 @@ import {
   type TurnName,
   underFence,
 } from '../../shared/ledger.ts';
+import type { TurnRow } from '../../shared/rows.ts';
 import type { SessionName } from '../../shared/sessions.ts';
 import type { Tx } from '../server/access.ts';
+import type { Sql } from '../server/connect.ts';
 
 // Both rows are locked, and so read anew after a wait. Not their keys: what refers to them does not wait.
 const LEASE = `
   SELECT l.conv, l.owner, l.driver, l.place, l.next_n, l.next_seq, l.chain, l.head, l.history, l.epoch, l.pending, l.worker, l.ready_at,
     c.id, c.state, c.last_agent, c.title, c.title_source, c.choices, c.limits, c.sandbox
   FROM leases l JOIN conversations c ON c.no = l.conv`;
-const BY_ID = `${LEASE} WHERE c.id = $1 FOR NO KEY UPDATE`;
+const READ_BY_ID = `${LEASE} WHERE c.id = $1`;
+const BY_ID = `${READ_BY_ID} FOR NO KEY UPDATE`;
 const BY_NO = `${LEASE} WHERE l.conv = $1 FOR NO KEY UPDATE`;
 const UNLESS_LOCKED = `${BY_NO} SKIP LOCKED`;
 const BY_ID_UNLESS_LOCKED = `${BY_ID} SKIP LOCKED`;
@@ -33,6 +36,9 @@ const ADD_EVENT = `
 const OLDEST_OPEN = 'SELECT state FROM turns WHERE conv = $1 AND ended_at IS NULL ORDER BY n LIMIT 1';
 
 export type NumberedTurn = TurnName & { readonly n: number };
+
+/** What a write needs to know of its turn. */
+export type BegunTurn = Pick<TurnRow, 'no' | 'id' | 'n' | 'state' | 'agent' | 'attempt' | 'sent'>;
 
 /** What a turn needs to know of its session. */
 export interface UsedSession extends Omit<SessionName, 'no'> {
@@ -61,6 +67,8 @@ export class Ledger {
   readonly names = new Map<string, NumberedTurn>();
   /** What was written here and may not be read again in a transaction that is shared: the columns of turns and sessions, receipts, by id. */
   readonly #written = new Set<string>();
+  /** The turn that began here, as it is then. */
+  begun: BegunTurn | null = null;
   /** Sessions that were opened or used here, by our reference, as they are then. */
   readonly sessions = new Map<string, UsedSession>();
   readonly #before: Pick<LeaseRow, 'state' | 'last_agent'>;
@@ -112,6 +120,11 @@ export class Ledger {
   /** Throws `lease_lost`. */
   static async under(tx: Tx, fence: Fence): Promise<Ledger> {
     return new Ledger(tx, underFence(await Ledger.#lock(tx, fence.conversation), fence), true);
+  }
+
+  /** Its row, read only. Throws `lease_lost`. */
+  static async read(sql: Sql, fence: Fence): Promise<LeaseRow> {
+    return underFence(await sql.one<LeaseRow>(READ_BY_ID, fence.conversation), fence);
   }
 
   /** Gives the event the next number. `stamp`: it is written under the fence. Returns the number. */

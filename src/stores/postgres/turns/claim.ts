@@ -1,19 +1,20 @@
-import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
-import type { Turn } from '../../../core/turn/turn.ts';
+import { DamagedRows, isDamage } from '../../../core/errors.ts';
+import { begun } from '../../../core/turn/turn.ts';
 import type {
-  Begun,
   Claim,
   ClaimRequest,
   Fence,
   NextClaim,
   NextLimits,
   TurnFacts,
+  TurnToRun,
 } from '../../../ports/store/leases.ts';
-import type { LeaseRow } from '../../shared/ledger.ts';
+import type { LeaseRow, Stamp } from '../../shared/ledger.ts';
 import { conversationOf, limitPerDayOf, sessionOf, TURN, type TurnRow } from '../../shared/rows.ts';
+import { checkMayBegin } from '../../shared/turns.ts';
 import { readTurn } from '../conversations/content.ts';
 import { conversationRow } from '../conversations/conversations.ts';
-import { Ledger } from '../conversations/ledger.ts';
+import { type BegunTurn, Ledger } from '../conversations/ledger.ts';
 import { lastMovedFrom } from '../conversations/move.ts';
 import { sessionRows, unknownPartsOf } from '../reading/reads.ts';
 import { openInLease } from '../sandboxes/sandboxes.ts';
@@ -66,6 +67,7 @@ const NAMED = `
   WHERE c.id = $5 AND l.driver = $1 AND (l.ready_at IS NULL OR l.ready_at <= $2) AND l.place IN ($3, 'any')
     AND (l.pending = 0 OR ${KNOWN_AGENT})`;
 const OLDEST_OPEN = `${TURN} WHERE t.conv = $1 AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
+const OLDEST_OPEN_BY_ID = OLDEST_OPEN.replace('$1', '(SELECT no FROM conversations WHERE id = $1)');
 const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = $1";
 const BEGIN = "UPDATE turns SET state = 'running', attempt = $1, started_at = $2 WHERE no = $3";
 
@@ -181,14 +183,16 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
   }
   const ended = await endLiving(ledger);
   const next = oldest === undefined || sent ? null : await requeue(ledger, oldest);
-  const begun = next === null || request.withoutTurn ? null : await beginTurn(ledger, next);
-  const facts = begun && (await factsOf(ledger, begun, ended));
+  const isBegun = next !== null && !request.withoutTurn;
+  if (isBegun) beginTurn(ledger, next);
+  const turn = isBegun ? begun(await readTurn(tx.sql, next), tx.now) : null;
+  const facts = isBegun ? await factsOf(tx.sql, row, next.agent, tx.monotonic, ended) : null;
   await ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx, before);
   return {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
     conversation: conversationOf({ ...conversation, ...afterClaim(row) }),
-    turn: begun,
+    turn,
     facts,
     movedFrom,
     unfinished: sent ? { ...(await readTurn(tx.sql, oldest)), state: 'running' } : null,
@@ -209,38 +213,38 @@ async function requeue(ledger: Ledger, turn: TurnRow): Promise<TurnRow> {
   return turn;
 }
 
-async function beginTurn(ledger: Ledger, turn: TurnRow): Promise<Turn> {
+export function beginTurn(ledger: Ledger, turn: BegunTurn, stamp?: Stamp): void {
   const { sql, now } = ledger.tx;
   const attempt = turn.attempt + 1;
   sql.run(BEGIN, attempt, now, turn.no);
+  ledger.writes(turn.id);
+  ledger.begun = { ...turn, state: 'running', attempt };
   ledger.restate(null, 'running');
-  ledger.append('turn.started', turn, { n: turn.n, attempt });
-  return { ...(await readTurn(sql, turn)), state: 'running', attempt, startedAt: now };
+  ledger.append('turn.started', turn, { n: turn.n, attempt }, stamp);
 }
 
-export async function begin(tx: Tx, fence: Fence, agents: readonly string[]): Promise<Begun | null> {
-  const ledger = await Ledger.under(tx, fence);
-  const oldest = await tx.sql.one<TurnRow>(OLDEST_OPEN, ledger.row.conv);
-  if (oldest === undefined || !agents.includes(oldest.agent)) return null;
-  if (oldest.sent !== null && oldest.state !== 'queued') {
-    throw new ThroughlineError('conflict', `Turn ${oldest.n} has not ended.`);
-  }
-  // Begun under this lease and not sent: the reply to an earlier call was lost, so it is given again.
-  const isNew = oldest.state === 'queued';
-  const [turn, facts] = await Promise.all([
-    isNew ? beginTurn(ledger, oldest) : readTurn(tx.sql, oldest),
-    factsOf(ledger, oldest),
+export async function nextTurn(
+  sql: Sql,
+  fence: Fence,
+  agents: readonly string[],
+  monotonic: number,
+): Promise<TurnToRun | null> {
+  const [row, oldest] = await Promise.all([
+    Ledger.read(sql, fence),
+    sql.one<TurnRow>(OLDEST_OPEN_BY_ID, fence.conversation),
   ]);
-  if (isNew) await ledger.save();
+  if (oldest === undefined || !agents.includes(oldest.agent)) return null;
+  checkMayBegin(oldest);
+  const [turn, facts] = await Promise.all([readTurn(sql, oldest), factsOf(sql, row, oldest.agent, monotonic)]);
   return { turn, facts };
 }
 
-/** What running a turn asks of the store, read together with its begin. `ended`: sessions that this transaction makes dormant. */
-async function factsOf({ tx, row }: Ledger, { agent }: Pick<Turn, 'agent'>, ended = NONE): Promise<TurnFacts> {
+/** What running a turn asks of the store. `ended`: sessions that this transaction makes dormant. */
+async function factsOf(sql: Sql, row: LeaseRow, agent: string, monotonic: number, ended = NONE): Promise<TurnFacts> {
   const [sessions, unknownParts, sandbox] = await Promise.all([
-    sessionRows(tx.sql, row.conv, agent, 20),
-    unknownPartsOf(tx.sql, row.conv),
-    openInLease(tx.sql, row, tx.monotonic),
+    sessionRows(sql, row.conv, agent, 20),
+    unknownPartsOf(sql, row.conv),
+    openInLease(sql, row, monotonic),
   ]);
   const now = sessions.map((session) => (ended.has(session.no) ? { ...session, state: 'dormant' as const } : session));
   return { limitPerDay: limitPerDayOf(row.limits), sessions: now.map(sessionOf), unknownParts, sandbox };

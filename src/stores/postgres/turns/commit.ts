@@ -3,10 +3,18 @@ import type { Fence } from '../../../ports/store/leases.ts';
 import type { Committed, Write } from '../../../ports/store/writes.ts';
 import type { Stamp } from '../../shared/ledger.ts';
 import { TURN, type TurnRow } from '../../shared/rows.ts';
-import { begunTurn as begun, checkNotSent, checkReceipt, checkWatermarks, noTurn } from '../../shared/turns.ts';
-import { Ledger, type NumberedTurn } from '../conversations/ledger.ts';
+import {
+  begunTurn as begun,
+  checkNotSent,
+  checkReceipt,
+  checkWatermarks,
+  noTurn,
+  turnToBegin,
+} from '../../shared/turns.ts';
+import { type BegunTurn, Ledger, type NumberedTurn } from '../conversations/ledger.ts';
 import { unindexed, unindexedNo } from '../plans.ts';
 import type { Tx } from '../server/access.ts';
+import { beginTurn } from './claim.ts';
 import { endTurn } from './end.ts';
 import { ask, deny, withdrawOpen } from './permissions.ts';
 import { writeReceipt } from './receipts.ts';
@@ -21,10 +29,14 @@ const TURN_NAME = `
   SELECT no, id, n FROM turns WHERE id = $1 AND ${unindexedNo('conv')} = (SELECT no FROM conversations WHERE id = $2)`;
 const TURN_ROW = `${TURN} WHERE t.id = $1 AND ${unindexedNo('t.conv')} = $2`;
 const BEGUN = `SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = $1 AND ${unindexedNo('conv')} = $2`;
+const OLDEST_OPEN =
+  'SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE conv = $1 AND ended_at IS NULL ORDER BY n LIMIT 1';
 /** Of the oldest open turn but the one that ends. */
 const NEXT_AGENT = `
   SELECT agent FROM turns WHERE conv = (SELECT no FROM conversations WHERE id = $1) AND ended_at IS NULL AND ${unindexed('id')} <> $2
   ORDER BY n LIMIT 1`;
+/** That turn, among what a commit has written. */
+const OLDEST = 'oldest open turn';
 const SEND = 'UPDATE turns SET sent = $1, was_sent = 1, session_id = coalesce($2, session_id) WHERE no = $3';
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = $1";
 
@@ -57,6 +69,12 @@ export async function commit(tx: Tx, fence: Fence, counter: number, writes: read
 
 async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> {
   switch (write.write) {
+    case 'begin': {
+      ledger.reads(OLDEST);
+      const oldest = await ledger.tx.sql.one<BegunTurn>(OLDEST_OPEN, ledger.row.conv);
+      beginTurn(ledger, turnToBegin(oldest, write.turn), stamp);
+      break;
+    }
     case 'event': {
       const { kind, turn, payload } = write.event;
       ledger.append(kind, turnName(ledger, turn), payload as EventPayloads[typeof kind], stamp);
@@ -96,14 +114,16 @@ async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> 
       break;
     case 'end':
       await endTurn(ledger, await begunTurn<TurnRow>(ledger, write.turn, TURN_ROW), write.end, stamp);
+      ledger.writes(OLDEST);
       break;
   }
 }
 
 async function send(ledger: Ledger, write: Extract<Write, { write: 'send' }>, stamp: Stamp): Promise<void> {
   const { sent, told } = write;
-  const turn = await begunTurn(ledger, write.turn);
+  const turn = ledger.begun?.id === write.turn ? ledger.begun : await begunTurn(ledger, write.turn);
   checkNotSent(turn);
+  ledger.begun = null;
   const session = sent.session === null ? null : await useSession(ledger, sent.session, turn.agent);
   ledger.tx.sql.run(SEND, JSON.stringify(sent), session, turn.no);
   ledger.writes(turn.id);
@@ -125,8 +145,6 @@ function turnName({ names }: Ledger, id: string | null): NumberedTurn | null {
   if (turn === undefined) throw noTurn();
   return turn;
 }
-
-type BegunTurn = Pick<TurnRow, 'no' | 'id' | 'n' | 'state' | 'agent' | 'attempt' | 'sent'>;
 
 async function begunTurn<R extends BegunTurn = BegunTurn>(ledger: Ledger, id: string, text = BEGUN): Promise<R> {
   const { tx, row } = ledger;

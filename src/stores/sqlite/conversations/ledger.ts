@@ -15,7 +15,7 @@ import type { Tx } from '../file/write-queue.ts';
 const LEASE = `
   SELECT l.*, c.id, c.state, c.last_agent, c.title, c.title_source, c.choices, c.limits, c.sandbox
   FROM leases l JOIN conversations c ON c.no = l.conv`;
-const LEASE_BY_ID = `${LEASE} WHERE c.id = ?`;
+export const LEASE_BY_ID = `${LEASE} WHERE c.id = ?`;
 export const LEASE_BY_NO = `${LEASE} WHERE l.conv = ?`;
 const INSERT_EVENT = `
   INSERT INTO events (owner, conv, seq, turn, kind, at, payload, salt, chain, epoch, counter, part)

@@ -90,10 +90,6 @@ export class WriteQueue {
     return took.length === 0 ? null : { p50: at(0.5), p95: at(0.95), max: at(1) };
   }
 
-  get isEmpty(): boolean {
-    return this.#waiting.length === 0;
-  }
-
   /** Resolves when nothing waits any more. */
   async drained(): Promise<void> {
     while (this.#drain !== null) await this.#drain;

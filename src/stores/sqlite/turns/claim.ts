@@ -1,18 +1,19 @@
-import { DamagedRows, isDamage, ThroughlineError } from '../../../core/errors.ts';
-import type { Turn } from '../../../core/turn/turn.ts';
+import { DamagedRows, isDamage } from '../../../core/errors.ts';
+import { begun } from '../../../core/turn/turn.ts';
 import type {
-  Begun,
   Claim,
   ClaimRequest,
   Fence,
   NextClaim,
   NextLimits,
   TurnFacts,
+  TurnToRun,
 } from '../../../ports/store/leases.ts';
-import { type LeaseRow, underFence } from '../../shared/ledger.ts';
+import { type LeaseRow, type Stamp, underFence } from '../../shared/ledger.ts';
 import { conversationOf, limitPerDayOf, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
+import { checkMayBegin } from '../../shared/turns.ts';
 import { conversationRow } from '../conversations/conversations.ts';
-import { LEASE_BY_NO, Ledger } from '../conversations/ledger.ts';
+import { LEASE_BY_ID, LEASE_BY_NO, Ledger } from '../conversations/ledger.ts';
 import { lastMovedFrom } from '../conversations/move.ts';
 import { type Database, LIMIT } from '../file/database.ts';
 import { storageFault } from '../file/faults.ts';
@@ -46,8 +47,6 @@ const NAMED = `
   SELECT l.conv FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE c.id = ? AND l.driver = ? AND (l.ready_at IS NULL OR l.ready_at <= ?) AND l.place IN (?, 'any')
     AND (l.pending = 0 OR ${KNOWN_AGENT})`;
-const NEXT_UNDER = `
-  SELECT l.owner, l.epoch, l.worker, ${NEXT_AGENT} AS agent FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.id = ?`;
 const OLDEST_OPEN = `${TURN} WHERE t.conv = ? AND t.ended_at IS NULL ORDER BY t.n LIMIT 1`;
 const REQUEUE = "UPDATE turns SET state = 'queued', started_at = NULL WHERE no = ?";
 const BEGIN = "UPDATE turns SET state = 'running', attempt = ?, started_at = ? WHERE no = ?";
@@ -160,14 +159,15 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
   endLiving(ledger);
   const next = oldest === undefined || sent ? null : requeue(ledger, oldest);
   const movedFrom = lastMovedFrom(tx.db, row);
-  const begun = next === null || request.withoutTurn ? null : beginTurn(ledger, next);
-  const facts = begun && factsOf(ledger, begun);
+  const isBegun = next !== null && !request.withoutTurn;
+  if (isBegun) beginTurn(ledger, next);
+  const facts = isBegun ? factsOf(tx.db, row, next.agent, tx.monotonic) : null;
   ledger.save();
   if (before !== null && before !== row.worker) dropIdleWorker(tx.db, before);
   return {
     fence: { conversation: row.id, owner: row.owner, epoch: row.epoch },
     conversation: conversationOf(conversationRow(tx.db, row.owner, row.id)),
-    turn: begun,
+    turn: isBegun ? begun(turnOf(tx.db, next), tx.now) : null,
     facts,
     movedFrom,
     unfinished: sent ? { ...turnOf(tx.db, oldest), state: 'running' } : null,
@@ -183,51 +183,28 @@ function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
   return turn;
 }
 
-function beginTurn(ledger: Ledger, turn: TurnRow): Turn {
+export function beginTurn(ledger: Ledger, turn: Pick<TurnRow, 'no' | 'id' | 'n' | 'attempt'>, stamp?: Stamp): void {
   const { db, now } = ledger.tx;
   const attempt = turn.attempt + 1;
   db.run(BEGIN, attempt, now, turn.no);
   ledger.restate(null, 'running');
-  ledger.append('turn.started', turn, { n: turn.n, attempt });
-  return { ...turnOf(db, turn), state: 'running', attempt, startedAt: now };
+  ledger.append('turn.started', turn, { n: turn.n, attempt }, stamp);
 }
 
-/** Whether `begin` would find a turn, read only. Throws `lease_lost`. */
-export function beginnable(db: Database, fence: Fence, agents: readonly string[]): boolean {
-  const { agent } = underFence(db.one<NextRow>(NEXT_UNDER, fence.conversation), fence);
-  return agent !== null && agents.includes(agent);
+export function nextTurn(db: Database, fence: Fence, agents: readonly string[], monotonic: number): TurnToRun | null {
+  const row = underFence(db.one<LeaseRow>(LEASE_BY_ID, fence.conversation), fence);
+  const oldest = db.one<TurnRow>(OLDEST_OPEN, row.conv);
+  if (oldest === undefined || !agents.includes(oldest.agent)) return null;
+  checkMayBegin(oldest);
+  return { turn: turnOf(db, oldest), facts: factsOf(db, row, oldest.agent, monotonic) };
 }
 
-interface NextRow extends Pick<LeaseRow, 'owner' | 'epoch' | 'worker'> {
-  /** Of the oldest open turn; null: none is open. */
-  readonly agent: string | null;
-}
-
-function oldestOpen(db: Database, conv: number, agents: readonly string[]): TurnRow | null {
-  const oldest = db.one<TurnRow>(OLDEST_OPEN, conv);
-  return oldest === undefined || !agents.includes(oldest.agent) ? null : oldest;
-}
-
-export function begin(tx: Tx, fence: Fence, agents: readonly string[]): Begun | null {
-  const ledger = Ledger.under(tx, fence);
-  const oldest = oldestOpen(tx.db, ledger.row.conv, agents);
-  if (oldest === null) return null;
-  if (oldest.sent !== null && oldest.state !== 'queued') {
-    throw new ThroughlineError('conflict', `Turn ${oldest.n} has not ended.`);
-  }
-  // Begun under this lease and not sent: the reply to an earlier call was lost, so it is given again.
-  const turn = oldest.state === 'queued' ? beginTurn(ledger, oldest) : turnOf(tx.db, oldest);
-  const facts = factsOf(ledger, turn);
-  if (oldest.state === 'queued') ledger.save();
-  return { turn, facts };
-}
-
-/** What running a turn asks of the store, read together with its begin. */
-function factsOf({ tx, row }: Ledger, { agent }: Turn): TurnFacts {
+/** What running a turn asks of the store. */
+function factsOf(db: Database, row: LeaseRow, agent: string, monotonic: number): TurnFacts {
   return {
     limitPerDay: limitPerDayOf(row.limits),
-    sessions: sessions(tx.db, row.owner, row.id, { agent, limit: 20, before: null }).sessions,
-    unknownParts: unknownPartsOf(tx.db, row.conv),
-    sandbox: openInLease(tx.db, row, tx.monotonic),
+    sessions: sessions(db, row.owner, row.id, { agent, limit: 20, before: null }).sessions,
+    unknownParts: unknownPartsOf(db, row.conv),
+    sandbox: openInLease(db, row, monotonic),
   };
 }

@@ -3,9 +3,17 @@ import type { Fence } from '../../../ports/store/leases.ts';
 import type { Committed, Write } from '../../../ports/store/writes.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { TURN, type TurnRow } from '../../shared/rows.ts';
-import { begunTurn as begun, checkNotSent, checkReceipt, checkWatermarks, noTurn } from '../../shared/turns.ts';
+import {
+  begunTurn as begun,
+  checkNotSent,
+  checkReceipt,
+  checkWatermarks,
+  noTurn,
+  turnToBegin,
+} from '../../shared/turns.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../file/write-queue.ts';
+import { beginTurn } from './claim.ts';
 import { endTurn } from './end.ts';
 import { ask, deny, withdrawOpen } from './permissions.ts';
 import { writeReceipt } from './receipts.ts';
@@ -18,7 +26,8 @@ const LAST_OF = `
 const TURN_NAME = 'SELECT no, id, n FROM turns WHERE id = ? AND conv = ?';
 const TURN_ROW = `${TURN} WHERE t.id = ? AND t.conv = ?`;
 const BEGUN = 'SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE id = ? AND conv = ?';
-const NEXT_AGENT = 'SELECT agent FROM turns WHERE conv = ? AND ended_at IS NULL ORDER BY n LIMIT 1';
+const OLDEST_OPEN =
+  'SELECT no, id, n, state, agent, attempt, sent FROM turns WHERE conv = ? AND ended_at IS NULL ORDER BY n LIMIT 1';
 const SEND = 'UPDATE turns SET sent = ?, was_sent = 1, session_id = coalesce(?, session_id) WHERE no = ?';
 const RETRY = "UPDATE turns SET sent = NULL, attempt = attempt + 1, state = 'running' WHERE no = ?";
 
@@ -38,7 +47,7 @@ export function commit(tx: Tx, fence: Fence, counter: number, writes: readonly W
   checkWatermarks(row, writes);
   ledger.save();
   const ends = writes.filter(({ write }) => write === 'end').length === 1;
-  const next = ends && row.pending > 0 ? tx.db.one<{ agent: string }>(NEXT_AGENT, row.conv) : undefined;
+  const next = ends && row.pending > 0 ? tx.db.one<BegunTurn>(OLDEST_OPEN, row.conv) : undefined;
   return { seq: row.next_seq - 1, open: row.pending, ...(ends && { next: next?.agent ?? null }) };
 }
 
@@ -49,6 +58,11 @@ function earlierSeq({ tx, row }: Ledger, counter: number, count: number): number
 
 function apply(ledger: Ledger, write: Write, stamp: Stamp): void {
   switch (write.write) {
+    case 'begin': {
+      const oldest = ledger.tx.db.one<BegunTurn>(OLDEST_OPEN, ledger.row.conv);
+      beginTurn(ledger, turnToBegin(oldest, write.turn), stamp);
+      break;
+    }
     case 'event': {
       const { kind, turn, payload } = write.event;
       ledger.append(kind, turnName(ledger, turn), payload as EventPayloads[typeof kind], stamp);
