@@ -14,7 +14,7 @@ export default defineConfig({
   test: {
     // Processes and not threads: tests start children, open databases and change the environment.
     pool: 'forks',
-    globalSetup: './scripts/test-program.js',
+    globalSetup: ['./scripts/test-program.js', './scripts/test-folder.js'],
     // More than there are cores: much of the time is spent waiting for agents to start, and to end.
     maxWorkers: availableParallelism() + 3,
     sequence: { sequencer: LongestFirst },
@@ -30,7 +30,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          setupFiles: ['test/processor-time.ts'],
+          setupFiles: ['test/temporary-files.ts', 'test/processor-time.ts'],
           include: ALONE_FILES,
           exclude: ['**/node_modules/**', ...LEFT_OUT],
         },
@@ -40,7 +40,7 @@ export default defineConfig({
         test: {
           name: 'together',
           isolate: false,
-          setupFiles: ['test/processor-time.ts', 'test/shared-process.ts'],
+          setupFiles: ['test/temporary-files.ts', 'test/processor-time.ts', 'test/shared-process.ts'],
           include: ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...ALONE_FILES, ...LEFT_OUT],
         },

@@ -90,6 +90,7 @@ export const PARTS = {
     'test/vendors/',
     'test/agents/agents-bubblewrap',
     'test/agents/claude-vendors',
+    'test/agents/claude-web-app',
     'test/agents/kill-series-',
     'test/e2e/cli-sandboxes',
     'test/e2e/engine/sandboxes',
@@ -113,6 +114,12 @@ export const ALONE = [
   'test/e2e/client/tracker-by-tcp',
   'test/e2e/client/unpaired-surrogates',
 ];
+
+/**
+ * Whose temporary folders are on the disk, and not in memory (scripts/test-folder.js): what isolates its programs shows them a `/dev` of
+ * their own.
+ */
+export const ON_DISK = PARTS.sandboxes ?? [];
 
 /**
  * What `npm run test:quick` leaves out, to stay below two minutes on two cores: parts that need a database, a sandbox, a browser or a

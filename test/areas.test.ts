@@ -1,7 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ALONE, AREAS, NOT_QUICK, PARTS, vitestArguments } from '../scripts/test-areas.js';
+import { ALONE, AREAS, NOT_QUICK, ON_DISK, PARTS, vitestArguments } from '../scripts/test-areas.js';
+import { folderOf } from '../scripts/test-folder.js';
 import { partsOf, tableOf } from '../scripts/test-parts.js';
 
 const root = join(import.meta.dirname, '..');
@@ -15,7 +17,7 @@ test('every test file is in an area', () => {
 });
 
 test('every path of an area, of a part, and of what the quick run leaves out, exists', () => {
-  const all = [...Object.values(AREAS).flat(), ...Object.values(PARTS).flat(), ...NOT_QUICK, ...ALONE];
+  const all = [...Object.values(AREAS).flat(), ...Object.values(PARTS).flat(), ...NOT_QUICK, ...ALONE, ...ON_DISK];
   expect(all.filter((start) => !paths.some((path) => `${path}/`.startsWith(start)))).toEqual([]);
 });
 
@@ -60,4 +62,12 @@ test('a real agent in a sandbox counts as a sandbox', () => {
   const run = { from: 0, to: 1_000, seconds: 1, processor: 1, tests: 1 };
   expect(Object.keys(partsOf({ 'test/agents/kill-series-ssh.test.ts': run }))).toEqual(['sandboxes']);
   expect(Object.keys(partsOf({ 'test/agents/claude-cli.test.ts': run }))).toEqual(['real agents']);
+});
+
+test('temporary folders are in memory where there is room, and those of isolated programs on the disk', () => {
+  const both = { THROUGHLINE_TEST_DISK: '/tmp', THROUGHLINE_TEST_MEMORY: '/dev/shm/tl-1' };
+  expect(folderOf('test/e2e/backup.test.ts', both)).toBe('/dev/shm/tl-1');
+  expect(folderOf('test/contracts/sandbox/bubblewrap.test.ts', both)).toBe('/tmp');
+  expect(folderOf('test/e2e/backup.test.ts', { THROUGHLINE_TEST_DISK: '/tmp' })).toBe('/tmp');
+  expect(tmpdir()).toBe(folderOf('test/areas.test.ts', process.env));
 });

@@ -9,3 +9,6 @@ export function temporaryFolder(): string {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }));
   return folder;
 }
+
+/** Where temporary folders go that isolated programs use: what is in memory (scripts/test-folder.js) is in `/dev`, which they do not see. */
+export const disk = (): string => process.env.THROUGHLINE_TEST_DISK ?? tmpdir();

@@ -1,11 +1,11 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../src/agents/scripted/adapter.ts';
 import type { OpenHow } from '../../src/ports/agent.ts';
 import type { Sandboxes } from '../../src/ports/sandbox.ts';
+import { disk } from '../temporary-folder.ts';
 import { agentContract } from './agent.contract.ts';
 import { ask, TestSandboxes, text } from './agent-sandbox.ts';
 import { isolatedSandboxes, whyNoBubblewrap } from './sandbox/bubblewrap-given.ts';
@@ -50,7 +50,7 @@ for (const [name, [why, sandboxes]] of Object.entries(ISOLATED)) {
   test(`scripted in ${name} answers, and remembers when it is resumed`, async (context) => {
     const reason = await why();
     if (reason !== null) context.skip(reason);
-    const base = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-scripted-')));
+    const base = realpathSync(mkdtempSync(join(disk(), 'throughline-scripted-')));
     try {
       const sandbox = await sandboxes(base).open('one', { cwd: null });
       const agent = scriptedAgent({ name: 'scripted' });

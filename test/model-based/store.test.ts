@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
@@ -6,8 +6,7 @@ import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
 import { storeSequences } from './store/sequences.ts';
 
-// Memory, where there is some: it is the rules that are tried here, not the disk.
-const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'throughline-model-'));
+const folder = mkdtempSync(join(tmpdir(), 'throughline-model-'));
 const clock = { time: 1_000 };
 const times = { now: () => clock.time, monotonic: () => clock.time };
 let stores: Store[] = [];

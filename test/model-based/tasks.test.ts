@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -7,9 +7,6 @@ import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
 import { checkSequences } from './sequences.ts';
 import { anyCommand } from './tasks/commands.ts';
 import { World } from './tasks/world.ts';
-
-// Memory, where there is some: it is the rules that are tried here, not the disk.
-const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 test('a queue of tasks does what the rules say, whatever happens in whatever order', {
   timeout: 3_600_000,
@@ -22,7 +19,7 @@ test('a queue of tasks does what the rules say, whatever happens in whatever ord
     longest: 40,
     show: (command) => JSON.stringify(command),
     run: async (commands, note) => {
-      const folder = mkdtempSync(join(MEMORY, 'throughline-tasks-'));
+      const folder = mkdtempSync(join(tmpdir(), 'throughline-tasks-'));
       const clock = { time: 1_000 };
       const times = { now: () => clock.time, monotonic: () => clock.time };
       const store = await openSqliteStore({ file: join(folder, 'model.db'), clock: times, boot: 'boot' });

@@ -26,9 +26,12 @@ class SmallDisk {
     return join(this.path, 'filler');
   }
 
-  /** A command that takes all room that is left, and does not complain. */
+  /**
+   * A command that takes all room that is left, and does not complain. What it prints does not fit into the last page of any file, which
+   * its owner may still fill.
+   */
   get fill(): string {
-    return `dd if=/dev/zero of=${this.filler} bs=4k >/dev/null 2>&1 || true`;
+    return `dd if=/dev/zero of=${this.filler} bs=4k >/dev/null 2>&1 || true; head -c 8192 /dev/zero | tr '\\0' x`;
   }
 
   [Symbol.dispose](): void {

@@ -1,0 +1,78 @@
+// vitest runs this before the tests: their temporary folders are in memory, where the machine has room for that. Every commit of SQLite
+// waits for the disk. With several test files at once that was most of the time of many tests, in which both cores had nothing to do.
+// A killed process loses nothing that it had written, in memory as on a disk; only a loss of power would show the difference.
+// `test/temporary-files.ts` lets the files of `ON_DISK` (test-areas.js) have the disk.
+import { spawnSync } from 'node:child_process';
+import { accessSync, chmodSync, constants, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ON_DISK } from './test-areas.js';
+
+const MEMORY = '/dev/shm';
+/** The tests of a whole run have less than a tenth of this at any moment. */
+const ROOM_BYTES = 4 * 2 ** 30;
+/** Short, because the path of a socket may have only a hundred characters. */
+const NAME = /^tl-(\d+)$/;
+
+/**
+ * Where the temporary folders of a test file go.
+ * @param {string} file its path in the checkout
+ * @param {Readonly<Record<string, string | undefined>>} env as `setup` has left it
+ */
+export function folderOf(file, { THROUGHLINE_TEST_DISK: disk = tmpdir(), THROUGHLINE_TEST_MEMORY: memory = disk }) {
+  return ON_DISK.some((start) => file.startsWith(start)) ? disk : memory;
+}
+
+/** @returns {(() => void) | undefined} what is to be done after the tests */
+export default function setup() {
+  process.env.THROUGHLINE_TEST_DISK = tmpdir();
+  if (!hasRoom()) return undefined;
+  removeLeft();
+  const folder = join(MEMORY, `tl-${process.pid}`);
+  mkdirSync(folder);
+  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+  if (!mayRunPrograms(folder)) {
+    remove();
+    return undefined;
+  }
+  chmodSync(folder, 0o1777); // as /tmp: some tests are another user
+  process.env.THROUGHLINE_TEST_MEMORY = folder;
+  return remove;
+}
+
+function hasRoom() {
+  try {
+    accessSync(MEMORY, constants.W_OK);
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= ROOM_BYTES;
+  } catch {
+    return false;
+  }
+}
+
+/** Containers often get it without that right. @param {string} folder */
+function mayRunPrograms(folder) {
+  const program = join(folder, 'program');
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+  const { status } = spawnSync(program);
+  rmSync(program);
+  return status === 0;
+}
+
+/** Of tests that were killed. */
+function removeLeft() {
+  for (const name of readdirSync(MEMORY)) {
+    const pid = Number(NAME.exec(name)?.[1]);
+    if (pid > 0 && !isRunning(pid)) rmSync(join(MEMORY, name), { recursive: true, force: true });
+  }
+}
+
+/** @param {number} pid */
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
+  }
+}
