@@ -79,7 +79,7 @@ export async function loadCommand(command: Command, cli: Cli): Promise<void> {
 /** `help COMMAND` is the same as `COMMAND --help`, which loads what it needs. */
 export function withoutHelpCommand(argv: readonly string[]): string[] {
   if (argv[0] !== 'help') return [...argv];
-  return argv[1] === undefined ? ['--help'] : [argv[1], '--help'];
+  return [...argv.slice(1), '--help'];
 }
 
 /**

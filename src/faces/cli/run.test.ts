@@ -64,3 +64,19 @@ test('wrong use is said as JSON too, where JSON was asked for', async () => {
   expect(code).toBe(2);
   expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'invalid', hint: 'See "throughline list --help".' } });
 });
+
+test.each([
+  [['keys', 'create'], 'throughline keys create --help'],
+  [['keys', 'create', 'x', '--scpes', 'read'], 'throughline keys create --help'],
+  [['store', 'copy'], 'throughline store copy --help'],
+  [['keys', 'creat'], 'throughline keys --help'],
+  [['list', '--lmit', '3'], 'throughline list --help'],
+  [['lst'], 'throughline --help'],
+])('wrong use of %j leads to the help that describes it', async (argv, help) => {
+  expect((await runWith(null, argv)).stderr).toContain(`See "${help}".`);
+});
+
+test('"help" shows the help of a subcommand too', async () => {
+  expect((await runWith(null, ['help', 'keys', 'create'])).stdout).toContain('Usage: throughline keys create');
+  expect((await runWith(null, ['help'])).stdout).toContain('Usage: throughline [options] [command]');
+});

@@ -27,10 +27,15 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   let output: Output | null = null;
   let exitCode = DONE;
   let begun: Command | null = null;
+  let inner: Command | null = null;
   let acted: Command | null = null;
   let globals: GlobalOptions = {};
   const begin = (command: Command, given: GlobalOptions): Cli => {
     [begun, globals, output] = [command, given, outputFor(given)];
+    command.hook('preSubcommand', (_, next) => {
+      // Not the default one, which nobody named.
+      if (words.includes(next.name())) inner = next;
+    });
     const waits = WAITS[command.name()] ?? 'working …';
     return cliFor({ parts, clock, output, options: given, waits }, (code) => {
       exitCode = code;
@@ -54,7 +59,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     await unwritten();
     return exitCode;
   } catch (error) {
-    const failure = await withSuggestion(failureOfThrown(error, argv, begun), acted, parts, globals);
+    const failure = await withSuggestion(failureOfThrown(error, argv, begun, inner), acted, parts, globals);
     // Without a command, commander has shown its help already.
     if (!(error instanceof CommanderError && error.code === 'commander.help')) {
       (output ?? outputFor({ json: argv.includes('--json') })).failure(failure);
@@ -137,11 +142,17 @@ function watched(stdout: Sink): () => Promise<void> {
   };
 }
 
-/** `begun`: the command that was named; null: none was, or there is no such one. */
-function failureOfThrown(error: unknown, argv: readonly string[], begun: Command | null): Failure {
+/** `begun`: the command that was named, `inner`: its subcommand; null: none was, or there is no such one. */
+function failureOfThrown(
+  error: unknown,
+  argv: readonly string[],
+  begun: Command | null,
+  inner: Command | null,
+): Failure {
   if (error instanceof ThroughlineError) return failureOf(error);
   if (error instanceof CommanderError) {
-    const help = `throughline ${begun === null ? '' : `${begun.name()} `}--help`;
+    const named = [begun, inner].map((command) => (command === null ? '' : `${command.name()} `));
+    const help = `throughline ${named.join('')}--help`;
     return unknownSubcommand(error, argv, begun, help) ?? failureOfUse(error, help);
   }
   return {
