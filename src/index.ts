@@ -132,16 +132,8 @@ async function openServer(
 }
 
 export { ERROR_CODES, ThroughlineError } from './core/errors.ts';
-export type { PublicTaskTurn as TaskTurn } from './core/public/task.ts';
-export type { Proof, Tried } from './core/restore/receipt.ts';
-export type { Policy, ReceiptRung, RestoreOverride, Rung } from './core/restore/restore-settings.ts';
 export type { Credentials, CredentialsFor, CredentialsRequest } from './core/sandbox/credentials.ts';
-export type { Decision } from './core/tasks/task.ts';
-export type { TaskInput, TaskPlan } from './core/tasks/task-plan.ts';
-export type { Update } from './core/turn/update.ts';
 export { TurnError } from './library/answer.ts';
 export type { ThroughlineClient as Throughline } from './library/client.ts';
 export type * from './library/public.ts';
-export type { ConversationSpec } from './ports/engine.ts';
-export type { AddOptions, RetryOptions } from './ports/tasks.ts';
 export { statusOf } from './wire/problem-codes.ts';

@@ -20,7 +20,11 @@ export type {
   PublicRestore as Restore,
   PublicSession as Session,
 } from '../core/public/session.ts';
-export type { PublicTask as Task, PublicTaskEvent as TaskEvent } from '../core/public/task.ts';
+export type {
+  PublicTask as Task,
+  PublicTaskEvent as TaskEvent,
+  PublicTaskTurn as TaskTurn,
+} from '../core/public/task.ts';
 export type {
   PublicPermission as Permission,
   PublicTold as Told,
@@ -28,20 +32,25 @@ export type {
   PublicTurn as Turn,
   TurnOutline,
 } from '../core/public/turn.ts';
+export type { Proof, Tried } from '../core/restore/receipt.ts';
+export type { Policy, ReceiptRung, RestoreOverride, Rung } from '../core/restore/restore-settings.ts';
 export type { ToldPart } from '../core/restore/told.ts';
 export type { ExecResult, SandboxUse } from '../core/sandbox/sandbox.ts';
-export type { TaskState } from '../core/tasks/task.ts';
+export type { Decision, TaskState } from '../core/tasks/task.ts';
+export type { TaskInput, TaskPlan } from '../core/tasks/task-plan.ts';
 export type { TaskReport } from '../core/tasks/task-report.ts';
 export type { ContentBlock, Prompt } from '../core/turn/content.ts';
 export type { Denial, PermissionOption } from '../core/turn/permission.ts';
 export type { RecordPart, TurnRecord } from '../core/turn/record.ts';
 export type { TurnState } from '../core/turn/turn.ts';
+export type { Update } from '../core/turn/update.ts';
 export type { Usage } from '../core/turn/usage.ts';
 export type { PublicFinding as Finding } from '../ports/doctor.ts';
 export type { Live, LiveState } from '../ports/engine/live.ts';
 export type { SandboxesDiskUse } from '../ports/engine/sandboxes.ts';
 export type {
   AgentInfo,
+  ConversationSpec,
   ConversationView,
   Engine,
   Erased,
@@ -55,7 +64,7 @@ export type {
 export type { Me, PublicLease as Lease, Server, ServerHealth } from '../ports/server.ts';
 export type { Requeued } from '../ports/store/turns.ts';
 export type { UsageRow } from '../ports/store/usage.ts';
-export type { Tasks } from '../ports/tasks.ts';
+export type { AddOptions, RetryOptions, Tasks } from '../ports/tasks.ts';
 export type {
   CompletedRequest,
   ConversationTracker,

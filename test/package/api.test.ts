@@ -20,3 +20,16 @@ test('the surface has every entry, what they export, and what can be reached fro
   expect(text).toMatch(/^class ThroughlineError extends Error/m);
   expect(text).not.toContain('/**');
 });
+
+test('the client has the type of everything but what is embedded', () => {
+  const text = readFileSync(FILE, 'utf8');
+  const namesOf = (entry: string) => {
+    const [, names = ''] = new RegExp(`^${entry}\\n((?: {2}.*\\n)+)`, 'm').exec(text) ?? [];
+    return [...names.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name);
+  };
+  const client = new Set(namesOf('throughline/client'));
+  const embedded = namesOf('throughline').filter((name) => !client.has(name));
+  // There, a client is a `ThroughlineClient`.
+  const expected = ['AgentSettings', 'Credentials', 'CredentialsFor', 'CredentialsRequest', 'OpenOptions', 'Settings'];
+  expect(embedded).toEqual([...expected, 'Throughline', 'open']);
+});
