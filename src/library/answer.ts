@@ -125,6 +125,7 @@ export class SubmittedAnswer implements Answer {
   readonly events: AsyncIterable<PublicEvent> = once('events', () => this.#events());
   readonly #engine: Engine;
   readonly #answerer: Answerer | null;
+  readonly #signal: AbortSignal | undefined;
   #result: Promise<TurnResult> | null = null;
   /** One of the readers has seen the turn end. */
   #ended = false;
@@ -139,6 +140,7 @@ export class SubmittedAnswer implements Answer {
       return accepted;
     });
     this.#answerer = answerer;
+    this.#signal = signal;
     this.accepted.catch(() => {}); // reported to whoever awaits or reads anything of it
     // Also when nobody reads the answer. Whoever does is told what goes wrong.
     void this.accepted.then(({ turn }) => answerer?.watch(turn.id, this.#events())).catch(() => {});
@@ -183,10 +185,9 @@ export class SubmittedAnswer implements Answer {
       const { state, failure } = ended.turn;
       if (state === 'completed' && receipt !== null) return { ...known, receipt };
       if (state === 'completed') throw notRunHere(accepted);
-      throw new TurnError(failure ?? { code: 'interrupted', message: `The turn ended as ${state}.` }, {
-        ...known,
-        receipt,
-      });
+      const why = failure ?? { code: 'interrupted', message: `The turn ended as ${state}.` };
+      const aborted = why.code === 'cancelled' && this.#signal?.aborted ? { cause: this.#signal.reason } : {};
+      throw new TurnError({ ...why, ...aborted }, { ...known, receipt });
     } catch (error) {
       throw lost(error, accepted, reply);
     }

@@ -9,7 +9,7 @@ import type { Files } from '../core/public/files.ts';
 import type { PublicReceipt, PublicRestore, PublicSession } from '../core/public/session.ts';
 import type { PublicTold, PublicTurn, TurnOutline } from '../core/public/turn.ts';
 import type { SandboxUse } from '../core/sandbox/sandbox.ts';
-import type { Prompt } from '../core/turn/content.ts';
+import { type Prompt, parsePrompt } from '../core/turn/content.ts';
 import type { TurnRecord } from '../core/turn/record.ts';
 import { hasEnded, type PermissionMode } from '../core/turn/turn.ts';
 import { gathered, inPages } from '../flow/pages.ts';
@@ -156,7 +156,7 @@ export class ConversationHandle {
     const submit = async () => {
       checkSignal(signal);
       const id = await (turn === undefined ? this.#last() : this.#idOf(turn));
-      if (signal?.aborted) throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.');
+      refuseAborted(signal);
       const permissions = onPermission === undefined ? undefined : 'ask';
       return this.#engine.retry(id, given({ requestId, permissions }));
     };
@@ -353,11 +353,10 @@ export class ConversationHandle {
 
   async #submit(prompt: Prompt | string, options: SubmitOptions, signal?: AbortSignal): Promise<Submitted> {
     checkSignal(signal);
+    refuseAborted(signal);
     const before = this.#id;
-    // Where more is given than its key, the conversation is created with that first.
-    const isPlain = Object.keys(given(this.#spec)).every((name) => name === 'key');
-    const at = this.#id ?? (isPlain ? this.#key() : (await this.ensure()).id);
-    if (signal?.aborted) throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.');
+    const at = this.#id ?? (this.#isCreatedBy(options) ? this.#key() : await this.#createdFor(prompt));
+    refuseAborted(signal);
     const create = this.#id === null;
     try {
       const submitted = await this.#engine.submit(at, prompt, { ...this.#named(), ...options, create });
@@ -392,6 +391,18 @@ export class ConversationHandle {
 
   #key(): string {
     return this.#spec.key ?? '';
+  }
+
+  /** Its first prompt creates a conversation with its key and its agent; with anything else it has to be created before. */
+  #isCreatedBy({ agent }: SubmitOptions): boolean {
+    const byPrompt = new Set(['key', ...(agent === undefined ? ['agent'] : [])]);
+    return Object.keys(given(this.#spec)).every((name) => byPrompt.has(name));
+  }
+
+  /** A prompt that cannot be sent must not leave an empty conversation behind. */
+  async #createdFor(prompt: Prompt | string): Promise<string> {
+    parsePrompt(prompt);
+    return (await this.ensure()).id;
   }
 
   /** The id of one of its turns. Throws `not_found` for a turn of another conversation. */
@@ -450,4 +461,9 @@ export class ConversationHandle {
     const permissions = mode ?? (answer === undefined ? undefined : 'ask');
     return { answer, ...given({ permissions }) };
   }
+}
+
+function refuseAborted(signal: AbortSignal | undefined): void {
+  if (!signal?.aborted) return;
+  throw new ThroughlineError('cancelled', 'Cancelled before it was submitted.', { cause: signal.reason });
 }

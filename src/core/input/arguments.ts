@@ -123,12 +123,15 @@ export function given<T extends object>(value: T): { [K in keyof T]?: Exclude<T[
 /** The names of all options; does not compile while one is missing. */
 export type OptionNames<T> = Readonly<Record<keyof T, true>>;
 
-/** Throws `invalid` for an unknown option: a misspelt one would otherwise be ignored. */
+/** Throws `invalid` for an unknown option: a misspelt one would otherwise be ignored. Options are an object, or left out. */
 export function checkOptions<T extends object>(
   options: T,
   known: Readonly<Record<keyof T, unknown>>,
   what: string,
 ): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new ThroughlineError('invalid', `${what} takes its options as an object, not ${shown(options)}.`);
+  }
   const unknown = Object.entries(options).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
   if (unknown === undefined) return;
   throw new ThroughlineError('invalid', `${what} has no option "${unknown[0]}".`, {

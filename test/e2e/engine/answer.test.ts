@@ -134,12 +134,13 @@ test('aborting the signal cancels the turn: the error says so, and has the reply
   const reading = (async () => {
     for await (const text of answer.textStream) {
       seen += text;
-      stop.abort();
+      stop.abort('the person left');
     }
   })();
   await expect(reading).rejects.toMatchObject({ name: 'TurnError', code: 'cancelled' });
   const error = await answer.then(null, (thrown: unknown) => thrown as TurnError);
   expect(error).toMatchObject({ code: 'cancelled', turn: { state: 'cancelled' }, receipt: { rung: 'new' } });
+  expect((error as TurnError).cause).toBe('the person left');
   expect(seen).toMatch(/^chunk 1 /);
   expect((error as TurnError).reply).toBe(seen);
   // A signal that lives longer than its prompts keeps nothing of them.
@@ -147,8 +148,8 @@ test('aborting the signal cancels the turn: the error says so, and has the reply
   await c.ask('Hello.', { signal: long.signal });
   expect(getEventListeners(long.signal, 'abort')).toEqual([]);
   // Before it was submitted there is no turn.
-  const never = await c.ask('Hello.', { signal: AbortSignal.abort() }).catch((thrown: unknown) => thrown);
-  expect(never).toMatchObject({ name: 'ThroughlineError', code: 'cancelled' });
+  const never = await c.ask('Hello.', { signal: AbortSignal.abort('too late') }).catch((thrown: unknown) => thrown);
+  expect(never).toMatchObject({ name: 'ThroughlineError', code: 'cancelled', cause: 'too late' });
   expect(await c.turns()).toHaveLength(2);
 });
 
@@ -240,12 +241,43 @@ test('what is given to send is checked before anything is stored', async () => {
     [{ signal: 5 }, '"signal" must be an AbortSignal, not 5.'],
     [{ onPermission: 'allow' }, 'onPermission must be a function, not "allow".'],
     [{ agnet: 'x' }, 'send() has no option "agnet".'],
+    [null, 'send() takes its options as an object, not null.'],
+    ['sonnet', 'send() takes its options as an object, not "sonnet".'],
   ] as const;
   for (const [options, message] of wrong) {
     await expect(c.ask('Hello.', options as never)).rejects.toMatchObject({ code: 'invalid', message });
   }
   await expect(c.ask('')).rejects.toMatchObject({ code: 'invalid', message: 'The prompt is empty.' });
   await expect(c.turns()).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('a first prompt that is refused leaves no empty conversation behind', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const titled = tl.conversation('titled', { title: 'Titled', agent: 'scripted' });
+  const named = tl.conversation('named', { agent: 'scripted' });
+  const refused = [
+    titled.ask(''),
+    titled.ask('Hello.', { signal: AbortSignal.abort() }),
+    named.ask(''),
+    named.ask('Hello.', { limits: { turnSeconds: -1 } }),
+    named.ask('Hello.', { newSession: 'chosen' }),
+  ];
+  for (const { status } of await Promise.allSettled(refused)) expect(status).toBe('rejected');
+  expect(await tl.conversations()).toEqual([]);
+  expect((await named.ask('Hello.')).turn).toMatchObject({ n: 1, agent: 'scripted' });
+  expect((await named.get()).agent).toBe('scripted');
+});
+
+test('whoever uses it after close() is told that Throughline is closed', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  const c = tl.conversation('chat');
+  await c.ask('Hello.');
+  await tl.close();
+  const uses = [c.ask('Hello.'), c.turns(), tl.conversations(), Array.fromAsync(c.follow())];
+  for (const use of uses)
+    await expect(use).rejects.toMatchObject({ code: 'closed', message: 'Throughline is closed.' });
 });
 
 test('whoever waits for an answer is told when Throughline is closed before its turn has ended', async () => {

@@ -29,8 +29,12 @@ test('it stays refused when its conversation was let go, and after a restart', a
   await before.close();
   const tl = await home.open();
   const session = turn.sessionId ?? expect.unreachable();
-  const asked = tl.conversation('two', { agent: 'b' }).ask(WHICH, { session });
-  await refusedWith('refused', asked, /belongs to another conversation/);
+  const two = tl.conversation('two', { agent: 'b' });
+  // The first prompt of a conversation is refused before anything of it is stored, a later one when it runs.
+  await refusedWith('refused', two.ask(WHICH, { session }), /in use elsewhere/);
+  await refusedWith('not_found', two.get());
+  await two.ensure();
+  await refusedWith('refused', two.ask(WHICH, { session }), /belongs to another conversation/);
 });
 
 test('an agent that keeps its sessions in the sandbox has a storage for each', async () => {

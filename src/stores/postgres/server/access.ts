@@ -245,7 +245,7 @@ export class Access {
   }
 
   checkOpen(): void {
-    if (this.#closing !== null) throw new ThroughlineError('closed', 'The store is closed.');
+    if (this.#closing !== null) throw new ThroughlineError('closed', 'Throughline is closed.');
   }
 
   /** Ends what runs, and closes. Idempotent. */

@@ -211,7 +211,7 @@ export class Access {
   }
 
   checkOpen(): void {
-    if (this.#closing !== null) throw new ThroughlineError('closed', 'The store is closed.');
+    if (this.#closing !== null) throw new ThroughlineError('closed', 'Throughline is closed.');
   }
 
   /** Throws `storage_gone` when another file, a part of it, or none is at the path of the one that was opened. */

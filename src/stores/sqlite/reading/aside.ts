@@ -82,7 +82,7 @@ export class Aside {
 
   /** Refuses what waits. */
   async close(): Promise<void> {
-    const closed = new ThroughlineError('closed', 'The store is closed.');
+    const closed = new ThroughlineError('closed', 'Throughline is closed.');
     for (const { reject } of [...this.#waiting.values()].flat()) reject(closed);
     this.#waiting.clear();
     this.#takeAsked()?.reject(closed);
