@@ -120,6 +120,12 @@ describe('throughline send', () => {
     expect((await home.show('into')).turns[0]).toMatchObject({ state: 'failed', sent: null });
   });
 
+  test('refuses an option that it cannot read, and leaves no conversation behind', async () => {
+    const refused = await home.run('send', 'unread', 'Hello', '--title', 'Unread', '--set', 'effort');
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('must be ID=VALUE') });
+    expect((await home.run('show', 'unread')).code).toBe(4);
+  });
+
   test('refuses an empty prompt and leaves no conversation behind', async () => {
     const { code, stderr } = await home.start(['send', 'empty', '-'], { input: ' \n' }).ended;
     expect(code).toBe(2);

@@ -125,6 +125,7 @@ async function send(
     return sendDetached(command, key, prompt, cli);
   }
   const permissions = flags.permissions ?? defaultPermissions(cli.output);
+  const options = submitOptions(flags, permissions);
   await cli.withEngine(async (engine) => {
     const { agent, title, worktree, limitPerDay } = flags;
     const cwd = flags.cwd ?? (worktree ? directory('.') : undefined);
@@ -134,7 +135,7 @@ async function send(
       ? key
       : (await engine.ensure({ key, ...given({ agent, title, cwd, worktree, limitPerDay }) })).id;
     using _held = holdStopSignals(cli.output);
-    const submitted = await engine.submit(name, prompt, submitOptions(flags, permissions));
+    const submitted = await engine.submit(name, prompt, options);
     if (submitted.duplicate) cli.output.note('This request was already accepted. This is its turn.');
     // Loaded only now, while the agent starts.
     const { watchTurn } = await import('./watch-turn.ts');
