@@ -1,4 +1,5 @@
 // A desktop app runs Throughline in a process beside it: on a free port, with a ready line, and it ends with the app, however that ends.
+// node examples/desktop.ts HOME
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
