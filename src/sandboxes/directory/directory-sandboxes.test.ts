@@ -335,3 +335,17 @@ describe('a program', () => {
     await expect.poll(() => isAlive(member)).toBe(false);
   });
 });
+
+test('the end of the input reaches a program before we have done anything else', async () => {
+  const { work, spawn } = await open('one');
+  const read = join(work, 'read');
+  const child = await spawn(['sh', '-c', `cat > ${read}.part && mv ${read}.part ${read}`], { env: {} });
+  children.push(child);
+  const taken = new Promise<void>((resolve) => void child.stdin.write('a line\n', resolve));
+  child.stdin.end();
+  // Our event loop does not turn here, as while a turn is stored.
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let i = 0; i < 500 && !existsSync(read); i += 1) Atomics.wait(pause, 0, 0, 10);
+  expect(readFileSync(read, 'utf8')).toBe('a line\n');
+  await taken;
+});

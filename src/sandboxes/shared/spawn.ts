@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
 import { localProcess, MARK, type ProcessIdentity } from '../../core/process.ts';
-import type { Child } from '../../ports/sandbox.ts';
+import type { ByteSink, Child } from '../../ports/sandbox.ts';
 
 /** What the machine that we run on does for sandboxes. */
 export interface LocalProcesses {
@@ -142,7 +142,7 @@ function asChild(
 
   return {
     identity: localProcess(identity),
-    stdin: child.stdin,
+    stdin: inputOf(child.stdin),
     stdout: child.stdout,
     stderr: child.stderr,
     exited,
@@ -153,6 +153,20 @@ function asChild(
       if (!alive) return;
       killed ||= signal === 'SIGKILL';
       signalGroup(pid, signal);
+    },
+  };
+}
+
+/**
+ * Its end reaches the program at once. Node would tell it in the next turn of its event loop, and so after what we store in this one, while
+ * the program could exit meanwhile.
+ */
+function inputOf(stdin: Writable): ByteSink {
+  return {
+    write: (bytes, taken) => stdin.write(bytes, taken),
+    end() {
+      if (stdin.writableLength === 0) stdin.destroy();
+      else stdin.end();
     },
   };
 }
