@@ -169,7 +169,7 @@ class Isolated {
     // Where an agent can write, it can put a link: what that leads to was named by nobody but the agent.
     const isOurs = (word: string) =>
       isAbsolute(word) && !visible.write.some((folder) => isBelow(word, folder)) && isFile(word);
-    const programs = chosenByAgent ? [] : command.slice(0, 2).filter(isOurs);
+    const programs = chosenByAgent ? [] : programAndScript(command).filter(isOurs);
     const found = [process.execPath, ...programs].map((path) => ({ path, to: realpathSync(path) }));
     return {
       ...visible,
@@ -182,6 +182,12 @@ class Isolated {
       links: found.filter(({ path, to }) => path !== to),
     };
   }
+}
+
+/** Node has options before its script. */
+function programAndScript([program = '', ...args]: readonly string[]): string[] {
+  const script = program === process.execPath ? args.find((word) => !word.startsWith('-')) : args[0];
+  return script === undefined ? [program] : [program, script];
 }
 
 function filter(): Buffer {
