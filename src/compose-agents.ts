@@ -8,7 +8,7 @@ import type { AdapterName, AgentSettings } from './core/input/settings.ts';
 import type { CredentialsFor } from './core/sandbox/credentials.ts';
 import type { ConfiguredAgent } from './engine/parts.ts';
 import { systemClock } from './host/clock.ts';
-import { readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
+import { inFile, readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
 import type { Agent, NativeSession } from './ports/agent.ts';
 
 /** Settings in, agents out: those that a person has set, or those that are found on this machine. */
@@ -36,7 +36,8 @@ export async function composeAgents(setup: Setup, more: MoreAgents = {}): Promis
   const agents = isSet ? new Map<string, ConfiguredAgent>() : new FoundAgents(await findsAgents(home), whenNeeded);
   // What a person has set is checked at once; what nobody has set cannot be wrong.
   for (const [name, value] of Object.entries(settings.agents)) {
-    agents.set(name, configured(value, await make(name, value)));
+    const agent = make(name, value).catch((error) => Promise.reject(inFile(setup.file, error)));
+    agents.set(name, configured(value, await agent));
   }
   const [onlyAgent = null] = isSet && agents.size === 1 ? agents.keys() : [];
   for (const [name, value] of Object.entries(more.agents ?? {})) {

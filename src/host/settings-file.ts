@@ -98,9 +98,22 @@ function readSettings(home: string, named?: string): Read {
   for (const candidate of required ? [required] : [NAME, join(home, NAME)]) {
     const file = resolve(candidate);
     const text = read(file, Boolean(required));
-    if (text !== null) return { settings: parseSettings(parseJson(text, file)), base: resolve(file, '..'), file };
+    if (text === null) continue;
+    const value = parseJson(text, file);
+    try {
+      return { settings: parseSettings(value), base: resolve(file, '..'), file };
+    } catch (error) {
+      throw inFile(file, error);
+    }
   }
   return { settings: parseSettings({}), base: home, file: null };
+}
+
+/** The error, with the file that the wrong setting is in; null: it is in none. */
+export function inFile(file: string | null, error: unknown): unknown {
+  if (file === null || !(error instanceof ThroughlineError) || error.code !== 'invalid') return error;
+  const hint = `The settings file is ${file}. ${error.hint ?? ''}`.trimEnd();
+  return new ThroughlineError('invalid', error.message, { hint, cause: error });
 }
 
 function read(file: string, required: boolean): string | null {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -114,6 +114,20 @@ test('open() in a home without agents answers nothing by itself, and says how to
   } finally {
     process.env.PATH = PATH;
   }
+});
+
+test.each([
+  ['a setting', { agnets: {} }, 'Settings: "agnets" is not known'],
+  ['an option of an agent', { agents: { a: { adapter: 'scripted', options: { idz: 1 } } } }, '"agents.a.options.idz"'],
+])('what is wrong with %s in a file is said with that file', async (_, settings, message) => {
+  const config = join(home, 'wrong.json');
+  writeFileSync(config, JSON.stringify(settings));
+  const hint = `The settings file is ${config}. All settings are described in throughline.schema.json.`;
+  await expect(open({ home, config })).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringContaining(message),
+    hint,
+  });
 });
 
 test('a time without end is the longest that a timer takes: a longer one would be over at once', async () => {
