@@ -310,6 +310,29 @@ server.test(
   { viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' },
 );
 
+server.test('a seam that somebody has opened stays open when its turn comes and ends', async ({ open }) => {
+  const chat = (await server.tl()).conversation('opened-seam', { agent: 'scripted' });
+  await chat.ask('The codeword is heron.');
+  const { id } = await chat.get();
+  await chat.kill();
+  await chat.warm();
+  const page = await open(`/c/${id}`);
+  // After the last turn, ahead of the next prompt.
+  const bar = seam(page, 2).locator('button[aria-expanded]');
+  await bar.click();
+  await seam(page, 2).getByText('Ladder').waitFor();
+  const gate = join(server.home.path, 'opened-seam');
+  const answer = chat.send(`/say Begun.\n/await ${gate}`);
+  await turn(page, 2).getByText('Begun.', { exact: true }).waitFor();
+  await seam(page, 2).getByText('Ladder').waitFor();
+  await writeFile(gate, '');
+  await answer;
+  await turn(page, 2).getByRole('status').waitFor({ state: 'detached' });
+  await seam(page, 2).getByText('Ladder').waitFor();
+  await bar.click();
+  await seam(page, 2).getByText('Ladder').waitFor({ state: 'detached' });
+});
+
 server.test('a turn and a seam have addresses: opening one goes there', async ({ open }) => {
   const id = await imported('addresses', 400);
   const page = await open(`/c/${id}/turn/123`);

@@ -1,12 +1,12 @@
 import { clsx } from 'clsx';
 import { ChevronRight, CircleX, GitFork, type LucideIcon, RefreshCw, ShieldAlert, ShieldCheck } from 'lucide-react';
-import { Fragment, useEffect, useState } from 'react';
+import { Fragment, useEffect } from 'react';
 import { Link } from 'wouter';
 import type { Restoring } from '../data/conversation/model.ts';
 import { useConversation, useTurn } from '../data/conversation/use-conversation.ts';
 import { HOW, type Seam, type Tone } from './seam.ts';
 import { SeamDetails } from './seam-details.tsx';
-import { useEnding } from './use-seam.ts';
+import { useEnding, useOpened } from './use-seam.ts';
 
 const LOOKS: Readonly<
   Record<Tone, { readonly icon: LucideIcon; readonly ink: string; readonly bar: string; readonly soft: string }>
@@ -19,9 +19,10 @@ const LOOKS: Readonly<
 /** Where one session ended and another began, in one sentence. */
 export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget: boolean }) {
   // From the first moment on: what opens later would push what somebody came for out of sight.
-  const [isOpen, setOpen] = useState(isTarget);
+  const [isOpen, setOpen] = useOpened(n, isTarget);
   const turn = useTurn(n)?.turn ?? null;
   useEnding(n, seam);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another address opens it again
   useEffect(() => {
     if (isTarget) setOpen(true);
   }, [isTarget]);

@@ -1,5 +1,6 @@
 import { useEffect, useMemo } from 'react';
 import type { Receipt, Turn } from 'throughline/client';
+import { create } from 'zustand';
 import { useConversation, useConversationStore, useTurn } from '../data/conversation/use-conversation.ts';
 import { useList } from '../data/list.ts';
 import { type Seam, seamOf } from './seam.ts';
@@ -46,4 +47,18 @@ function usePrevious(n: number): Turn | null {
     }
     return null;
   });
+}
+
+/** By conversation and turn: the seams that somebody has opened or closed. */
+const useChosen = create<{ readonly chosen: ReadonlyMap<string, boolean> }>(() => ({ chosen: new Map() }));
+
+/**
+ * Whether a seam is open, and how to change that. It is not kept where the seam is drawn: the one after the last turn is drawn elsewhere when the next turn
+ * comes, and a row that leaves the screen is not drawn at all.
+ */
+export function useOpened(n: number, isTarget: boolean): readonly [boolean, (isOpen: boolean) => void] {
+  const name = `${useConversationStore().id} ${n}`;
+  const isOpen = useChosen(({ chosen }) => chosen.get(name)) ?? isTarget;
+  const open = (to: boolean) => useChosen.setState(({ chosen }) => ({ chosen: new Map(chosen).set(name, to) }));
+  return [isOpen, open];
 }
