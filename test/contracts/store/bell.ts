@@ -108,7 +108,8 @@ export function bell(world: World): void {
     await begun(store);
     const heard = listening(await site.open());
     await sleep(700);
-    expect(heard.count()).toBeLessThanOrEqual(1);
+    // One may tell of what came just before, one is the first look at the storage. A bell that rings by itself rings at every look.
+    expect(heard.count()).toBeLessThanOrEqual(2);
     heard.stop();
   });
 }
