@@ -35,7 +35,7 @@ function start(main) {
     const own = { exports: {} };
     loaded.set(file, own);
     // Before the cache: both are read into the same space.
-    const source = read(file, BEFORE, AFTER).toString('latin1');
+    const source = asText(read(file, BEFORE, AFTER));
     const cachedData = caches.read(file);
     const script = new vm.Script(source, {
       filename: file,
@@ -122,6 +122,13 @@ function withSum(data) {
 const BEFORE = '(function (exports, require, module, __filename, __dirname) {';
 const AFTER = '\n})';
 
+/**
+ * V8 keeps text of this length apart. A shorter one is among the young objects, of which there is room for a megabyte: long ones fill it
+ * before a command has started its agent, and a collection of garbage takes a millisecond. So long text is made so long, with spaces.
+ */
+const APART = 2 ** 17;
+const LONG = APART / 2;
+
 /** What was read last is overwritten. Memory that is used for the first time takes a millisecond for each megabyte. */
 let space = Buffer.alloc(0);
 
@@ -130,7 +137,7 @@ function read(file, before = '', after = '') {
   const open = openSync(file, 'r');
   try {
     const { size } = fstatSync(open);
-    const most = before.length + size + after.length;
+    const most = Math.max(before.length + size + after.length, APART);
     if (most > space.length) space = Buffer.allocUnsafeSlow(2 * most);
     const start = space.write(before, 'latin1');
     const end = start + readSync(open, space, start, size, 0);
@@ -138,6 +145,12 @@ function read(file, before = '', after = '') {
   } finally {
     closeSync(open);
   }
+}
+
+/** What was just read. @param {Buffer} bytes */
+function asText({ length }) {
+  const wanted = length < LONG ? length : Math.max(length, APART);
+  return space.fill(' ', length, wanted).toString('latin1', 0, wanted);
 }
 
 /** Null: it is not there, or damaged. @param {string} file */

@@ -38,6 +38,15 @@ test('what is thrown ends a command as it ends Node', async () => {
   expect(ended).toMatchObject({ code: 1, stdout: 'heard\n', stderr: expect.stringContaining('Error: no') });
 });
 
+// Among the young objects it would take the place of others, and garbage would be collected before a command has started its agent.
+test('the text of a long file is apart from the young objects of V8', async () => {
+  const program = `
+    const spaces = require('node:v8').getHeapSpaceStatistics();
+    console.log(spaces.find(({ space_name }) => space_name === 'new_large_object_space').space_used_size >= 2 ** 17);
+    /* ${'x'.repeat(70_000)} */`;
+  expect(await ran(program)).toEqual({ code: 0, stdout: 'true\n', stderr: '' });
+});
+
 // Before its agent's program is started, a command loads no code that it uses afterwards, or mostly not at all (scripts/bundle.js).
 test('a prompt loads the chunk for turns and no chunk for what a turn seldom does', async () => {
   const env = { THROUGHLINE_HOME: join(folder, 'commands'), NODE_COMPILE_CACHE: join(folder, 'cache') };
