@@ -1,14 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { delimiter, isAbsolute, join, sep } from 'node:path';
 
 /** The first on PATH. Relative entries are ignored: they mean another folder in every working directory. */
 export function onPath(name: string, path: string): string | null {
   const file = process.platform === 'win32' ? `${name}.exe` : name;
-  const found = path
-    .split(delimiter)
-    .filter((folder) => isAbsolute(folder))
-    .map((folder) => join(folder, file));
-  return found.find(isProgram) ?? null;
+  const folders = path.split(delimiter).filter((folder) => isAbsolute(folder));
+  const found = folders.find((folder) => isProgram(`${folder}${sep}${file}`));
+  return found === undefined ? null : join(found, file);
 }
 
 function isProgram(file: string): boolean {

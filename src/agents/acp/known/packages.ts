@@ -80,10 +80,14 @@ export const INSTALLABLE_AGENTS: readonly string[] = Object.keys(KNOWN_AGENTS).f
   (name) => installableAgent(name) !== null,
 );
 
-/** The agents known by name that this machine has, for a person who has set none. */
+/** The agents known by name that this machine has, for a person who has set none. A command waits for this: most folders have no packages. */
 export function availableAgents(installed: string, path: string): string[] {
+  const folders = [...placesOf({ known: null, installed })].map(({ folder }) => folder);
+  const withPackages = folders.filter((folder) => existsSync(join(folder, 'node_modules')));
+  const ownFolders = existsSync(installed);
   const isAvailable = ([known, { command }]: (typeof all)[number]) =>
-    [...placesOf({ known, installed })].some(({ folder }) => hasProgram(folder, known)) ||
+    withPackages.some((folder) => hasProgram(folder, known)) ||
+    (ownFolders && hasProgram(installFolder(installed, known), known)) ||
     onPath(command[0], path) !== null;
   const all = Object.entries(KNOWN_AGENTS);
   return all.filter(isAvailable).map(([known]) => known);
