@@ -31,12 +31,15 @@ const parts: Parts = {
     return { engine, served: false, home };
   },
   async install({ agent, version, home, signal }) {
-    const [{ dataHome }, { installTarget }, { installAgent }] = await Promise.all([
+    const [{ createHome, dataHome }, { installTarget }, { installAgent }] = await Promise.all([
       import('./host/data-home.ts'),
       import('./compose-agents.ts'),
       import('./agents/shared/install.ts'),
     ]);
-    return installAgent({ ...(await installTarget(dataHome(home), agent)), version, env, signal });
+    const at = dataHome(home);
+    const target = await installTarget(at, agent);
+    createHome(at);
+    return installAgent({ ...target, version, env, signal });
   },
   async serve(request) {
     const { serveHome } = await import('./serve.ts');

@@ -1,6 +1,7 @@
 import { globSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { createDirectories } from '../core/directories.ts';
 import { ThroughlineError } from '../core/errors.ts';
 import { checkText } from '../core/input/arguments.ts';
 import { lockFile } from './file-lock.ts';
@@ -41,25 +42,12 @@ export function createHome(home: string): void {
     });
   }
   try {
-    createDirectories(home);
+    createDirectories(home, { statSync, mkdirSync });
   } catch (cause) {
     throw new ThroughlineError('storage_readonly', `Cannot create the data home ${home}.`, {
       hint: 'Set THROUGHLINE_HOME to a directory that you can write to.',
       cause,
     });
-  }
-}
-
-/** One directory after the other: Node's own recursive mkdir loops for ever below one that accepts no entries, such as /proc. */
-function createDirectories(path: string): void {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory()) return;
-  if (found === undefined && dirname(path) !== path) createDirectories(dirname(path));
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    // Another process may have created it in between.
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
 
@@ -71,7 +59,7 @@ function createDirectories(path: string): void {
 const NAME = '.restore-';
 
 export function makeRestoreFolder(replaced: string): string {
-  mkdirSync(dirname(replaced), { recursive: true, mode: 0o700 });
+  createDirectories(dirname(replaced), { statSync, mkdirSync });
   return mkdtempSync(join(dirname(replaced), NAME));
 }
 

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { createDirectories } from '../core/directories.ts';
 import { ThroughlineError } from '../core/errors.ts';
 import { makeOnce, replaceWhole } from './whole-file.ts';
 
@@ -14,7 +15,7 @@ const HALF_WRITTEN_WAIT_MS = 200;
 export function placeOf(home: string): string {
   const file = join(home, 'place');
   try {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
+    createDirectories(home, { statSync, mkdirSync });
     const found = read(file);
     if (found === null) return make(file);
     return COMPLETE.test(found.text) ? found.text.trim() : repair(file);

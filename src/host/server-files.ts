@@ -1,6 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { createDirectories } from '../core/directories.ts';
 import { ThroughlineError } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import { makeOnce, replaceWhole } from './whole-file.ts';
@@ -41,7 +52,7 @@ export function serverFiles(home: string): ServerFiles {
 /** Creates the directory, and closes it to other users even if it was open to them. */
 export function makeServerDirectory({ directory }: ServerFiles): void {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    createDirectories(directory, { statSync, mkdirSync });
     chmodSync(directory, 0o700);
   } catch (cause) {
     throw new ThroughlineError('storage_readonly', `Cannot create the directory ${directory}.`, {

@@ -76,12 +76,35 @@ describe('the data home', () => {
   });
 
   // Node's recursive mkdir never returns there.
-  test.runIf(process.platform === 'linux')('below a directory that takes no other is a sentence as well', async () => {
-    const { code, stderr } = await home.run('list', '--home', '/proc/nowhere/home');
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringMatching(/^throughline: Cannot create the data home /),
-    });
+  test.runIf(process.platform === 'linux').each([
+    [['list', '--home', '/proc/nowhere/home'], /^throughline: Cannot create the data home .* Set THROUGHLINE_HOME/],
+    [
+      ['serve', '--home', '/proc/nowhere'],
+      /^throughline: Cannot create the directory \/proc\/nowhere\/server\. Remove/,
+    ],
+    [['serve', '--home', '/proc'], /^throughline: Cannot create the directory \/proc\/server\. Remove/],
+    [
+      ['list', '--store', 'sqlite:/proc/nowhere/x.db'],
+      /^throughline: Cannot open \/proc\/nowhere\/x\.db .* set another/,
+    ],
+    [
+      ['agents', 'install', 'claude', '--home', '/proc/x'],
+      /^throughline: Cannot create the data home \/proc\/x\. Set /,
+    ],
+    [
+      ['agents', 'install', 'claude', '--home', '/proc'],
+      /^throughline: Cannot write to \/proc\/agents \(ENOENT\)\. Use /,
+    ],
+  ])('below a directory that takes no other is a sentence as well: %j', async (args, sentence) => {
+    expect(await home.run(...args)).toMatchObject({ code: 1, stderr: expect.stringMatching(sentence) });
+  });
+
+  test.runIf(process.platform === 'linux')('and so is a directory of sandboxes there', async () => {
+    const settings = join(home.path, 'sandboxes.json');
+    const agents = { scripted: { adapter: 'scripted' } };
+    writeFileSync(settings, JSON.stringify({ agents, defaultAgent: 'scripted', sandbox: { root: '/proc/nowhere' } }));
+    const { code, stderr } = await home.run('send', 'x', 'hello', '--config', settings);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/Cannot create the sandbox directory \/proc\/nowhere/)]);
   });
 
   test('without any settings has an agent that needs no model, for whoever names it', async () => {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { createDirectories } from '../../core/directories.ts';
 import { type ErrorCode, ThroughlineError } from '../../core/errors.ts';
 
 /** An agent that `throughline agents install` can install. */
@@ -43,7 +44,7 @@ interface Installed {
  * Installs an agent's package and its program into a folder of ours with npm. Scripts of packages are not run. npm works in a
  * temporary folder that then replaces the target, so that an interrupted installation changes nothing. Idempotent.
  *
- * Throws `invalid`, `not_found` (no such version), `agent_unavailable` (no npm, no network), `storage_full`.
+ * Throws `invalid`, `not_found` (no such version), `agent_unavailable` (no npm, no network), `storage_full`, `storage_readonly`.
  */
 export async function installAgent({ what, folder, version, env, signal }: InstallRequest): Promise<Installed> {
   const wanted = version ?? what.tested;
@@ -54,9 +55,7 @@ export async function installAgent({ what, folder, version, env, signal }: Insta
     });
   }
   if (what.isInstalled(folder, wanted)) return { folder, version: wanted, changed: false };
-  const parent = dirname(folder);
-  mkdirSync(parent, { recursive: true, mode: 0o700 });
-  const building = mkdtempSync(join(parent, `.${basename(folder)}-`));
+  const building = temporaryBeside(folder);
   try {
     const manifest = { private: true, dependencies: { [what.package]: wanted } };
     writeFileSync(join(building, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
@@ -74,6 +73,20 @@ export async function installAgent({ what, folder, version, env, signal }: Insta
     return { folder, version: wanted, changed: true };
   } finally {
     rmSync(building, { recursive: true, force: true });
+  }
+}
+
+function temporaryBeside(folder: string): string {
+  const parent = dirname(folder);
+  try {
+    createDirectories(parent, { statSync, mkdirSync });
+    return mkdtempSync(join(parent, `.${basename(folder)}-`));
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    throw new ThroughlineError('storage_readonly', `Cannot write to ${parent} (${code ?? message}).`, {
+      hint: 'Use another data home: --home, or THROUGHLINE_HOME.',
+      cause,
+    });
   }
 }
 

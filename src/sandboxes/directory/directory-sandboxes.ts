@@ -1,6 +1,7 @@
-import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
+import { lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
+import { mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { createDirectories } from '../../core/directories.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Files } from '../../core/public/files.ts';
 import { checkedId, isWorktree, PROBE } from '../../core/sandbox/sandbox-id.ts';
@@ -119,7 +120,7 @@ function treeUse({ isolate, processes }: DirectorySettings): TreeUse {
 /** Agents obey files in the folder that they are started in and above it, so it is in a folder where only we write. */
 async function emptyFolder(root: string): Promise<string> {
   try {
-    await mkdir(root, { recursive: true, mode: 0o700 });
+    createDirectories(root, { statSync, mkdirSync });
     return await mkdtemp(join(root, PROBE));
   } catch (error) {
     throw unusable(root, error);
@@ -166,7 +167,7 @@ async function removeAll(home: string): Promise<void> {
  */
 function directory(path: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    createDirectories(path, { statSync, mkdirSync });
     return realpathSync.native(path);
   } catch (error) {
     throw unusable(path, error);

@@ -1,5 +1,6 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { createDirectories } from '../../../core/directories.ts';
 import { isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 import { isCutShort } from '../loss/cut-file.ts';
 import { LOG_BYTES } from '../loss/data-file.ts';
@@ -273,7 +274,7 @@ function prepareFile(file: string): ThroughlineError | null {
   checkNotMissing(file);
   let refusal: ThroughlineError | null = null;
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    createDirectories(dirname(file), { statSync, mkdirSync });
     closeSync(openSync(file, 'a', 0o600));
     accessSync(dirname(file), constants.W_OK);
   } catch (error) {

@@ -1,0 +1,22 @@
+/** What of `node:fs` makes directories. */
+export interface DirectoryMaker {
+  statSync(path: string, options: { throwIfNoEntry: false }): { isDirectory(): boolean } | undefined;
+  mkdirSync(path: string, options: { mode: number }): unknown;
+}
+
+/**
+ * Creates a directory and those above it that are missing, for this user alone. Throws what the system says. One directory after the other:
+ * Node's own recursive mkdir loops for ever below one that accepts no entries, such as /proc, and reports a read-only file system as ENOENT.
+ */
+export function createDirectories(path: string, fs: DirectoryMaker): void {
+  const found = fs.statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  const above = path.slice(0, Math.max(0, path.lastIndexOf('/')));
+  if (found === undefined && above !== '') createDirectories(above, fs);
+  try {
+    fs.mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have created it in between.
+    if (!fs.statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
