@@ -124,7 +124,8 @@ function cannotWrite(file: string, error: unknown): unknown {
     });
   }
   if (error instanceof ThroughlineError || syscall === undefined) return error;
-  return new ThroughlineError('invalid', `Cannot write the file ${file} (${code}).`, { cause: error });
+  const hint = 'Name another file.';
+  return new ThroughlineError('invalid', `Cannot write the file ${file} (${code}).`, { hint, cause: error });
 }
 
 /** Throws `conflict` when it exists. */

@@ -17,7 +17,7 @@ import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings, withinT
 import { observed } from './engine/reading/observed-store.ts';
 import { canReopen } from './engine/worker/held.ts';
 import { systemClock } from './host/clock.ts';
-import { createHome, dataHome, leftRestoreFolders, removeRestoreFolder } from './host/data-home.ts';
+import { createHome, dataHome, leftRestoreFolders, removeRestoreFolder, whyUnwritable } from './host/data-home.ts';
 import { ProcessHealth } from './host/health.ts';
 import { bootId, memoryLimit, processesAt, systemProcesses } from './host/processes.ts';
 import { reportBug, reportLoss, reportTrouble, seldom } from './host/report.ts';
@@ -233,6 +233,7 @@ export async function composeDoctor(
       removeLeftOver: (id: string, check: () => Promise<void>) => removeLeftOver(sandboxes, id, check),
       ...sandboxes,
     },
+    written: { paths: [home, ...restored], why: whyUnwritable },
     serverHealth,
     restoreFolders: {
       list: () => leftRestoreFolders(home, restored),
@@ -260,14 +261,14 @@ function damageIn(error: unknown): ThroughlineError {
   throw error;
 }
 
-/** Null: it is not known, because there is no such agent here now. */
+/** Null: it is not known, because there is no such agent here now, or it cannot be started where nothing can be written. */
 async function reopens(agent: Agent | undefined, sandboxes: Sandboxes): Promise<boolean | null> {
   if (agent === undefined) return null;
   try {
     await using sandbox = await sandboxes.probe();
     return await canReopen(agent, sandbox);
   } catch (error) {
-    if (hasCode(error, 'agent_unavailable')) return null;
+    if (hasCode(error, 'agent_unavailable', 'storage_readonly', 'storage_full')) return null;
     throw error;
   }
 }

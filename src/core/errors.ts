@@ -141,6 +141,18 @@ export function noAgentGiven(known?: readonly string[]): ThroughlineError {
   });
 }
 
+/** For a file or directory of the data that cannot be written because its disk is full or read-only; null: `cause` is something else. */
+export function writeFault(path: string, cause: unknown): ThroughlineError | null {
+  const { code } = cause as { code?: unknown };
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    const hint = 'Free some space there, and try again.';
+    return new ThroughlineError('storage_full', `The disk of ${path} is full.`, { hint, cause });
+  }
+  if (code !== 'EROFS') return null;
+  const hint = 'Mount it writable, or keep the data elsewhere: --home, or THROUGHLINE_HOME.';
+  return new ThroughlineError('storage_readonly', `The file system of ${path} is read-only.`, { hint, cause });
+}
+
 /** What to do about damaged data. */
 export const RESTORE_HINT = 'Restore a backup with "throughline restore FILE"; see docs/backup.md.';
 

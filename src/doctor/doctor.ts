@@ -3,7 +3,7 @@ import type { Finding } from '../ports/doctor.ts';
 import type { Check, DoctorParts } from './parts.ts';
 import { checkElsewhere, checkErased, checkProbes, checkSandboxes } from './sandbox-checks.ts';
 import { checkSessions } from './session-checks.ts';
-import { checkFile, checkLosses, checkRestores, checkServer } from './storage-checks.ts';
+import { checkFile, checkLosses, checkRestores, checkServer, checkWritable } from './storage-checks.ts';
 import { checkLeases, checkPlaces, checkProcesses, checkTasks, checkTurns } from './work-checks.ts';
 
 /**
@@ -11,6 +11,7 @@ import { checkLeases, checkPlaces, checkProcesses, checkTasks, checkTurns } from
  * and then what it held is found to be free.
  */
 const CHECKS: readonly Check[] = [
+  checkWritable,
   checkServer,
   checkLosses,
   checkLeases,

@@ -1,3 +1,4 @@
+import type { ThroughlineError } from '../core/errors.ts';
 import type { HealthReport } from '../core/health.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
@@ -24,6 +25,8 @@ export interface DoctorParts {
      */
     removeLeftOver(id: string, check: () => Promise<void>): Promise<void>;
   };
+  /** What has to be writable: the data home, the database if it is a file, the directory of sandboxes. `why`: null when it is. */
+  readonly written: { readonly paths: readonly string[]; why(path: string): ThroughlineError | null };
   /** What the running server says of itself; null: none runs. */
   serverHealth(): Promise<HealthReport | null>;
   /** Folders of restores that were killed. `list`: null when some of them may be in use. */

@@ -31,6 +31,21 @@ export function unopened({ message, hint = '', cause }: ThroughlineError): Findi
   return { check: 'file', subject: 'database', problem, remedy: null, repair: async () => {} };
 }
 
+/** Where nothing can be written: no turn can run. Of a directory and what is in it, only the directory is named. */
+export async function checkWritable({ written }: DoctorParts): Promise<Finding[]> {
+  const found = written.paths.flatMap((path) => {
+    const why = written.why(path);
+    return why === null ? [] : [{ path, problem: `${why.message} ${why.hint ?? ''}`.trim() }];
+  });
+  const isIn = (path: string) => found.some((other) => path.startsWith(`${other.path}/`));
+  return found
+    .filter(({ path }) => !isIn(path))
+    .map(({ path, problem }) => ({
+      ...{ check: 'writable', subject: `path ${path}`, problem },
+      ...{ remedy: null, repair: async () => {} },
+    }));
+}
+
 /** What does not work in the running server. It takes a reason back when the cause is gone. */
 export async function checkServer({ serverHealth }: DoctorParts): Promise<Finding[]> {
   const reasons = await serverHealth().then(

@@ -1,8 +1,8 @@
-import { globSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { accessSync, constants, globSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { createDirectories } from '../core/directories.ts';
-import { ThroughlineError } from '../core/errors.ts';
+import { ThroughlineError, writeFault } from '../core/errors.ts';
 import { checkText } from '../core/input/arguments.ts';
 import { lockFile } from './file-lock.ts';
 import { systemProcesses } from './processes.ts';
@@ -34,7 +34,7 @@ function userHome(): string {
   }
 }
 
-/** Creates the data home, for this user alone. Throws `storage_readonly`, and `refused` on a system that we cannot run on. */
+/** Creates the data home, for this user alone. Throws `storage_readonly`, `storage_full`, and `refused` on a system that we cannot run on. */
 export function createHome(home: string): void {
   if (process.platform === 'win32') {
     throw new ThroughlineError('refused', 'Throughline does not run on Windows.', {
@@ -44,10 +44,27 @@ export function createHome(home: string): void {
   try {
     createDirectories(home, { statSync, mkdirSync });
   } catch (cause) {
-    throw new ThroughlineError('storage_readonly', `Cannot create the data home ${home}.`, {
-      hint: 'Set THROUGHLINE_HOME to a directory that you can write to.',
-      cause,
-    });
+    const hint = 'Set THROUGHLINE_HOME to a directory that you can write to.';
+    throw (
+      writeFault(home, cause) ??
+      new ThroughlineError('storage_readonly', `Cannot create the data home ${home}.`, { hint, cause })
+    );
+  }
+}
+
+/** Why a file or directory of the data cannot be written; null: it can, or is not there yet. */
+export function whyUnwritable(path: string): ThroughlineError | null {
+  try {
+    accessSync(path, constants.W_OK);
+    return null;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    const hint = 'Make it writable for this user.';
+    return (
+      writeFault(path, cause) ??
+      new ThroughlineError('storage_readonly', `Cannot write to ${path} (${code}).`, { hint, cause })
+    );
   }
 }
 
@@ -59,8 +76,13 @@ export function createHome(home: string): void {
 const NAME = '.restore-';
 
 export function makeRestoreFolder(replaced: string): string {
-  createDirectories(dirname(replaced), { statSync, mkdirSync });
-  return mkdtempSync(join(dirname(replaced), NAME));
+  const beside = dirname(replaced);
+  try {
+    createDirectories(beside, { statSync, mkdirSync });
+    return mkdtempSync(join(beside, NAME));
+  } catch (cause) {
+    throw writeFault(beside, cause) ?? cause;
+  }
 }
 
 /** Those beside what is replaced. For whoever holds the lock: they are left over. */

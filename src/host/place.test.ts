@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { fill, smallDisk } from '../../test/faults/full-disk/small-disk.ts';
 import { bootsOf, placeOf } from './place.ts';
 
 let home: string;
@@ -71,6 +72,15 @@ test.each(['', 'abc', `${'a'.repeat(31)}\n`, 'not an id at all\n'])(
     expect(readFileSync(join(home, 'place'), 'utf8')).toBe(`${place}\n`);
   },
 );
+
+test('a full disk is said with what to do, and the place is made when there is room', (context) => {
+  const disk = smallDisk(context);
+  const makeRoom = fill(disk);
+  const full = { code: 'storage_full', message: `The disk of ${disk} is full.`, hint: expect.stringMatching(/^Free /) };
+  expect(() => placeOf(disk)).toThrow(expect.objectContaining(full));
+  makeRoom();
+  expect(placeOf(disk)).toMatch(/^[0-9a-f]{32}$/);
+});
 
 test('processes that repair it at once agree', async () => {
   for (const name of HOMES.slice(0, 3)) {

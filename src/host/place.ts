@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDirectories } from '../core/directories.ts';
-import { ThroughlineError } from '../core/errors.ts';
+import { ThroughlineError, writeFault } from '../core/errors.ts';
 import { makeOnce, replaceWhole } from './whole-file.ts';
 
 const COMPLETE = /^[0-9a-f]{32}\n$/;
@@ -76,9 +76,7 @@ function pause(ms: number): void {
 function unusable(home: string, cause: unknown): unknown {
   const { code } = cause as NodeJS.ErrnoException;
   const options = { cause, hint: 'Set THROUGHLINE_HOME to a directory that you can write to.' };
-  if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new ThroughlineError('storage_full', `The disk of the data home ${home} is full.`, { cause });
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
+  if (code === 'EACCES' || code === 'EPERM') {
     return new ThroughlineError('storage_readonly', `Cannot write to the data home ${home}.`, options);
   }
   if (code === 'ENOTDIR' || code === 'EEXIST' || code === 'EISDIR') {
@@ -88,7 +86,7 @@ function unusable(home: string, cause: unknown): unknown {
       options,
     );
   }
-  return cause;
+  return writeFault(home, cause) ?? cause;
 }
 
 const MOST_BOOTS = 200;

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { createDirectories } from '../core/directories.ts';
-import { ThroughlineError } from '../core/errors.ts';
+import { ThroughlineError, writeFault } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import { makeOnce, replaceWhole } from './whole-file.ts';
 
@@ -55,10 +55,11 @@ export function makeServerDirectory({ directory }: ServerFiles): void {
     createDirectories(directory, { statSync, mkdirSync });
     chmodSync(directory, 0o700);
   } catch (cause) {
-    throw new ThroughlineError('storage_readonly', `Cannot create the directory ${directory}.`, {
-      hint: `Remove what is in its place, or make its parent writable, or set THROUGHLINE_HOME. (${(cause as Error).message})`,
-      cause,
-    });
+    const hint = `Remove what is in its place, or make its parent writable, or set THROUGHLINE_HOME. (${(cause as Error).message})`;
+    throw (
+      writeFault(directory, cause) ??
+      new ThroughlineError('storage_readonly', `Cannot create the directory ${directory}.`, { hint, cause })
+    );
   }
 }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { createDirectories } from '../../core/directories.ts';
-import { type ErrorCode, ThroughlineError } from '../../core/errors.ts';
+import { type ErrorCode, ThroughlineError, writeFault } from '../../core/errors.ts';
 
 /** An agent that `throughline agents install` can install. */
 export interface Installable {
@@ -83,10 +83,11 @@ function temporaryBeside(folder: string): string {
     return mkdtempSync(join(parent, `.${basename(folder)}-`));
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
-    throw new ThroughlineError('storage_readonly', `Cannot write to ${parent} (${code ?? message}).`, {
-      hint: 'Use another data home: --home, or THROUGHLINE_HOME.',
-      cause,
-    });
+    const hint = 'Use another data home: --home, or THROUGHLINE_HOME.';
+    throw (
+      writeFault(parent, cause) ??
+      new ThroughlineError('storage_readonly', `Cannot write to ${parent} (${code ?? message}).`, { hint, cause })
+    );
   }
 }
 

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { createDirectories } from '../../core/directories.ts';
-import { ThroughlineError } from '../../core/errors.ts';
+import { ThroughlineError, writeFault } from '../../core/errors.ts';
 import type { Files } from '../../core/public/files.ts';
 import { checkedId, isWorktree, PROBE } from '../../core/sandbox/sandbox-id.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
@@ -177,17 +177,18 @@ function directory(path: string): string {
 function unusable(path: string, cause: unknown): ThroughlineError {
   const { code = '', message } = cause as NodeJS.ErrnoException;
   const cannot = `Cannot create the sandbox directory ${path}`;
-  if (['ENOSPC', 'EDQUOT'].includes(code)) {
-    return new ThroughlineError('storage_full', `${cannot}: the disk is full.`, { cause });
-  }
-  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) {
-    return new ThroughlineError('storage_readonly', `${cannot}: permission denied.`, { cause });
+  if (['EACCES', 'EPERM'].includes(code)) {
+    const hint = 'Make the directory above it writable for this user.';
+    return new ThroughlineError('storage_readonly', `${cannot}: permission denied.`, { hint, cause });
   }
   if (['EEXIST', 'ENOTDIR', 'ENOENT', 'ELOOP'].includes(code)) {
     const hint = 'Move the file or broken link that has its name, or the name of a directory above it.';
     return new ThroughlineError('refused', `${cannot}: something else has its name.`, { hint, cause });
   }
-  return new ThroughlineError('refused', `Cannot use the sandbox directory ${path}: ${message}`, { cause });
+  return (
+    writeFault(path, cause) ??
+    new ThroughlineError('refused', `Cannot use the sandbox directory ${path}: ${message}`, { cause })
+  );
 }
 
 /** An agent that works above it may have put a link there, and would get by it whatever that leads to. */

@@ -3,6 +3,7 @@ import { readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { readOnlyDisk } from '../../../test/faults/read-only/read-only-disk.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { localFolder } from './local-folder.ts';
 
@@ -21,4 +22,13 @@ test('a pipe in the place of what we are writing is not waited for', async () =>
   renameSync(join(path, 'pipe'), join(path, temporary));
   await caught;
   expect(readdirSync(path)).toEqual(['file']);
+});
+
+test('a file on a read-only file system is refused with that reason, and can be read', async (context) => {
+  const { path, makeReadOnly } = readOnlyDisk(context);
+  writeFileSync(join(path, 'file'), 'old');
+  makeReadOnly();
+  const why = { code: 'storage_readonly', message: expect.stringContaining('read-only'), hint: 'Mount it writable.' };
+  await expect(localFolder(path).replace('file', Buffer.from('new'))).rejects.toMatchObject(why);
+  expect(await localFolder(path).read('file', { most: 9 })).toMatchObject({ bytes: Buffer.from('old') });
 });

@@ -339,7 +339,11 @@ function trouble(full: string, what: Deed, cause: unknown): ThroughlineError {
   if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code)) {
     return new ThroughlineError('storage_full', `${cannot}: the disk is full.`, { hint: 'Free some space.', cause });
   }
-  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) {
+  if (code === 'EROFS') {
+    const hint = 'Mount it writable.';
+    return new ThroughlineError('storage_readonly', `${cannot}: its file system is read-only.`, { hint, cause });
+  }
+  if (['EACCES', 'EPERM'].includes(code)) {
     const hint = 'Check who owns it, and its permissions.';
     return new ThroughlineError(
       WRITES.includes(what) ? 'storage_readonly' : 'refused',

@@ -1,32 +1,18 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, type TestContext, test } from 'vitest';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
 import { backupHome } from '../../../src/backup.ts';
 import { compose } from '../../../src/compose.ts';
 import { codeOf } from '../../contracts/store/world.ts';
+import { CliHome, parseLines } from '../../e2e/cli-process.ts';
 import { PROGRAM } from '../../program.ts';
 import { until } from '../harness/until.ts';
+import { readOnlyDisk } from './read-only-disk.ts';
 
 const SETTINGS = { agents: { scripted: { adapter: 'scripted' } }, defaultAgent: 'scripted' };
-
-/** A disk of its own that can be made read-only, where that is allowed. */
-function disk(context: TestContext): { path: string; makeReadOnly(): void; makeWritable(): void } {
-  const path = mkdtempSync(join(tmpdir(), 'throughline-disk-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', path], { stdio: 'pipe' });
-  } catch {
-    rmSync(path, { recursive: true });
-    return context.skip('a disk cannot be mounted here: that needs root on Linux');
-  }
-  onTestFinished(() => {
-    execFileSync('umount', ['-l', path]);
-    rmSync(path, { recursive: true, force: true });
-  });
-  const remount = (how: string) => () => void execFileSync('mount', ['-o', `remount,${how}`, path], { stdio: 'pipe' });
-  return { path, makeReadOnly: remount('ro'), makeWritable: remount('rw') };
-}
 
 /** A conversation of two turns. `left`: the files that its process leaves: all that are there while it runs, or after its end. */
 async function told(home: string, left: (file: string) => void = () => {}): Promise<void> {
@@ -63,7 +49,7 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
 
 for (const [what, ends] of CASES) {
   test(`on a read-only disk everything can be read after the last process ${what}, and nothing written`, async (context) => {
-    const { path, makeReadOnly, makeWritable } = disk(context);
+    const { path, makeReadOnly, makeWritable } = readOnlyDisk(context);
     const home = join(path, 'home');
     const files = asAfterKill(ends, home);
     await told(home, files.keep);
@@ -120,7 +106,7 @@ async function cut(home: string, ends: readonly string[]): Promise<number> {
 
 for (const ends of [[], ['-shm']]) {
   test(`a log that was cut is noticed where the data can only be read${ends.length > 0 ? ', also with the index of that log' : ''}`, async (context) => {
-    const { path, makeReadOnly, makeWritable } = disk(context);
+    const { path, makeReadOnly, makeWritable } = readOnlyDisk(context);
     const home = join(path, 'home');
     const had = await cut(home, ends);
     makeReadOnly();
@@ -180,4 +166,56 @@ test('the command line reads a data home that it must not write, and says why it
     1,
     expect.stringMatching(/Cannot open .* for writing \(EACCES\)\. Make/),
   ]);
+});
+
+test('commands say that the file system is read-only and what to do, and doctor counts it as a problem', async (context) => {
+  const { path, makeReadOnly } = readOnlyDisk(context);
+  const cli = new CliHome({ scripted: { adapter: 'scripted', options: { ids: 'assigned' } } });
+  onTestFinished(() => cli.remove());
+  const home = join(path, 'home');
+  const run = (...args: string[]) => cli.run(...args, '--home', home);
+  await run('send', 'notes', 'The codeword is osprey');
+  // What is left over is found all the same, also where its agent would have to be started to judge it.
+  const db = new DatabaseSync(join(home, 'throughline.db'));
+  db.exec("UPDATE sessions SET state = 'live'");
+  db.close();
+  makeReadOnly();
+
+  const readOnly = (at: string) =>
+    `The file system of ${at} is read-only. Mount it writable, or keep the data elsewhere: --home, or THROUGHLINE_HOME.`;
+  const { stdout } = await run('doctor', '--json', '--no-agents');
+  expect(parseLines(stdout)).toMatchObject([
+    { check: 'writable', subject: `path ${home}`, problem: readOnly(home), remedy: null },
+    { check: 'sessions' },
+  ]);
+  const file = join(home, 'throughline.db');
+  const elsewhere = await cli.run('doctor', '--json', '--no-agents', '--store', `sqlite:${file}`);
+  const unwritten = { check: 'writable', subject: `path ${file}`, problem: readOnly(file) };
+  expect(parseLines(elsewhere.stdout)).toMatchObject([unwritten, { check: 'places' }, { check: 'sessions' }]);
+  const examined = await run('doctor');
+  expect([examined.code, examined.stdout]).toEqual([1, expect.not.stringContaining('No problems found')]);
+  expect(examined.stdout).toContain(`scripted (scripted, default): ${readOnly(join(home, 'sandboxes'))}`);
+
+  const refused = (at: string) => ({ code: 1, stdout: '', stderr: `throughline: ${readOnly(at)}\n` });
+  expect(await run('serve', '--port', '0')).toMatchObject(refused(join(home, 'server')));
+  expect(await run('send', 'notes', 'hello')).toMatchObject(refused(file));
+  expect(await run('agents', 'install', 'claude')).toMatchObject(refused(join(home, 'agents')));
+  const fresh = join(path, 'new');
+  for (const command of ['list', 'doctor']) {
+    expect(await cli.run(command, '--home', fresh), command).toMatchObject(refused(fresh));
+    expect(await cli.run(command, '--home', path), command).toMatchObject(refused(join(path, 'throughline.db')));
+  }
+  const copy = join(cli.path, 'copy.db');
+  await run('backup', copy);
+  expect(await cli.run('restore', copy, '--store', `sqlite:${fresh}/x.db`)).toMatchObject(refused(fresh));
+  const target = join(path, 'out');
+  for (const args of [
+    ['export', 'notes', '--output', target],
+    ['backup', target],
+  ]) {
+    expect(await run(...args)).toMatchObject({
+      code: 2,
+      stderr: `throughline: Cannot write the file ${target} (EROFS). Name another file.\n`,
+    });
+  }
 });

@@ -36,7 +36,7 @@ const WORDS = {
   storage_full: { message: 'The disk is full.', hint: 'Nothing was stored. Free some space, and try again.' },
   storage_readonly: {
     message: 'Cannot write the database.',
-    hint: 'Make the file and its directory writable for this user.',
+    hint: 'Make the file, its directory and its file system writable for this user.',
   },
   storage_damaged: {
     message: 'A part of the database is damaged.',

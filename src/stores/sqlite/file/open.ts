@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createDirectories } from '../../../core/directories.ts';
-import { isDamage, RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
+import { isDamage, RESTORE_HINT, ThroughlineError, writeFault } from '../../../core/errors.ts';
 import { isCutShort } from '../loss/cut-file.ts';
 import { LOG_BYTES } from '../loss/data-file.ts';
 import { HighWater, type Mark, readHighWater } from '../loss/high-water.ts';
@@ -315,11 +315,9 @@ export function unwritable(file: string): ThroughlineError | null {
 }
 
 function notWritable(file: string, cause: unknown): ThroughlineError {
-  return new ThroughlineError(
-    'storage_readonly',
-    `Cannot open ${file} for writing (${(cause as NodeJS.ErrnoException).code}).`,
-    { hint: 'Make the file and its directory writable for this user, or set another file.', cause },
-  );
+  const hint = 'Make the file and its directory writable for this user, or set another file.';
+  const message = `Cannot open ${file} for writing (${(cause as NodeJS.ErrnoException).code}).`;
+  return writeFault(file, cause) ?? new ThroughlineError('storage_readonly', message, { hint, cause });
 }
 
 /** There is no file, or it cannot even be read. */

@@ -70,5 +70,9 @@ async function write(file: string, text: string): Promise<void> {
 export function cannotWrite(file: string, cause: unknown): ThroughlineError {
   const { code } = cause as NodeJS.ErrnoException;
   const full = code === 'ENOSPC' || code === 'EDQUOT';
-  return new ThroughlineError(full ? 'storage_full' : 'invalid', `Cannot write the file ${file} (${code}).`, { cause });
+  const hint = full ? 'Free some space there, and try again.' : 'Name another file.';
+  return new ThroughlineError(full ? 'storage_full' : 'invalid', `Cannot write the file ${file} (${code}).`, {
+    hint,
+    cause,
+  });
 }

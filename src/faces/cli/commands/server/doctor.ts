@@ -16,8 +16,8 @@ export function define(command: Command, cli: Cli): void {
     .action((flags: Flags) => doctor(flags, cli));
   addHelp(command, {
     about:
-      'Checks the database for damage and loss, and looks for leases, turns, sessions, sandboxes, processes and tasks that no ' +
-      'living process holds; asks the running server what does not work. Without an option nothing is changed. Directories ' +
+      'Checks the database for damage and loss, and whether the data can be written; looks for leases, turns, sessions, ' +
+      'sandboxes, processes and tasks that no living process holds; asks the running server what does not work. Without an option nothing is changed. Directories ' +
       'are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1: something remains ' +
       'to be repaired. What erased conversations have left, and what is on other machines, is listed, and counted only when ' +
       '"--delete-left-over" cannot delete it. ' +
