@@ -70,6 +70,26 @@ describe('a lease', () => {
     expect(lease.lost.aborted).toBe(false);
   });
 
+  test('writes nothing of a turn whose begin is refused, neither with it nor later, and all the rest', async () => {
+    const commits: Write[][] = [];
+    const commit: Store['commit'] = async (_, counter, writes) => {
+      if (writes.some(({ write }) => write === 'begin')) throw new ThroughlineError('conflict', 'as asked');
+      commits.push([...writes]);
+      return { seq: counter, open: 0 };
+    };
+    const lease = new Lease(FENCE, { ...PARTS, store: { commit } as Store });
+    const locked = (turn: string | null): Write => {
+      return { write: 'event', event: { kind: 'session.locked', turn, payload: { id: null, waits: 1, ms: 1 } } };
+    };
+    const begins = lease.note({ write: 'begin', turn: 't' });
+    const shared = [lease.note(locked('t')), lease.write(locked(null)), lease.write(locked('u'))];
+    const statuses = async (all: Promise<void>[]) => (await Promise.allSettled(all)).map(({ status }) => status);
+    expect(await statuses([begins, ...shared])).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled']);
+    expect(await statuses([lease.write(locked('t')), lease.write(event('e'))])).toEqual(['rejected', 'fulfilled']);
+    expect(commits.flat()).toEqual([locked(null), locked('u'), event('e')]);
+    expect(lease.lost.aborted).toBe(false);
+  });
+
   test('writes nothing after a commit that failed for good, though the store would take it again', async () => {
     const fault = new ThroughlineError('lease_lost', 'as asked');
     const commits: string[][] = [];

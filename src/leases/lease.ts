@@ -38,6 +38,8 @@ export class Lease {
   /** What an agent has said is committed when this moment is over. */
   #isScheduled = false;
   #isHurried = false;
+  /** The turn that could not begin: it was cancelled or replaced, and nothing more is written of it. */
+  #refused: { readonly turn: string; readonly error: unknown } | null = null;
 
   constructor(fence: Fence, parts: LeaseParts) {
     this.fence = fence;
@@ -66,7 +68,7 @@ export class Lease {
 
   /**
    * Resolves when all of these, and all before them, are durable; all of these in one commit. Rejects with `lease_lost`, the
-   * storage's error, or the `conflict` of these alone. Unpaired surrogates in what agents say are replaced here, whatever kind of
+   * storage's error, or the `conflict` of these alone, or of the begin of their turn. Unpaired surrogates in what agents say are replaced here, whatever kind of
    * value they came in.
    */
   write(...writes: Write[]): Promise<void> {
@@ -166,6 +168,8 @@ export class Lease {
 
   async #write(batch: readonly Group[]): Promise<void> {
     const writes = batch.flatMap((group) => group.writes);
+    if (this.#refused !== null && writes.some((write) => turnOf(write) === this.#refused?.turn))
+      throw this.#refused.error;
     const counter = this.#counter;
     this.#counter += writes.length;
     await this.#commit(counter, writes);
@@ -202,6 +206,9 @@ export class Lease {
   /** After a commit that failed for good, nothing more may be written under this lease, except after a `conflict`. */
   #fail(error: unknown, batch: readonly Group[]): void {
     if (!isConflict(error)) this.#lost.abort(error);
+    for (const write of batch.flatMap(({ writes }) => writes)) {
+      if (write.write === 'begin') this.#refused = { turn: write.turn, error };
+    }
     for (const group of batch) group.reject(error);
   }
 }
@@ -210,6 +217,11 @@ interface Group {
   readonly writes: readonly Write[];
   resolve(): void;
   reject(error: unknown): void;
+}
+
+function turnOf(write: Write): string | null {
+  if (write.write === 'event') return write.event.turn;
+  return 'turn' in write ? write.turn : null;
 }
 
 function isConflict(error: unknown): boolean {
