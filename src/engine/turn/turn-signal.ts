@@ -2,7 +2,7 @@ import type { Failure } from '../../core/errors.ts';
 import type { EventPayloads } from '../../core/event.ts';
 import { effectiveTimes, judgeTime, type TimeLimits } from '../../core/limits/time-limits.ts';
 import type { Permission } from '../../core/turn/permission.ts';
-import { hasEnded, type Turn } from '../../core/turn/turn.ts';
+import type { Turn } from '../../core/turn/turn.ts';
 import type { TurnStop } from '../../core/turn/turn-decision.ts';
 import type { ToolCallFields, Update } from '../../core/turn/update.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -57,6 +57,7 @@ export class TurnSignal {
     // For whatever came between the begin of the turn and now.
     if (held.wasNotified) this.lookAgain();
     if (turn.cancelRequested) this.#cancel();
+    void held.wasTakenAway().then((taken) => taken && this.#cancel());
     this.#clock = new TurnClock(timesOf(held, turn), held.parts.clock, {
       silent: (payload) => this.#say({ n: turn.n, ...payload }),
       over: (failure) => this.stopFor(failure),
@@ -141,8 +142,7 @@ export class TurnSignal {
     const { store } = this.#held.parts;
     const { owner } = this.#held.conversation;
     const turn = await store.findTurn(owner, this.#turn.id);
-    // One that has ended was taken away before its begin was stored.
-    if (turn?.cancelRequested || (turn && hasEnded(turn.state))) this.#cancel();
+    if (turn?.cancelRequested) this.#cancel();
     for (const [id, decided] of this.#waiting) {
       const permission = await store.findPermission(owner, id);
       if (permission && permission.state !== 'open' && this.#waiting.delete(id)) decided(permission);

@@ -89,6 +89,7 @@ export class Held {
   #state: HeldState = NOTIFIED;
   /** What was read with the turn that runs, and how many writes were given until then; null: no turn runs. */
   #facts: { readonly turn: Turn; readonly facts: TurnFacts; readonly given: number } | null = null;
+  /** Whether the turn that runs has begun: its begin is stored, or was refused. */
   #beginning: Promise<void> = Promise.resolve();
   readonly #watches = new Map<string, BudgetWatch>();
   #sandbox: Promise<OpenSandbox> | null = null;
@@ -167,12 +168,13 @@ export class Held {
    * Begins a turn that was read. That is stored with whatever the turn writes first: in a living session, with the fact of sending.
    */
   begins({ turn, facts }: TurnToRun): TurnToRun {
-    if (turn.state !== 'queued') return { turn, facts };
-    this.#beginning = this.lease.note({ write: 'begin', turn: turn.id });
+    const isQueued = turn.state === 'queued';
+    this.#beginning = isQueued ? this.lease.note({ write: 'begin', turn: turn.id }) : Promise.resolve();
+    if (!isQueued) return { turn, facts };
     return { turn: begun(turn, this.parts.clock.now()), facts };
   }
 
-  /** Whether the turn that it began last did not begin after all: it was cancelled or replaced just before. */
+  /** Whether the turn that runs did not begin after all: it was cancelled or replaced just before. Known when its begin was stored or refused. */
   wasTakenAway(): Promise<boolean> {
     return this.#beginning.then(
       () => false,

@@ -3,6 +3,7 @@ import type { Conversation } from '../../core/conversation.ts';
 import {
   type Failure,
   failureOf,
+  hasCode,
   isDamage,
   isStorageFault,
   isTransientFault,
@@ -367,8 +368,10 @@ export class Worker {
   async #failTurn(held: Held, turn: Turn, error: unknown): Promise<void> {
     const damaged = isDamage(error);
     if (held.lease.lost.aborted || (isStorageFault(error) && !damaged)) throw error;
-    if (await held.wasTakenAway()) return;
-    if (!damaged) this.#parts.onBug(error, `turn ${turn.id}`);
+    const wasTakenAway = await held.wasTakenAway();
+    if (!damaged && !(wasTakenAway && hasCode(error, 'conflict'))) this.#parts.onBug(error, `turn ${turn.id}`);
+    // What took its place may be open, and the notification of that may be lost.
+    if (wasTakenAway) return void held.happens({ type: 'notified' });
     const now = await this.#parts.store.findTurn(held.conversation.owner, turn.id);
     const bug: Failure = { code: 'internal', message: 'Throughline failed; its log says why.' };
     if (now?.sent) await recover(held, now);

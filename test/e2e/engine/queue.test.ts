@@ -1,9 +1,21 @@
 // Prompts that wait: edited, moved and dropped in one step, while the agent works on another one.
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { TurnError } from '../../../src/library/answer.ts';
 import type { ConversationHandle } from '../../../src/library/conversation.ts';
+import type { Agent } from '../../../src/ports/agent.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import { ended, event, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import {
+  allEvents,
+  ended,
+  event,
+  expectSound,
+  known,
+  refusedWith,
+  run,
+  until,
+  WHICH,
+} from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 /** Sends a turn that runs until it is answered, and three that wait for it. */
@@ -104,6 +116,43 @@ test('the answer of what took the place of a turn is the one to deliver', async 
   expect((await pending[0])?.reply).toBe('uno');
   await pending[0]?.delivered();
   expect(await tl.pending()).toEqual([]);
+});
+
+test('what took the place of a turn runs at once, also when it was replaced as it began and nobody tells of that', async () => {
+  await using home = new Home({ scripted: {}, slow: {} });
+  const other = (await home.host()).engine;
+  let isTaken = false;
+  const store = (real: Store): Store => ({
+    ...real,
+    listen: (listener) => real.listen((moved) => isTaken || listener(moved)),
+    async nextTurn(...args) {
+      const next = await real.nextTurn(...args);
+      if (next !== null && !isTaken) {
+        isTaken = true;
+        await other.requeue('chat', [{ turn: next.turn.id, prompt: 'Replaced.' }]);
+      }
+      return next;
+    },
+  });
+  let opened = 0;
+  const agent = (real: Agent): Agent => ({
+    ...real,
+    async open(request) {
+      opened += 1;
+      // That of the turn which was replaced.
+      if (opened === 2) await once(request.signal, 'abort');
+      return real.open(request);
+    },
+  });
+  const engine = await home.engine({ store, agent }, { pollMs: 600_000, leaseMs: 600_000 });
+  await engine.ensure({ key: 'chat' });
+  await run(engine, 'chat', 'Hello.', { agent: 'scripted' });
+  const { turn } = await engine.submit('chat', 'To be replaced.', { agent: 'slow' });
+  await until('it has ended', async () => (await other.turns('chat')).at(2)?.state === 'completed');
+  const events = await allEvents(engine, 'chat');
+  const after = events.slice(events.findIndex(({ kind, turnId }) => kind === 'turn.ended' && turnId === turn.id) + 1);
+  expect(after.filter(({ turnId }) => turnId === turn.id)).toEqual([]);
+  await expectSound(engine, 'chat');
 });
 
 test.each(['cancelled', 'replaced'] as const)(
