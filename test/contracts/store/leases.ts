@@ -350,6 +350,10 @@ export function leases(world: World): void {
     expect(await site.contents()).toBe(before);
     await holder.write(endingUnsent(turn));
     expect(await beginning(third.id, 92)).toBe('conflict');
+    const begin = { write: 'begin', turn: second.id } as const;
+    expect(await codeOf(store.commit(fence, 70, [begin, begin]))).toBe('conflict');
+    expect(await codeOf(store.commit(fence, 75, [begin, { ...begin, turn: third.id }]))).toBe('conflict');
+    expect(await store.findTurn(ANN, second.id)).toMatchObject({ state: 'queued', attempt: 0 });
     await store.requestCancel(ANN, second.id, 'ann');
     expect(await beginning(second.id, 93)).toBe('conflict');
     expect(await beginning(third.id, 94)).toBeNull();

@@ -73,6 +73,7 @@ async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> 
       ledger.reads(OLDEST);
       const oldest = await ledger.tx.sql.one<BegunTurn>(OLDEST_OPEN, ledger.row.conv);
       beginTurn(ledger, turnToBegin(oldest, write.turn), stamp);
+      ledger.writes(OLDEST);
       break;
     }
     case 'event': {
