@@ -3,6 +3,7 @@ import type { Receipt } from '../../core/restore/receipt.ts';
 import { begun, hasEnded, type Turn } from '../../core/turn/turn.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Fence } from '../../ports/store/leases.ts';
 import type { Requeued } from '../../ports/store/turns.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
@@ -20,12 +21,12 @@ export function observed(store: Store, telemetry: Telemetry, clock: Clock): Stor
     },
     async nextTurn(fence, agents) {
       const next = await store.nextTurn(fence, agents);
-      writes.comesNext(fence.conversation, next?.turn ?? null);
+      writes.comesNext(fence, next?.turn ?? null);
       return next;
     },
     async commit(fence, counter, given) {
       const committed = await store.commit(fence, counter, given);
-      for (const write of given) writes.report(fence.conversation, write);
+      for (const write of given) writes.report(fence, write);
       return committed;
     },
     async requestCancel(owner, id, by) {
@@ -47,8 +48,8 @@ export function observed(store: Store, telemetry: Telemetry, clock: Clock): Stor
 class ObservedWrites {
   readonly #telemetry: Telemetry;
   readonly #clock: Clock;
-  /** By conversation: the turn that comes next. */
-  readonly #next = new Map<string, Turn>();
+  /** The turn that comes next under a lease, until it begins. Its prompt is kept no longer than the lease, also when it never does. */
+  readonly #next = new WeakMap<Fence, Turn>();
   /** By turn. The receipt of an attempt may be written more than once; the last one is reported when the attempt ends. */
   readonly #receipts = new Map<string, Receipt>();
 
@@ -58,16 +59,18 @@ class ObservedWrites {
   }
 
   /** Null: none does. */
-  comesNext(conversation: string, turn: Turn | null): void {
-    if (turn === null) this.#next.delete(conversation);
-    else this.#next.set(conversation, turn);
+  comesNext(fence: Fence, turn: Turn | null): void {
+    if (turn === null) this.#next.delete(fence);
+    else this.#next.set(fence, turn);
   }
 
-  report(conversation: string, write: Write): void {
+  report(fence: Fence, write: Write): void {
     switch (write.write) {
       case 'begin': {
-        const turn = this.#next.get(conversation);
-        if (turn?.id === write.turn) this.#telemetry.turnBegun(begun(turn, this.#clock.now()));
+        const turn = this.#next.get(fence);
+        if (turn?.id !== write.turn) break;
+        this.#next.delete(fence);
+        this.#telemetry.turnBegun(begun(turn, this.#clock.now()));
         break;
       }
       case 'receipt':
