@@ -207,7 +207,11 @@ async function standingOf({ tasks, engine }: Awaited<ReturnType<ClaudeHome['serv
   const all = await tasks.list();
   const lines = all.map(async ({ id, name, state }) => {
     const events = state === 'queued' ? [] : await allEvents(engine, `task/${id}`);
-    return `${name} is ${state} (${events.flatMap(({ kind }) => (kind === 'turn.update' ? [] : [kind])).join(', ')})`;
+    const said = events.flatMap((event) => {
+      if (event.kind === 'turn.ended') return `turn.ended: ${event.payload.failure?.message ?? event.payload.outcome}`;
+      return event.kind === 'turn.update' ? [] : event.kind;
+    });
+    return `${name} is ${state} (${said.join(', ')})`;
   });
   return (await Promise.all(lines)).join('; ');
 }
