@@ -15,8 +15,8 @@ export default defineConfig({
     // Processes and not threads: tests start children, open databases and change the environment.
     pool: 'forks',
     globalSetup: ['./scripts/test-program.js', './scripts/test-folder.js'],
-    // More than there are cores: much of the time is spent waiting for agents to start, and to end. With seven on two cores, tests of
-    // commands, servers and agents took 83 s instead of 95 s with five.
+    // More than there are cores: some of the time is spent waiting for agents to start, and to end. With seven on two cores, 14 files of
+    // commands, servers and agents took 83 s, and 95 s with five (one run each). With seven, both cores are busy.
     maxWorkers: availableParallelism() + 5,
     sequence: { sequencer: LongestFirst },
     // Limits for what hangs, and not for what is slow: a busy machine may take ten times as long. What waits for something (`until`)

@@ -1,5 +1,5 @@
 // vitest runs this before the tests: their temporary folders are in memory, where the machine has room for that. Every commit of SQLite
-// waits for the disk. With several test files at once that was most of the time of many tests, in which both cores had nothing to do.
+// waits for the disk, and several test files wait for the same one.
 // A killed process loses nothing that it had written, in memory as on a disk; only a loss of power would show the difference.
 // `test/temporary-files.ts` lets the files of `ON_DISK` (test-areas.js) have the disk.
 import { spawnSync } from 'node:child_process';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { ON_DISK } from './test-areas.js';
 
 const MEMORY = '/dev/shm';
-/** The tests of a whole run have less than a tenth of this at any moment. */
+/** With room to spare: the data homes of tests are small, and removed after each test. */
 const ROOM_BYTES = 4 * 2 ** 30;
 /** Short, because the path of a socket may have only a hundred characters. */
 const NAME = /^tl-(\d+)$/;

@@ -80,7 +80,8 @@ export class Lease {
 
   /**
    * For what nobody waits for: it shares the next commit, and has one of its own if none comes soon. A commit blocks this process, so
-   * that nothing else begins meanwhile. A failure shows in `lost`; a `conflict` only to whoever asks the result, which need not be used.
+   * that nothing else begins meanwhile. A failure shows in `lost`. A `conflict` does
+   * not: the returned promise rejects with it. Nobody has to handle that.
    */
   note(write: Write): Promise<void> {
     const noted = this.#add([write]);

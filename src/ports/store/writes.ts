@@ -35,7 +35,7 @@ export interface Committed {
 
 /** What a holder of the lease writes. Each write makes at least one event, unless there was nothing to do. */
 export type Write =
-  /** The oldest open turn begins, which is queued. */
+  /** The oldest open turn, which is queued, begins. */
   | { readonly write: 'begin'; readonly turn: string }
   | { readonly write: 'event'; readonly event: EventDraft }
   /** A session of the agent, recorded when seen, or before use when we assign its id (R1). `turn`: it is given to that turn. */

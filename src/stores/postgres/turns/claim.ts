@@ -229,9 +229,10 @@ export async function nextTurn(
   agents: readonly string[],
   monotonic: number,
 ): Promise<TurnToRun | null> {
-  const [row, oldest] = await Promise.all([
-    Ledger.read(sql, fence),
+  // The lease last: if it is held then, nobody else has begun the turn that was read.
+  const [oldest, row] = await Promise.all([
     sql.one<TurnRow>(OLDEST_OPEN_BY_ID, fence.conversation),
+    Ledger.read(sql, fence),
   ]);
   if (oldest === undefined || !agents.includes(oldest.agent)) return null;
   checkMayBegin(oldest);
