@@ -6,6 +6,7 @@ import { searchedTexts, wordsOf } from '../shared/search.ts';
 import { readRecord } from './conversations/content.ts';
 import { FORGET } from './conversations/erase.ts';
 import { firstBroken } from './conversations/verify.ts';
+import { numbered } from './plans.ts';
 import { type Client, Server, Sql, STORE_NAME, type Value } from './server/connect.ts';
 import { openFault, storageFault, violated } from './server/faults.ts';
 import { LOCK, upgrade } from './server/upgrade.ts';
@@ -146,15 +147,6 @@ function sideOf(sql: Sql, close: () => Promise<void>): CopySide {
 
 function columnsOf(sql: Sql, table: string): Promise<{ name: string; type: string }[]> {
   return sql.all(COLUMNS, table);
-}
-
-/** `?` as PostgreSQL writes it. */
-function numbered(text: string): string {
-  let n = 0;
-  return text.replaceAll('?', () => {
-    n += 1;
-    return `$${n}`;
-  });
 }
 
 async function inTransaction(sql: Sql, work: () => Promise<void>): Promise<void> {

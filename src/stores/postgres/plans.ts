@@ -11,13 +11,6 @@ export const PLAN_FREELY = `
   SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL enable_hashjoin TO DEFAULT; SET LOCAL enable_mergejoin TO DEFAULT;
   SET LOCAL plan_cache_mode TO DEFAULT`;
 
-/**
- * Columns that are compared and not searched by: `WHERE id = $1 AND ${unindexed('owner')} = $2`. On empty tables all indexes look alike, and the
- * plan that is kept might read all rows of an owner, or all turns of a conversation.
- */
-export const unindexed = (text: string) => `(${text} || '')`;
-export const unindexedNo = (number: string) => `(${number} + 0)`;
-
 /** A statement whose columns would change with the next schema: PostgreSQL then refuses the plan that it has kept. */
 const ALL_COLUMNS = /^\s*SELECT (\w+\.)?\*/;
 /** A statement whose best index depends on its values: those that are left out, or how rare a word is. */
@@ -32,4 +25,17 @@ export function nameOf(text: string): string | undefined {
     names.set(text, isKept ? `throughline_${++named}` : undefined);
   }
   return names.get(text);
+}
+
+const numberedTexts = new Map<string, string>();
+
+/** A statement as PostgreSQL writes it, from one in which `?`, or `?1` …, stands for a value. */
+export function numbered(text: string): string {
+  let known = numberedTexts.get(text);
+  if (known === undefined) {
+    let last = 0;
+    known = text.replace(/\?(\d*)/g, (_, number: string) => `$${number || ++last}`);
+    numberedTexts.set(text, known);
+  }
+  return known;
 }

@@ -6,6 +6,7 @@ import type { ConversationStore } from '../../ports/store/conversations.ts';
 import type { HistoryStore } from '../../ports/store/history.ts';
 import type { LeaseStore } from '../../ports/store/leases.ts';
 import type { PermissionStore } from '../../ports/store/permissions.ts';
+import type { SandboxStore } from '../../ports/store/sandboxes.ts';
 import type { SessionStore } from '../../ports/store/sessions.ts';
 import type { TurnStore } from '../../ports/store/turns.ts';
 import type { UsageStore } from '../../ports/store/usage.ts';
@@ -13,55 +14,54 @@ import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import { LARGEST_PAGE } from '../shared/page.ts';
+import { restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
+import { keyStore } from '../shared/verbs/keys.ts';
+import { moveConversation, placeStore, setChoices, setLimitPerDay } from '../shared/verbs/places.ts';
+import { requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
+import * as shared from '../shared/verbs/reading.ts';
+import { leaveSandbox, listSandboxes, sandboxStore } from '../shared/verbs/sandboxes.ts';
 import {
   conversationNo,
   ensureConversation,
   findByKey,
   findConversation,
   listConversations,
-  setChoices,
-  setLimitPerDay,
   setTitle,
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
-import { moveConversation } from './conversations/move.ts';
 import { verify } from './conversations/verify.ts';
-import { keyStore } from './keys.ts';
 import { census, measure } from './reading/census.ts';
 import { inspect } from './reading/inspect.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
-import { sandboxStore } from './sandboxes/sandboxes.ts';
 import { Access } from './server/access.ts';
 import { Bell } from './server/bell.ts';
 import { Server, type Sql } from './server/connect.ts';
 import { openFault } from './server/faults.ts';
 import { upgrade } from './server/upgrade.ts';
+import { stepAccess } from './steps.ts';
 import { taskStore } from './tasks/task-store.ts';
+import { changing } from './turns/changing.ts';
 import { claim, claimable, claimNamed, nextReady, nextTurn } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
-import { requestCancel, setDelivered } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
 import * as leases from './turns/leases.ts';
 import { answer } from './turns/permissions.ts';
-import { receipts, restores } from './turns/receipts.ts';
-import { requeue } from './turns/requeue.ts';
+import { receipts } from './turns/receipts.ts';
 import { transcript } from './turns/sessions.ts';
-import { told } from './turns/told.ts';
-import { spending, summary, usageDays } from './turns/totals.ts';
+import { spending } from './turns/totals.ts';
 
 /*
  * The Store port on a PostgreSQL database, which any number of processes of any number of machines may share. This file says which
  * function serves which verb. They are in
  *
- *   keys.ts          keys to the HTTP interface, and one-time links
+ *   steps.ts         runs what is written once for all stores (`stores/shared/verbs`): keys, sandboxes, tasks, the queue, most reads
  *   plans.ts         how the server plans statements, and which plans are kept
  *   server/          the database itself: connections, transactions, reads of many at once, faults, the bell, bringing the schema up to date
  *   conversations/   a conversation's rows, its ledger (numbered events); copying, erasing, checking the chain
  *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
- *   reading/         what is only read: pages, search, the census for doctor
- *   sandboxes/       the sandboxes of owners
+ *   reading/         what is read here in a way of its own: pages of events, search, the census for doctor
  *   tasks/           the TaskStore port, in the same database
  *   migrations/      the schema
  *
@@ -136,8 +136,8 @@ function storeOn(access: Access): Store {
     ...leasing(access),
     ...history(access),
     ...sessions(access),
-    ...sandboxStore(access),
-    ...keyStore(access),
+    ...sandboxes(access),
+    ...keyStore(stepAccess(access)),
     log: () => access.read(async (sql) => (await sql.one<{ value: string }>(LOG))?.value ?? ''),
     // A server that loses what it has acknowledged is not noticed here: `fsync` and backups are its own.
     losses: async () => [],
@@ -167,34 +167,35 @@ function conversations(access: Access): ConversationStore {
     findConversation: access.looking(findConversation),
     listConversations: access.reading(listConversations),
     setTitle: access.writing(setTitle),
-    setLimitPerDay: access.writing(setLimitPerDay),
-    setChoices: access.writing(setChoices),
+    setLimitPerDay: access.writing(changing(setLimitPerDay)),
+    setChoices: access.writing(changing(setChoices)),
     fork: access.heavyWriting(fork),
     importConversation: access.heavyWriting(importConversation),
     eraseConversation: access.heavyWriting(eraseConversation),
-    moveConversation: access.writing(moveConversation),
+    moveConversation: access.writing(changing(moveConversation)),
     findToErase: access.reading(findToErase),
   };
 }
 
 function turns(access: Access): TurnStore & WriteStore & PermissionStore {
+  const steps = stepAccess(access);
   return {
     enqueue: (owner, turn) => access.writeIn(turn.conversation, (tx) => enqueue(tx, owner, turn)),
     agentFor: access.looking(agentOf),
-    requestCancel: access.writing(requestCancel),
-    queued: access.reading(reads.queued),
-    requeue: access.writing(requeue),
-    findTurn: access.looking(reads.findTurn),
-    findRequest: access.looking(reads.findRequest),
-    pending: access.reading(reads.pending),
-    setDelivered: access.writing(setDelivered),
-    told: access.reading(told),
-    outline: access.reading(reads.outline),
-    turns: access.reading(reads.turns),
+    requestCancel: access.writing(changing(requestCancel)),
+    queued: steps.reading(shared.queued),
+    requeue: access.writing(changing(requeue)),
+    findTurn: steps.looking(shared.findTurn),
+    findRequest: steps.looking(shared.findRequest),
+    pending: steps.reading(shared.pending),
+    setDelivered: steps.writing(setDelivered),
+    told: steps.reading(told),
+    outline: steps.reading(shared.outline),
+    turns: steps.reading(shared.turns),
     commit: (fence, ...args) => access.writeIn(fence.conversation, (tx) => commit(tx, fence, ...args)),
     answer: access.writing(answer),
     permissions: access.reading(reads.permissions),
-    findPermission: access.reading(reads.findPermission),
+    findPermission: steps.reading(shared.findPermission),
   };
 }
 
@@ -219,20 +220,14 @@ function leasing(access: Access): LeaseStore {
     workers: access.looking(leases.workers),
     processesOf: access.reading(leases.processesOf),
     forgetWorker: access.writing(leases.forgetWorker),
-    enlist: access.writing(leases.enlist),
-    takers: () => access.look(async (sql) => leases.takers(sql, await monotonic(sql))),
-    async namePlace(place, name) {
-      const known = await access.read((sql) => leases.placeName(sql, place));
-      if (known !== name) await access.write((tx) => leases.namePlace(tx, place, name));
-    },
-    placeName: access.looking(leases.placeName),
+    ...placeStore(stepAccess(access)),
     holdings: (owner, limit) => access.read(async (sql) => leases.holdings(sql, owner, limit, await monotonic(sql))),
-    countHoldings: access.reading(leases.countHoldings),
     standings: (owner, ids) => access.look(async (sql) => leases.standings(sql, owner, ids, await monotonic(sql))),
   };
 }
 
 function history(access: Access): HistoryStore & UsageStore {
+  const steps = stepAccess(access);
   return {
     // The small pages of those who follow: many are in memory at once.
     events: (owner, id, page) =>
@@ -240,15 +235,15 @@ function history(access: Access): HistoryStore & UsageStore {
         ? access.read((sql) => reads.events(sql, owner, id, page))
         : access.look((sql) => reads.events(sql, owner, id, page)),
     eventsBefore: access.reading(reads.eventsBefore),
-    turnEvents: access.reading(reads.turnEvents),
-    recordsBefore: access.reading(reads.recordsBefore),
-    recordsAfter: access.reading(reads.recordsAfter),
-    countRecordsAfter: access.reading(reads.countRecordsAfter),
-    unknownParts: access.looking(reads.unknownParts),
-    summary: (owner, id) => access.look(async (sql) => summary(sql, owner, id, (await access.times(sql)).monotonic)),
+    turnEvents: steps.reading(shared.turnEvents),
+    recordsBefore: steps.reading(shared.recordsBefore),
+    recordsAfter: steps.reading(shared.recordsAfter),
+    countRecordsAfter: steps.reading(shared.countRecordsAfter),
+    unknownParts: steps.looking(shared.unknownParts),
+    summary: steps.lookingAt(summary),
     search: access.heavyReading(search),
     verify: access.heavyReading(verify),
-    usage: access.reading(usageDays),
+    usage: steps.reading(usageDays),
     spending: (owner, id) =>
       access.look(async (sql) => {
         const [no, { now }] = [await conversationNo(sql, owner, id), await access.times(sql)];
@@ -258,12 +253,22 @@ function history(access: Access): HistoryStore & UsageStore {
 }
 
 function sessions(access: Access): SessionStore {
+  const steps = stepAccess(access);
   return {
     sessions: access.looking(reads.sessions),
-    sessionIsElsewhere: access.looking(reads.sessionIsElsewhere),
-    findSessions: access.looking(reads.findSessions),
+    sessionIsElsewhere: steps.looking(shared.sessionIsElsewhere),
+    findSessions: steps.looking(shared.findSessions),
     transcript: access.reading(transcript),
     receipts: access.reading(receipts),
-    restores: access.reading(restores),
+    restores: steps.reading(restores),
+  };
+}
+
+function sandboxes(access: Access): SandboxStore {
+  const steps = stepAccess(access);
+  return {
+    ...sandboxStore(steps),
+    listSandboxes: steps.reading(listSandboxes),
+    leaveSandbox: access.writing(changing(leaveSandbox)),
   };
 }

@@ -165,3 +165,8 @@ export interface PermissionRow extends Row<Permission, 'toolCall' | 'options'> {
 export function permissionOf({ no: _, conv, turn_no, ...row }: PermissionRow): Permission {
   return { ...row, toolCall: JSON.parse(row.toolCall), options: JSON.parse(row.options) };
 }
+
+/** An unpaired surrogate or a NUL would be looked for as U+FFFD, and find what has that in its name. So in all searches by a name. */
+export function isName(name: string): boolean {
+  return name.isWellFormed() && !name.includes('\0');
+}

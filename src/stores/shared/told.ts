@@ -13,9 +13,13 @@ export function ownPrompt(source: ContentSource, { owner, n, prompt, prompt_refs
 /** Throws `storage_damaged` when it is not what the session was told. `sha256`: of the last part. */
 export function checkTold(parts: readonly ToldPart[], sha256: string, n: number): void {
   if (parts.every(isWhole) && parts.at(-1)?.sha256 === sha256) return;
-  throw new ThroughlineError('storage_damaged', `What is stored is not what the session of turn ${n} was told.`, {
-    hint: `Its hash differs. ${RESTORE_HINT}`,
-  });
+  throw new ThroughlineError(
+    'storage_damaged',
+    `The stored text of what the session of turn ${n} was told does not match its hash.`,
+    {
+      hint: `Its hash differs. ${RESTORE_HINT}`,
+    },
+  );
 }
 
 function isWhole(part: ToldPart): boolean {

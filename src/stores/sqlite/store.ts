@@ -7,25 +7,29 @@ import type { ConversationStore } from '../../ports/store/conversations.ts';
 import type { HistoryStore } from '../../ports/store/history.ts';
 import type { LeaseStore } from '../../ports/store/leases.ts';
 import type { PermissionStore } from '../../ports/store/permissions.ts';
+import type { SandboxStore } from '../../ports/store/sandboxes.ts';
 import type { SessionStore } from '../../ports/store/sessions.ts';
 import type { TurnStore } from '../../ports/store/turns.ts';
 import type { UsageStore } from '../../ports/store/usage.ts';
 import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
+import { restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
+import { keyStore } from '../shared/verbs/keys.ts';
+import { moveConversation, placeStore, setChoices, setLimitPerDay } from '../shared/verbs/places.ts';
+import { requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
+import * as shared from '../shared/verbs/reading.ts';
+import { leaveSandbox, listSandboxes, sandboxStore } from '../shared/verbs/sandboxes.ts';
 import {
   conversationNo,
   ensureConversation,
   findByKey,
   findConversation,
   listConversations,
-  setChoices,
-  setLimitPerDay,
   setTitle,
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
-import { moveConversation } from './conversations/move.ts';
 import { endUnfinished } from './conversations/unfinished.ts';
 import { verify } from './conversations/verify.ts';
 import { Access, type AccessOptions } from './file/access.ts';
@@ -33,49 +37,32 @@ import type { Database } from './file/database.ts';
 import { unlessDamaged, whileBusy } from './file/faults.ts';
 import { openDatabase } from './file/open.ts';
 import type { WriteQueue } from './file/write-queue.ts';
-import { keyStore } from './keys.ts';
 import { acceptLosses, logId, losses } from './loss/losses.ts';
 import { census, measure } from './reading/census.ts';
 import { inspect } from './reading/inspect.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
-import { sandboxStore } from './sandboxes/sandboxes.ts';
+import { stepAccess } from './steps.ts';
 import { taskStore } from './tasks/task-store.ts';
+import { changing } from './turns/changing.ts';
 import { claim, claimable, nextReady, nextTurn } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
-import { requestCancel, setDelivered } from './turns/end.ts';
 import { agentOf, enqueue } from './turns/enqueue.ts';
-import {
-  countHoldings,
-  enlist,
-  forgetWorker,
-  holdings,
-  namePlace,
-  placeName,
-  processesOf,
-  release,
-  renew,
-  standings,
-  takers,
-  workers,
-} from './turns/leases.ts';
+import { forgetWorker, holdings, processesOf, release, renew, standings, workers } from './turns/leases.ts';
 import { answer } from './turns/permissions.ts';
-import { receipts, restores } from './turns/receipts.ts';
-import { requeue } from './turns/requeue.ts';
+import { receipts } from './turns/receipts.ts';
 import { transcript } from './turns/sessions.ts';
-import { told } from './turns/told.ts';
-import { spending, summary, usageDays } from './turns/totals.ts';
+import { spending } from './turns/totals.ts';
 
 /*
  * The Store port on one SQLite file. This file says which function serves which verb. They are in
  *
- *   keys.ts          keys to the HTTP interface, and one-time links
+ *   steps.ts         runs what is written once for all stores (`stores/shared/verbs`): keys, sandboxes, tasks, the queue, most reads
  *   file/            the database itself: opening it, access to it, its faults, the write queue (group commit), the bell
  *   loss/            what notices that stored data is gone: the identity of the files, the high-water mark
  *   conversations/   a conversation's rows, its ledger (numbered events), their hash chain; copying, erasing
  *   turns/           from enqueue through claim and commit to the end of a turn; leases, sessions, receipts, permissions
- *   reading/         what is only read: pages, search, the census for doctor
- *   sandboxes/       the sandboxes of owners: names, who has one alone, set-up, size
+ *   reading/         what is read here in a way of its own: pages of events, search, the census for doctor
  *   tasks/           the TaskStore port, in the same file
  *   migrations/      the schema
  */
@@ -114,8 +101,8 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     ...turns(access),
     ...history(access),
     ...sessions(access),
-    ...sandboxStore(access),
-    ...keyStore(access),
+    ...sandboxes(access),
+    ...keyStore(stepAccess(access)),
     log: access.reading(logId),
     losses: access.reading(losses),
     acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
@@ -145,31 +132,32 @@ function conversations(access: Access): ConversationStore {
     findConversation: access.reading(findConversation),
     listConversations: access.paging('listConversations', listConversations),
     setTitle: access.writing(setTitle),
-    setLimitPerDay: access.writing(setLimitPerDay),
-    setChoices: access.writing(setChoices),
+    setLimitPerDay: access.writing(changing(setLimitPerDay)),
+    setChoices: access.writing(changing(setChoices)),
     fork: (...args) => fork(access, ...args),
     importConversation: (...args) => importConversation(access, ...args),
     eraseConversation: (...args) => eraseConversation(access, ...args),
-    moveConversation: access.writing(moveConversation),
+    moveConversation: access.writing(changing(moveConversation)),
     findToErase: (...args) => findToErase(access, ...args),
   };
 }
 
 function turns(access: Access): TurnStore & LeaseStore & WriteStore & PermissionStore {
   const { clock } = access;
+  const steps = stepAccess(access);
   return {
     enqueue: access.writing(enqueue),
     agentFor: access.reading(agentOf),
-    requestCancel: access.writing(requestCancel),
-    queued: access.paging('queued', reads.queued),
-    requeue: access.writing(requeue),
-    findTurn: access.reading(reads.findTurn),
-    findRequest: access.reading(reads.findRequest),
-    pending: access.paging('pending', reads.pending),
-    setDelivered: access.writing(setDelivered),
-    told: access.reading(told),
-    outline: access.paging('outline', reads.outline),
-    turns: access.reading(reads.turns),
+    requestCancel: access.writing(changing(requestCancel)),
+    queued: steps.paging('queued', shared.queued),
+    requeue: access.writing(changing(requeue)),
+    findTurn: steps.reading(shared.findTurn),
+    findRequest: steps.reading(shared.findRequest),
+    pending: steps.paging('pending', shared.pending),
+    setDelivered: steps.writing(setDelivered),
+    told: steps.reading(told),
+    outline: steps.paging('outline', shared.outline),
+    turns: steps.reading(shared.turns),
 
     async next(request, most) {
       const found = await access.read((db) => nextReady(db, request, clock.monotonic(), most));
@@ -186,50 +174,54 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     workers: access.reading(workers),
     processesOf: access.reading(processesOf),
     forgetWorker: access.writing(forgetWorker),
-    enlist: access.writing(enlist),
-    takers: () => access.read((db) => takers(db, clock.monotonic())),
-    async namePlace(place, name) {
-      const known = await access.read((db) => placeName(db, place));
-      if (known !== name) await access.write((tx) => namePlace(tx, place, name));
-    },
-    placeName: access.reading(placeName),
-    countHoldings: (owner) => access.read((db) => countHoldings(db, owner)),
+    ...placeStore(steps),
     holdings: (owner, limit) => access.read((db) => holdings(db, owner, limit, clock.monotonic())),
     standings: (owner, ids) => standingsInParts(access, owner, ids),
     commit: (fence, counter, writes) => access.write((tx) => commit(tx, fence, counter, writes), fence.conversation),
 
     answer: access.writing(answer),
     permissions: access.paging('permissions', reads.permissions),
-    findPermission: access.reading(reads.findPermission),
+    findPermission: steps.reading(shared.findPermission),
   };
 }
 
 function history(access: Access): HistoryStore & UsageStore {
+  const steps = stepAccess(access);
   return {
     events: access.reading(reads.events),
     eventsBefore: access.paging('eventsBefore', reads.eventsBefore),
-    turnEvents: access.reading(reads.turnEvents),
-    recordsBefore: access.paging('recordsBefore', reads.recordsBefore),
-    recordsAfter: access.paging('recordsAfter', reads.recordsAfter),
-    countRecordsAfter: access.reading(reads.countRecordsAfter),
-    unknownParts: access.reading(reads.unknownParts),
-    summary: (owner, id) => access.read((db) => summary(db, owner, id, access.clock.monotonic())),
+    turnEvents: steps.reading(shared.turnEvents),
+    recordsBefore: steps.paging('recordsBefore', shared.recordsBefore),
+    recordsAfter: steps.paging('recordsAfter', shared.recordsAfter),
+    countRecordsAfter: steps.reading(shared.countRecordsAfter),
+    unknownParts: steps.reading(shared.unknownParts),
+    summary: steps.lookingAt(summary),
     search: access.aside('search', search),
     verify: (owner, id, head) => verify(access, owner, id, head),
-    usage: access.paging('usageDays', usageDays),
+    usage: steps.paging('usageDays', usageDays),
     spending: (owner, id) =>
       access.read((db) => spending(db, owner, conversationNo(db, owner, id), access.clock.now())),
   };
 }
 
 function sessions(access: Access): SessionStore {
+  const steps = stepAccess(access);
   return {
     sessions: (...args) => sessionsInPages(access, ...args),
-    sessionIsElsewhere: access.reading(reads.sessionIsElsewhere),
-    findSessions: access.reading(reads.findSessions),
+    sessionIsElsewhere: steps.reading(shared.sessionIsElsewhere),
+    findSessions: steps.reading(shared.findSessions),
     transcript: access.reading(transcript),
     receipts: (...args) => receipts(access, ...args),
-    restores: access.paging('restores', restores),
+    restores: steps.paging('restores', restores),
+  };
+}
+
+function sandboxes(access: Access): SandboxStore {
+  const steps = stepAccess(access);
+  return {
+    ...sandboxStore(steps),
+    listSandboxes: steps.paging('listSandboxes', listSandboxes),
+    leaveSandbox: access.writing(changing(leaveSandbox)),
   };
 }
 

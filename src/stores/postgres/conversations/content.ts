@@ -1,8 +1,7 @@
-import { sizeOf } from '../../../core/input/size.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import type { Turn } from '../../../core/turn/turn.ts';
 import { type ContentSource, type Json, type Packed, pack, referencesIn, separate } from '../../shared/content.ts';
-import { type Bounds, LARGEST_PAGE, pageOf, readable } from '../../shared/page.ts';
+import { pageOf, readable } from '../../shared/page.ts';
 import { type RecordRow, recordOf, type TurnRow, turnOf } from '../../shared/rows.ts';
 import type { Sql, TxSql } from '../server/connect.ts';
 
@@ -62,20 +61,6 @@ export async function readRecord(sql: Sql, row: RecordRow): Promise<TurnRecord> 
     { json: row.body, refs: row.body_refs },
   ];
   return recordOf(await contentsOf(sql, row.owner, values), row);
-}
-
-/** The values of the rows, each read by itself, up to the bounds of a page: long strings of the rest are not read. */
-export async function pageOfRead<Row, T>(rows: readonly Row[], read: (row: Row) => Promise<T>, bounds: Bounds = {}) {
-  const { limit = Number.POSITIVE_INFINITY, bytes = LARGEST_PAGE } = bounds;
-  const page: T[] = [];
-  let size = 0;
-  for (const row of rows) {
-    if (page.length >= limit || size >= bytes) break;
-    const value = await read(row);
-    page.push(value);
-    size += sizeOf(value);
-  }
-  return page;
 }
 
 /**

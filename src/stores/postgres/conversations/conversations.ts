@@ -1,17 +1,18 @@
 import { CONVERSATION_STATES, type Conversation, type TitleSource, titleWins } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { Budget } from '../../../core/limits/budget.ts';
-import type { KeptChoices } from '../../../core/turn/choices.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
 import { noConversation } from '../../shared/ledger.ts';
-import { type ConversationRow, conversationOf, limitsJson } from '../../shared/rows.ts';
+import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
 import { wordsOf } from '../../shared/search.ts';
+import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
+import { Collision } from '../../shared/verbs/steps.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
-import { Collision, violated } from '../server/faults.ts';
+import { violated } from '../server/faults.ts';
+import { reader } from '../steps.ts';
 import { pageOfReadable } from './content.ts';
 import { Ledger } from './ledger.ts';
 
@@ -41,10 +42,6 @@ const INSERT_LEASE = `
   VALUES ($1, $2, $3, $4, 1, 1, $5, 0, 0, 0, 0, NULL, NULL)`;
 const INSERT_TOTALS = `
   INSERT INTO totals (conv, owner, completed, sessions, changes, usage) VALUES ($1, $2, 0, 0, 0, $3)`;
-/** Most reads need no more of it. */
-const NO_BY_ID = 'SELECT no, owner FROM conversations WHERE id = $1';
-const SET_LIMITS = 'UPDATE conversations SET limits = $1 WHERE no = $2';
-const SET_CHOICES = 'UPDATE conversations SET choices = $1 WHERE no = $2';
 const SET_TITLE =
   "UPDATE conversations SET title = $1, title_source = $2, title_words = array_to_tsvector(string_to_array($4, ' ')) WHERE no = $3";
 
@@ -55,23 +52,13 @@ export async function findConversation(sql: Sql, owner: string, idOrKey: string)
   return findByKey(sql, owner, idOrKey);
 }
 
-/** An unpaired surrogate or a NUL would be looked for as U+FFFD, and find what has that in its name. So in all searches by a name. */
-export function isName(name: string): boolean {
-  return name.isWellFormed() && !name.includes('\0');
-}
-
 export async function findByKey(sql: Sql, owner: string, key: string): Promise<Conversation | null> {
   if (!isName(key)) return null;
   const row = await sql.one<ConversationRow>(BY_KEY, owner, key);
   return row === undefined ? null : conversationOf(row);
 }
 
-/** The number of the owner's conversation inside the database. Throws `not_found`. */
-export async function conversationNo(sql: Sql, owner: string, id: string): Promise<number> {
-  const row = await sql.one<Pick<ConversationRow, 'no' | 'owner'>>(NO_BY_ID, id);
-  if (row === undefined || row.owner !== owner) throw noConversation();
-  return row.no;
-}
+export const conversationNo = reader(conversationNoOf);
 
 /** The owner's conversation by its id. Throws `not_found`. */
 export async function conversationRow(sql: Sql, owner: string, id: string): Promise<ConversationRow> {
@@ -180,16 +167,6 @@ export async function setTitle(
     ledger.touch();
     await ledger.save();
   }
-  return conversationOf(await conversationRow(tx.sql, owner, id));
-}
-
-export async function setLimitPerDay(tx: Tx, owner: string, id: string, limit: Budget | null): Promise<Conversation> {
-  tx.sql.run(SET_LIMITS, limitsJson(limit), await conversationNo(tx.sql, owner, id));
-  return conversationOf(await conversationRow(tx.sql, owner, id));
-}
-
-export async function setChoices(tx: Tx, owner: string, id: string, choices: KeptChoices): Promise<Conversation> {
-  tx.sql.run(SET_CHOICES, JSON.stringify(choices), await conversationNo(tx.sql, owner, id));
   return conversationOf(await conversationRow(tx.sql, owner, id));
 }
 

@@ -4,12 +4,13 @@ import { storedProcess } from '../../../core/process.ts';
 import type { TaskSpec } from '../../../core/tasks/task.ts';
 import type { ErasedSession, EraseStored, Erasure, ToErase } from '../../../ports/store/conversations.ts';
 import { checkEndsWith } from '../../shared/ledger.ts';
-import { parsed, type Row } from '../../shared/rows.ts';
+import { isName, parsed, type Row } from '../../shared/rows.ts';
+import { checkTasksEnded, eraseTasks } from '../../shared/verbs/task-changes.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
-import { checkTasksEnded, eraseTasks } from '../tasks/erase-tasks.ts';
+import { carryOut } from '../steps.ts';
+import { LOCK_TASKS } from '../tasks/task-store.ts';
 import { dropIdleWorker } from '../turns/leases.ts';
-import { isName } from './conversations.ts';
 import { Ledger } from './ledger.ts';
 
 /** The owner of what is left of an erased conversation. No real owner has this name. */
@@ -84,13 +85,15 @@ async function eraseNow(tx: Tx, owner: string, id: string, { sandbox, head }: Er
     });
   }
   checkEndsWith(row, head);
-  await checkTasksEnded(sql, owner, id);
+  await carryOut(sql, checkTasksEnded(owner, id));
   const outside = await outsideOf(sql, row.conv);
   for (const statement of FORGET) sql.run(statement, row.conv);
   if (row.worker !== null) dropIdleWorker(tx, row.worker);
   sql.run(FORGET_MOVE, id);
   sql.run(NOTE, owner, id, now, sandbox === undefined ? 0 : 1);
-  await eraseTasks(tx, owner, id);
+  // Last: nobody else changes tasks until the transaction ends.
+  sql.run(LOCK_TASKS);
+  await carryOut(sql, eraseTasks(owner, id));
   tx.moved(id);
   return outside;
 }

@@ -1,9 +1,10 @@
 import { promptText } from '../../../core/turn/content.ts';
 import { replyText } from '../../../core/turn/record.ts';
 import type { SearchHit } from '../../../ports/store/history.ts';
+import { pageOf } from '../../shared/page.ts';
 import type { RecordRow } from '../../shared/rows.ts';
 import { searchedWords, snippet, type TitleRow, titlesFirst, wordsOf } from '../../shared/search.ts';
-import { pageOfRead, readRecord } from '../conversations/content.ts';
+import { readRecord } from '../conversations/content.ts';
 import type { Sql } from '../server/connect.ts';
 
 // Newest first: the index has no places of words, so that there is no better order.
@@ -24,16 +25,17 @@ export async function search(sql: Sql, owner: string, query: string, limit: numb
   const parts = lexemes.flat().map((word) => `'${word}'`);
   const match = `${parts.join(' & ')}${isBegun ? ':*' : ''}`;
   const rows = await sql.all<RecordRow & TitleRow>(SEARCH, match, owner, most);
-  const turns = await pageOfRead(rows, async (row) => {
+  const hits: SearchHit[] = [];
+  for (const row of rows) {
     const record = await readRecord(sql, row).catch((error: unknown) => {
       if (!(error instanceof SyntaxError)) throw error;
       sql.onDamage(error);
     });
-    if (record === undefined) return null;
+    if (record === undefined) continue;
     const text = `${promptText(record.prompt)}\n${replyText(record.parts)}`;
     const { conversation, key, title, n } = row;
-    return { conversation, key, title, n, snippet: snippet(text, words) };
-  });
-  const hits = turns.filter((hit) => hit !== null);
-  return titlesFirst(await sql.all<TitleRow>(TITLED, match, owner, most + hits.length), hits, most);
+    hits.push({ conversation, key, title, n, snippet: snippet(text, words) });
+  }
+  const turns = pageOf(hits, (hit) => hit);
+  return titlesFirst(await sql.all<TitleRow>(TITLED, match, owner, most + turns.length), turns, most);
 }

@@ -7,13 +7,25 @@ import { answered, type Client, type Server } from './connect.ts';
  * Listeners of this process are notified when a transaction is committed. Others are told by NOTIFY after the commit, with ids alone:
  * inside of the transaction it would take a lock that all commits wait for. A burst of commits is one NOTIFY.
  *
- *   hearing of others   off ──open──▶ on: LISTEN on a connection of its own ──it ends──▶ tried again every second, then "anything may have moved"
+ *   hearing of others   connecting ──LISTEN on a connection of its own──▶ on ──it ends──▶ waiting ──1 s──▶ connecting
+ *                       (then "anything may have moved"); close ──▶ closed, from any of them
  *
  *   telling others      idle ──commit──▶ due ──10 ms──▶ NOTIFY ──▶ idle
  *
  * A process that is killed between its commit and its NOTIFY tells nobody. So, while anybody listens, a slow look asks whether there
  * were transactions at all.
  */
+
+type Hearing =
+  | { readonly state: 'connecting' }
+  /** `isAsked`: whether it still answers is being asked. */
+  | { readonly state: 'on'; readonly client: Client; isAsked: boolean }
+  | { readonly state: 'waiting'; readonly timer: NodeJS.Timeout }
+  | { readonly state: 'closed' };
+
+type Telling =
+  | { readonly state: 'idle' }
+  | { readonly state: 'due'; readonly ids: Set<string>; readonly timer: NodeJS.Timeout };
 
 /** `moved` null: anything may have. `own`: those of them that only the holder of their lease has written. */
 export type Listener = (moved: readonly string[] | null, own?: ReadonlySet<string>) => void;
@@ -52,15 +64,13 @@ export class Bell {
   readonly #server: Server;
   readonly #self = randomUUID();
   readonly #listeners = new Set<Listener>();
-  readonly #due = new Set<string>();
-  #client: Client | null = null;
-  #telling: NodeJS.Timeout | null = null;
+  #hearing: Hearing = { state: 'connecting' };
+  #telling: Telling = { state: 'idle' };
+  /** All that is being told has been. */
   #told: Promise<void> = Promise.resolve();
-  #retry: NodeJS.Timeout | null = null;
   #poll: NodeJS.Timeout | null = null;
+  /** The last transaction that a look has seen. */
   #last = '';
-  #isAsked = false;
-  #isClosed = false;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -69,7 +79,10 @@ export class Bell {
   /** Hears of others from here on. */
   static async open(server: Server, pollMs: number): Promise<Bell> {
     const bell = new Bell(server);
-    await bell.#hear();
+    await bell.#hear().catch(async (error: unknown) => {
+      await bell.close();
+      throw error;
+    });
     bell.#poll = setInterval(() => void bell.#look().catch(() => {}), pollMs).unref();
     return bell;
   }
@@ -85,28 +98,31 @@ export class Bell {
   notify(news: News): void {
     const { ids, own } = news;
     if (ids.length === 0) return;
-    for (const id of ids) this.#due.add(id);
-    this.#telling ??= setTimeout(() => this.#tell(), PAUSE_MS);
+    if (this.#telling.state === 'idle') {
+      this.#telling = { state: 'due', ids: new Set(), timer: setTimeout(() => this.#tell(), PAUSE_MS) };
+    }
+    for (const id of ids) this.#telling.ids.add(id);
     this.#call(ids, own);
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    const hearing = this.#hearing;
+    this.#hearing = { state: 'closed' };
     this.#listeners.clear();
     if (this.#poll !== null) clearInterval(this.#poll);
-    if (this.#retry !== null) clearTimeout(this.#retry);
-    if (this.#telling !== null) this.#tell();
+    if (hearing.state === 'waiting') clearTimeout(hearing.timer);
+    this.#tell();
     await this.#told;
-    await this.#client?.end().catch(() => {});
+    if (hearing.state === 'on') await hearing.client.end().catch(() => {});
   }
 
   // ── telling others ──
 
   #tell(): void {
-    if (this.#telling !== null) clearTimeout(this.#telling);
-    this.#telling = null;
-    const ids = [...this.#due];
-    this.#due.clear();
+    if (this.#telling.state === 'idle') return;
+    clearTimeout(this.#telling.timer);
+    const ids = [...this.#telling.ids];
+    this.#telling = { state: 'idle' };
     const parts = Array.from({ length: Math.ceil(ids.length / MOST_IDS) }, (_, i) =>
       ids.slice(i * MOST_IDS, (i + 1) * MOST_IDS),
     );
@@ -124,10 +140,12 @@ export class Bell {
   async #hear(): Promise<void> {
     const client = await this.#server.connect();
     // Closed meanwhile: nobody would end this connection, and it would keep the process.
-    if (this.#isClosed) return client.end();
+    if (this.#hearing.state === 'closed') return client.end();
     client.on('notification', ({ payload = '' }) => this.#heard(payload));
-    client.once('end', () => this.#lost(client));
-    this.#client = client;
+    client.once('end', () => {
+      if (this.#hearing.state === 'on' && this.#hearing.client === client) this.#lost();
+    });
+    this.#hearing = { state: 'on', client, isAsked: false };
     await client.query(`LISTEN ${CHANNEL}`);
   }
 
@@ -136,16 +154,18 @@ export class Bell {
     if (by !== this.#self) this.#call(moved);
   }
 
-  #lost(client: Client): void {
-    if (this.#client === client) this.#client = null;
-    if (this.#isClosed || this.#retry !== null) return;
-    this.#retry = setTimeout(() => {
-      this.#retry = null;
+  #lost(): void {
+    if (this.#hearing.state === 'waiting' || this.#hearing.state === 'closed') return;
+    // It may refuse to LISTEN, and still be connected.
+    if (this.#hearing.state === 'on') void this.#hearing.client.end().catch(() => {});
+    const timer = setTimeout(() => {
+      this.#hearing = { state: 'connecting' };
       this.#hear().then(
         () => this.#call(null),
-        () => this.#lost(client),
+        () => this.#lost(),
       );
     }, RETRY_MS).unref();
+    this.#hearing = { state: 'waiting', timer };
   }
 
   async #look(): Promise<void> {
@@ -159,11 +179,11 @@ export class Bell {
 
   /** A connection that was cut would be silent for ever: nobody sends anything on it. */
   async #isHearing(): Promise<void> {
-    const client = this.#client;
-    if (client === null || this.#isAsked) return;
-    this.#isAsked = true;
-    await answered(client, client.query('SELECT 1'), HEARING_MS).catch(() => {});
-    this.#isAsked = false;
+    const hearing = this.#hearing;
+    if (hearing.state !== 'on' || hearing.isAsked) return;
+    hearing.isAsked = true;
+    await answered(hearing.client, hearing.client.query('SELECT 1'), HEARING_MS).catch(() => {});
+    hearing.isAsked = false;
   }
 
   #call(moved: readonly string[] | null, own?: ReadonlySet<string>): void {

@@ -98,13 +98,13 @@ export class OwnSql extends TxSql {
     const answer = this.#send(text, [...values]).catch((fault: unknown) => {
       throw refusal(fault);
     });
-    // It is heard of in `settled`; until then it is nobody's.
+    // `allAnswered` reports it; until then nobody waits for it.
     answer.catch(() => {});
     this.#sent.push(answer);
   }
 
   /** Rejects with the first fault of what was sent: those after it say only that the transaction is broken. */
-  async settled(): Promise<void> {
+  async allAnswered(): Promise<void> {
     for (const answer of this.#sent) await answer;
   }
 }

@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import { Collision } from '../../shared/verbs/steps.ts';
 
 /*
  * What PostgreSQL says, by its codes. Its own text is kept as the cause only where it cannot contain what was stored; an address with its
@@ -23,7 +24,7 @@ const NO_RIGHTS: Fault = {
 };
 const BUSY: Fault = {
   code: 'storage_busy',
-  message: 'The database did not get to it in time.',
+  message: 'The database was too busy to answer in time.',
   hint: 'Try again. If it happens again, look for sessions that wait in pg_stat_activity.',
 };
 const LOCKED: Fault = {
@@ -153,7 +154,7 @@ function damaged(cause: unknown): ThroughlineError {
   });
 }
 
-/** While the store is opened: then a server that does not answer is not worth waiting for. */
+/** While the store is opened: a server that does not answer is not waited for then. */
 export function openFault(error: unknown): ThroughlineError {
   if (error instanceof ThroughlineError) return error;
   const fault = storageFault(error);
@@ -205,9 +206,6 @@ export function tooSlow(ms: number): ThroughlineError {
     hint: 'Search for fewer turns: with rarer words, or more of them.',
   });
 }
-
-/** Somebody else stored the same at the same moment: run again, the transaction finds it. */
-export class Collision extends Error {}
 
 /** The name of the unique index that was violated; null: none was. */
 export function violated(error: unknown): string | null {

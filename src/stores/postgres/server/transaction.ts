@@ -167,7 +167,7 @@ export async function ownTransaction<T>(
     // Sent behind the verb's last statements: it takes no time of its own, and after a fault of one of them it commits nothing.
     const committed = send('COMMIT');
     committed.catch(() => {});
-    await sql.settled();
+    await sql.allAnswered();
     await committed;
     return { value, news };
   } catch (error) {
@@ -180,7 +180,7 @@ export async function ownTransaction<T>(
       broken = fault;
     });
     // What is said of a statement after the first fault is only that the transaction is broken.
-    await sql.settled();
+    await sql.allAnswered();
     throw broken === false ? first : faultOfBroken(first, broken);
   } finally {
     client.release(broken);

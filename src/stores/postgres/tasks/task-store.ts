@@ -1,36 +1,75 @@
-import type { TaskStore } from '../../../ports/store/tasks.ts';
+import type { Task } from '../../../core/tasks/task.ts';
+import type { TaskFilter, TaskStore } from '../../../ports/store/tasks.ts';
+import { planHash, type TaskRow, taskOf } from '../../shared/tasks.ts';
+import type { Steps, StepTx } from '../../shared/verbs/steps.ts';
+import { findTask, lastTaskSeq, taskEvents, taskRow, taskUsage } from '../../shared/verbs/task-board.ts';
+import { addTasks, cancelTask, commitTask, retryTask } from '../../shared/verbs/task-changes.ts';
+import { forgetHolder, releaseTask, renewTasks, taskHolders } from '../../shared/verbs/task-lease.ts';
+import { pageOfReadable } from '../conversations/content.ts';
 import { type Access, LONG, type Tx } from '../server/access.ts';
-import { alone, findTask, lastTaskSeq, taskEvents } from './task-board.ts';
-import { cancelTask, commitTask, retryTask, taskUsage } from './task-changes.ts';
-import { claimableTask, claimTask, forgetHolder, releaseTask, renewTasks, taskHolders } from './task-claim.ts';
-import { addTasks, listTasks } from './task-plans.ts';
+import type { Sql } from '../server/connect.ts';
+import { reader, stepAccess, writer } from '../steps.ts';
+import { claimableTask, claimTask } from './task-claim.ts';
+
+/**
+ * Whoever changes tasks has them alone: limits and fairness are over all owners and servers, and a task changes seldom, beside the turns
+ * that work on it. Renewing leases does not take it.
+ */
+export const LOCK_TASKS = 'SELECT pg_advisory_xact_lock(7448330122)';
+const NEWEST = `
+  SELECT * FROM tasks WHERE owner = $1 AND no < $2 AND ($3::text[] IS NULL OR state = ANY($3)) AND ($4::text IS NULL OR milestone = $4)
+  ORDER BY no DESC LIMIT $5`;
 
 /** Tasks, in the same database as conversations. */
 export function taskStore(access: Access): TaskStore {
+  const { reading, lookingAt, writing } = stepAccess(access);
   // This process waits for them on one connection, in whatever number of verbs.
+  const alone = <T>(verb: (tx: Tx) => Promise<T>): Promise<T> =>
+    access.writeIn(
+      'tasks',
+      async (tx) => {
+        await tx.begun;
+        tx.sql.run(LOCK_TASKS);
+        return verb(tx);
+      },
+      LONG,
+    );
   const changing =
-    <A extends unknown[], T>(verb: (tx: Tx, ...args: A) => Promise<T>) =>
+    <A extends unknown[], T>(verb: (tx: StepTx, ...args: A) => Steps<T>) =>
     (...args: A): Promise<T> =>
-      access.writeIn('tasks', (tx) => tx.begun.then(() => alone(verb)(tx, ...args)), LONG);
-  const claim = changing(claimTask);
+      alone((tx) => writer(verb)(tx, ...args));
+  const add = changing(addTasks);
   return {
-    add: changing(addTasks),
-    find: access.reading(findTask),
+    add: (owner, plan) => add(owner, plan, planHash(plan)),
+    find: reading(findTask),
     list: access.reading(listTasks),
-    events: access.reading(taskEvents),
-    lastSeq: access.reading(lastTaskSeq),
-    usage: access.reading(taskUsage),
+    events: reading(taskEvents),
+    lastSeq: reading(lastTaskSeq),
+    usage: reading(taskUsage),
     requestCancel: changing(cancelTask),
     retry: changing(retryTask),
     async claim(request) {
       // A transaction starts only if there is something to claim.
       const found = await access.read(async (sql) => claimableTask(sql, request, (await access.times(sql)).monotonic));
-      return found === null ? null : claim(request);
+      return found === null ? null : alone((tx) => claimTask(tx, request));
     },
-    renew: access.writing(renewTasks),
+    renew: writing(renewTasks),
     release: changing(releaseTask),
-    holders: () => access.read(async (sql) => taskHolders(sql, (await access.times(sql)).monotonic)),
+    holders: lookingAt(taskHolders),
     forgetHolder: changing(forgetHolder),
     commit: changing(commitTask),
   };
+}
+
+async function listTasks(
+  sql: Sql,
+  owner: string,
+  { states, milestone }: TaskFilter,
+  { limit, before }: { limit: number; before?: string },
+): Promise<Task[]> {
+  const last = before === undefined ? Number.MAX_SAFE_INTEGER : (await reader(taskRow)(sql, owner, before)).no;
+  const most = Math.max(0, limit);
+  const fetch = ({ no }: Pick<TaskRow, 'no'> = { no: last }) =>
+    sql.all<TaskRow>(NEWEST, owner, no, states ?? null, milestone ?? null, most);
+  return pageOfReadable(sql, most, fetch, taskOf);
 }

@@ -12,15 +12,17 @@ import type {
 import type { LeaseRow, Stamp } from '../../shared/ledger.ts';
 import { conversationOf, limitPerDayOf, sessionOf, TURN, type TurnRow } from '../../shared/rows.ts';
 import { checkMayBegin } from '../../shared/turns.ts';
+import { lastMovedFrom } from '../../shared/verbs/places.ts';
+import { unknownPartsOf } from '../../shared/verbs/reading.ts';
+import { openInLease } from '../../shared/verbs/sandboxes.ts';
 import { readTurn } from '../conversations/content.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import { type BegunTurn, Ledger } from '../conversations/ledger.ts';
-import { lastMovedFrom } from '../conversations/move.ts';
-import { sessionRows, unknownPartsOf } from '../reading/reads.ts';
-import { openInLease } from '../sandboxes/sandboxes.ts';
+import { sessionRows } from '../reading/reads.ts';
 import type { Tx } from '../server/access.ts';
 import { type Sql, TxSql, type Value } from '../server/connect.ts';
 import { storageFault } from '../server/faults.ts';
+import { carryOut } from '../steps.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';
 import { withdrawOpen } from './permissions.ts';
 import { endLiving } from './sessions.ts';
@@ -173,7 +175,7 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
   const [worker, oldest, movedFrom, conversation] = await Promise.all([
     registerWorker(tx, request.worker),
     tx.sql.one<TurnRow>(OLDEST_OPEN, row.conv),
-    lastMovedFrom(tx.sql, row),
+    carryOut(tx.sql, lastMovedFrom(row)),
     conversationRow(tx.sql, row.owner, row.id),
   ]);
   row.worker = worker;
@@ -244,8 +246,8 @@ export async function nextTurn(
 async function factsOf(sql: Sql, row: LeaseRow, agent: string, monotonic: number, ended = NONE): Promise<TurnFacts> {
   const [sessions, unknownParts, sandbox] = await Promise.all([
     sessionRows(sql, row.conv, agent, 20),
-    unknownPartsOf(sql, row.conv),
-    openInLease(sql, row, monotonic),
+    carryOut(sql, unknownPartsOf(row.conv)),
+    carryOut(sql, openInLease(row, monotonic)),
   ]);
   const now = sessions.map((session) => (ended.has(session.no) ? { ...session, state: 'dormant' as const } : session));
   return { limitPerDay: limitPerDayOf(row.limits), sessions: now.map(sessionOf), unknownParts, sandbox };

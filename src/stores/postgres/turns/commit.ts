@@ -11,15 +11,14 @@ import {
   noTurn,
   turnToBegin,
 } from '../../shared/turns.ts';
+import { unindexed, unindexedNo } from '../../shared/verbs/steps.ts';
 import { type BegunTurn, Ledger, type NumberedTurn } from '../conversations/ledger.ts';
-import { unindexed, unindexedNo } from '../plans.ts';
 import type { Tx } from '../server/access.ts';
 import { beginTurn } from './claim.ts';
 import { endTurn } from './end.ts';
 import { ask, deny, withdrawOpen } from './permissions.ts';
-import { writeReceipt } from './receipts.ts';
+import { writeReceipt, writeTold, writeToldAhead } from './receipts.ts';
 import { changeSession, openSession, useSession } from './sessions.ts';
-import { writeTold, writeToldAhead } from './told.ts';
 
 const LAST_OF = `
   SELECT seq FROM events

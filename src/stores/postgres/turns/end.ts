@@ -1,17 +1,12 @@
-import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
-import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
-import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { EndOfTurn } from '../../../ports/store/writes.ts';
 import { readValue } from '../../shared/content.ts';
 import type { Stamp } from '../../shared/ledger.ts';
-import { type RecordBody, TURN, type TurnRow } from '../../shared/rows.ts';
-import { cancelledBy, checkDelivered, checkRecord, endedPayload, NO_PROMPT } from '../../shared/turns.ts';
-import { contentsOf, linkContents, readTurn, storeValue } from '../conversations/content.ts';
+import type { RecordBody, TurnRow } from '../../shared/rows.ts';
+import { checkRecord, endedPayload, NO_PROMPT } from '../../shared/turns.ts';
+import { contentsOf, linkContents, storeValue } from '../conversations/content.ts';
 import { addRecord } from '../conversations/copy.ts';
-import { Ledger } from '../conversations/ledger.ts';
-import { unindexed } from '../plans.ts';
-import type { Tx } from '../server/access.ts';
+import type { Ledger } from '../conversations/ledger.ts';
 import type { Sql, TxSql } from '../server/connect.ts';
 import { openQuestions, withdraw } from './permissions.ts';
 import { endUse, sessionFor } from './sessions.ts';
@@ -22,12 +17,6 @@ const END = `
   WHERE no = $7`;
 const TAKE_BACK = 'UPDATE turns SET sent = NULL, was_sent = 0 WHERE no = $1';
 const SET_PROMPT = 'UPDATE turns SET prompt = $1, prompt_refs = $2 WHERE no = $3';
-const BY_ID = `${TURN} WHERE t.id = $1 AND ${unindexed('t.owner')} = $2`;
-const DELIVERED = 'UPDATE turns SET delivered = 1 WHERE no = $1';
-const CANCEL = `
-  UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = $1, ended_at = $2, replaced_by = $3 WHERE no = $4`;
-const NOT_PENDING = 'UPDATE turns SET delivered = NULL WHERE no = $1 AND delivered = 0';
-const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = $1';
 
 /** Ends a turn, with everything that depends on it (R4, R9). */
 export async function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: Stamp): Promise<void> {
@@ -84,60 +73,4 @@ async function bodyOf(sql: Sql, turn: TurnRow, record: TurnRecord): Promise<Reco
   const source = await contentsOf(sql, turn.owner, [{ json: turn.prompt, refs: turn.prompt_refs }]);
   const known = JSON.stringify(readValue(source, turn.owner, turn.prompt, turn.prompt_refs));
   return JSON.stringify(prompt) === known ? rest : record;
-}
-
-/** Looked at again when the conversation is locked: it may have begun, or ended, meanwhile. */
-export async function requestCancel(tx: Tx, owner: string, id: string, by: string): Promise<Turn> {
-  const read = () => tx.sql.one<TurnRow>(BY_ID, id, owner);
-  const seen = await read();
-  if (seen === undefined) throw new ThroughlineError('not_found', 'There is no such turn.');
-  if (isOver(seen)) return readTurn(tx.sql, seen);
-  const ledger = await Ledger.byNo(tx, seen.conv);
-  const turn = (await read()) ?? seen;
-  if (isOver(turn)) return readTurn(tx.sql, turn);
-  if (turn.state === 'queued') await endQueued(ledger, turn, by);
-  else {
-    ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
-    tx.sql.run(REQUEST, turn.no);
-  }
-  await ledger.save();
-  return readTurn(tx.sql, (await read()) as TurnRow);
-}
-
-function isOver(turn: TurnRow): boolean {
-  return hasEnded(turn.state) || (turn.cancelRequested === 1 && turn.state !== 'queued');
-}
-
-/** The answer is with whoever it was for. Not an event of the conversation: nothing was said. */
-export async function setDelivered(tx: Tx, owner: string, id: string): Promise<Turn> {
-  const row = await tx.sql.one<TurnRow>(BY_ID, id, owner);
-  if (row === undefined) throw noSuchTurn(id);
-  // Nothing was delivered: what is to be delivered is the answer of the turn that replaces it.
-  if (row.replacedBy !== null) return readTurn(tx.sql, row);
-  checkDelivered(row);
-  if (row.delivered === 0) tx.sql.run(DELIVERED, row.no);
-  return readTurn(tx.sql, { ...row, delivered: 1 });
-}
-
-/**
- * It was never begun, so it ends at once and is not part of the history. `queue`: by a change of the queue. The answer of a turn that
- * is replaced need not be delivered, but that of the turn which replaces it.
- */
-export async function endQueued(
-  ledger: Ledger,
-  turn: TurnRow,
-  by: string,
-  queue: { readonly replacedBy?: string | null } = {},
-): Promise<void> {
-  const { row, tx } = ledger;
-  const { replacedBy = null } = queue;
-  const failure = cancelledBy(by, replacedBy);
-  ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
-  tx.sql.run(CANCEL, JSON.stringify(failure), tx.now, replacedBy, turn.no);
-  if (replacedBy !== null) tx.sql.run(NOT_PENDING, turn.no);
-  ledger.append('turn.ended', turn, { n: turn.n, outcome: 'cancelled', failure, reply: '', usage: NO_USAGE, ...queue });
-  row.pending -= 1;
-  if (row.pending === 0 && row.worker === null) row.ready_at = null;
-  ledger.restate({ outcome: 'cancelled', failure });
-  ledger.touch();
 }

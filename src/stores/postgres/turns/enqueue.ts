@@ -20,15 +20,16 @@ import {
   sessionInUse,
   turnIdTaken,
 } from '../../shared/turns.ts';
+import { sessionIsElsewhere } from '../../shared/verbs/reading.ts';
+import { Collision, unindexed, unindexedNo } from '../../shared/verbs/steps.ts';
 import { linkContents, readTurn, storeValue } from '../conversations/content.ts';
 import { conversationRow, createConversation, findByKey, titleFromPrompt } from '../conversations/conversations.ts';
 import { addImported } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
-import { unindexed, unindexedNo } from '../plans.ts';
-import { sessionIsElsewhere } from '../reading/reads.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
-import { Collision, violated } from '../server/faults.ts';
+import { violated } from '../server/faults.ts';
+import { carryOut } from '../steps.ts';
 import { openSession } from './sessions.ts';
 import { countTurns, spending } from './totals.ts';
 
@@ -177,7 +178,7 @@ async function adopt(ledger: Ledger, agent: string, adopted: AdoptedSession): Pr
   const { ref, id, storage, history } = adopted;
   // Another request has adopted it meanwhile.
   if ((await tx.sql.one(OWN_SESSION, row.conv, id, adopted.agent)) !== undefined) return;
-  checkAdoption(row, agent, adopted, await sessionIsElsewhere(tx.sql, row.owner, row.id, { storage, id }));
+  checkAdoption(row, agent, adopted, await carryOut(tx.sql, sessionIsElsewhere(row.owner, row.id, { storage, id })));
   const lacks = row.history;
   const records = adoptedRecords(history, row.next_n, agent, id);
   for (const record of records) await addImported(ledger, record);

@@ -2,11 +2,12 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Sent } from '../../../core/turn/turn.ts';
-import type { Fence, Holding, LeasedWorker, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
+import type { Fence, Holding, LeasedWorker, WorkerInfo } from '../../../ports/store/leases.ts';
 import { parsed } from '../../shared/rows.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
+import { PLACE } from '../../shared/verbs/places.ts';
+import { unindexed } from '../../shared/verbs/steps.ts';
 import { Ledger } from '../conversations/ledger.ts';
-import { unindexed } from '../plans.ts';
 import type { Access, Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 import { isLockedOut } from '../server/faults.ts';
@@ -40,7 +41,6 @@ const HOLDINGS = `
      FROM sessions s WHERE s.conv = l.conv AND (s.state = 'live' OR s.process IS NOT NULL)) AS sessions
   FROM leases l JOIN workers w ON w.no = l.worker JOIN conversations c ON c.no = l.conv
   WHERE l.worker IS NOT NULL AND l.owner = $1 ORDER BY l.worker, l.conv LIMIT $2`;
-const COUNT_HOLDINGS = 'SELECT count(*) AS count FROM leases WHERE worker IS NOT NULL AND owner = $1';
 const PROCESSES = `
   WITH held AS (SELECT l.conv FROM leases l JOIN workers w ON w.no = l.worker WHERE w.id = $1)
   SELECT s.process, NULL AS sent FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
@@ -56,15 +56,6 @@ const LOCK_WORKER = 'SELECT 1 FROM workers WHERE no = $1 FOR UPDATE';
 const DROP_IDLE = `
   DELETE FROM workers WHERE no = $1 AND takes IS NULL AND NOT EXISTS (SELECT 1 FROM leases WHERE worker = $1)`;
 const DELETE_WORKER = 'DELETE FROM workers WHERE no = $1';
-const ENLIST = `
-  INSERT INTO workers (owner, id, process, takes) VALUES ('', $1, $2, $3)
-  ON CONFLICT (id) DO UPDATE SET process = excluded.process, takes = excluded.takes`;
-const TAKERS = 'SELECT id, process, takes FROM workers WHERE takes IS NOT NULL ORDER BY no';
-/** The name of a place is a fact called by this and its id. */
-const PLACE = 'place:';
-const NAME = "SELECT value FROM facts WHERE owner = '' AND name = $1";
-const SET_NAME = `
-  INSERT INTO facts (owner, name, value) VALUES ('', $1, $2) ON CONFLICT (owner, name) DO UPDATE SET value = excluded.value`;
 const STANDING = `
   SELECT c.owner, c.id AS conversation, c.key, l.driver, l.place, f.value AS home, t.id AS turn, t.n, t.state, t.agent,
     w.id AS holder, w.process, l.ready_at
@@ -176,32 +167,8 @@ export function dropIdleWorker(tx: Tx, worker: number): void {
   });
 }
 
-export async function enlist(tx: Tx, { id, process, place, agents }: Taker): Promise<void> {
-  tx.sql.run(ENLIST, id, JSON.stringify(process), JSON.stringify({ place, agents, at: tx.monotonic }));
-}
-
-export async function takers(sql: Sql, monotonic: number): Promise<(Taker & { quietMs: number })[]> {
-  const rows = await sql.all<{ id: string; process: string; takes: string }>(TAKERS);
-  return rows.map(({ id, process, takes }) => {
-    const { place, agents, at } = JSON.parse(takes);
-    return { id, process: JSON.parse(process), place, agents, quietMs: monotonic - at };
-  });
-}
-
 export async function holdings(sql: Sql, owner: string, limit: number, monotonic: number): Promise<Holding[]> {
   return (await sql.all<HoldingRow>(HOLDINGS, owner, limit)).map((row) => holdingOf(row, monotonic));
-}
-
-export async function countHoldings(sql: Sql, owner: string): Promise<number> {
-  return (await sql.one<{ count: number }>(COUNT_HOLDINGS, owner))?.count ?? 0;
-}
-
-export async function placeName(sql: Sql, place: string): Promise<string | null> {
-  return (await sql.one<{ value: string }>(NAME, `${PLACE}${place}`))?.value ?? null;
-}
-
-export async function namePlace(tx: Tx, place: string, name: string): Promise<void> {
-  tx.sql.run(SET_NAME, `${PLACE}${place}`, name);
 }
 
 export async function standings(

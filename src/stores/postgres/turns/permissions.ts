@@ -4,8 +4,8 @@ import type { NewPermission } from '../../../ports/store/permissions.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { PERMISSION, type PermissionRow, permissionOf } from '../../shared/rows.ts';
 import { checkAnswer, nobodyWaits, permissionTaken } from '../../shared/sessions.ts';
+import { unindexed } from '../../shared/verbs/steps.ts';
 import { Ledger } from '../conversations/ledger.ts';
-import { unindexed } from '../plans.ts';
 import type { Tx } from '../server/access.ts';
 import { violated } from '../server/faults.ts';
 

@@ -1,9 +1,10 @@
-import type { CheckedRange } from '../../../core/input/arguments.ts';
 import type { Receipt } from '../../../core/restore/receipt.ts';
+import type { ToldPart } from '../../../core/restore/told.ts';
+import type { Sent } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
-import type { PlacedReceipt } from '../../../ports/store/sessions.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { usageSince } from '../../shared/totals.ts';
+import { linkContents, packValue } from '../conversations/content.ts';
 import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
 import type { Sql } from '../server/connect.ts';
@@ -16,15 +17,6 @@ const SAVE = `
   ON CONFLICT (conv, turn, warm, attempt) DO UPDATE SET body = excluded.body`;
 const ALL = 'SELECT body FROM receipts WHERE conv = $1 ORDER BY turn, warm, attempt';
 const OF_TURN = 'SELECT body FROM receipts WHERE conv = $1 AND turn = $2 AND warm = 0 ORDER BY attempt';
-/** Of so many turns: the rows up to the last of them, or from the first of them on. */
-const AFTER = `
-  SELECT turn, body FROM receipts WHERE conv = $1 AND turn > $2 AND turn <= (
-    SELECT max(turn) FROM (SELECT DISTINCT turn FROM receipts WHERE conv = $1 AND turn > $2 ORDER BY turn LIMIT $3) AS found
-  ) ORDER BY turn, warm, attempt`;
-const BEFORE = `
-  SELECT turn, body FROM receipts WHERE conv = $1 AND turn < $2 AND turn >= (
-    SELECT min(turn) FROM (SELECT DISTINCT turn FROM receipts WHERE conv = $1 AND turn < $2 ORDER BY turn DESC LIMIT $3) AS found
-  ) ORDER BY turn, warm, attempt`;
 
 /** A receipt is written before the prompt and again when more is known. Only the added usage is counted. */
 export async function writeReceipt(
@@ -65,10 +57,27 @@ export async function receipts(
   return rows.map(({ body }) => JSON.parse(body) as Receipt);
 }
 
-/** A page. Receipts are small, so it is not cut by its size. */
-export async function restores(sql: Sql, owner: string, id: string, range: CheckedRange): Promise<PlacedReceipt[]> {
-  // The start includes warm-ups before the first turn.
-  const [text, from] = 'after' in range ? [AFTER, range.after || -1] : [BEFORE, range.before];
-  const rows = await sql.all<ReceiptRow>(text, await conversationNo(sql, owner, id), from, Math.max(0, range.limit));
-  return rows.map(({ turn, body }) => ({ n: turn, receipt: JSON.parse(body) as Receipt }));
+const ADD =
+  'INSERT INTO told (owner, conv, session, turn, attempt, body, body_refs) VALUES ($1, $2, $3, $4, $5, $6, $7)';
+const GIVE = 'UPDATE told SET turn = $1, attempt = $2 WHERE session = $3 AND turn IS NULL';
+
+/** `told` undefined: the prompt of the turn, as it was given. */
+export async function writeTold(
+  { tx, row }: Ledger,
+  turn: TurnName,
+  sent: Sent,
+  told: readonly ToldPart[] | undefined,
+): Promise<void> {
+  const { session, attempt } = sent;
+  if (session !== null) tx.sql.run(GIVE, turn.no, attempt, session);
+  if (told === undefined) return;
+  const { bytes, refs, hashes } = packValue(tx.sql, row.owner, told);
+  tx.sql.run(ADD, row.owner, row.conv, null, turn.no, attempt, bytes, refs);
+  linkContents(tx.sql, row.owner, turn.no, hashes);
+}
+
+/** What a session was told before any turn was sent in it. Its images are those of earlier turns, which keep them. */
+export async function writeToldAhead({ tx, row }: Ledger, session: string, told: readonly ToldPart[]): Promise<void> {
+  const { bytes, refs } = packValue(tx.sql, row.owner, told);
+  tx.sql.run(ADD, row.owner, row.conv, session, null, 0, bytes, refs);
 }

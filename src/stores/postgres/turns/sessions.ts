@@ -4,9 +4,9 @@ import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { SESSION, type SessionRow } from '../../shared/rows.ts';
 import { addedUsage, changedSession, checkAgent, sessionOpened, sessionTaken } from '../../shared/sessions.ts';
+import { unindexedNo } from '../../shared/verbs/steps.ts';
 import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger, UsedSession } from '../conversations/ledger.ts';
-import { unindexedNo } from '../plans.ts';
 import type { Refusal, Sql } from '../server/connect.ts';
 import { violated } from '../server/faults.ts';
 import { countSession } from './totals.ts';

@@ -1,21 +1,14 @@
-import type { UsagePage } from '../../../core/input/usage-page.ts';
 import { type Spending, spendingOf } from '../../../core/limits/spending.ts';
-import type { Summary } from '../../../core/summary.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
-import type { LastUsage, UsageRow } from '../../../ports/store/usage.ts';
-import { LAST_DAY, pageOf } from '../../shared/page.ts';
 import {
   addEndedTurns,
   addSpent,
   dayOf,
   type EndedTurn,
-  type HolderRow,
   type SpentRow,
   spentOn,
-  summaryOf,
   type TotalsRow,
 } from '../../shared/totals.ts';
-import { conversationRow } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
@@ -39,12 +32,6 @@ const ADD_DAY = `
   ON CONFLICT (owner, day, agent) DO UPDATE SET turns = d.turns + excluded.turns, usage = ${SUM}`;
 const OWNERS_DAY = 'SELECT usage FROM usage_days WHERE owner = $1 AND day = $2';
 const LAST_SPENT = 'SELECT day, day_spent AS spent FROM totals WHERE conv = $1';
-const DAYS = `
-  SELECT day, agent, turns, usage FROM usage_days
-  WHERE owner = $1 AND day BETWEEN $2 AND $3 AND (day < $3 OR agent > $4) ORDER BY day DESC, agent LIMIT $5`;
-const HOLDER = `
-  SELECT l.pending, l.epoch, l.ready_at, w.id AS holder, w.process
-  FROM leases l LEFT JOIN workers w ON w.no = l.worker WHERE l.conv = $1`;
 
 export async function countSession({ tx, row }: Ledger): Promise<void> {
   tx.sql.run(COUNT_SESSION, row.conv);
@@ -95,18 +82,4 @@ export async function spending(sql: Sql, owner: string, conv: number, now: numbe
     conversation: spentOn(day, last),
     owner: spendingOf(agents.map(({ usage }) => JSON.parse(usage))),
   };
-}
-
-export async function usageDays(sql: Sql, owner: string, page: UsagePage<LastUsage> = {}): Promise<UsageRow[]> {
-  const { since = '', limit, before = { day: LAST_DAY, agent: '' } } = page;
-  type Row = Omit<UsageRow, 'usage'> & { usage: string };
-  const rows = await sql.all<Row>(DAYS, owner, since, before.day, before.agent, limit ?? null);
-  return pageOf(rows, (row) => ({ ...row, usage: JSON.parse(row.usage) }), { limit });
-}
-
-export async function summary(sql: Sql, owner: string, id: string, monotonic: number): Promise<Summary> {
-  const { no, key, title } = await conversationRow(sql, owner, id);
-  const totals = (await sql.one<TotalsRow>(TOTALS, no)) as TotalsRow;
-  const lease = (await sql.one<HolderRow>(HOLDER, no)) as HolderRow;
-  return summaryOf({ conversation: id, key, title }, totals, lease, monotonic);
 }

@@ -54,7 +54,7 @@ async function begin(from: CopySource, to: CopyTarget): Promise<string> {
     await checkEmpty(to, (await fact(to, ENDED)) === log);
     await to.write(() => to.run(SET_FACT, BEGUN, log));
   } else if (known !== log) {
-    throw new ThroughlineError('conflict', 'The target has a begun copy of another store.', {
+    throw new ThroughlineError('conflict', 'The target holds an unfinished copy of another store.', {
       hint: 'Finish that copy, or name an empty target. Nothing was changed.',
     });
   }
@@ -97,7 +97,8 @@ async function pass(from: CopySource, to: CopyTarget, { onProgress, signal }: Ba
 
 async function sameColumns(from: CopySide, to: CopySide, table: string): Promise<string[]> {
   const [has, wants] = [(await from.columns(table)).sort(), (await to.columns(table)).sort()];
-  if (has.join() !== wants.join()) throw new Error(`The stores have other columns in ${table}: ${has}; ${wants}.`);
+  if (has.join() !== wants.join())
+    throw new Error(`The table ${table} has different columns in the two stores: ${has}; ${wants}.`);
   return wants;
 }
 

@@ -1,7 +1,5 @@
 import { CONVERSATION_STATES, type Conversation, type TitleSource, titleWins } from '../../../core/conversation.ts';
 import { isDamage, ThroughlineError } from '../../../core/errors.ts';
-import type { Budget } from '../../../core/limits/budget.ts';
-import type { KeptChoices } from '../../../core/turn/choices.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
@@ -9,9 +7,11 @@ import { NO_CHAIN } from '../../shared/chain.ts';
 import { noConversation } from '../../shared/ledger.ts';
 import { pageOf, readable } from '../../shared/page.ts';
 import { type ConversationRow, conversationOf, limitsJson } from '../../shared/rows.ts';
+import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
+import { reader } from '../steps.ts';
 import { Ledger } from './ledger.ts';
 
 const CONVERSATION = `
@@ -44,10 +44,6 @@ const INSERT_LEASE = `
   INSERT INTO leases (conv, owner, driver, place, next_n, next_seq, chain, head, history, epoch, pending, worker, ready_at)
   VALUES (?, ?, ?, ?, 1, 1, ?, 0, 0, 0, 0, NULL, NULL)`;
 const INSERT_TOTALS = 'INSERT INTO totals (conv, owner, completed, sessions, changes, usage) VALUES (?, ?, 0, 0, 0, ?)';
-/** Most reads need no more of it. */
-const NO_BY_ID = 'SELECT no, owner FROM conversations WHERE id = ?';
-const SET_LIMITS = 'UPDATE conversations SET limits = ? WHERE no = ?';
-const SET_CHOICES = 'UPDATE conversations SET choices = ? WHERE no = ?';
 const SET_TITLE = 'UPDATE conversations SET title = ?, title_source = ? WHERE no = ?';
 
 export function findConversation(db: Database, owner: string, idOrKey: string): Conversation | null {
@@ -63,12 +59,7 @@ export function findByKey(db: Database, owner: string, key: string): Conversatio
   return row === undefined ? null : conversationOf(row);
 }
 
-/** The number of the owner's conversation inside the database. Throws `not_found`. */
-export function conversationNo(db: Database, owner: string, id: string): number {
-  const row = db.one<Pick<ConversationRow, 'no' | 'owner'>>(NO_BY_ID, id);
-  if (row === undefined || row.owner !== owner) throw noConversation();
-  return row.no;
-}
+export const conversationNo = reader(conversationNoOf);
 
 /** The owner's conversation by its id. Throws `not_found`. */
 export function conversationRow(db: Database, owner: string, id: string): ConversationRow {
@@ -180,16 +171,6 @@ export function setTitle(tx: Tx, owner: string, id: string, title: string, sourc
     ledger.touch();
     ledger.save();
   }
-  return conversationOf(conversationRow(tx.db, owner, id));
-}
-
-export function setLimitPerDay(tx: Tx, owner: string, id: string, limit: Budget | null): Conversation {
-  tx.db.run(SET_LIMITS, limitsJson(limit), conversationNo(tx.db, owner, id));
-  return conversationOf(conversationRow(tx.db, owner, id));
-}
-
-export function setChoices(tx: Tx, owner: string, id: string, choices: KeptChoices): Conversation {
-  tx.db.run(SET_CHOICES, JSON.stringify(choices), conversationNo(tx.db, owner, id));
   return conversationOf(conversationRow(tx.db, owner, id));
 }
 

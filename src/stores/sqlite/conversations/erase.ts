@@ -4,11 +4,12 @@ import { storedProcess } from '../../../core/process.ts';
 import type { ErasedSession, EraseStored, Erasure, ToErase } from '../../../ports/store/conversations.ts';
 import { checkEndsWith, noConversation } from '../../shared/ledger.ts';
 import { parsed, type Row } from '../../shared/rows.ts';
+import { eraseTasks } from '../../shared/verbs/task-changes.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
 import { isStuckByDamage } from '../reading/inspect.ts';
-import { eraseTasks } from '../tasks/erase-tasks.ts';
+import { carryOut } from '../steps.ts';
 import { dropIdleWorker } from '../turns/leases.ts';
 import { Ledger } from './ledger.ts';
 import { forget, isErasedInPart, keptByDamage, markUnfinished } from './unfinished.ts';
@@ -93,7 +94,7 @@ function hideNow(
     });
   }
   checkEndsWith(row, head);
-  eraseTasks(tx, owner, id);
+  carryOut(db, eraseTasks(owner, id));
   const outside = { cwd: cwdOf(db, row.conv), sessions: sessions(db, row.conv) };
   for (const statement of HIDE) db.run(statement, row.conv);
   if (row.worker !== null) dropIdleWorker(db, row.worker);

@@ -141,9 +141,13 @@ async function lookedAt(
 }
 
 function onlyLookedAt(): ThroughlineError {
-  return new ThroughlineError('storage_readonly', 'The data was written by an older version, and is only looked at.', {
-    hint: '"throughline serve", or any command that writes, upgrades it.',
-  });
+  return new ThroughlineError(
+    'storage_readonly',
+    'The data was written by an older version, and is open for reading only.',
+    {
+      hint: '"throughline serve", or any command that writes, upgrades it.',
+    },
+  );
 }
 
 /** False: it has an older schema, or there is nothing to read. */

@@ -2,6 +2,7 @@ import { chmodSync, closeSync, existsSync, fsyncSync, mkdtempSync, openSync, ren
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
+import { CURRENT_SCHEMA } from '../migrations/current.ts';
 import { MIGRATIONS } from '../migrations/list.ts';
 import { Database } from './database.ts';
 import { whileBusy } from './faults.ts';
@@ -46,7 +47,7 @@ export function newerData(what: string, version: number): ThroughlineError {
 export function migrate(db: Database): void {
   const version = schemaVersion(db);
   if (version === CURRENT) return;
-  for (const sql of MIGRATIONS.slice(version)) db.script(sql);
+  for (const sql of version === 0 ? [CURRENT_SCHEMA] : MIGRATIONS.slice(version)) db.script(sql);
   db.script(`PRAGMA application_id = ${APPLICATION}`);
   db.script(`PRAGMA user_version = ${CURRENT}`);
 }

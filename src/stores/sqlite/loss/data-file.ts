@@ -88,7 +88,7 @@ function dataGone(path: string): ThroughlineError {
 
 function dataReplaced(path: string): ThroughlineError {
   return new ThroughlineError('storage_gone', `Another file was put in the place of ${path} while it was in use.`, {
-    hint: 'Nothing more is accepted. Restart to use the file that is there now, or put the one back that was there before.',
+    hint: 'Nothing more is accepted. Restart to use the file that is there now, or put the earlier file back.',
   });
 }
 

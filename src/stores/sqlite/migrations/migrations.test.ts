@@ -1,8 +1,45 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
+import { CURRENT_SCHEMA } from './current.ts';
 import { MIGRATIONS } from './list.ts';
+
+test('a new database is what all migrations make of an empty one', () => {
+  const hint = 'write it again with "node scripts/sqlite-schema.ts"';
+  const byMigrations = contentOf(MIGRATIONS);
+  const byScript = contentOf([CURRENT_SCHEMA]);
+  expect(byMigrations.schema.length).toBeGreaterThan(90);
+  expect(byScript.schema, hint).toEqual(byMigrations.schema);
+  expect(byMigrations.rows.facts).toHaveLength(2);
+  expect(byScript.rows, `${hint}; it has ROWS`).toEqual(byMigrations.rows);
+});
+
+test('every new database has a log of its own', () => {
+  const ids = [1, 2].map(() => logOf(contentOf([CURRENT_SCHEMA]).db));
+  expect(ids).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), expect.stringMatching(/^[0-9a-f]{32}$/)]);
+  expect(ids[0]).not.toBe(ids[1]);
+});
+
+/** What the scripts make of an empty database: its schema, and the rows of every table. The id of the log is always another one. */
+function contentOf(scripts: readonly string[]) {
+  const db = new DatabaseSync(':memory:');
+  onTestFinished(() => db.close());
+  for (const sql of scripts) db.exec(sql);
+  const schema = db.prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name').all();
+  const tables = schema.filter(({ type }) => type === 'table').map(({ name }) => String(name));
+  const rows = Object.fromEntries(tables.map((name) => [name, db.prepare(`SELECT * FROM ${name}`).all()]));
+  const log = logOf(db);
+  return {
+    db,
+    schema,
+    rows: { ...rows, facts: rows.facts?.map((row) => ({ ...row, ...(row.value === log && { value: 'log' }) })) },
+  };
+}
+
+function logOf(db: DatabaseSync): unknown {
+  return db.prepare("SELECT value FROM facts WHERE name = 'log'").get()?.value;
+}
 
 test('a prompt that only the record of its turn had is the turn’s', async () => {
   const file = join(temporaryFolder(), 'store.db');

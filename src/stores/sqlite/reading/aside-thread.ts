@@ -1,22 +1,25 @@
 // The thread of `aside.ts`: a connection that only reads, and the verbs that are asked for.
 import { parentPort, workerData } from 'node:worker_threads';
 import { failureOf, ThroughlineError } from '../../../core/errors.ts';
+import { restores, usageDays } from '../../shared/verbs/accounts.ts';
+import { outline, pending, queued, recordsAfter, recordsBefore } from '../../shared/verbs/reading.ts';
+import { listSandboxes } from '../../shared/verbs/sandboxes.ts';
+import { taskUsage } from '../../shared/verbs/task-board.ts';
 import { listConversations } from '../conversations/conversations.ts';
 import { Database } from '../file/database.ts';
 import { storageFault, whileBusy } from '../file/faults.ts';
-import { listSandboxes } from '../sandboxes/sandboxes.ts';
-import { taskUsage } from '../tasks/task-changes.ts';
-import { listTasks } from '../tasks/task-plans.ts';
-import { restores } from '../turns/receipts.ts';
-import { usageDays } from '../turns/totals.ts';
+import { reader } from '../steps.ts';
+import { listTasks } from '../tasks/task-store.ts';
 import type { Answer, AsideVerb, Question, ThreadData } from './aside.ts';
-import { eventsBefore, outline, pending, permissions, queued, recordsAfter, recordsBefore } from './reads.ts';
+import { eventsBefore, permissions } from './reads.ts';
 import { search } from './search.ts';
 
 /** Each takes the database, the owner, and its arguments. All but the search are pages, and come here when they are long. */
 const VERBS = {
-  ...{ search, listConversations, listSandboxes, listTasks, taskUsage, usageDays },
-  ...{ eventsBefore, outline, pending, permissions, queued, recordsAfter, recordsBefore, restores },
+  ...{ search, listConversations, listTasks, eventsBefore, permissions },
+  ...{ listSandboxes: reader(listSandboxes), taskUsage: reader(taskUsage), usageDays: reader(usageDays) },
+  ...{ outline: reader(outline), pending: reader(pending), queued: reader(queued), restores: reader(restores) },
+  ...{ recordsAfter: reader(recordsAfter), recordsBefore: reader(recordsBefore) },
 } satisfies Record<AsideVerb, (db: Database, owner: string, ...args: never) => unknown>;
 
 if (parentPort !== null) serve(parentPort, workerData as ThreadData);

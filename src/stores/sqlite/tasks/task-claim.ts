@@ -1,13 +1,11 @@
 import { DamagedRows, isDamage, type ThroughlineError } from '../../../core/errors.ts';
-import { storedProcess } from '../../../core/process.ts';
-import type { TaskProgress } from '../../../core/tasks/task.ts';
-import type { TaskClaim, TaskClaimRequest, TaskFence, TaskHolder } from '../../../ports/store/tasks.ts';
-import { parsed } from '../../shared/rows.ts';
-import { type Candidate, fairestTask, type TaskRow, taskOf, taskUnder } from '../../shared/tasks.ts';
+import type { TaskClaim, TaskClaimRequest } from '../../../ports/store/tasks.ts';
+import { type Candidate, fairestTask, type TaskRow } from '../../shared/tasks.ts';
+import { giveBack, takeTask } from '../../shared/verbs/task-lease.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { appendTaskEvent, taskRow } from './task-board.ts';
+import { writer } from '../steps.ts';
 
 /** The rows of a task that is set aside may be damaged. Its number is found in an index, so that they are not read. */
 const ASIDE = 'IN (SELECT no FROM tasks WHERE id IN (SELECT value FROM json_each(?1)))';
@@ -21,7 +19,6 @@ const LARGEST_LIMIT = `
 const RUNNING_OF = "SELECT count(*) AS count FROM tasks WHERE state = 'running' AND owner = ?";
 const NEXT_OWNER = "SELECT owner FROM tasks WHERE state = 'queued' AND owner > ? ORDER BY owner LIMIT 1";
 const SERVED = 'SELECT served FROM boards WHERE owner = ?';
-const SET_SERVED = 'UPDATE boards SET served = ? WHERE owner = ?';
 /** Tasks of one milestone share a conversation, so only one of them runs at a time. */
 const NEXT_OF = `
   SELECT * FROM tasks t WHERE t.state = 'queued' AND t.owner = ?2 AND CASE WHEN t.no ${ASIDE} THEN 0 ELSE t.place IN (?3, 'any')
@@ -40,16 +37,6 @@ const TO_CANCEL = `
 const OPEN = "SELECT no FROM tasks WHERE state IN ('queued', 'running')";
 const ROW = 'SELECT * FROM tasks WHERE no = ?';
 const ID_OF = 'SELECT id FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE no = ?';
-const TAKE = `
-  UPDATE tasks SET state = 'running', epoch = epoch + 1, worker = ?, process = ?, lease_end = ?,
-    started_at = coalesce(started_at, ?), ended_at = NULL
-  WHERE no = ?`;
-const GIVE_BACK = "UPDATE tasks SET state = 'queued', worker = NULL, process = NULL, lease_end = NULL WHERE no = ?";
-const RENEW = `
-  UPDATE tasks SET lease_end = ? WHERE id = ? AND owner = ? AND epoch = ? AND state = 'running'`;
-const HOLDERS = `
-  SELECT worker AS id, process, max(lease_end) <= ? AS expired FROM tasks WHERE state = 'running' GROUP BY worker, process`;
-const HELD_BY = "SELECT * FROM tasks WHERE state = 'running' AND worker = ?";
 
 const notOurs = ({ held = [], aside = [] }: TaskClaimRequest) => JSON.stringify([...held, ...aside]);
 
@@ -97,49 +84,9 @@ function* candidates(db: Database, aside: string, place: string, ids: string | n
 }
 
 export function claimTask(tx: Tx, request: TaskClaimRequest): TaskClaim | null {
-  const expired = tx.db.all<TaskRow>(EXPIRED, notOurs(request), tx.monotonic);
-  for (const row of expired) giveBack(tx, row, 'The lease of its runner expired.');
-  const found = claimableTask(tx.db, request, tx.monotonic);
-  if (found === null || found === 'expired') return null;
-  const { worker, leaseMs } = request;
-  tx.db.run(TAKE, worker.id, JSON.stringify(worker.process), tx.monotonic + leaseMs, tx.now, found.no);
-  const { round, iteration } = JSON.parse(found.progress) as TaskProgress;
-  const no = appendTaskEvent(tx, found, { kind: 'task.started', payload: { round, iteration } });
-  tx.db.run(SET_SERVED, no, found.owner);
-  const row = taskRow(tx.db, found.owner, found.id);
-  return {
-    fence: { task: row.id, owner: row.owner, epoch: row.epoch },
-    task: taskOf(row),
-    gate: storedProcess(parsed(row.gate)),
-  };
-}
-
-function giveBack(tx: Tx, row: TaskRow, reason: string): void {
-  tx.db.run(GIVE_BACK, row.no);
-  appendTaskEvent(tx, row, { kind: 'task.queued', payload: { reason } });
-}
-
-export function renewTasks(tx: Tx, fences: readonly TaskFence[], leaseMs: number): TaskFence[] {
-  const until = tx.monotonic + leaseMs;
-  return fences.filter(({ task, owner, epoch }) => tx.db.run(RENEW, until, task, owner, epoch).changes === 0);
-}
-
-export function releaseTask(tx: Tx, fence: TaskFence): void {
-  const row = taskRow(tx.db, fence.owner, fence.task);
-  if (row.epoch === fence.epoch && row.state === 'running') giveBack(tx, row, 'Its runner was closed.');
-}
-
-/** The row under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
-export function heldTask(tx: Tx, fence: TaskFence): TaskRow {
-  return taskUnder(taskRow(tx.db, fence.owner, fence.task), fence);
-}
-
-export function taskHolders(db: Database, monotonic: number): TaskHolder[] {
-  return db
-    .all<{ id: string; process: string; expired: number }>(HOLDERS, monotonic)
-    .map(({ id, process, expired }) => ({ id, process: JSON.parse(process), expired: expired === 1 }));
-}
-
-export function forgetHolder(tx: Tx, worker: string): void {
-  for (const row of tx.db.all<TaskRow>(HELD_BY, worker)) giveBack(tx, row, 'Its runner is gone.');
+  const { db, monotonic } = tx;
+  const expired = db.all<TaskRow>(EXPIRED, notOurs(request), monotonic);
+  writer(giveBack)(tx, expired, 'The lease of its runner expired.');
+  const found = claimableTask(db, request, monotonic);
+  return found === null || found === 'expired' ? null : writer(takeTask)(tx, found, request);
 }

@@ -12,14 +12,16 @@ import type {
 import { type LeaseRow, type Stamp, underFence } from '../../shared/ledger.ts';
 import { conversationOf, limitPerDayOf, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
 import { checkMayBegin } from '../../shared/turns.ts';
+import { lastMovedFrom } from '../../shared/verbs/places.ts';
+import { unknownPartsOf } from '../../shared/verbs/reading.ts';
+import { openInLease } from '../../shared/verbs/sandboxes.ts';
 import { conversationRow } from '../conversations/conversations.ts';
 import { LEASE_BY_ID, LEASE_BY_NO, Ledger } from '../conversations/ledger.ts';
-import { lastMovedFrom } from '../conversations/move.ts';
 import { type Database, LIMIT } from '../file/database.ts';
 import { storageFault } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { sessions, unknownPartsOf } from '../reading/reads.ts';
-import { openInLease } from '../sandboxes/sandboxes.ts';
+import { sessions } from '../reading/reads.ts';
+import { carryOut } from '../steps.ts';
 import { dropIdleWorker, registerWorker } from './leases.ts';
 import { withdrawOpen } from './permissions.ts';
 import { endLiving } from './sessions.ts';
@@ -158,7 +160,7 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
   if (oldest !== undefined && oldest.state !== 'queued') withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
   endLiving(ledger);
   const next = oldest === undefined || sent ? null : requeue(ledger, oldest);
-  const movedFrom = lastMovedFrom(tx.db, row);
+  const movedFrom = carryOut(tx.db, lastMovedFrom(row));
   const isBegun = next !== null && !request.withoutTurn;
   if (isBegun) beginTurn(ledger, next);
   const facts = isBegun ? factsOf(tx.db, row, next.agent, tx.monotonic) : null;
@@ -204,7 +206,7 @@ function factsOf(db: Database, row: LeaseRow, agent: string, monotonic: number):
   return {
     limitPerDay: limitPerDayOf(row.limits),
     sessions: sessions(db, row.owner, row.id, { agent, limit: 20, before: null }).sessions,
-    unknownParts: unknownPartsOf(db, row.conv),
-    sandbox: openInLease(db, row, monotonic),
+    unknownParts: carryOut(db, unknownPartsOf(row.conv)),
+    sandbox: carryOut(db, openInLease(row, monotonic)),
   };
 }

@@ -16,9 +16,8 @@ import type { Tx } from '../file/write-queue.ts';
 import { beginTurn } from './claim.ts';
 import { endTurn } from './end.ts';
 import { ask, deny, withdrawOpen } from './permissions.ts';
-import { writeReceipt } from './receipts.ts';
+import { writeReceipt, writeTold, writeToldAhead } from './receipts.ts';
 import { changeSession, openSession, useSession } from './sessions.ts';
-import { writeTold, writeToldAhead } from './told.ts';
 
 const LAST_OF = `
   SELECT seq FROM events WHERE conv = ? AND epoch = ? AND counter >= ? AND counter < ?

@@ -1,18 +1,14 @@
-import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
 import type { Prompt } from '../../../core/turn/content.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
-import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
-import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { EndOfTurn } from '../../../ports/store/writes.ts';
 import { type Json, readValue } from '../../shared/content.ts';
 import type { Stamp } from '../../shared/ledger.ts';
-import { type RecordBody, TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
+import type { RecordBody, TurnRow } from '../../shared/rows.ts';
 import { searchedTexts } from '../../shared/search.ts';
-import { cancelledBy, checkDelivered, checkRecord, endedPayload, NO_PROMPT } from '../../shared/turns.ts';
+import { checkRecord, endedPayload, NO_PROMPT } from '../../shared/turns.ts';
 import { linkContents, storeValue } from '../conversations/content.ts';
-import { Ledger } from '../conversations/ledger.ts';
+import type { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
-import type { Tx } from '../file/write-queue.ts';
 import { withdrawOpen } from './permissions.ts';
 import { endUse, isFirstOfUnread } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
@@ -25,13 +21,6 @@ const SET_PROMPT = 'UPDATE turns SET prompt = ?, prompt_refs = ? WHERE no = ?';
 const INSERT_RECORD =
   'INSERT INTO records (turn, owner, conv, n, place, body, body_refs, unknown_before) VALUES (?, ?, ?, ?, ?, ?, ?, ?)';
 const INSERT_WORDS = 'INSERT INTO words (rowid, prompt, reply) VALUES (?, ?, ?)';
-
-const BY_ID = `${TURN} WHERE t.id = ? AND c.owner = ?`;
-const DELIVERED = 'UPDATE turns SET delivered = 1 WHERE no = ?';
-const CANCEL = `
-  UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = ?, ended_at = ?, replaced_by = ? WHERE no = ?`;
-const NOT_PENDING = 'UPDATE turns SET delivered = NULL WHERE no = ? AND delivered = 0';
-const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
 
 /** Ends a turn, with everything that depends on it (R4, R9). */
 export function endTurn(ledger: Ledger, turn: TurnRow, end: EndOfTurn, stamp: Stamp): void {
@@ -80,52 +69,4 @@ function bodyOf(db: Database, turn: TurnRow, record: TurnRecord): RecordBody {
   const { prompt, ...rest } = record;
   const known = turn.prompt_refs === 0 ? turn.prompt : JSON.stringify(readValue(db, turn.owner, turn.prompt, 1));
   return JSON.stringify(prompt) === known ? rest : record;
-}
-
-export function requestCancel(tx: Tx, owner: string, id: string, by: string): Turn {
-  const turn = tx.db.one<TurnRow>(BY_ID, id, owner);
-  if (turn === undefined) throw new ThroughlineError('not_found', 'There is no such turn.');
-  if (hasEnded(turn.state) || (turn.cancelRequested === 1 && turn.state !== 'queued')) return turnOf(tx.db, turn);
-  const ledger = Ledger.byNo(tx, turn.conv);
-  if (turn.state === 'queued') endQueued(ledger, turn, by);
-  else {
-    ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
-    tx.db.run(REQUEST, turn.no);
-  }
-  ledger.save();
-  return turnOf(tx.db, tx.db.one<TurnRow>(BY_ID, id, owner) as TurnRow);
-}
-
-/** The answer is with whoever it was for. Not an event of the conversation: nothing was said. */
-export function setDelivered(tx: Tx, owner: string, id: string): Turn {
-  const row = tx.db.one<TurnRow>(BY_ID, id, owner);
-  if (row === undefined) throw noSuchTurn(id);
-  // Nothing was delivered: what is to be delivered is the answer of the turn that replaces it.
-  if (row.replacedBy !== null) return turnOf(tx.db, row);
-  checkDelivered(row);
-  if (row.delivered === 0) tx.db.run(DELIVERED, row.no);
-  return turnOf(tx.db, { ...row, delivered: 1 });
-}
-
-/**
- * It was never begun, so it ends at once and is not part of the history. `queue`: by a change of the queue. The answer of a turn that
- * is replaced need not be delivered, but that of the turn which replaces it.
- */
-export function endQueued(
-  ledger: Ledger,
-  turn: TurnRow,
-  by: string,
-  queue: { readonly replacedBy?: string | null } = {},
-): void {
-  const { row, tx } = ledger;
-  const { replacedBy = null } = queue;
-  const failure = cancelledBy(by, replacedBy);
-  ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
-  tx.db.run(CANCEL, JSON.stringify(failure), tx.now, replacedBy, turn.no);
-  if (replacedBy !== null) tx.db.run(NOT_PENDING, turn.no);
-  ledger.append('turn.ended', turn, { n: turn.n, outcome: 'cancelled', failure, reply: '', usage: NO_USAGE, ...queue });
-  row.pending -= 1;
-  if (row.pending === 0 && row.worker === null) row.ready_at = null;
-  ledger.restate({ outcome: 'cancelled', failure });
-  ledger.touch();
 }

@@ -20,6 +20,7 @@ import {
   sessionInUse,
   turnIdTaken,
 } from '../../shared/turns.ts';
+import { sessionIsElsewhere } from '../../shared/verbs/reading.ts';
 import { linkContents, storeValue } from '../conversations/content.ts';
 import { conversationRow, ensureConversation, titleFromPrompt } from '../conversations/conversations.ts';
 import { addImported } from '../conversations/copy.ts';
@@ -27,7 +28,7 @@ import { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import type { Tx } from '../file/write-queue.ts';
-import { sessionIsElsewhere } from '../reading/reads.ts';
+import { carryOut } from '../steps.ts';
 import { openSession } from './sessions.ts';
 import { countTurns, spending } from './totals.ts';
 
@@ -167,7 +168,7 @@ function adopt(ledger: Ledger, agent: string, adopted: AdoptedSession): void {
   const { ref, id, storage, history } = adopted;
   // Another request has adopted it meanwhile.
   if (tx.db.one(OWN_SESSION, row.conv, id, adopted.agent) !== undefined) return;
-  checkAdoption(row, agent, adopted, sessionIsElsewhere(tx.db, row.owner, row.id, { storage, id }));
+  checkAdoption(row, agent, adopted, carryOut(tx.db, sessionIsElsewhere(row.owner, row.id, { storage, id })));
   const lacks = row.history;
   const records = adoptedRecords(history, row.next_n, agent, id);
   for (const record of records) addImported(ledger, record);

@@ -1,8 +1,9 @@
 import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
-import type { Fence, Holding, Taker, WorkerInfo } from '../../../ports/store/leases.ts';
+import type { Fence, Holding, WorkerInfo } from '../../../ports/store/leases.ts';
 import { parsed } from '../../shared/rows.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
+import { PLACE } from '../../shared/verbs/places.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
@@ -24,7 +25,6 @@ const HOLDINGS = `
      FROM sessions s WHERE s.conv = l.conv AND (s.state = 'live' OR s.process IS NOT NULL)) AS sessions
   FROM leases l JOIN workers w ON w.no = l.worker JOIN conversations c ON c.no = l.conv
   WHERE l.worker IS NOT NULL AND l.owner = ? ORDER BY l.worker, l.conv LIMIT ?`;
-const COUNT_HOLDINGS = 'SELECT count(*) AS n FROM leases l WHERE l.worker IS NOT NULL AND l.owner = ?';
 const PROCESSES = `
   WITH held AS (SELECT l.conv FROM leases l JOIN workers w ON w.no = l.worker WHERE w.id = ?)
   SELECT s.process FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
@@ -39,15 +39,6 @@ const REGISTER = `
   INSERT INTO workers (owner, id, process) VALUES ('', ?, ?)
   ON CONFLICT (id) DO UPDATE SET process = excluded.process RETURNING no`;
 const DELETE_WORKER = 'DELETE FROM workers WHERE no = ?';
-const ENLIST = `
-  INSERT INTO workers (owner, id, process, takes) VALUES ('', ?, ?, ?)
-  ON CONFLICT (id) DO UPDATE SET process = excluded.process, takes = excluded.takes`;
-const TAKERS = 'SELECT id, process, takes FROM workers WHERE takes IS NOT NULL';
-/** The name of a place is a fact called by this and its id. */
-const PLACE = 'place:';
-const NAME = "SELECT value FROM facts WHERE owner = '' AND name = ?";
-const SET_NAME = `
-  INSERT INTO facts (owner, name, value) VALUES ('', ?, ?) ON CONFLICT (owner, name) DO UPDATE SET value = excluded.value`;
 const STANDING = `
   SELECT c.owner, c.id AS conversation, c.key, l.driver, l.place, f.value AS home, t.id AS turn, t.n, t.state, t.agent,
     w.id AS holder, w.process, l.ready_at
@@ -112,32 +103,8 @@ export function dropIdleWorker(db: Database, worker: number): void {
   if (db.one(STILL_LISTED, worker) === undefined) db.run(DELETE_WORKER, worker);
 }
 
-export function enlist(tx: Tx, { id, process, place, agents }: Taker): void {
-  tx.db.run(ENLIST, id, JSON.stringify(process), JSON.stringify({ place, agents, at: tx.monotonic }));
-}
-
-export function takers(db: Database, monotonic: number): (Taker & { quietMs: number })[] {
-  const rows = db.all<{ id: string; process: string; takes: string }>(TAKERS);
-  return rows.map(({ id, process, takes }) => {
-    const { place, agents, at } = JSON.parse(takes);
-    return { id, process: JSON.parse(process), place, agents, quietMs: monotonic - at };
-  });
-}
-
 export function holdings(db: Database, owner: string, limit: number, monotonic: number): Holding[] {
   return db.all<HoldingRow>(HOLDINGS, owner, limit).map((row) => holdingOf(row, monotonic));
-}
-
-export function countHoldings(db: Database, owner: string): number {
-  return db.one<{ n: number }>(COUNT_HOLDINGS, owner)?.n ?? 0;
-}
-
-export function placeName(db: Database, place: string): string | null {
-  return db.one<{ value: string }>(NAME, `${PLACE}${place}`)?.value ?? null;
-}
-
-export function namePlace(tx: Tx, place: string, name: string): void {
-  tx.db.run(SET_NAME, `${PLACE}${place}`, name);
 }
 
 export function standings(db: Database, owner: string, ids: readonly string[], monotonic: number): Standing[] {

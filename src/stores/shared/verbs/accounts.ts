@@ -1,0 +1,93 @@
+// What became of turns: what was told with them, how their sessions were restored, what they used.
+
+import type { CheckedRange } from '../../../core/input/arguments.ts';
+import type { UsagePage } from '../../../core/input/usage-page.ts';
+import type { Receipt } from '../../../core/restore/receipt.ts';
+import type { ToldPart } from '../../../core/restore/told.ts';
+import type { Summary } from '../../../core/summary.ts';
+import type { Sent } from '../../../core/turn/turn.ts';
+import type { PlacedReceipt } from '../../../ports/store/sessions.ts';
+import type { StoredTold } from '../../../ports/store/turns.ts';
+import type { LastUsage, UsageRow } from '../../../ports/store/usage.ts';
+import { unpackValue, unzipped } from '../content.ts';
+import { noConversation } from '../ledger.ts';
+import { LAST_DAY, pageOf } from '../page.ts';
+import { checkTold, ownPrompt } from '../told.ts';
+import { type HolderRow, summaryOf, type TotalsRow } from '../totals.ts';
+import { conversationNo, findTurnRow } from './reading.ts';
+import { all, contents, each, one, type Steps, unindexedNo } from './steps.ts';
+
+const OF_ATTEMPT = 'SELECT session, body FROM told WHERE turn = ? AND attempt = ? ORDER BY no';
+const SENDINGS = "SELECT payload FROM events WHERE turn = ? AND kind = 'turn.sent' ORDER BY seq DESC";
+const SESSION_ID = `SELECT id FROM sessions WHERE ref = ? AND ${unindexedNo('conv')} = ?`;
+/** Of so many turns: the rows up to the last of them, or from the first of them on. */
+const RESTORED_AFTER = `
+  SELECT turn, body FROM receipts WHERE conv = ?1 AND turn > ?2 AND turn <= (
+    SELECT max(turn) FROM (SELECT DISTINCT turn FROM receipts WHERE conv = ?1 AND turn > ?2 ORDER BY turn LIMIT CAST(?3 AS bigint)) AS found
+  ) ORDER BY turn, warm, attempt`;
+const RESTORED_BEFORE = `
+  SELECT turn, body FROM receipts WHERE conv = ?1 AND turn < ?2 AND turn >= (
+    SELECT min(turn) FROM (SELECT DISTINCT turn FROM receipts WHERE conv = ?1 AND turn < ?2 ORDER BY turn DESC LIMIT CAST(?3 AS bigint)) AS found
+  ) ORDER BY turn, warm, attempt`;
+const DAYS = `
+  SELECT day, agent, turns, usage FROM usage_days
+  WHERE owner = ?1 AND day BETWEEN ?2 AND ?3 AND (day < ?3 OR agent > ?4) ORDER BY day DESC, agent LIMIT CAST(?5 AS bigint)`;
+const NAMED = 'SELECT no, owner, key, title FROM conversations WHERE id = ?';
+const TOTALS = `
+  SELECT completed, first_n, first_at, last_n, last_at, sessions, changes, last_session, usage FROM totals WHERE conv = ?`;
+const HOLDER = `
+  SELECT l.pending, l.epoch, l.ready_at, w.id AS holder, w.process
+  FROM leases l LEFT JOIN workers w ON w.no = l.worker WHERE l.conv = ?`;
+
+interface ToldRow {
+  /** Null: it was told with the prompt, which is its last part. */
+  readonly session: string | null;
+  readonly body: Uint8Array;
+}
+
+export function* told(owner: string, id: string, attempt?: number): Steps<StoredTold | null> {
+  const turn = yield* findTurnRow(owner, id);
+  if (turn === undefined) return null;
+  const payloads = yield* all<{ payload: string }>(SENDINGS, turn.no);
+  const sendings = payloads.map(({ payload }) => (JSON.parse(payload) as { sent: Sent }).sent);
+  const sent = attempt === undefined ? sendings[0] : sendings.find((one) => one.attempt === attempt);
+  if (sent === undefined) return null;
+  const known = sent.session === null ? undefined : yield* one<{ id: string }>(SESSION_ID, sent.session, turn.conv);
+  const sessionId = known?.id ?? turn.sessionId;
+  if (sent.told === undefined) return { sent, sessionId, parts: null };
+  const rows = yield* all<ToldRow>(OF_ATTEMPT, turn.no, sent.attempt);
+  const values = rows.map(({ body }) => ({ json: unzipped(body), refs: 1 }));
+  const source = yield* contents(owner, [...values, { json: turn.prompt, refs: turn.prompt_refs }]);
+  const kept = rows.flatMap(({ body }) => unpackValue<ToldPart[]>(source, owner, body));
+  const withPrompt = rows.some(({ session }) => session === null);
+  const parts = withPrompt ? kept : [...kept, ownPrompt(source, turn, sent.told)];
+  checkTold(parts, sent.told, turn.n);
+  return { sent, sessionId, parts };
+}
+
+/** A page. Receipts are small, so it is not cut by its size. */
+export function* restores(owner: string, id: string, range: CheckedRange): Steps<PlacedReceipt[]> {
+  // The start includes warm-ups before the first turn.
+  const [text, from] = 'after' in range ? [RESTORED_AFTER, range.after || -1] : [RESTORED_BEFORE, range.before];
+  const no = yield* conversationNo(owner, id);
+  const rows = yield* all<{ turn: number; body: string }>(text, no, from, Math.max(0, range.limit));
+  return rows.map(({ turn, body }) => ({ n: turn, receipt: JSON.parse(body) as Receipt }));
+}
+
+export function* usageDays(owner: string, page: UsagePage<LastUsage> = {}): Steps<UsageRow[]> {
+  const { since = '', limit, before = { day: LAST_DAY, agent: '' } } = page;
+  const most = limit ?? Number.MAX_SAFE_INTEGER;
+  type Row = Omit<UsageRow, 'usage'> & { usage: string };
+  const rows = yield* each<Row>(DAYS, owner, since, before.day, before.agent, most);
+  return pageOf(rows, (row) => ({ ...row, usage: JSON.parse(row.usage) }), { limit });
+}
+
+export function* summary(monotonic: number, owner: string, id: string): Steps<Summary> {
+  type Named = Pick<Summary, 'key' | 'title'> & { readonly no: number; readonly owner: string };
+  const named = yield* one<Named>(NAMED, id);
+  if (named === undefined || named.owner !== owner) throw noConversation();
+  const { no, key, title } = named;
+  const totals = (yield* one<TotalsRow>(TOTALS, no)) as TotalsRow;
+  const lease = (yield* one<HolderRow>(HOLDER, no)) as HolderRow;
+  return summaryOf({ conversation: id, key, title }, totals, lease, monotonic);
+}

@@ -1,0 +1,217 @@
+import type { Conversation, StateFacts } from '../../../core/conversation.ts';
+import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
+import type { EventKind, EventPayloads } from '../../../core/event.ts';
+import { MOST_QUEUED, planQueue, queueChanged } from '../../../core/queue.ts';
+import { taskOfRequest } from '../../../core/tasks/task-progress.ts';
+import type { Prompt } from '../../../core/turn/content.ts';
+import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
+import { NO_USAGE } from '../../../core/turn/usage.ts';
+import type { Requeue, Requeued } from '../../../ports/store/turns.ts';
+import { canonicalHash } from '../content.ts';
+import type { LeaseRow, TurnName } from '../ledger.ts';
+import { TURN, type TurnRow } from '../rows.ts';
+import { type AddedTurn, cancelledBy, checkDelivered, checkRepeated } from '../turns.ts';
+import { findTurnRow, readTurn, turnRow } from './reading.ts';
+import { act, all, Collision, changed, one, orTaken, run, type Steps, type StepTx, unindexedNo } from './steps.ts';
+
+const QUEUE = `
+  SELECT no, id, n FROM turns WHERE conv = ? AND ended_at IS NULL AND state = 'queued' ORDER BY n LIMIT ${MOST_QUEUED + 1}`;
+const BY_ID = `${TURN} WHERE t.id = ? AND ${unindexedNo('t.conv')} = ?`;
+const TASK = 'SELECT 1 FROM tasks WHERE id = ? AND owner = ?';
+const KNOWN = 'SELECT request_hash, result FROM requeues WHERE owner = ? AND request_id = ?';
+const REMEMBER = 'INSERT INTO requeues (owner, conv, request_id, request_hash, result) VALUES (?, ?, ?, ?, ?)';
+const DELIVERED = 'UPDATE turns SET delivered = 1 WHERE no = ?';
+const CANCEL = `
+  UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = ?, ended_at = ?, replaced_by = ? WHERE no = ?`;
+const NOT_PENDING = 'UPDATE turns SET delivered = NULL WHERE no = ? AND delivered = 0';
+const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
+
+/** A conversation within one transaction, as every store has it. */
+export interface SharedLedger {
+  readonly row: LeaseRow;
+  append<K extends EventKind>(kind: K, turn: TurnName | null, payload: EventPayloads[K]): number;
+  touch(): void;
+  restate(last: StateFacts['last']): void;
+  save(): void | Promise<void>;
+}
+
+/** What a verb gets that writes in conversations. */
+export interface LedgerTx<L extends SharedLedger = SharedLedger> extends StepTx {
+  ledgerOf(owner: string, conversation: string): L | Promise<L>;
+  ledgerByNo(conv: number): L | Promise<L>;
+  conversation(owner: string, id: string): Conversation | Promise<Conversation>;
+  /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
+  dropIdleWorker(worker: number): void;
+}
+
+/** The same for one that changes the queue. */
+export interface QueueTx<L extends SharedLedger> extends LedgerTx<L> {
+  titleFromPrompt(ledger: L, prompt: Prompt): void | Promise<void>;
+  /** Puts a turn at the end of the queue. */
+  addTurn(ledger: L, added: AddedTurn, agent: string): unknown;
+}
+
+/** It is looked at again when the conversation is locked: it may have begun, or ended, meanwhile. */
+export function* requestCancel(tx: LedgerTx, owner: string, id: string, by: string): Steps<Turn> {
+  const seen = yield* turnRow(owner, id);
+  if (isOver(seen)) return yield* readTurn(seen);
+  const ledger = yield* act(() => tx.ledgerByNo(seen.conv));
+  const turn = yield* turnRow(owner, id);
+  if (isOver(turn)) return yield* readTurn(turn);
+  if (turn.state === 'queued') yield* endQueued(tx, ledger, turn, by);
+  else {
+    ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
+    yield* run(REQUEST, turn.no);
+  }
+  yield* act(() => ledger.save());
+  return yield* readTurn(yield* turnRow(owner, id));
+}
+
+function isOver(turn: TurnRow): boolean {
+  return hasEnded(turn.state) || (turn.cancelRequested === 1 && turn.state !== 'queued');
+}
+
+/** The answer is with whoever it was for. Not an event of the conversation: nothing was said. */
+export function* setDelivered(_: StepTx, owner: string, id: string): Steps<Turn> {
+  const row = yield* findTurnRow(owner, id);
+  if (row === undefined) throw noSuchTurn(id);
+  // Nothing was delivered: what is to be delivered is the answer of the turn that replaces it.
+  if (row.replacedBy !== null) return yield* readTurn(row);
+  checkDelivered(row);
+  if (row.delivered === 0) yield* run(DELIVERED, row.no);
+  return yield* readTurn({ ...row, delivered: 1 });
+}
+
+/**
+ * It was never begun, so it ends at once and is not part of the history. `queue`: by a change of the queue. The answer of a turn that
+ * is replaced need not be delivered, but that of the turn which replaces it.
+ */
+function* endQueued(
+  tx: StepTx,
+  ledger: SharedLedger,
+  turn: TurnRow,
+  by: string,
+  queue: { readonly replacedBy?: string | null } = {},
+): Steps<void> {
+  const { row } = ledger;
+  const { replacedBy = null } = queue;
+  const failure = cancelledBy(by, replacedBy);
+  ledger.append('turn.cancel_requested', turn, { n: turn.n, by });
+  yield* run(CANCEL, JSON.stringify(failure), tx.now, replacedBy, turn.no);
+  if (replacedBy !== null) yield* run(NOT_PENDING, turn.no);
+  ledger.append('turn.ended', turn, { n: turn.n, outcome: 'cancelled', failure, reply: '', usage: NO_USAGE, ...queue });
+  row.pending -= 1;
+  if (row.pending === 0 && row.worker === null) row.ready_at = null;
+  ledger.restate({ outcome: 'cancelled', failure });
+  ledger.touch();
+}
+
+type Change = Requeue['changes'][number];
+type Result = Omit<Requeued, 'duplicate'>;
+
+/**
+ * Under the lock of the conversation, as is the beginning of a turn: a worker that takes one of them at the same moment comes before,
+ * and then the list is not as the caller saw it, or after.
+ */
+export function* requeue<L extends SharedLedger>(tx: QueueTx<L>, owner: string, request: Requeue): Steps<Requeued> {
+  const { conversation, changes, requestId, by } = request;
+  const ledger = yield* act(() => tx.ledgerOf(owner, conversation));
+  const { conv } = ledger.row;
+  const asked = canonicalHash([conversation, changes.map(({ id: _, ...change }) => change)]);
+  const known = yield* findResult(owner, requestId, asked);
+  if (known !== null) return { ...known, duplicate: true };
+
+  const result = yield* carryOut(tx, ledger, yield* namedTurns(conv, changes), by);
+  if (requestId !== null) {
+    const remembered = changed(REMEMBER, owner, conv, requestId, asked, JSON.stringify(result));
+    yield* orTaken(tx, remembered, () => new Collision());
+  }
+  return { ...result, duplicate: false };
+}
+
+function* findResult(owner: string, requestId: string | null, asked: Uint8Array): Steps<Result | null> {
+  if (requestId === null) return null;
+  const known = yield* one<{ request_hash: Uint8Array; result: string }>(KNOWN, owner, requestId);
+  if (known === undefined) return null;
+  checkRepeated(requestId, known.request_hash, asked);
+  return JSON.parse(known.result);
+}
+
+interface Named extends Change {
+  readonly no: number;
+  readonly n: number;
+}
+
+/** The turns that the caller names are exactly those that are queued, or this throws. */
+function* namedTurns(conv: number, changes: readonly Change[]): Steps<Named[]> {
+  const rows = yield* all<{ no: number; id: string; n: number }>(QUEUE, conv);
+  const queue = new Map(rows.map((row) => [row.id, row]));
+  const named: Named[] = [];
+  const gone: TurnRow[] = [];
+  for (const change of changes) {
+    const queued = queue.get(change.turn);
+    if (queued === undefined) gone.push(yield* rowOf(conv, change.turn));
+    else named.push({ ...change, no: queued.no, n: queued.n });
+    queue.delete(change.turn);
+  }
+  const unnamed = [...queue.values()].map(({ n }) => n);
+  if (gone.length > 0 || unnamed.length > 0) throw queueChanged({ gone, unnamed });
+  return named;
+}
+
+function* rowOf(conv: number, id: string): Steps<TurnRow> {
+  const row = yield* one<TurnRow>(BY_ID, id, conv);
+  if (row === undefined) throw noSuchTurn(id);
+  return row;
+}
+
+function* carryOut<L extends SharedLedger>(
+  tx: QueueTx<L>,
+  ledger: L,
+  named: readonly Named[],
+  by: string,
+): Steps<Result> {
+  const { row } = ledger;
+  const { keep, replace, drop } = planQueue(named);
+  const old: Replaced[] = [];
+  for (const change of replace) old.push({ ...change, row: yield* rowOf(row.conv, change.turn) });
+  const ended = old.map(({ id, row: turn }) => ({ turn, replacedBy: id as string | null }));
+  for (const { turn } of drop) ended.push({ turn: yield* rowOf(row.conv, turn), replacedBy: null });
+  ended.sort((a, b) => a.turn.n - b.turn.n);
+  for (const { turn } of ended) yield* checkNoTask(turn);
+  // It keeps its place among the conversations that wait, also when all of its turns are replaced.
+  const readyAt = row.ready_at;
+  for (const { turn, replacedBy } of ended) yield* endQueued(tx, ledger, turn, by, { replacedBy });
+  if (old.length > 0) row.ready_at = readyAt;
+  const added: Result['queue'][number][] = [];
+  for (const change of old) added.push(yield* replaceTurn(tx, ledger, change, by));
+  if (ended.length > 0) {
+    ledger.touch();
+    yield* act(() => ledger.save());
+  }
+  return {
+    queue: [...keep.map(({ turn, n }) => ({ turnId: turn, n, replaces: null })), ...added],
+    cancelled: ended.map(({ turn: { id, n }, replacedBy }) => ({ turnId: id, n, replacedBy })),
+  };
+}
+
+type Replaced = Named & { readonly row: TurnRow };
+
+function* replaceTurn<L extends SharedLedger>(tx: QueueTx<L>, ledger: L, change: Replaced, by: string) {
+  const { id, turn, prompt } = change;
+  const { next_n: n, owner } = ledger.row;
+  const { agent, retryOf, options, prompt: before } = yield* readTurn(change.row);
+  if (prompt !== undefined) yield* act(() => tx.titleFromPrompt(ledger, prompt));
+  const kept = { requestId: null, prompt: prompt ?? before, options, retryOf, replaces: turn };
+  yield* act(() => tx.addTurn(ledger, { id, ...kept, ...(by !== owner && { by }) }, agent));
+  return { turnId: id, n, replaces: turn };
+}
+
+/** A task waits for its turn, and decides by its end how to go on. */
+function* checkNoTask({ n, requestId, owner }: TurnRow): Steps<void> {
+  const task = taskOfRequest(requestId);
+  if (task === null || (yield* one(TASK, task, owner)) === undefined) return;
+  throw new ThroughlineError('refused', `Turn ${n} belongs to the task ${task}: it stays as it is.`, {
+    hint: 'Keep it before all turns that you change, or cancel the task.',
+  });
+}

@@ -1,0 +1,115 @@
+import type { ContentSource, Json } from '../content.ts';
+
+/*
+ * Verbs that all stores carry out by the same statements are written once, here. SQLite answers a statement at once and PostgreSQL later, so such a
+ * verb is a generator: it yields its statements and is given their answers, and each store has its own loop for that (`carryOut`).
+ *
+ *   shared:   const row = yield* one<TaskRow>(BY_ID, id, owner)
+ *   SQLite:   asks the open file, in the same tick
+ *   PostgreSQL: asks the connection of the transaction, and waits
+ *
+ * A statement is one that both databases understand. `?` stands for a value, or `?1`, `?2` … where one is used twice.
+ */
+
+export type StepValue = string | number | Uint8Array | null;
+
+export type Step =
+  | {
+      readonly how: 'one' | 'all' | 'each' | 'insert' | 'changed' | 'run' | 'lock';
+      readonly text: string;
+      readonly values: readonly StepValue[];
+    }
+  | { readonly how: 'contents'; readonly owner: string; readonly values: readonly Json[] }
+  | { readonly how: 'act'; readonly act: () => unknown };
+
+/** What a verb does, step by step, and what it returns. */
+export type Steps<T> = Generator<Step, T, unknown>;
+
+/** What a verb gets that writes. */
+export interface StepTx {
+  /** Wall time; and the time that leases are measured in. */
+  readonly now: number;
+  readonly monotonic: number;
+  /** Reports that a conversation or task has changed. */
+  moved(id: string): void;
+  /** Whether a statement was refused because another row has what only one may have. */
+  isTaken(error: unknown): boolean;
+}
+
+type Verb<A extends unknown[], T> = (...args: A) => Promise<T>;
+
+/** Makes verbs of a store from verbs in steps. */
+export interface StepAccess {
+  reading<A extends unknown[], T>(verb: (...args: A) => Steps<T>): Verb<A, T>;
+  /** The same for short reads that turns need. */
+  looking<A extends unknown[], T>(verb: (...args: A) => Steps<T>): Verb<A, T>;
+  /** The same, with the time that leases are measured in. */
+  lookingAt<A extends unknown[], T>(verb: (monotonic: number, ...args: A) => Steps<T>): Verb<A, T>;
+  writing<A extends unknown[], T>(verb: (tx: StepTx, ...args: A) => Steps<T>): Verb<A, T>;
+}
+
+/** The first row; undefined: none. */
+export function* one<Row>(text: string, ...values: StepValue[]): Steps<Row | undefined> {
+  return (yield { how: 'one', text, values }) as Row | undefined;
+}
+
+export function* all<Row>(text: string, ...values: StepValue[]): Steps<Row[]> {
+  return (yield { how: 'all', text, values }) as Row[];
+}
+
+/** The same for a page that may end early: SQLite reads row by row. */
+export function* each<Row>(text: string, ...values: StepValue[]): Steps<Iterable<Row>> {
+  return (yield { how: 'each', text, values }) as Iterable<Row>;
+}
+
+/** Where the separate strings of these values are read from. */
+export function* contents(owner: string, values: readonly Json[]): Steps<ContentSource> {
+  return (yield { how: 'contents', owner, values }) as ContentSource;
+}
+
+/** What each store does in its own way. */
+export function* act<T>(work: () => T | Promise<T>): Steps<T> {
+  return (yield { how: 'act', act: work }) as T;
+}
+
+/** Adds a row, and returns its number (`no`). */
+export function* insert(text: string, ...values: StepValue[]): Steps<number> {
+  return (yield { how: 'insert', text, values }) as number;
+}
+
+/** How many rows were changed. */
+export function* changed(text: string, ...values: StepValue[]): Steps<number> {
+  return (yield { how: 'changed', text, values }) as number;
+}
+
+/** A statement whose answer nobody needs: PostgreSQL is not waited for. */
+export function* run(text: string, ...values: StepValue[]): Steps<void> {
+  yield { how: 'run', text, values };
+}
+
+/** Nobody else changes these rows until the transaction ends. SQLite has one that writes at a time, and does nothing. */
+export function* lock(text: string, ...values: StepValue[]): Steps<void> {
+  yield { how: 'lock', text, values };
+}
+
+/** The same steps; `fault`: what it means if another row has what only one may have. */
+export function* orTaken<T>(tx: StepTx, steps: Steps<T>, fault: (cause: unknown) => Error): Steps<T> {
+  try {
+    return yield* steps;
+  } catch (error) {
+    throw tx.isTaken(error) ? fault(error) : error;
+  }
+}
+
+/** With a bare parameter SQLite plans the statement again at every use. */
+export const LIMIT = 'LIMIT CAST(? AS bigint)';
+
+/**
+ * Columns that are compared and not searched by: `WHERE id = ? AND ${unindexed('owner')} = ?`. PostgreSQL keeps the plan that it made for empty tables,
+ * where all indexes look alike: it might read all rows of an owner, or all turns of a conversation.
+ */
+export const unindexed = (text: string) => `(${text} || '')`;
+export const unindexedNo = (number: string) => `(${number} + 0)`;
+
+/** Somebody else stored the same at the same moment: run again, the transaction finds it. */
+export class Collision extends Error {}
