@@ -156,7 +156,7 @@ export function receiveBackup(
 ): Promise<BackupMade> {
   const { file, force, sandboxes } = request;
   if (sandboxes) {
-    throw new ThroughlineError('invalid', 'A server sends no sandboxes.', {
+    throw new ThroughlineError('invalid', 'A backup through a server cannot contain sandboxes.', {
       hint: 'Leave out --sandboxes, or run the command on the machine of the server.',
     });
   }

@@ -185,10 +185,7 @@ function claudeParts({ home, ours }: AgentSetup) {
 
 /** What `throughline agents install NAME` installs, and where. Throws `not_found` for an agent that it cannot install. */
 export async function installTarget(home: string, agent: string) {
-  const [{ INSTALLABLE_CLAUDE }, { INSTALLABLE_AGENTS, installableAgent, installFolder }] = await Promise.all([
-    import('./agents/claude/find/package.ts'),
-    import('./agents/acp/known/packages.ts'),
-  ]);
+  const { INSTALLABLE_CLAUDE, INSTALLABLE_AGENTS, installableAgent, installFolder } = await packages();
   if (agent === INSTALLABLE_CLAUDE.agent) return { what: INSTALLABLE_CLAUDE, folder: installedClaude(home) };
   const what = installableAgent(agent);
   if (what !== null) return { what, folder: installFolder(acpFolders(home).installed, agent) };
@@ -208,12 +205,18 @@ function acpFolders(home: string) {
   return { installed: join(home, 'agents', 'acp'), memory: join(home, 'agents', 'learnt') };
 }
 
-/** For a person who has set no agents: Claude and other agents that are found. */
-async function findsAgents(home: string): Promise<() => Record<string, AgentSettings>> {
-  const [{ availableClaude }, { availableAgents }] = await Promise.all([
+/** What is known of agents that are npm packages. */
+async function packages() {
+  const [claude, others] = await Promise.all([
     import('./agents/claude/find/package.ts'),
     import('./agents/acp/known/packages.ts'),
   ]);
+  return { ...claude, ...others };
+}
+
+/** For a person who has set no agents: Claude and other agents that are found. */
+async function findsAgents(home: string): Promise<() => Record<string, AgentSettings>> {
+  const { availableClaude, availableAgents } = await packages();
   return () => {
     const adapter = availableClaude(installedClaude(home), process.env.PATH ?? '');
     const others = availableAgents(acpFolders(home).installed, process.env.PATH ?? '');
@@ -251,10 +254,7 @@ function whenUsed(name: string, make: () => Promise<Agent>): Required<Agent> {
 /** The names of the agents, and of those that can be installed. No agent is loaded or started. */
 export async function agentNames(options: SetupOptions, kind: 'agent' | 'installable'): Promise<Name[]> {
   if (kind === 'installable') {
-    const [{ INSTALLABLE_CLAUDE }, { INSTALLABLE_AGENTS }] = await Promise.all([
-      import('./agents/claude/find/package.ts'),
-      import('./agents/acp/known/packages.ts'),
-    ]);
+    const { INSTALLABLE_CLAUDE, INSTALLABLE_AGENTS } = await packages();
     return [INSTALLABLE_CLAUDE.agent, ...INSTALLABLE_AGENTS].map((name) => ({ name, about: '' }));
   }
   const { settings, home } = readSetup(options);

@@ -167,7 +167,7 @@ async function openStore(
   }
 }
 
-/** Whoever is kept out by another process is told by which, if it is the server of this data home. */
+/** Adds to `storage_busy` which process has the data open, if that is the server of this data home. */
 function withServer(error: unknown, home: string): unknown {
   if (!hasCode(error, 'storage_busy')) return error;
   const server = readAddress(serverFiles(home));

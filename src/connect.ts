@@ -7,10 +7,7 @@ import { checkNoPassword, checkTokenAddress, given } from './core/input/argument
 import { dataHome } from './host/data-home.ts';
 import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
-import type { LiveStreams } from './ports/engine/live.ts';
-import type { Server } from './ports/server.ts';
 import type { Tasks } from './ports/tasks.ts';
-import type { Trackers } from './ports/tracker.ts';
 
 /** Engines and tasks over HTTP: of a named server, or of the server of a data home on this machine. */
 
@@ -80,22 +77,14 @@ export async function tasksOf({ caller }: HttpEngine): Promise<Tasks> {
   return new HttpTasks(caller, () => process.cwd());
 }
 
-/** Trackers through the same server. */
-export async function trackersOf({ caller }: HttpEngine): Promise<Trackers> {
-  const { httpTrackers } = await import('./clients/http/tracker.ts');
-  return httpTrackers(caller);
-}
-
-/** Live streams through the same server. */
-export async function livesOf({ caller }: HttpEngine): Promise<LiveStreams> {
-  const { httpLiveStreams } = await import('./clients/http/live.ts');
-  return httpLiveStreams(caller);
-}
-
-/** What the same server says about itself. */
-export async function serverOf({ caller }: HttpEngine): Promise<Server> {
-  const { HttpServer } = await import('./clients/http/server.ts');
-  return new HttpServer(caller);
+/** What else the same server has: trackers, live streams, and what it says about itself. */
+export async function restOf({ caller }: HttpEngine) {
+  const [{ httpTrackers }, { httpLiveStreams }, { HttpServer }] = await Promise.all([
+    import('./clients/http/tracker.ts'),
+    import('./clients/http/live.ts'),
+    import('./clients/http/server.ts'),
+  ]);
+  return { trackers: httpTrackers(caller), lives: httpLiveStreams(caller), server: new HttpServer(caller) };
 }
 
 interface ChoiceOptions extends Pick<ServerOptions, 'home' | 'owner' | 'onAway'> {

@@ -2,7 +2,7 @@ import type { ACP_OPTIONS } from './agents/acp/options.ts';
 import type { CLAUDE_OPTIONS } from './agents/claude/settings.ts';
 import type { SCRIPTED_OPTIONS } from './agents/scripted/options.ts';
 import { type ComposeOptions, compose } from './compose.ts';
-import { connectTo, livesOf, type ServerOptions, serverOf, tasksOf, trackersOf } from './connect.ts';
+import { connectTo, restOf, type ServerOptions, tasksOf } from './connect.ts';
 import { ThroughlineError } from './core/errors.ts';
 import { checkBoolean, checkOptions, given, type OptionNames } from './core/input/arguments.ts';
 import type { Input } from './core/input/schema.ts';
@@ -127,8 +127,8 @@ async function openServer(
     );
   }
   const engine = await connectTo({ server, token, plainHttp, home, owner });
-  const [tasks, trackers] = [await tasksOf(engine), await trackersOf(engine)];
-  return new Throughline(engine, tasks, trackers, await livesOf(engine), await serverOf(engine), onPermission);
+  const [tasks, { trackers, lives, server: itself }] = [await tasksOf(engine), await restOf(engine)];
+  return new Throughline(engine, tasks, trackers, lives, itself, onPermission);
 }
 
 export { ERROR_CODES, ThroughlineError } from './core/errors.ts';

@@ -78,7 +78,7 @@ export function checkKeep({ commit, merge = false }: Keep): Keep {
     throw new ThroughlineError('invalid', 'The message of the commit is empty.');
   if (commit !== undefined) return { commit, merge };
   if (merge) return { merge };
-  throw new ThroughlineError('invalid', 'Nothing is to be done: give "commit" a message, or set "merge".');
+  throw new ThroughlineError('invalid', 'Nothing to do: give "commit" a message, or set "merge".');
 }
 
 /** `untracked`: new, and not known to git. `retyped`: a file became a link, or the reverse. */

@@ -122,46 +122,54 @@ function checkTime(value: unknown, name: string): number | undefined {
   throw new ThroughlineError('invalid', `"${name}" must be a time: ${example}, not ${shown(value)}.`);
 }
 
-/** A durable, ordered sequence of turns. Owner, sandbox, directory and place never change (R8). */
-export interface Conversation {
+/** What of a conversation is shown as it is stored. */
+export interface ShownConversation {
   readonly id: string;
   readonly owner: string;
   /** The caller's own name for it, unique per owner; null: it has none. */
   readonly key: string | null;
   readonly title: string;
+  /** Who chose the title: `caller`, the `agent`, or the first line of the first `prompt`; `none`: it has no title. */
   readonly titleSource: TitleSource;
   /** The agent of the first turn when the turn names none; null: the settings' default. */
   readonly agent: string | null;
+  /** `worker`: Throughline runs its turns. `tracker`: a program of the caller does, and prompts are refused here. */
   readonly driver: Driver;
-  readonly sandbox: string;
-  /** The working directory the caller named; null: the sandbox's own `work`. */
+  /** The working directory that the caller named; null: a directory of its own. */
   readonly cwd: string | null;
-  readonly place: string;
   /** What was set for this conversation alone; the rest comes from the current settings. */
   readonly restore: RestoreOverride;
   /** How much may be spent in it on a day (UTC), within what the settings allow; null: it has no limit of its own. */
   readonly limitPerDay: Budget | null;
-  /** What was chosen for the prompts of its agent. */
+  /** What was chosen for the prompts of its agent: model, mode, config options. Empty: nothing. */
   readonly choices: KeptChoices;
-  readonly parent: Parent | null;
-  /** The last turn of the history: sent and ended, whatever the outcome; 0: none. */
+  /** The number of the last turn that was sent and has ended, whatever the outcome; 0: none. */
   readonly head: number;
-  /** How many turns the history has; numbers of turns that were never sent are not in it. */
+  /** How many turns were sent and have ended: the history. */
   readonly historyCount: number;
+  /** The number of its last event. */
   readonly lastSeq: number;
-  /** The log that `lastSeq` counts in. */
+  /** The log that `lastSeq` counts in. When it changes, a number stands for another event than before: read again from the start. */
   readonly logId: string;
+  /** What it is doing, or what its last turn came to. */
   readonly state: ConversationState;
-  /** The agent of its last turn; before the first one, `agent`. */
+  /** The agent of its last turn, which gets the next prompt that names none; before the first turn, `agent`. */
   readonly lastAgent: string | null;
   /** Turns that have not ended. */
   readonly open: number;
   /** Questions of agents that wait for an answer. */
   readonly openPermissions: number;
-  /** Of all its turns. */
+  /** What all its turns have used. */
   readonly usage: Usage;
   readonly createdAt: number;
   readonly updatedAt: number;
+}
+
+/** A durable, ordered sequence of turns. Owner, sandbox, directory and place never change (R8). */
+export interface Conversation extends ShownConversation {
+  readonly sandbox: string;
+  readonly place: string;
+  readonly parent: Parent | null;
 }
 
 /** Where a fork was taken: the parent's turn and the hash of the records copied up to it. */

@@ -232,7 +232,7 @@ const CONTINUES: Partial<Record<ErrorCode, string>> = {
   storage_readonly: 'Make it writable for this user, file and directory or database; work then continues by itself.',
   storage_busy:
     'Work continues by itself when it answers or its lock is released. If that takes long, look for what hangs there.',
-  storage_damaged: 'It is tried again now and then. "throughline doctor" says what is damaged.',
+  storage_damaged: 'Throughline tries again from time to time. "throughline doctor" says what is damaged.',
 };
 
 /** Not a bug of this program: the storage refuses, it was closed, or the lease is another's. */

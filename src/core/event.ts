@@ -83,15 +83,6 @@ export interface EventPayloads {
   'permission.withdrawn': { id: string; reason: string };
 }
 
-/**
- * The name of a kind of event.
- *
- * @example
- * import type { EventKind } from 'throughline';
- *
- * const SHOWN: readonly EventKind[] = ['turn.queued', 'turn.ended'];
- * for await (const event of chat.follow()) if (SHOWN.includes(event.kind)) console.log(event.seq, event.kind);
- */
 export type EventKind = keyof EventPayloads;
 
 /** One immutable fact of a conversation. `seq` counts from 1 without gaps (R5). */

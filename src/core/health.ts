@@ -11,7 +11,7 @@ export interface Reason extends Failure {
 export const HEALTH_STATES = ['ok', 'degraded', 'unready', 'stopping'] as const;
 export type HealthState = (typeof HEALTH_STATES)[number];
 
-/** Whoever gets an answer at all sees that the process is alive. */
+/** `live` is always true: the answer itself shows that the process is alive. */
 export interface HealthReport {
   readonly status: HealthState;
   readonly live: true;

@@ -3,8 +3,9 @@ import { shown } from './input/arguments.ts';
 import { asTitle, checkName } from './input/names.ts';
 import { sizeOf } from './input/size.ts';
 import { wellFormed } from './input/well-formed.ts';
+import type { PublicSession } from './public/session.ts';
 import { parseRestore, type RestoreOverride } from './restore/restore-settings.ts';
-import { SESSION_ORIGINS, type Session } from './restore/session.ts';
+import { SESSION_ORIGINS } from './restore/session.ts';
 import { isObject, parseSaid } from './turn/content.ts';
 import type { TurnRecord } from './turn/record.ts';
 import { TURN_ENDS } from './turn/turn.ts';
@@ -40,7 +41,7 @@ export interface ExportedConversation {
   };
   readonly records: readonly TurnRecord[];
   /** `parent` is the agent's id of the session it came from; null: none. */
-  readonly sessions: readonly Pick<Session, 'id' | 'agent' | 'origin' | 'parent' | 'watermark'>[];
+  readonly sessions: readonly Pick<PublicSession, 'id' | 'agent' | 'origin' | 'parent' | 'watermark'>[];
 }
 
 /** Checks a value that came from outside, and names the first fault. Throws `invalid`. One step for each record: an export can be very long. */

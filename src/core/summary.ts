@@ -1,9 +1,8 @@
 import type { ProcessIdentity } from './process.ts';
 import type { Usage } from './turn/usage.ts';
 
-/** An overview of a conversation; it costs the same at any length. */
-export interface Summary {
-  readonly conversation: string;
+/** What of a summary is shown as it is stored. */
+export interface ShownSummary {
   readonly key: string | null;
   readonly title: string;
   /** Completed turns. */
@@ -11,12 +10,18 @@ export interface Summary {
   /** The numbers and times of the first and the last completed turn; null: none yet. */
   readonly first: { readonly n: number; readonly at: number } | null;
   readonly last: { readonly n: number; readonly at: number } | null;
-  /** How many native sessions the conversation has used, and how often it changed from one to another. */
+  /** How many sessions of agents the conversation has lived in, and how often it moved from one to another. */
   readonly sessions: number;
   readonly changes: number;
+  /** Turns that have not ended. */
   readonly open: number;
-  readonly lock: Lock | null;
   readonly usage: Usage;
+}
+
+/** An overview of a conversation; it costs the same at any length. */
+export interface Summary extends ShownSummary {
+  readonly conversation: string;
+  readonly lock: Lock | null;
 }
 
 /** Who holds a conversation, and until when unless renewed. */

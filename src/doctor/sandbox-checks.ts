@@ -23,7 +23,7 @@ async function leftOver({ store }: DoctorParts, ids: readonly string[]): Promise
 /** For repairs: a conversation may have taken the name of a shared sandbox since. Throws `conflict` then. */
 async function checkLeftOver(parts: DoctorParts, id: string): Promise<void> {
   if ((await leftOver(parts, [id])).length > 0) return;
-  throw new ThroughlineError('conflict', 'A conversation has it by now.');
+  throw new ThroughlineError('conflict', 'A conversation uses it now.');
 }
 
 /** Directories of conversations that are not in the store. They may hold work, so they are moved and never deleted. */
@@ -118,7 +118,7 @@ export async function checkErased({ store, sandboxes }: DoctorParts, { erased }:
     if (toDelete) {
       findings.push({
         ...found,
-        problem: `It was to be deleted with the conversation ${conversation}, and is still there.`,
+        problem: `It should have been deleted with the conversation ${conversation}, but still exists.`,
         remedy: 'Delete it.',
         repair: async () => {
           await store.eraseConversation(owner, conversation, { sandbox: path }); // refused when somebody works in it by now

@@ -16,24 +16,24 @@ function work(starts: AtMost, signal = never) {
   return { end: end.resolve, fail: end.reject, done, began: () => began };
 }
 
-const settled = () => new Promise((resolve) => setImmediate(resolve));
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('only so many run at a time; the next comes in order, also after a failure', async () => {
   const starts = new AtMost({ most: 2, longestMs: 10_000 });
   const all = Array.from({ length: 4 }, () => work(starts));
   const begun = () => all.map(({ began }) => began());
-  await settled();
+  await nextTurn();
   expect(begun()).toEqual([true, true, false, false]);
   all[1]?.fail(new Error('it did not start'));
   await expect(all[1]?.done).rejects.toThrow('it did not start');
-  await settled();
+  await nextTurn();
   expect(begun()).toEqual([true, true, true, false]);
   for (const { end } of all) end();
   await Promise.all(all.map(({ done }) => done.catch(() => {})));
   expect(begun()).toEqual([true, true, true, true]);
   // Nobody counts any more.
   const more = [work(starts), work(starts), work(starts)];
-  await settled();
+  await nextTurn();
   expect(more.map(({ began }) => began())).toEqual([true, true, false]);
 });
 
@@ -46,7 +46,7 @@ test('who takes long goes on, and the next one comes', async () => {
   slow.end();
   await slow.done;
   const last = work(starts);
-  await settled();
+  await nextTurn();
   expect(last.began()).toBe(true);
 });
 
@@ -54,9 +54,9 @@ test('who is aborted while waiting is told so by the work, and lets nobody in', 
   const starts = new AtMost({ most: 1, longestMs: 10_000 });
   const stop = new AbortController();
   const [first, stopped, third] = [work(starts), work(starts, stop.signal), work(starts)];
-  await settled();
+  await nextTurn();
   stop.abort();
-  await settled();
+  await nextTurn();
   expect([stopped.began(), third.began()]).toEqual([true, false]);
   stopped.end();
   await stopped.done;

@@ -45,14 +45,37 @@ export const procfs: ProcessTable = {
     }
   },
   *marked() {
+    const withoutEnvironment = kernelThreads();
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-      const mark = markOf(pid);
+      const mark = withoutEnvironment.has(pid) ? null : markOf(pid);
       yield mark === null ? null : { pid: Number(pid), mark };
     }
   },
   boot: () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
   namespace: () => readlinkSync('/proc/self/ns/pid'),
 };
+
+/** The process that starts all threads of the kernel; in a pid namespace of our own, it may be anything. */
+const KTHREADD = 2;
+/** PF_KTHREAD: the kernel sets this flag, a program cannot. */
+const IS_KERNEL_THREAD = 0x00200000;
+/** Field 9 of /proc/PID/stat. */
+const FLAGS = 6;
+
+/** They are most of the processes of many machines, and to open the environments of all of them takes most of a look. */
+function kernelThreads(): ReadonlySet<string> {
+  try {
+    if (!isKernelThread(readFileSync(`/proc/${KTHREADD}/stat`, 'latin1'))) return new Set();
+    return new Set(readFileSync(`/proc/${KTHREADD}/task/${KTHREADD}/children`, 'latin1').trim().split(' '));
+  } catch {
+    return new Set(); // not every kernel lists children
+  }
+}
+
+/** By its /proc/PID/stat. */
+export function isKernelThread(stat: string): boolean {
+  return (Number(fieldsOf(stat)?.[FLAGS]) & IS_KERNEL_THREAD) !== 0;
+}
 
 /** In the environment that it was started with. Other users' are not shown; one that has ended has none. */
 function markOf(pid: string): string | null {
@@ -97,22 +120,28 @@ const GROUP = 2;
 /** Field 22 of the file: clock ticks since the boot. */
 const STARTED = 19;
 
-/**
- * Parses /proc/PID/stat. The second field is the program's name in parentheses; a name may itself hold spaces, parentheses
- * and newlines, so everything up to the last parenthesis is skipped. Null: the text is not such a line.
- */
+/** Parses /proc/PID/stat. Null: the text is not such a line. */
 export function parseStat(stat: string): ProcessEntry | null {
-  const close = stat.lastIndexOf(')');
-  if (close === -1) return null;
-  const fields = stat
-    .slice(close + 1)
-    .trim()
-    .split(/\s+/);
+  const fields = fieldsOf(stat);
+  if (fields === null) return null;
   const started = fields[STARTED];
   const group = Number(fields[GROUP]);
   const state = fields[STATE];
   if (started === undefined || state === undefined || !Number.isInteger(group)) return null;
   return { started, group, zombie: state === 'Z' || state === 'X' };
+}
+
+/**
+ * The fields of /proc/PID/stat from the third on. The second is the program's name in parentheses; a name may itself hold spaces,
+ * parentheses and newlines, so everything up to the last parenthesis is skipped.
+ */
+function fieldsOf(stat: string): string[] | null {
+  const close = stat.lastIndexOf(')');
+  if (close === -1) return null;
+  return stat
+    .slice(close + 1)
+    .trim()
+    .split(/\s+/);
 }
 
 /**

@@ -3,7 +3,16 @@ import { once } from 'node:events';
 import { hostname } from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
 import { formatMark, MARK, type ProcessIdentity, starterOf, whereIs } from '../core/process.ts';
-import { machineOf, type ProcessEntry, type ProcessTable, parsePs, parseStat, procfs, ps } from './process-table.ts';
+import {
+  isKernelThread,
+  machineOf,
+  type ProcessEntry,
+  type ProcessTable,
+  parsePs,
+  parseStat,
+  procfs,
+  ps,
+} from './process-table.ts';
 import { bootId, identify, processesOf, systemProcesses } from './processes.ts';
 
 const children: ChildProcess[] = [];
@@ -123,6 +132,13 @@ describe('/proc/PID/stat', () => {
     expect(parseStat(`4711 (node) ${tail.replace('S', 'Z')}`)?.zombie).toBe(true);
     expect(parseStat('')).toBeNull();
     expect(parseStat('4711 (node) S 1')).toBeNull();
+  });
+
+  test('tells a thread of the kernel from a program that took its name and its number', () => {
+    const flags = (value: number) => `S 0 0 0 0 -1 ${value} 0 0`;
+    expect(isKernelThread(`2 (kthreadd) ${flags(2_129_984)}`)).toBe(true);
+    expect(isKernelThread(`2 (kthreadd) ${flags(4_194_560)}`)).toBe(false);
+    expect(isKernelThread('')).toBe(false);
   });
 });
 

@@ -41,7 +41,7 @@ export function readSetup({ home: given, config, settings, store }: SetupOptions
   if (config !== undefined) checkText(config, 'settings file', LONGEST_PATH);
   if (config !== undefined && settings !== undefined)
     throw new ThroughlineError('refused', '"config" cannot be used together with "settings".', {
-      hint: 'The one is a file, the other the settings themselves. Leave one of them out.',
+      hint: '"config" names a file, "settings" is the value itself. Leave one of them out.',
     });
   const read =
     settings === undefined

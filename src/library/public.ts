@@ -3,7 +3,6 @@
 export type { ChangedFile, Changes, Keep, Kept } from '../core/changes.ts';
 export type { ConversationState } from '../core/conversation.ts';
 export type { ErrorCode, Failure } from '../core/errors.ts';
-export type { EventKind } from '../core/event.ts';
 export type { Message } from '../core/input/messages.ts';
 export type { ExportedConversation } from '../core/portable.ts';
 export type {
@@ -11,7 +10,11 @@ export type {
   PublicLock as Lock,
   PublicSummary as Summary,
 } from '../core/public/conversation.ts';
-export type { PublicEvent as ConversationEvent, PublicEventPayloads as EventPayloads } from '../core/public/event.ts';
+export type {
+  PublicEvent as ConversationEvent,
+  PublicEventKind as EventKind,
+  PublicEventPayloads as EventPayloads,
+} from '../core/public/event.ts';
 export type { Files } from '../core/public/files.ts';
 export type { Feed, LiveFrame } from '../core/public/live-frame.ts';
 export type { PublicSandbox as Sandbox, SandboxView } from '../core/public/sandbox.ts';

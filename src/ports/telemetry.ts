@@ -1,15 +1,19 @@
 import type { Failure } from '../core/errors.ts';
 import type { Load } from '../core/limits/slots.ts';
-import type { Receipt } from '../core/restore/receipt.ts';
-import type { Turn, TurnEnd } from '../core/turn/turn.ts';
+import type { PublicReceipt } from '../core/public/session.ts';
+import type { PublicTurn } from '../core/public/turn.ts';
+import type { TurnEnd } from '../core/turn/turn.ts';
 import type { Usage } from '../core/turn/usage.ts';
 import type { StoreConnections } from './store/census.ts';
 
-/** Learns what this process has done, after it is stored. Never throws; nothing depends on it. Called by `observed-store.ts`. */
+/**
+ * Learns what this process has done, after it is stored. Never throws; nothing depends on it. Called by `observed-store.ts`, with public
+ * values: callers of the library may implement it.
+ */
 export interface Telemetry {
-  turnBegun(turn: Turn): void;
+  turnBegun(turn: PublicTurn): void;
   /** `turn`: the id of the turn that it was for; null: a warm-up. Once for every attempt, with its last receipt. */
-  restored(receipt: Receipt, turn: string | null): void;
+  restored(receipt: PublicReceipt, turn: string | null): void;
   turnEnded(end: EndedTurn): void;
   /** How many turns may run, how many do, and how many wait for an answer. */
   slots?(use: Load & { readonly parallel: number }): void;

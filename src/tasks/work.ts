@@ -261,7 +261,7 @@ const RESTORE: Record<SessionMode, Pick<SubmitOptions, 'restore'>> = {
   blank: { restore: { policy: 'off' } },
 };
 
-const OVERSPENT = giveUp('budget_spent', 'The budget was spent in the middle of a turn, which was cancelled.');
+const OVERSPENT = giveUp('budget_spent', 'The budget ran out during a turn, and the turn was cancelled.');
 
 /** Stands in for the submission of a turn that exists. */
 function turnedEvents(turns: readonly TaskTurn[]): TaskEventDraft[] {

@@ -44,7 +44,11 @@ describe('decisions', () => {
     const said = row(first, `${passive.toLowerCase()} [0002](0002-two-clocks.md)`) + row(second);
     expect(faultsOfDecisions([old, later], said)).toEqual([]);
     expect(faultsOfDecisions([old, second], said)).toHaveLength(1);
-    expect(faultsOfDecisions([first, later], said)).toHaveLength(1);
+    expect(faultsOfDecisions([first, later], said)).toHaveLength(2);
     expect(faultsOfDecisions([old, later], row(first) + row(second))).toHaveLength(1);
+    const others = `${passive.toLowerCase()} [0002](0002-two-clocks.md), [0003](0003-three.md)`;
+    expect(faultsOfDecisions([old, later, third], row(first, others) + row(second) + row(third))).toEqual([
+      `the index says that 0001 is ${passive.toLowerCase()} 0003, which 0001-one-lease.md does not say`,
+    ]);
   });
 });

@@ -42,7 +42,18 @@ function faultsOfFate({ name, text }: Decision, files: readonly Decision[], row:
     const unlisted = later
       .filter((other) => !row.includes(`${passive.toLowerCase()} by [${other}]`))
       .map((other) => `the index does not say that ${number} is ${passive.toLowerCase()} by ${other}`);
-    return [...missing, ...unsaid, ...unlisted];
+    // In the index several may follow one word: `amended by [0118](…), [0119](…)`.
+    const listed = row
+      .split(new RegExp(`${passive.toLowerCase()} by`))
+      .slice(1)
+      .map((part) => part.split(/(?:amended|replaced) by/)[0] ?? '');
+    const untrue = listed
+      .flatMap((part) => [...part.matchAll(/\[(\d{4})\]/g)].map(([, other]) => other ?? ''))
+      .filter((other) => !later.includes(other))
+      .map(
+        (other) => `the index says that ${number} is ${passive.toLowerCase()} by ${other}, which ${name} does not say`,
+      );
+    return [...missing, ...unsaid, ...unlisted, ...untrue];
   });
   return fates;
 }

@@ -46,8 +46,15 @@ export function brokenImportRules(path: string, source: string): string[] {
 }
 
 /** Every module that the file imports, types included; undefined stands for a computed name. */
-export const importsOf = (path: string, source: string): (string | undefined)[] =>
-  placesIn(path, source).flatMap(({ node }) => importedBy(node));
+export function importsOf(path: string, source: string): readonly (string | undefined)[] {
+  const text = `${path}\n${source}`;
+  const imports = known.get(text) ?? placesIn(path, source).flatMap(({ node }) => importedBy(node));
+  known.set(text, imports);
+  return imports;
+}
+
+/** By path and text: several rules ask for the imports of every file. */
+const known = new Map<string, readonly (string | undefined)[]>();
 
 export const isTest = (path: string) => path.endsWith('.test.ts');
 

@@ -1,19 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import { faultsOfRules, rulesIn, unknownRules } from './invariants.ts';
 
+const parts = ['**Rule.** One.', '**It forbids** two.', '**Fault it prevents.** Three.'];
 const text = [
   '# Invariants',
   'Some words about R1.',
   '## R1 One writer',
-  'It forbids much.',
+  ...parts,
   '- `test/a.test.ts` › a worker that lost its lease writes nothing',
   '- `test/b.test.ts`',
   '## R2 One end',
+  ...parts,
   "- `src/core/turn.test.ts` › it's over",
 ].join('\n');
 const files: Record<string, string> = {
   'test/a.test.ts': `test('a worker that lost its lease writes nothing, ever', () => {})`,
-  'test/b.test.ts': '',
+  'test/b.test.ts': `// it holds\n  test.skip('it ends', () => {})`,
   'src/core/turn.test.ts': `test('it\\'s over', () => {})`,
 };
 const read = (path: string) => files[path] ?? null;
@@ -23,21 +25,34 @@ describe('INVARIANTS.md', () => {
     expect(rulesIn(text)).toEqual([
       {
         id: 'R1',
+        missing: [],
         tests: [
           { file: 'test/a.test.ts', name: 'a worker that lost its lease writes nothing' },
           { file: 'test/b.test.ts', name: null },
         ],
       },
-      { id: 'R2', tests: [{ file: 'src/core/turn.test.ts', name: "it's over" }] },
+      { id: 'R2', missing: [], tests: [{ file: 'src/core/turn.test.ts', name: "it's over" }] },
     ]);
     expect(faultsOfRules(rulesIn(text), read)).toEqual([]);
   });
 
+  const rule = (id: string, ...lines: string[]) => [`## ${id} x`, ...parts, ...lines].join('\n');
   test.each([
-    ['a rule without a test', '## R1 One writer\nwords', 'R1 names no test'],
-    ['a test file that is gone', '## R1 x\n- `test/gone.test.ts`', 'R1 names test/gone.test.ts, which does not exist'],
-    ['a test that is gone', '## R1 x\n- `test/b.test.ts` › it holds', 'R1: test/b.test.ts has no test “it holds”'],
-    ['a hole in the numbers', '## R2 x\n- `test/b.test.ts`', 'R2 stands where R1 should'],
+    ['a rule without a test', rule('R1'), 'R1 names no test'],
+    [
+      'a test file that is gone',
+      rule('R1', '- `test/gone.test.ts`'),
+      'R1 names test/gone.test.ts, which does not exist',
+    ],
+    ['a test that is gone', rule('R1', '- `test/b.test.ts` › it runs'), 'R1: test/b.test.ts has no test “it runs”'],
+    ['a comment', rule('R1', '- `test/b.test.ts` › it holds'), 'R1: test/b.test.ts has no test “it holds”'],
+    ['a test that is skipped', rule('R1', '- `test/b.test.ts` › it ends'), 'R1: test/b.test.ts has no test “it ends”'],
+    ['a hole in the numbers', rule('R2', '- `test/b.test.ts`'), 'R2 stands where R1 should'],
+    [
+      'no example',
+      rule('R1', '- `test/b.test.ts`').replace('**Fault', '*Fault'),
+      'R1 has no part **Fault it prevents.**',
+    ],
   ])('is refused with %s', (_, wrong, why) => {
     expect(faultsOfRules(rulesIn(wrong), read)).toEqual([why]);
   });

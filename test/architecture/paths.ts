@@ -1,6 +1,6 @@
 // Files that a document names exist, and CONTRIBUTING.md answers what newcomers ask.
 
-const FOLDERS = ['src', 'test', 'docs', 'scripts', 'bench', 'examples', 'bin'];
+const FOLDERS = ['src', 'web', 'test', 'docs', 'scripts', 'bench', 'examples', 'bin'];
 
 /**
  * Every file or folder of this repository that the text names in backticks or links to, without anchors. A source file may be

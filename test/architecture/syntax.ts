@@ -9,16 +9,18 @@ export type Place = { node: Node; key: string; parent: Place | undefined };
 export function placesIn(path: string, source: string): Place[] {
   const { program, errors } = parseSync(path, source);
   if (errors[0]) throw new SyntaxError(`${path}: ${errors[0].message}`);
-  return [...walk(program, '', undefined)];
+  const places: Place[] = [];
+  walk(program, '', undefined, places);
+  return places;
 }
 
-function* walk(value: unknown, key: string, parent: Place | undefined): Generator<Place> {
+function walk(value: unknown, key: string, parent: Place | undefined, places: Place[]): void {
   if (Array.isArray(value)) {
-    for (const item of value) yield* walk(item, key, parent);
+    for (const item of value) walk(item, key, parent, places);
   } else if (isNode(value)) {
     const place = { node: value, key, parent };
-    yield place;
-    for (const [name, child] of Object.entries(value)) yield* walk(child, name, place);
+    places.push(place);
+    for (const name in value) walk(value[name], name, place, places);
   }
 }
 

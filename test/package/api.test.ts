@@ -21,6 +21,13 @@ test('the surface has every entry, what they export, and what can be reached fro
   expect(text).not.toContain('/**');
 });
 
+test('no declaration that can be reached has a field of what is stored and nobody outside can use', () => {
+  const fields = [...readFileSync(FILE, 'utf8').matchAll(/^ +(?:readonly )?(\w+)\??: (.*)$/gm)];
+  const internal = ['pid', 'boot', 'namespace', 'mark', 'ref', 'memo', 'mirrored', 'epoch', 'fence', 'process'];
+  expect(fields.length).toBeGreaterThan(1_000);
+  expect(fields.filter(([, name = '']) => internal.includes(name)).map(([field]) => field)).toEqual([]);
+});
+
 test('the client has the type of everything but what is embedded', () => {
   const text = readFileSync(FILE, 'utf8');
   const namesOf = (entry: string) => {

@@ -3,9 +3,10 @@ import type { SessionHistory } from '../../core/restore/adopted.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Login, NativeSession, Opened, OpenRequest, ProgramStart } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
+import { variablesLike } from '../shared/programs.ts';
 import type { AgentProgram } from './known/description.ts';
 import { type FindSettings, findAgent } from './known/find.ts';
-import { KNOWN_AGENTS, profileOf, quirksOf, storageName, variablesFor } from './known/known.ts';
+import { KNOWN_AGENTS, profileOf, quirksOf, storageName } from './known/known.ts';
 import { AgentMemory, fingerprintOf, type Learnt, whyNotReopened } from './known/memory.ts';
 import { parseAcpOptions } from './options.ts';
 
@@ -37,7 +38,11 @@ export function acpAgent(settings: AcpSettings): Agent {
   return new AcpAgent(settings, {
     name: settings.name,
     options,
-    env: { ...known?.defaults, ...variablesFor(known, settings.ours ?? process.env), ...settings.env },
+    env: {
+      ...known?.defaults,
+      ...variablesLike(known?.variables ?? [], settings.ours ?? process.env),
+      ...settings.env,
+    },
     ownCommand: settings.command !== undefined,
     login: known?.login ?? 'see its own documentation',
     knownAs,
@@ -203,7 +208,7 @@ interface Probe {
   waiting: number;
 }
 
-/** Waits for it. Who leaves early does not end it for the others; the last one to leave does, and waits until it has ended. */
+/** Waits for the probe. A caller that stops waiting does not end it for the others; the last one ends it, and waits for that. */
 async function awaited(probe: Probe, signal: AbortSignal | undefined): Promise<Learnt> {
   const left = Promise.withResolvers<void>();
   const leave = () => left.resolve();

@@ -1,53 +1,8 @@
 import { isAbsolute } from 'node:path';
-import { about, byName, object, orNull, required, text, value, whole } from '../../core/input/schema.ts';
+import { about, byName, type Output, object, orNull, required, text, value, whole } from '../../core/input/schema.ts';
 import { parseOptions } from '../../core/input/settings.ts';
 import { CONFIG_VALUE } from '../../core/turn/choices.ts';
-import { MCP_SERVERS, type McpServer } from '../shared/mcp-servers.ts';
-
-/** The options of an ACP agent in the settings. They apply to every session, also after a restore. */
-export interface AcpOptions {
-  /** The name under which it is known; null: its own name, if that is a known one. */
-  readonly agent: string | null;
-  /** The mode of its sessions; null: the agent's own choice. */
-  readonly mode: string | null;
-  /** Config options by their id. */
-  readonly config: Readonly<Record<string, string | boolean>>;
-  readonly mcpServers: readonly McpServer[];
-  /** Additional directories in which it may act; absolute paths. */
-  readonly directories: readonly string[];
-  /** The id of the login method to use before a session is opened; null: none. */
-  readonly auth: string | null;
-  /** The model's window in tokens; null: what the agent reports. */
-  readonly window: number | null;
-  /** A mode in which no tool can run, tested by the person on exactly this version; null: none is known. */
-  readonly noTools: { readonly version: string; readonly mode: string } | null;
-  /** How long the agent may take to open a session. */
-  readonly openMs: number;
-  /** How long the agent may send nothing while it opens a session again. Then it is ended, and the next rung is used. */
-  readonly silentMs: number;
-  /** After a load: how long without an update counts as the end. Not used when all that we know of was repeated. */
-  readonly quietMs: number;
-  /** After a load: how long to wait in total. */
-  readonly lateMs: number;
-  /** How long the agent may take to stop when a turn is cancelled. Then it is killed. */
-  readonly cancelGraceMs: number;
-}
-
-export const ACP_DEFAULTS: AcpOptions = {
-  agent: null,
-  mode: null,
-  config: {},
-  mcpServers: [],
-  directories: [],
-  auth: null,
-  window: null,
-  noTools: null,
-  openMs: 120_000,
-  silentMs: 60_000,
-  quietMs: 2_000,
-  lateMs: 30_000,
-  cancelGraceMs: 5_000,
-};
+import { MCP_SERVERS } from '../shared/mcp-servers.ts';
 
 const ms = whole({ least: 0, of: ' of milliseconds' });
 
@@ -79,7 +34,26 @@ export const ACP_OPTIONS = object({
   quietMs: about('After a load: how long without an update counts as the end. Default 2000.', ms),
   lateMs: about('After a load: how long to wait in total. Default 30000.', ms),
   cancelGraceMs: about('How long it may take to stop when a turn is cancelled. Default 5000.', ms),
-} satisfies Record<keyof AcpOptions, unknown>);
+});
+
+/** They apply to every session, also after a restore. Null: it is not set. */
+export type AcpOptions = Required<Output<typeof ACP_OPTIONS>>;
+
+export const ACP_DEFAULTS: AcpOptions = {
+  agent: null,
+  mode: null,
+  config: {},
+  mcpServers: [],
+  directories: [],
+  auth: null,
+  window: null,
+  noTools: null,
+  openMs: 120_000,
+  silentMs: 60_000,
+  quietMs: 2_000,
+  lateMs: 30_000,
+  cancelGraceMs: 5_000,
+};
 
 /** Fills in the defaults. Throws `invalid` that names the option and what it may be. */
 export function parseAcpOptions(agent: string, input: unknown): AcpOptions {

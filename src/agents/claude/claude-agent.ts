@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
+import type { Refusal } from '../shared/flight.ts';
+import { refused } from '../shared/flight.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
 import { environmentIn, environmentOutside } from './environment.ts';
 import { loginOf } from './find/login.ts';
@@ -79,7 +81,7 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     },
     async open(request) {
       const { version } = await parts.find(request.sandbox);
-      return new Opening(request, parts, version, await inside(request.sandbox, parts)).open();
+      return open({ request, parts, version, ...(await inside(request.sandbox, parts)) });
     },
     storage: async (sandbox) => (await inside(sandbox, parts)).storage.name,
     async position(sessionId, sandbox) {
@@ -132,7 +134,6 @@ async function fileIn(sandbox: OpenSandbox, sessionId: string, parts: ClaudeAgen
   return (await inside(sandbox, parts)).storage.fileOf(sessionId);
 }
 
-type Refusal = Extract<Opened, { ok: false }>;
 /** Where the session stands that a Claude is started with. */
 type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'costUsd' | 'rewound'> & {
   /** See the memo. */
@@ -145,112 +146,109 @@ interface Written {
   readonly content: string | Uint8Array;
 }
 
-/** One request to open a session: checks its transcript, or writes it, and then starts Claude. */
-class Opening {
-  readonly #request: OpenRequest;
-  readonly #parts: ClaudeAgentParts;
-  readonly #version: string;
-  readonly #env: Inside['env'];
-  readonly #storage: SessionStorage;
+/** One request to open a session. */
+interface Opening extends Inside {
+  readonly request: OpenRequest;
+  readonly parts: ClaudeAgentParts;
+  readonly version: string;
+}
 
-  constructor(request: OpenRequest, parts: ClaudeAgentParts, version: string, { env, storage }: Inside) {
-    this.#request = request;
-    this.#parts = parts;
-    this.#version = version;
-    this.#env = env;
-    this.#storage = storage;
+/** Checks its transcript, or writes it, and then starts Claude. */
+async function open(opening: Opening): Promise<Opened> {
+  const { request, version } = opening;
+  const { how, noTools, signal } = request;
+  if (noTools && !PROVED_WITHOUT_TOOLS.has(version)) {
+    return refused('refused', `Claude ${version} was not proved to run without tools`);
   }
+  if (signal.aborted) return refused('refused', 'opening was cancelled');
+  if (how.kind !== 'resume' && how.id !== null && !UUID.test(how.id)) {
+    return refused('refused', `Claude takes only a UUID as a session id, and ${JSON.stringify(how.id)} is none`);
+  }
+  if (how.kind !== 'new') return openExisting(opening, how);
+  const id = how.id ?? randomUUID();
+  return start(opening, { kind: 'new', id }, { id, file: null, empty: true, costUsd: null, chosenModel: false });
+}
 
-  async open(): Promise<Opened> {
-    const { how, noTools, signal } = this.#request;
-    if (noTools && !PROVED_WITHOUT_TOOLS.has(this.#version)) {
-      return refused('refused', `Claude ${this.#version} was not proved to run without tools`);
+async function openExisting(opening: Opening, how: Exclude<OpenHow, { kind: 'new' }>): Promise<Opened> {
+  const transcript = opening.storage.fileOf(how.id);
+  if (transcript === null) return refused('not_found', `${JSON.stringify(how.id)} is not a valid session id`);
+  const put = how.kind === 'rehydrate' ? await rehydrate(opening, transcript, how.id, how.from) : null;
+  if (put !== null && 'ok' in put) return put;
+  const memo = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
+  const { costUsd, seal, chosenModel } = memo;
+  const file = new SessionFile(transcript);
+  let opened = false;
+  try {
+    const refusal = (await damageOf(file)) ?? (await changeOf(file, seal));
+    const result = refusal ?? (await resume(opening, how, { id: how.id, file, empty: false, costUsd, chosenModel }));
+    opened = result.ok;
+    if (!result.ok) return result;
+    const wrote = put === null ? {} : { wrote: put.content };
+    return { ...result, ...condensedIn(file, how, memo.compaction), ...wrote };
+  } finally {
+    // A transcript that we wrote for nothing is removed again.
+    if (!opened && put?.written) await transcript.remove();
+  }
+}
+
+async function resume(
+  opening: Opening,
+  how: Exclude<OpenHow, { kind: 'new' }>,
+  at: StartsAt & { readonly file: SessionFile },
+): Promise<Opened> {
+  const { id } = how;
+  const rewind = how.kind === 'resume' ? (how.rewind ?? null) : null;
+  if (rewind === null) return start(opening, { kind: 'resume', id }, at);
+  const rewound = await goBack(at.file, id, rewind);
+  if (typeof rewound === 'string') return refused('refused', rewound);
+  const { at: entry, drops } = rewound;
+  return start(opening, { kind: 'resume', id, rewind: { at: entry, drops } }, { ...at, rewound });
+}
+
+async function rehydrate(
+  { request, version }: Opening,
+  file: Transcript,
+  id: string,
+  from: Rehydration,
+): Promise<Refusal | Written> {
+  const session = { id, cwd: request.sandbox.work, version, before: Date.now() };
+  const content = 'transcript' in from ? from.transcript : [...synthesise(from.records, session)].join('');
+  const { result, detail } = await putTranscript(file, content);
+  if (result === 'written' || result === 'same') return { written: result === 'written', content };
+  return refused('refused', `its transcript cannot be written: ${detail}`);
+}
+
+async function start(opening: Opening, how: ConnectRequest['how'], at: StartsAt): Promise<Opened> {
+  const { request, parts, version, env, storage } = opening;
+  const { sandbox, noTools, signal, choices = {} } = request;
+  const { connect, model: usualModel } = parts;
+  const model = choices.model ?? usualModel;
+  const questions = new Questions();
+  const onPermission = questions.ask.bind(questions);
+  try {
+    // Without a name, Claude continues with the model that its transcript names.
+    const named = model ?? (at.chosenModel ? DEFAULT_MODEL : null);
+    const connection = await connect({ sandbox, env, how, noTools, model: named, signal, onPermission });
+    if (signal.aborted) {
+      await connection.kill();
+      return refused('refused', 'opening was cancelled');
     }
+    const { permissionMode: mode = null, effort = null } = parts.options;
+    const startedWith = { model, usualModel, mode, effort };
+    const session = new ClaudeSession({
+      ...at,
+      connection,
+      questions,
+      storage,
+      noTools,
+      version,
+      startedWith,
+    });
+    return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
+  } catch (error) {
     if (signal.aborted) return refused('refused', 'opening was cancelled');
-    if (how.kind !== 'resume' && how.id !== null && !UUID.test(how.id)) {
-      return refused('refused', `Claude takes only a UUID as a session id, and ${JSON.stringify(how.id)} is none`);
-    }
-    if (how.kind !== 'new') return this.#openExisting(how);
-    const id = how.id ?? randomUUID();
-    return this.#start({ kind: 'new', id }, { id, file: null, empty: true, costUsd: null, chosenModel: false });
-  }
-
-  async #openExisting(how: Exclude<OpenHow, { kind: 'new' }>): Promise<Opened> {
-    const transcript = this.#storage.fileOf(how.id);
-    if (transcript === null) return refused('not_found', `${JSON.stringify(how.id)} is not a valid session id`);
-    const put = how.kind === 'rehydrate' ? await this.#rehydrate(transcript, how.id, how.from) : null;
-    if (put !== null && 'ok' in put) return put;
-    const memo = parseMemo(how.kind === 'resume' ? how.memo : 'memo' in how.from ? how.from.memo : null);
-    const { costUsd, seal, chosenModel } = memo;
-    const file = new SessionFile(transcript);
-    let opened = false;
-    try {
-      const refusal = (await damageOf(file)) ?? (await changeOf(file, seal));
-      const result = refusal ?? (await this.#resume(how, { id: how.id, file, empty: false, costUsd, chosenModel }));
-      opened = result.ok;
-      if (!result.ok) return result;
-      const wrote = put === null ? {} : { wrote: put.content };
-      return { ...result, ...condensedIn(file, how, memo.compaction), ...wrote };
-    } finally {
-      // A transcript that we wrote for nothing is removed again.
-      if (!opened && put?.written) await transcript.remove();
-    }
-  }
-
-  async #resume(
-    how: Exclude<OpenHow, { kind: 'new' }>,
-    at: StartsAt & { readonly file: SessionFile },
-  ): Promise<Opened> {
-    const { id } = how;
-    const rewind = how.kind === 'resume' ? (how.rewind ?? null) : null;
-    if (rewind === null) return this.#start({ kind: 'resume', id }, at);
-    const rewound = await goBack(at.file, id, rewind);
-    if (typeof rewound === 'string') return refused('refused', rewound);
-    const { at: entry, drops } = rewound;
-    return this.#start({ kind: 'resume', id, rewind: { at: entry, drops } }, { ...at, rewound });
-  }
-
-  async #rehydrate(file: Transcript, id: string, from: Rehydration): Promise<Refusal | Written> {
-    const session = { id, cwd: this.#request.sandbox.work, version: this.#version, before: Date.now() };
-    const content = 'transcript' in from ? from.transcript : [...synthesise(from.records, session)].join('');
-    const { result, detail } = await putTranscript(file, content);
-    if (result === 'written' || result === 'same') return { written: result === 'written', content };
-    return refused('refused', `its transcript cannot be written: ${detail}`);
-  }
-
-  async #start(how: ConnectRequest['how'], at: StartsAt): Promise<Opened> {
-    const { sandbox, noTools, signal, choices = {} } = this.#request;
-    const { connect, model: usualModel } = this.#parts;
-    const model = choices.model ?? usualModel;
-    const [env, storage] = [this.#env, this.#storage];
-    const questions = new Questions();
-    const onPermission = questions.ask.bind(questions);
-    try {
-      // Without a name, Claude continues with the model that its transcript names.
-      const named = model ?? (at.chosenModel ? DEFAULT_MODEL : null);
-      const connection = await connect({ sandbox, env, how, noTools, model: named, signal, onPermission });
-      if (signal.aborted) {
-        await connection.kill();
-        return refused('refused', 'opening was cancelled');
-      }
-      const version = this.#version;
-      const { permissionMode: mode = null, effort = null } = this.#parts.options;
-      const startedWith = { model, usualModel, mode, effort };
-      const session = new ClaudeSession({
-        ...at,
-        connection,
-        questions,
-        storage,
-        noTools,
-        version,
-        startedWith,
-      });
-      return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
-    } catch (error) {
-      if (signal.aborted) return refused('refused', 'opening was cancelled');
-      if (error instanceof ClaudeRefusal) return refused(error.reason, error.message);
-      throw error;
-    }
+    if (error instanceof ClaudeRefusal) return refused(error.reason, error.message);
+    throw error;
   }
 }
 
@@ -280,8 +278,4 @@ function condensedIn(file: SessionFile, how: OpenHow, known: string | null): { r
 async function changeOf(file: SessionFile, seal: Seal | null): Promise<Refusal | null> {
   if (seal === null || (await file.sealer.holds(seal))) return null;
   return refused('diverged', 'its transcript was changed, though its position is the same');
-}
-
-function refused(reason: Refusal['reason'], message: string): Refusal {
-  return { ok: false, reason, message };
 }

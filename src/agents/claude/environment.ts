@@ -1,17 +1,13 @@
 import { join } from 'node:path';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
+import { variablesLike } from '../shared/programs.ts';
 import type { ClaudeOptions } from './settings.ts';
 
 /*
  * What Claude gets of our environment, beyond what every program gets: the documented ways to log in and to reach its API,
  * and nothing else. Keys of a cloud are passed on only where Claude was told to use that cloud.
  */
-const ALWAYS = [
-  /^ANTHROPIC_/,
-  /^CLAUDE_/,
-  /^(?:HTTPS?|NO|ALL)_PROXY$/i,
-  /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/,
-];
+const ALWAYS = [/^ANTHROPIC_/, /^CLAUDE_/];
 const CLOUDS: readonly (readonly [chosenBy: string, names: RegExp])[] = [
   ['CLAUDE_CODE_USE_BEDROCK', /^AWS_/],
   ['CLAUDE_CODE_USE_VERTEX', /^(?:GOOGLE_|GCLOUD_|CLOUD_ML_REGION$|VERTEX_REGION_)/],
@@ -59,13 +55,8 @@ export function flagSettings({ hooks }: { readonly hooks?: object }, noTools: bo
 
 export function claudeVariables(ours: NodeJS.ProcessEnv): Record<string, string> {
   const clouds = CLOUDS.filter(([chosenBy]) => ours[chosenBy]).map(([, names]) => names);
-  const wanted = [...ALWAYS, ...clouds];
-  const taken: Record<string, string> = {};
-  for (const [name, value] of Object.entries(ours)) {
-    if (value === undefined || OF_ANOTHER_SESSION.test(name)) continue;
-    if (wanted.some((names) => names.test(name))) taken[name] = value;
-  }
-  return taken;
+  const taken = Object.entries(variablesLike([...ALWAYS, ...clouds], ours));
+  return Object.fromEntries(taken.filter(([name]) => !OF_ANOTHER_SESSION.test(name)));
 }
 
 /** What Claude gets outside of a sandbox, when it is asked about itself. */

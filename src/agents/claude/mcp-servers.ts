@@ -1,5 +1,5 @@
 import { asSentence, ThroughlineError } from '../../core/errors.ts';
-import { isObject } from '../../core/turn/content.ts';
+import { asObject } from '../shared/json.ts';
 import type { McpServer, NamedValue } from '../shared/mcp-servers.ts';
 import type { ControlAnswer } from './connection.ts';
 
@@ -15,7 +15,7 @@ export async function giveServers(
   const answer = await tell(byName(servers));
   if (answer === null) return false;
   if (!answer.ok) throw notAccepted(withoutSecrets(answer.error, servers));
-  const errors = isObject(answer.response) && isObject(answer.response.errors) ? answer.response.errors : {};
+  const errors = asObject(asObject(answer.response).errors);
   const failed = Object.entries(errors).map(([name, why]) => `"${name}": ${String(why)}`);
   if (failed.length === 0) return true;
   const message = `An MCP server did not start. ${withoutSecrets(failed.join('; '), servers)}`;

@@ -18,8 +18,9 @@ import {
   whole,
 } from '../../core/input/schema.ts';
 import { parseOptions } from '../../core/input/settings.ts';
+import { isObject } from '../../core/turn/content.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import { MCP_SERVERS, type McpServer } from '../shared/mcp-servers.ts';
+import { anyText, MCP_SERVERS, type McpServer } from '../shared/mcp-servers.ts';
 import { type FindSettings, type FoundClaude, findClaude } from './find/find.ts';
 
 /** The settings of one agent that is Claude, for both adapters. */
@@ -65,8 +66,6 @@ export const MODES = ['default', 'acceptEdits', 'plan', 'dontAsk', 'auto', 'bypa
 export const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 const SOURCES = ['user', 'project', 'local'] as const;
 
-const isRecord = (one: unknown): one is Record<string, unknown> =>
-  typeof one === 'object' && one !== null && !Array.isArray(one);
 const tools = list(text);
 const rounds = whole({ least: 1 });
 
@@ -87,7 +86,6 @@ const seconds = value<number>((one) => typeof one === 'number' && one > 0, 'a nu
   type: 'number',
   exclusiveMinimum: 0,
 });
-const anyText = value<string>((one) => typeof one === 'string', 'a text', { type: 'string' });
 const onFailure = oneOf(['continue', 'block']);
 /** The fields that hooks of every type have. */
 const COMMON = { if: text, timeout: seconds, statusMessage: text, once: flag };
@@ -124,7 +122,7 @@ export const HOOK = kinds('type', {
     type: required(oneOf(['mcp_tool'])),
     server: required(text),
     tool: required(text),
-    input: value<Readonly<Record<string, unknown>>>(isRecord, 'an object', { type: 'object' }),
+    input: value<Readonly<Record<string, unknown>>>(isObject, 'an object', { type: 'object' }),
     ...COMMON,
   }),
 });
@@ -204,7 +202,7 @@ function refusing<In, Out>(schema: Schema<In, Out>): Schema<In, Out> {
   return {
     ...schema,
     read(given, at, report) {
-      const refused = isRecord(given) ? Object.keys(given).find((name) => Object.hasOwn(REFUSED, name)) : undefined;
+      const refused = isObject(given) ? Object.keys(given).find((name) => Object.hasOwn(REFUSED, name)) : undefined;
       if (refused === undefined) return schema.read(given, at, report);
       const says = `"${dotted([...at, refused])}" is an option of the Agent SDK that Throughline does not take. ${REFUSED[refused]}`;
       throw report([...at, refused], { says });
@@ -214,7 +212,7 @@ function refusing<In, Out>(schema: Schema<In, Out>): Schema<In, Out> {
 
 const OURS = 'Throughline sets it.';
 const FUNCTION = 'It is a function, and settings hold only values.';
-const NOT_SHOWN = 'Throughline does not show what it adds.';
+const NOT_SHOWN = 'Throughline does not show the output that it adds.';
 const IN_SETTINGS_FILE = 'Put it into one of Claude’s settings files (settingSources).';
 
 /** The options of the Agent SDK (0.3.325) that are not ours, and what to do about each. A test compares this with its types. */
@@ -233,8 +231,8 @@ export const REFUSED: Readonly<Record<string, string>> = {
   resumeSessionAt: OURS,
   resumeDropsTurn: OURS,
   abortController: 'Cancel the turn.',
-  canUseTool: 'Answer permissions with "onPermission", or by the permission verbs.',
-  permissionPromptToolName: 'Answer permissions with "onPermission", or by the permission verbs.',
+  canUseTool: 'Answer permissions with "onPermission", "tl.answer" or "throughline answer".',
+  permissionPromptToolName: 'Answer permissions with "onPermission", "tl.answer" or "throughline answer".',
   permissionPrompts: 'Set "permissions" of the turn or of the settings.',
   allowDangerouslySkipPermissions: 'Set "permissionMode": "bypassPermissions".',
   systemPrompt: 'Use "appendSystemPrompt". Without its own system prompt Claude does not know its tools.',

@@ -5,6 +5,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
+import { refused } from '../shared/flight.ts';
 import { parseScriptedOptions, type ScriptedOptions } from './options.ts';
 import { ScriptedSession } from './session.ts';
 import { historyOf, isSessionId, readPosition, storageDir, storageFile, tailOf } from './storage.ts';
@@ -129,8 +130,4 @@ async function open(
     if (signal.aborted) return refused('refused', 'opening was cancelled');
     throw error;
   }
-}
-
-function refused(reason: Extract<Opened, { ok: false }>['reason'], message: string): Opened {
-  return { ok: false, reason, message };
 }

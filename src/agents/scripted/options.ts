@@ -1,48 +1,61 @@
-import { checked, flag, object, oneOf, orNull, value } from '../../core/input/schema.ts';
+import { about, checked, flag, type Output, object, oneOf, orNull, value } from '../../core/input/schema.ts';
 import { parseOptions } from '../../core/input/settings.ts';
+import { anyText } from '../shared/mcp-servers.ts';
 
-/** The behaviour of the scripted agent, and its faults. The defaults make an agent without faults. */
-export interface ScriptedOptions {
-  /** Who chooses a session's id: the agent, the caller, or the agent, a new one with every prompt. */
-  readonly ids: 'issued' | 'assigned' | 'rotating';
-  /** The agent reports the id of a new session only with its first answer. */
-  readonly nameLate: boolean;
-  /** An assigned id that is in use is refused. False: its session is silently replaced by an empty one. */
-  readonly refuseUsedIds: boolean;
-  /** `process`: a session is forgotten when its process ends. */
-  readonly memory: 'disk' | 'process';
-  /** `hollow`: resumes any id, without its context. `none`: cannot resume. */
-  readonly resume: 'real' | 'hollow' | 'none';
-  /** With rotating ids: the new session does not know what the old one knew. */
-  readonly hollowRotation: boolean;
-  /** A session is found only from the working directory in which it was created. */
-  readonly tied: boolean;
-  /** For this long after a turn the session is locked: it can be neither resumed nor prompted. */
-  readonly lockMs: number;
-  /** Whether the adapter reads the storage. */
-  readonly position: boolean;
-  /** There is a profile in which no tool runs. */
-  readonly noTools: boolean;
-  /** That profile can be ended in an open session. False: only by opening the session again without it. */
-  readonly toolsInPlace: boolean;
-  /** The window in tokens. */
-  readonly window: number;
-  /** The time between the words of an answer; 0: it comes at once. */
-  readonly chunkMs: number;
-  /** Opening takes at least this long. */
-  readonly startMs: number;
-  /** A longer prompt is refused; null: none is. */
-  readonly maxPromptTokens: number | null;
-  /** When its input ends during a turn, the process finishes the turn. */
-  readonly survives: boolean;
-  /** When its input ends while it waits for a prompt, the process does not exit. */
-  readonly lingers: boolean;
-  /** How long the agent may take to stop after a cancel before it is killed. */
-  readonly cancelGraceMs: number;
-  /** Where sessions are kept, relative to the sandbox's state directory; null: in a folder of their own there. */
-  readonly dir: string | null;
-}
+const amount = value<number>(
+  (one) => typeof one === 'number' && Number.isFinite(one) && one >= 0,
+  'a number, 0 or more',
+  { type: 'number', minimum: 0 },
+);
 
+/** What `options` of a scripted agent may hold: its behaviour, and its faults. */
+export const SCRIPTED_OPTIONS = checked(
+  object({
+    ids: about(
+      "Who chooses a session's id: the agent, the caller, or the agent, a new one with every prompt.",
+      oneOf(['issued', 'assigned', 'rotating']),
+    ),
+    nameLate: about('The agent reports the id of a new session only with its first answer.', flag),
+    refuseUsedIds: about(
+      'An assigned id that is in use is refused. False: its session is silently replaced by an empty one.',
+      flag,
+    ),
+    memory: about('`process`: a session is forgotten when its process ends.', oneOf(['disk', 'process'])),
+    resume: about(
+      '`hollow`: resumes any id, without its context. `none`: cannot resume.',
+      oneOf(['real', 'hollow', 'none']),
+    ),
+    hollowRotation: about('With rotating ids: the new session does not know what the old one knew.', flag),
+    tied: about('A session is found only from the working directory in which it was created.', flag),
+    lockMs: about('For this long after a turn the session is locked: it can be neither resumed nor prompted.', amount),
+    position: about('Whether the adapter reads the storage.', flag),
+    noTools: about('There is a profile in which no tool runs.', flag),
+    toolsInPlace: about(
+      'That profile can be ended in an open session. False: only by opening the session again without it.',
+      flag,
+    ),
+    window: about('The window in tokens.', amount),
+    chunkMs: about('The time between the words of an answer; 0: it comes at once.', amount),
+    startMs: about('Opening takes at least this long.', amount),
+    maxPromptTokens: about('A longer prompt is refused; null: none is.', orNull(amount)),
+    survives: about('When its input ends during a turn, the process finishes the turn.', flag),
+    lingers: about('When its input ends while it waits for a prompt, the process does not exit.', flag),
+    cancelGraceMs: about('How long the agent may take to stop after a cancel before it is killed.', amount),
+    dir: about(
+      "Where sessions are kept, relative to the sandbox's state directory; null: in a folder of their own there.",
+      orNull(anyText),
+    ),
+  }),
+  ({ ids, hollowRotation, nameLate }) => {
+    if (hollowRotation && ids !== 'rotating') return { says: 'the option "hollowRotation" needs "ids": "rotating"' };
+    if (nameLate && ids === 'assigned') return { says: 'the option "nameLate" is not possible with assigned ids' };
+    return null;
+  },
+);
+
+export type ScriptedOptions = Required<Output<typeof SCRIPTED_OPTIONS>>;
+
+/** They make an agent without faults. */
 export const SCRIPTED_DEFAULTS: ScriptedOptions = {
   ids: 'issued',
   nameLate: false,
@@ -64,42 +77,6 @@ export const SCRIPTED_DEFAULTS: ScriptedOptions = {
   cancelGraceMs: 2_000,
   dir: null,
 };
-
-const amount = value<number>(
-  (one) => typeof one === 'number' && Number.isFinite(one) && one >= 0,
-  'a number, 0 or more',
-  { type: 'number', minimum: 0 },
-);
-
-/** What `options` of a scripted agent may hold; each is described above. */
-export const SCRIPTED_OPTIONS = checked(
-  object({
-    ids: oneOf(['issued', 'assigned', 'rotating']),
-    nameLate: flag,
-    refuseUsedIds: flag,
-    memory: oneOf(['disk', 'process']),
-    resume: oneOf(['real', 'hollow', 'none']),
-    hollowRotation: flag,
-    tied: flag,
-    lockMs: amount,
-    position: flag,
-    noTools: flag,
-    toolsInPlace: flag,
-    window: amount,
-    chunkMs: amount,
-    startMs: amount,
-    maxPromptTokens: orNull(amount),
-    survives: flag,
-    lingers: flag,
-    cancelGraceMs: amount,
-    dir: orNull(value<string>((one) => typeof one === 'string', 'a text', { type: 'string' })),
-  } satisfies Record<keyof ScriptedOptions, unknown>),
-  ({ ids, hollowRotation, nameLate }) => {
-    if (hollowRotation && ids !== 'rotating') return { says: 'the option "hollowRotation" needs "ids": "rotating"' };
-    if (nameLate && ids === 'assigned') return { says: 'the option "nameLate" is not possible with assigned ids' };
-    return null;
-  },
-);
 
 /** Fills in the defaults. Throws `invalid` with the option and its valid values. */
 export function parseScriptedOptions(agent: string, input: unknown): ScriptedOptions {

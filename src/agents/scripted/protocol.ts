@@ -1,6 +1,7 @@
 import { isObject, type Prompt } from '../../core/turn/content.ts';
 import type { Update } from '../../core/turn/update.ts';
 import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
+import { parseObject } from '../shared/json.ts';
 import type { ScriptedOptions } from './options.ts';
 
 /*
@@ -54,15 +55,9 @@ const REQUIRED: { readonly [T in FromProgram['type']]: { readonly [field: string
 
 /** Null: not a message. Anything may be printed on stdout. */
 export function parseMessage(line: string): FromProgram | null {
-  let message: unknown;
-  try {
-    message = JSON.parse(line);
-  } catch {
-    return null;
-  }
-  if (!isObject(message) || !isText(message.type)) return null;
+  const message = parseObject(line);
+  if (typeof message?.type !== 'string' || !Object.hasOwn(REQUIRED, message.type)) return null;
   const type = message.type as FromProgram['type'];
-  if (!Object.hasOwn(REQUIRED, type)) return null;
   const whole = Object.entries(REQUIRED[type]).every(([field, check]) => check(message[field]));
   return whole ? (message as unknown as FromProgram) : null;
 }

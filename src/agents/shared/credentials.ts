@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { ThroughlineError } from '../../core/errors.ts';
 import { type Credentials, hides, placeOf, unfinishedIn } from '../../core/sandbox/credentials.ts';
 import { chunkText, RETRACTED, type Update } from '../../core/turn/update.ts';
-import type { Agent, AgentEvent, AgentSession, Opened } from '../../ports/agent.ts';
+import type { Agent, AgentEvent, AgentSession } from '../../ports/agent.ts';
 import type { Folder, OpenSandbox } from '../../ports/sandbox.ts';
+import { parseObject } from './json.ts';
 
 /*
  * An agent that is handed what it logs in with. Only programs that act for an owner get it: those that open a session or read one. A look
@@ -45,7 +46,10 @@ export function withCredentials(agent: Agent, credentials: AgentCredentials): Ag
     },
     async open(request) {
       const { taken, hide, sandbox } = await act(request.sandbox);
-      return discreetly(hide, async () => quiet(await agent.open({ ...request, sandbox }), taken));
+      return discreetly(hide, async () => {
+        const opened = await agent.open({ ...request, sandbox });
+        return opened.ok ? { ...opened, session: quietSession(opened.session, taken) } : hide(opened);
+      });
     },
     ...(agent.history && {
       history: async (id, given, signal) => {
@@ -131,12 +135,7 @@ async function putFiles(sandbox: OpenSandbox, files: readonly HomeFile[]): Promi
 /** The agent can change it: then it gets a file again, or keeps the one that it has. */
 async function writtenIn(state: Folder): Promise<Readonly<Record<string, unknown>>> {
   const read = await state.read(WRITTEN, { most: MOST_WRITTEN });
-  try {
-    const parsed: unknown = read === null ? {} : JSON.parse(Buffer.from(read.bytes).toString('utf8'));
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+  return (read && parseObject(Buffer.from(read.bytes).toString('utf8'))) ?? {};
 }
 
 const digestOf = (value: string) => createHash('sha256').update(value).digest('hex');
@@ -154,10 +153,6 @@ async function discreetly<T>(hide: Hide, work: () => Promise<T>): Promise<T> {
     if (said.message === message && said.hint === hint) throw error;
     throw new ThroughlineError(code, said.message, said.hint === undefined ? {} : { hint: said.hint });
   }
-}
-
-function quiet(opened: Opened, taken: Credentials): Opened {
-  return opened.ok ? { ...opened, session: quietSession(opened.session, taken) } : hides(taken)(opened);
 }
 
 /** The session; what its agent says has none of them in it. */

@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import type { AgentEvent, AgentOutcome } from '../../ports/agent.ts';
+import type { AgentEvent, AgentOutcome, Opened } from '../../ports/agent.ts';
 import { Inbox } from './inbox.ts';
 
 /** How to stop an agent. */
@@ -16,16 +16,12 @@ export interface Stopping {
 export class Flight {
   readonly events = new Inbox<AgentEvent>();
   readonly #stopping: Stopping;
-  #ended = false;
+  ended = false;
   /** Runs from the moment the agent was asked to stop; null: it was not. */
   #grace: NodeJS.Timeout | null = null;
 
   constructor(stopping: Stopping) {
     this.#stopping = stopping;
-  }
-
-  get ended(): boolean {
-    return this.#ended;
   }
 
   /** Whether the agent was asked to stop: the turn then counts as cancelled, however it ends. */
@@ -35,7 +31,7 @@ export class Flight {
 
   /** Asks the agent to stop, once, and kills it when it does not. */
   stop(): void {
-    if (this.#ended || this.stopped) return;
+    if (this.ended || this.stopped) return;
     this.#grace = setTimeout(() => void this.#stopping.kill(), this.#stopping.graceMs);
     this.#stopping.ask();
   }
@@ -58,7 +54,7 @@ export class Flight {
 
   end(outcome: AgentOutcome): void {
     if (this.#grace !== null) clearTimeout(this.#grace);
-    this.#ended = true;
+    this.ended = true;
     this.events.push({ type: 'ended', outcome });
     this.events.close();
   }
@@ -79,4 +75,11 @@ export function whyNotSent(signal: AbortSignal, busy: boolean, alive: boolean): 
     ({ kind: 'failed', code: 'agent_failed', message, again: true, unsent: true }) as const;
   if (busy) return failed('this session is still busy with a prompt');
   return alive ? null : failed('the agent’s process ended before the prompt was sent');
+}
+
+export type Refusal = Extract<Opened, { ok: false }>;
+
+/** A session is not opened. */
+export function refused(reason: Refusal['reason'], message: string): Refusal {
+  return { ok: false, reason, message };
 }

@@ -4,27 +4,23 @@ const FULL = 1_000;
 /** Values from a producer that does not wait to one consumer that does: in order, and none is lost. */
 export class Inbox<T> implements AsyncIterable<T> {
   #values: T[] = [];
-  #closed = false;
+  closed = false;
   #released = false;
   #wakeConsumer: (() => void) | null = null;
   #wakeProducer: (() => void) | null = null;
 
   /** Values that come after `close` are dropped. */
   push(value: T): void {
-    if (this.#closed) return;
+    if (this.closed) return;
     this.#values.push(value);
     this.#wakeConsumer?.();
   }
 
   /** The consumer still gets what was pushed before. */
   close(): void {
-    this.#closed = true;
+    this.closed = true;
     this.#wakeConsumer?.();
     this.release();
-  }
-
-  get closed(): boolean {
-    return this.#closed;
   }
 
   /** Nobody consumes any more: closes, and drops what is left. */
@@ -55,7 +51,7 @@ export class Inbox<T> implements AsyncIterable<T> {
       this.#wakeProducer?.();
       yield* values;
       if (this.#values.length > 0) continue;
-      if (this.#closed) return;
+      if (this.closed) return;
       await new Promise<void>((resolve) => {
         this.#wakeConsumer = resolve;
       });

@@ -129,24 +129,47 @@ export async function endsWithin(ms: number, ended: Promise<unknown>): Promise<b
   return inTime;
 }
 
-const STDERR_KEPT_BYTES = 4_096;
-
-/** The end of a program's stderr, for error messages. */
-export class StderrTail {
+/** The last bytes of what a program prints. */
+export class OutputTail {
+  readonly #limit: number;
   #kept = Buffer.alloc(0);
+  truncated = false;
 
-  async read(stderr: AsyncIterable<Uint8Array>): Promise<void> {
+  constructor(limit: number) {
+    this.#limit = Math.max(0, limit);
+  }
+
+  /** Reads to the end. Never rejects: a broken pipe counts as the end. */
+  async read(output: AsyncIterable<Uint8Array>): Promise<void> {
     try {
-      for await (const chunk of stderr) this.#kept = Buffer.concat([this.#kept, chunk]).subarray(-STDERR_KEPT_BYTES);
+      for await (const chunk of output) {
+        const all = Buffer.concat([this.#kept, chunk]);
+        this.truncated ||= all.length > this.#limit;
+        this.#kept = all.subarray(Math.max(0, all.length - this.#limit));
+      }
     } catch {
-      // a broken pipe ends the output
+      // Nothing more can be read.
     }
   }
 
-  /** Without control characters, because it is shown on terminals. */
+  /** Never starts in the middle of a character. */
   get text(): string {
-    const text = this.#kept.toString('utf8');
+    const from = this.truncated ? this.#kept.findIndex((byte) => (byte & 0b1100_0000) !== 0b1000_0000) : 0;
+    return from === -1 ? '' : this.#kept.toString('utf8', from);
+  }
+}
+
+const STDERR_KEPT_BYTES = 4_096;
+
+/** The end of a program's stderr, for error messages. */
+export class StderrTail extends OutputTail {
+  constructor() {
+    super(STDERR_KEPT_BYTES);
+  }
+
+  /** Without control characters, because it is shown on terminals. */
+  override get text(): string {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is to be removed
-    return text.replaceAll(/\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '').trim();
+    return super.text.replaceAll(/\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '').trim();
   }
 }

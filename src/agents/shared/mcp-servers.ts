@@ -38,7 +38,7 @@ export interface NamedValue {
 /** Makes the error of what is wrong. */
 type Invalid = (what: string) => Error;
 
-const anyText = value<string>((one) => typeof one === 'string', 'a text', { type: 'string' });
+export const anyText = value<string>((one) => typeof one === 'string', 'a text', { type: 'string' });
 const namedTexts = either(byName(anyText), list(object({ name: required(text), value: required(anyText) })));
 const program = { type: oneOf(['stdio']), command: required(text), args: list(anyText), env: namedTexts };
 const address = { type: required(oneOf(['http', 'sse'])), url: required(text), headers: namedTexts };

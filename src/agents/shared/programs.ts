@@ -1,5 +1,6 @@
 import { addAbortListener } from 'node:events';
 import { delimiter, isAbsolute, join } from 'node:path';
+import { given } from '../../core/input/arguments.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 
 /** Agents read settings from the folder that they are started in, and above it. Only the owner of the system can write here. */
@@ -46,4 +47,13 @@ async function gather(output: AsyncIterable<Uint8Array>, tooMuch: () => void): P
     else chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/** What any agent needs to reach its model from here. */
+const NETWORK = [/^(?:HTTPS?|NO|ALL)_PROXY$/i, /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/];
+
+/** The part of our environment that an agent gets, beside what every program gets. */
+export function variablesLike(names: readonly RegExp[], ours: NodeJS.ProcessEnv): Record<string, string> {
+  const taken = Object.entries(ours).filter(([name]) => [...NETWORK, ...names].some((one) => one.test(name)));
+  return given(Object.fromEntries(taken)) as Record<string, string>;
 }

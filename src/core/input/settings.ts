@@ -58,7 +58,7 @@ const PERMISSIONS = object({
     oneOf(PERMISSION_MODES),
   ),
   waitSeconds: about(
-    'How long an answer is waited for before the question is denied. Default 600.',
+    'How long to wait for an answer before the question is denied. Default 600.',
     value<number>(
       (one) => typeof one === 'number' && Number.isFinite(one) && one >= 0,
       'a number of seconds, 0 or more',

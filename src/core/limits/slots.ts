@@ -26,7 +26,7 @@ export interface Load {
 export interface Loads {
   /** Of all owners together. */
   readonly all: Load;
-  /** Whoever has no turn is not among them. */
+  /** Owners without a turn are left out. */
   readonly owners: ReadonlyMap<string, Load>;
 }
 

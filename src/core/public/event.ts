@@ -25,7 +25,7 @@ import { type PublicSent, toPublicSent } from './turn.ts';
  * }
  */
 export type PublicEvent = {
-  [K in EventKind]: {
+  [K in PublicEventKind]: {
     readonly conversationId: string;
     /** Counts the events of the conversation from 1 without gaps (R5). Follow after it to continue. */
     readonly seq: number;
@@ -36,7 +36,18 @@ export type PublicEvent = {
     readonly at: number;
     readonly payload: PublicEventPayloads[K];
   };
-}[EventKind];
+}[PublicEventKind];
+
+/**
+ * The name of a kind of event.
+ *
+ * @example
+ * import type { EventKind } from 'throughline';
+ *
+ * const SHOWN: readonly EventKind[] = ['turn.queued', 'turn.ended'];
+ * for await (const event of chat.follow()) if (SHOWN.includes(event.kind)) console.log(event.seq, event.kind);
+ */
+export type PublicEventKind = keyof PublicEventPayloads;
 
 /**
  * The payload of every kind of public event.

@@ -1,21 +1,15 @@
-import type { Failure } from '../errors.ts';
-import type { Budget } from '../limits/budget.ts';
 import type {
-  Decision,
-  Gate,
-  SessionMode,
+  ShownProgress,
+  ShownTask,
+  ShownTaskTurn,
   Task,
   TaskEvent,
   TaskEventKind,
   TaskEventPayloads,
-  TaskState,
   TaskTurn,
-  TurnPurpose,
 } from '../tasks/task.ts';
 import { type GateResult, lastLineOf } from '../tasks/task-gate.ts';
-import type { Denial } from '../turn/permission.ts';
 import type { Stranded } from '../turn/standing.ts';
-import type { PermissionMode, TurnEnd } from '../turn/turn.ts';
 import type { Usage } from '../turn/usage.ts';
 
 /**
@@ -25,61 +19,18 @@ import type { Usage } from '../turn/usage.ts';
  * const [task] = await tl.tasks.run({ goal: 'Write a parser.', gate: 'npm test' });
  * console.log(task?.state, task?.progress.turns, task?.progress.decision?.reason);
  */
-export interface PublicTask {
-  readonly id: string;
-  readonly owner: string;
+export interface PublicTask extends ShownTask {
   /** The same for all tasks that were added together: the caller's request id, else an id of ours. */
   readonly planId: string;
-  /** The caller's name for it within its plan; null: none. */
-  readonly name: string | null;
-  readonly goal: string;
-  /** Null: the task ends with its first turn. */
-  readonly gate: Gate | null;
-  /** Tasks of one milestone share a conversation, and run one after another; null: a conversation of its own. */
-  readonly milestone: string | null;
-  readonly agent: string;
-  readonly sessions: SessionMode;
-  /** The agent's id of a session to continue in; null: none. */
-  readonly session: string | null;
-  readonly maxIterations: number;
-  readonly budget: Budget;
-  /** Ids of tasks that must be done first. */
-  readonly after: readonly string[];
-  /** How often in a row an interrupted turn is retried without asking a person. */
-  readonly retryInterrupted: number;
-  /** A directory to work in; null: one of its own. */
-  readonly cwd: string | null;
-  /** The caller's name of a sandbox that it shares with others; null: one of its own. */
-  readonly sandbox: string | null;
-  readonly permissions: PermissionMode;
-  readonly state: TaskState;
   readonly progress: PublicTaskProgress;
-  readonly cancelRequested: boolean;
   /** Why no process works on it, and what to do; null: one does, or will, or it waits for something else. */
   readonly stranded: Stranded | null;
-  readonly createdAt: number;
-  readonly startedAt: number | null;
-  readonly endedAt: number | null;
 }
 
 /** How far a task is. */
-export interface PublicTaskProgress {
+export interface PublicTaskProgress extends ShownProgress {
   /** Null: not started. */
   readonly conversationId: string | null;
-  /** Starts at 1; every retry by a person adds one. */
-  readonly round: number;
-  /** The next or running turn of this round, from 1. */
-  readonly iteration: number;
-  /** How often this turn was retried after an interruption. */
-  readonly tries: number;
-  /** Turns that have ended, of the agent and of the gate. */
-  readonly turns: number;
-  readonly spent: Usage;
-  readonly lockWaits: { readonly count: number; readonly ms: number };
-  /** How many questions of its agents were denied because nobody answered. */
-  readonly denied: number;
-  /** The last one; null: none yet. */
-  readonly decision: Decision | null;
   /** The last result of its gate; null: none yet. `lastLine`: of what its command wrote; empty: it wrote nothing, or an agent judged. */
   readonly lastGate: (Pick<GateResult, 'verdict' | 'summary'> & { readonly lastLine: string }) | null;
 }
@@ -91,24 +42,10 @@ export interface PublicTaskProgress {
  * const { turns } = await tl.tasks.report('parser');
  * for (const { iteration, outcome, rung } of turns) console.log(iteration, outcome, rung);
  */
-export interface PublicTaskTurn {
-  readonly purpose: TurnPurpose;
-  readonly round: number;
-  readonly iteration: number;
+export interface PublicTaskTurn extends ShownTaskTurn {
   /** Null: the submission was refused. */
   readonly turnId: string | null;
   readonly conversationId: string;
-  readonly agent: string;
-  readonly outcome: TurnEnd;
-  readonly failure: Failure | null;
-  readonly sessionId: string | null;
-  /** The rung that restored its session; null: it did not get that far. */
-  readonly rung: string | null;
-  readonly usage: Usage;
-  readonly lockWaits: { readonly count: number; readonly ms: number };
-  /** Questions of the agent that were denied because nobody answered: the first hundred. */
-  readonly denied: readonly Denial[];
-  readonly endedAt: number;
 }
 
 /** The payload of every kind of public event of a task. */

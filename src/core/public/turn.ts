@@ -1,13 +1,10 @@
-import type { Failure } from '../errors.ts';
 import type { Delayed } from '../limits/slots.ts';
 import type { ReceiptRung } from '../restore/restore-settings.ts';
 import type { ToldPart } from '../restore/told.ts';
-import type { Prompt } from '../turn/content.ts';
-import type { Permission, PermissionOption, PermissionState } from '../turn/permission.ts';
+import type { Permission, ShownPermission } from '../turn/permission.ts';
 import type { RecordPart, ToolPart } from '../turn/record.ts';
 import { type Hindrance, NO_HINDRANCE, type Stranded } from '../turn/standing.ts';
-import { hasEnded, type Sent, type Turn, type TurnOptions, type TurnState } from '../turn/turn.ts';
-import type { Usage } from '../turn/usage.ts';
+import { hasEnded, type Sent, type ShownTurn, type Turn } from '../turn/turn.ts';
 
 /**
  * A turn as all interfaces show it.
@@ -16,51 +13,14 @@ import type { Usage } from '../turn/usage.ts';
  * const { turn } = await chat.send('Hello').accepted;
  * console.log(turn.id, turn.n, turn.state);
  */
-export interface PublicTurn {
-  readonly id: string;
+export interface PublicTurn extends ShownTurn {
   readonly conversationId: string;
-  /** Its number within the conversation, from 1. */
-  readonly n: number;
-  /** The caller's idempotency key, unique per owner; null: none given. */
-  readonly requestId: string | null;
-  readonly state: TurnState;
-  readonly agent: string;
-  /** Empty: a program of the caller runs the turn, and has not given its prompt. */
-  readonly prompt: Prompt;
-  /** What the caller set for this turn alone, and how its questions are handled (`permissions`). */
-  readonly options: TurnOptions;
-  /** How many times a worker has begun it. */
-  readonly attempt: number;
-  /** The agent's id of the session that was given it; null: none yet. */
-  readonly sessionId: string | null;
-  /** The id of the turn that this one repeats; null: none. */
-  readonly retryOf: string | null;
-  /** The id of the queued turn whose place this one took, because it was edited or moved; null: none. */
-  readonly replaces: string | null;
-  /** The id of the turn that took its place while it was queued; null: none. */
-  readonly replacedBy: string | null;
-  /** It ended elsewhere: it came with a fork, an import, or a session that was adopted. */
-  readonly imported: boolean;
   /** Null: not sent. Once set, the prompt may have reached the agent. */
   readonly sent: PublicSent | null;
-  readonly cancelRequested: boolean;
   /** Why it is open and no process runs it; null: it has ended, is run, or is about to be. */
   readonly stranded: Stranded | null;
   /** Why it has not begun although a process will run it; null: it has, or is about to. */
   readonly delayed: Delayed | null;
-  /** Null while it is open, and when it completed. */
-  readonly failure: Failure | null;
-  /**
-   * It completed after the program that ran it, or the agent's process, had ended: its end was read from the agent's own storage.
-   * Left out: its end was seen.
-   */
-  readonly recovered?: true;
-  /** Its caller has delivered the answer to where `options.deliverTo` says. Left out: not yet, or it need not be. */
-  readonly delivered?: true;
-  readonly usage: Usage;
-  readonly createdAt: number;
-  readonly startedAt: number | null;
-  readonly endedAt: number | null;
 }
 
 /**
@@ -116,24 +76,9 @@ export interface PublicTold {
  *   if (no && title.includes('delete')) await tl.answer(id, no.optionId);
  * }
  */
-export interface PublicPermission {
-  readonly id: string;
+export interface PublicPermission extends ShownPermission {
   readonly conversationId: string;
   readonly turnId: string;
-  readonly attempt: number;
-  readonly title: string;
-  /** What the agent wants to do, as it said it (an ACP tool call). */
-  readonly toolCall: unknown;
-  readonly options: readonly PermissionOption[];
-  readonly state: PermissionState;
-  /** The option chosen; null: not answered. */
-  readonly optionId: string | null;
-  /** Who answered; null: not answered. */
-  readonly answeredBy: string | null;
-  /** Why it was denied or withdrawn; null: it was not. */
-  readonly reason: string | null;
-  readonly askedAt: number;
-  readonly endedAt: number | null;
 }
 
 /**

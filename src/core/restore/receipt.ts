@@ -16,9 +16,9 @@ export type Proof = 'proved' | 'consistent' | 'counted' | 'none' | 'refuted';
 
 /** What a session was told of its turns only in part. Turns that it was not told at all are `dropped`. */
 export interface Omissions {
-  /** Turns that were told shortened: the beginning and the end of what was said. */
+  /** Turns that the session was told shortened: the beginning and the end of what was said. */
   readonly shortened: number;
-  /** What was left out of turns that were told. */
+  /** What was left out of the turns that were told: outputs of tools, images, and other files, which were only named. */
   readonly leftOut: LeftOut;
 }
 
@@ -53,14 +53,14 @@ export interface Tried {
   readonly failure: string;
 }
 
-/** The record of how a session was brought to the head, or of how that failed. One for every prompt, and for every warm-up. */
+/** How a session was brought to the head of its conversation, or why that failed. One for every attempt, and for every warm-up. */
 export interface Receipt extends Omissions {
-  /** The turn it was for; null: a warm-up. */
+  /** The number of the turn it was for; null: a warm-up. */
   readonly turn: number | null;
   readonly attempt: number;
   readonly agent: string;
   readonly rung: ReceiptRung;
-  /** Null: the agent has not named its session yet, or none could be opened. */
+  /** The agent's id; null: the agent has not named its session yet, or there is none. */
   readonly sessionId: string | null;
   /**
    * Turns of the history that the session has word for word; that it has only as its agent's own summary; and that it lacks.
@@ -79,8 +79,8 @@ export interface Receipt extends Omissions {
   /** Estimated tokens of what was delivered. */
   readonly deliveredTokens: number;
   /**
-   * The place where the files of the work are: the conversation was moved from there since its last turn, and they are not here. Left out:
-   * they are where they were.
+   * The place (a data home) where the files of the work are: the conversation was moved from there since its last turn, and they are not
+   * here. Left out: they are where they were.
    */
   readonly filesLeft?: string;
   /** The last turn of the session was interrupted, and it was told so. */
@@ -95,9 +95,10 @@ export interface Receipt extends Omissions {
    * proves what a summary holds.
    */
   readonly proof: Proof;
+  /** What was proved before the prompt was sent, and after it; null: not known (yet), or the agent's storage cannot be read. */
   readonly before: Proof;
-  /** Null: not known (yet), or the agent's storage cannot be read. */
   readonly after: Proof | null;
+  /** What was tried first and did not work. */
   readonly tried: readonly Tried[];
   readonly lockWaits: { readonly count: number; readonly ms: number };
   readonly ms: number;

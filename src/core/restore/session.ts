@@ -19,25 +19,35 @@ export const USABLE_SESSION_STATES: readonly SessionState[] = ['live', 'dormant'
 export const SESSION_ORIGINS = ['new', 'rotated', 'rehydrated', 'adopted'] as const;
 export type SessionOrigin = (typeof SESSION_ORIGINS)[number];
 
-export interface Session {
-  /** Our own reference; people are shown the agent's id. */
-  readonly ref: string;
-  /** The agent's id. Ours only for an agent that takes an assigned one (R1). */
+/** What of a session is shown as it is stored. */
+export interface ShownSession {
+  /** The agent's id of it: what `session` of a prompt takes, and what `sessionId` is elsewhere. */
   readonly id: string;
-  readonly conversation: string;
   readonly agent: string;
   readonly origin: SessionOrigin;
-  /** Our reference of the session it came from; null: none. */
-  readonly parent: string | null;
-  /** The last turn it was told (R9). */
+  /** The number of the last turn that it was told. */
   readonly watermark: number;
-  /** How many turns of the history up to the watermark it was never told, because a budget left them out. */
+  /** How many turns up to the watermark it was never told, because a budget left them out. */
   readonly dropped: number;
-  /** What it was told of the others only in part. */
-  readonly omitted: Omissions;
-  /** The last turn that it has only as its agent's own summary; 0: none. All that it was told up to there is condensed. */
+  /** The number of the last turn that it has only as its agent's own summary; 0: none. */
   readonly condensedTo: number;
   readonly state: SessionState;
+  /** How many turns it was given. */
+  readonly turns: number;
+  readonly usage: Usage;
+  readonly openedAt: number;
+  readonly usedAt: number;
+}
+
+/** Its id is ours only for an agent that takes an assigned one (R1). Its watermark moves with the turns it is told (R9). */
+export interface Session extends ShownSession {
+  /** Our own reference; people are shown the agent's id. */
+  readonly ref: string;
+  readonly conversation: string;
+  /** Our reference of the session it came from; null: none. */
+  readonly parent: string | null;
+  /** What it was told only in part. */
+  readonly omitted: Omissions;
   /** Where the agent's own storage stood after the last turn; opaque; null: not readable. */
   readonly position: string | null;
   /** How many bytes of the agent's own transcript file we have a copy of; 0: none. */
@@ -48,10 +58,6 @@ export interface Session {
   readonly unread: boolean;
   /** The process that holds it; null: none does. */
   readonly process: SandboxProcess | null;
-  readonly turns: number;
-  readonly usage: Usage;
-  readonly openedAt: number;
-  readonly usedAt: number;
 }
 
 export function isUsable(session: Session): boolean {

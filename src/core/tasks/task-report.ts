@@ -1,5 +1,5 @@
+import type { PublicSession } from '../public/session.ts';
 import type { PublicTask, PublicTaskEvent, PublicTaskTurn } from '../public/task.ts';
-import type { Session } from '../restore/session.ts';
 import { addUsage, NO_USAGE, type Usage } from '../turn/usage.ts';
 import type { Decision, TaskState } from './task.ts';
 import type { GateResult } from './task-gate.ts';
@@ -30,7 +30,7 @@ export interface TaskReport {
   readonly sessions: readonly ReportedSession[];
 }
 
-export type ReportedSession = Pick<Session, 'id' | 'agent' | 'origin' | 'state' | 'watermark'> & {
+export type ReportedSession = Pick<PublicSession, 'id' | 'agent' | 'origin' | 'state' | 'watermark'> & {
   /** How many turns of this task ran in it. A milestone's session also has turns of other tasks. */
   readonly turns: number;
 };
@@ -65,7 +65,7 @@ export function totalsOf(tasks: readonly PublicTask[]): TaskTotals {
 export function reportOf(
   task: PublicTask,
   events: readonly PublicTaskEvent[],
-  sessions: readonly Session[],
+  sessions: readonly Omit<ReportedSession, 'turns'>[],
 ): TaskReport {
   const turns = events.flatMap((event) => (event.kind === 'task.turned' ? [event.payload] : []));
   const of = (id: string) => turns.filter(({ sessionId }) => sessionId === id).length;

@@ -59,8 +59,8 @@ export type Gate =
 /** Replaces the texts of a task whose conversation was erased. */
 export const ERASED = '[erased]';
 
-/** What a caller asks for, checked and complete. */
-export interface TaskSpec {
+/** What every kind of task has: what a caller asks for, what is stored, what is shown. */
+interface TaskBasics {
   /** The caller's name for it within its plan; null: none. */
   readonly name: string | null;
   readonly goal: string;
@@ -68,60 +68,60 @@ export interface TaskSpec {
   readonly gate: Gate | null;
   /** Tasks of one milestone share a conversation, and run one after another; null: a conversation of its own. */
   readonly milestone: string | null;
-  /** Null: the default agent. */
-  readonly agent: string | null;
-  /** Null: `kept` if the agent can reopen sessions, else `fresh`. */
-  readonly sessions: SessionMode | null;
-  /** A native session to continue in, whatever `sessions` says; null: none. */
+  /** The agent's id of a session to continue in, whatever `sessions` says; null: none. */
   readonly session: string | null;
   readonly maxIterations: number;
   readonly budget: Budget;
-  /** Names of tasks of the same plan that must be done first. */
-  readonly after: readonly string[];
   /** How often in a row an interrupted turn is retried without asking a person. */
   readonly retryInterrupted: number;
   /** A directory to work in; null: one of its own. */
   readonly cwd: string | null;
-  /** The name of a sandbox that it shares with others; null: one of its own. */
+  /** The caller's name of a sandbox that it shares with others; null: one of its own. */
   readonly sandbox: string | null;
   readonly permissions: PermissionMode;
 }
 
-export interface Task extends TaskSpec {
+/** What a caller asks for, checked and complete. */
+export interface TaskSpec extends TaskBasics {
+  /** Null: the default agent. */
+  readonly agent: string | null;
+  /** Null: `kept` if the agent can reopen sessions, else `fresh`. */
+  readonly sessions: SessionMode | null;
+  /** Names of tasks of the same plan that must be done first. */
+  readonly after: readonly string[];
+}
+
+/** What of a task is shown as it is stored. */
+export interface ShownTask extends TaskBasics {
   readonly id: string;
   readonly owner: string;
-  /** The same for all tasks that were added together: the caller's request id, else an id of ours. */
-  readonly plan: string;
-  /** Where it can run. */
-  readonly place: string;
   /** Ids of tasks that must be done first. */
   readonly after: readonly string[];
   readonly agent: string;
   readonly sessions: SessionMode;
   readonly state: TaskState;
-  readonly progress: TaskProgress;
   readonly cancelRequested: boolean;
   readonly createdAt: number;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
 }
 
-/** All that the next runner of a task needs to know. Turns are found by their request ids. */
-export interface TaskProgress {
-  /** Null: not started. */
-  readonly conversation: string | null;
+export interface Task extends ShownTask {
+  /** The same for all tasks that were added together: the caller's request id, else an id of ours. */
+  readonly plan: string;
+  /** Where it can run. */
+  readonly place: string;
+  readonly progress: TaskProgress;
+}
+
+/** What of the progress of a task is shown as it is stored. */
+export interface ShownProgress {
   /** Starts at 1; every retry by a person adds one. */
   readonly round: number;
   /** The next or running turn of this round, from 1. */
   readonly iteration: number;
   /** How often this turn was retried after an interruption. */
   readonly tries: number;
-  /** The turn to retry; null: the next turn is a new one. */
-  readonly retryOf: string | null;
-  /** What the next prompt says; null: the goal. */
-  readonly feedback: Feedback | null;
-  /** A turn has run in the session that the caller named; or none was named. */
-  readonly adopted: boolean;
   /** Turns that have ended, of the agent and of the gate. */
   readonly turns: number;
   readonly spent: Usage;
@@ -130,6 +130,18 @@ export interface TaskProgress {
   readonly denied: number;
   /** The last one; null: none yet. */
   readonly decision: Decision | null;
+}
+
+/** All that the next runner of a task needs to know. Turns are found by their request ids. */
+export interface TaskProgress extends ShownProgress {
+  /** Null: not started. */
+  readonly conversation: string | null;
+  /** The turn to retry; null: the next turn is a new one. */
+  readonly retryOf: string | null;
+  /** What the next prompt says; null: the goal. */
+  readonly feedback: Feedback | null;
+  /** A turn has run in the session that the caller named; or none was named. */
+  readonly adopted: boolean;
 }
 
 export interface Feedback {
@@ -174,14 +186,11 @@ export interface Decision {
 export const TURN_PURPOSES = ['work', 'gate'] as const;
 export type TurnPurpose = (typeof TURN_PURPOSES)[number];
 
-/** An ended turn of a task. */
-export interface TaskTurn {
+/** What of an ended turn of a task is shown as it is stored. */
+export interface ShownTaskTurn {
   readonly purpose: TurnPurpose;
   readonly round: number;
   readonly iteration: number;
-  /** Null: the submission was refused. */
-  readonly turn: string | null;
-  readonly conversation: string;
   readonly agent: string;
   readonly outcome: TurnEnd;
   readonly failure: Failure | null;
@@ -193,6 +202,13 @@ export interface TaskTurn {
   /** Questions of the agent that were denied because nobody answered: the first hundred. */
   readonly denied: readonly Denial[];
   readonly endedAt: number;
+}
+
+/** An ended turn of a task. */
+export interface TaskTurn extends ShownTaskTurn {
+  /** Null: the submission was refused. */
+  readonly turn: string | null;
+  readonly conversation: string;
 }
 
 /** The payload of every kind of event of a task. */

@@ -30,10 +30,9 @@ export interface PermissionOption {
   readonly kind: PermissionKind;
 }
 
-export interface Permission {
+/** What of a question is shown as it is stored. */
+export interface ShownPermission {
   readonly id: string;
-  readonly conversation: string;
-  readonly turn: string;
   readonly attempt: number;
   readonly title: string;
   /** What the agent wants to do, as it said it (an ACP tool call). */
@@ -48,6 +47,11 @@ export interface Permission {
   readonly reason: string | null;
   readonly askedAt: number;
   readonly endedAt: number | null;
+}
+
+export interface Permission extends ShownPermission {
+  readonly conversation: string;
+  readonly turn: string;
 }
 
 /**

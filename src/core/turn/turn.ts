@@ -62,44 +62,51 @@ export interface TurnOptions extends Choices {
   readonly kept?: Choices;
 }
 
-export interface Turn {
+/** What of a turn is shown as it is stored. */
+export interface ShownTurn {
   readonly id: string;
-  readonly conversation: string;
+  /** Its number within the conversation, from 1. */
   readonly n: number;
   /** The caller's idempotency key, unique per owner; null: none given. */
   readonly requestId: string | null;
   readonly state: TurnState;
   readonly agent: string;
+  /** Empty: a program of the caller runs the turn, and has not given its prompt. */
   readonly prompt: Prompt;
+  /** What the caller set for this turn alone, and how its questions are handled (`permissions`). */
   readonly options: TurnOptions;
   /** How many times a worker has begun it. */
   readonly attempt: number;
-  /** The agent's id of its session; null: pending, no session yet. */
+  /** The agent's id of the session that was given it; null: none yet. */
   readonly sessionId: string | null;
-  /** The turn this one tries again; null: none. */
+  /** The id of the turn that this one repeats; null: none. */
   readonly retryOf: string | null;
-  /** The queued turn whose place this one took; null: none. */
+  /** The id of the queued turn whose place this one took, because it was edited or moved; null: none. */
   readonly replaces: string | null;
-  /** The turn that took its place while it was queued; null: none. */
+  /** The id of the turn that took its place while it was queued; null: none. */
   readonly replacedBy: string | null;
   /** It ended elsewhere: it came with a fork, an import, or a session that was adopted. */
   readonly imported: boolean;
-  /** Null: not sent. Once set, the prompt may have reached the agent. */
-  readonly sent: Sent | null;
   readonly cancelRequested: boolean;
-  /** Null while open and when it completed. */
+  /** Null while it is open, and when it completed. */
   readonly failure: Failure | null;
   /**
-   * It completed, but nobody saw that: the program that ran it had ended, and the end was read from the agent's own storage. Left
-   * out: its end was seen.
+   * It completed after the program that ran it, or the agent's process, had ended: its end was read from the agent's own storage.
+   * Left out: its end was seen.
    */
   readonly recovered?: true;
-  /** Its caller has delivered the answer. Left out: not yet, or it need not be. */
+  /** Its caller has delivered the answer to where `options.deliverTo` says. Left out: not yet, or it need not be. */
   readonly delivered?: true;
   readonly usage: Usage;
   readonly createdAt: number;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
+}
+
+export interface Turn extends ShownTurn {
+  readonly conversation: string;
+  /** Null: not sent. Once set, the prompt may have reached the agent. */
+  readonly sent: Sent | null;
 }
 
 /** The fact that a prompt left us, written before its first byte does (R6). */

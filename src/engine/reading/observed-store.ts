@@ -1,4 +1,6 @@
 import type { Failure } from '../../core/errors.ts';
+import { toPublicReceipt } from '../../core/public/session.ts';
+import { toPublicTurn } from '../../core/public/turn.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
 import { begun, hasEnded, type Turn } from '../../core/turn/turn.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
@@ -16,7 +18,7 @@ export function observed(store: Store, telemetry: Telemetry, clock: Clock): Stor
     ...store,
     async claim(request) {
       const claim = await store.claim(request);
-      if (claim?.turn) telemetry.turnBegun(claim.turn);
+      if (claim?.turn) telemetry.turnBegun(toPublicTurn(claim.turn));
       return claim;
     },
     async nextTurn(fence, agents) {
@@ -70,11 +72,11 @@ class ObservedWrites {
         const turn = this.#next.get(fence);
         if (turn?.id !== write.turn) break;
         this.#next.delete(fence);
-        this.#telemetry.turnBegun(begun(turn, this.#clock.now()));
+        this.#telemetry.turnBegun(toPublicTurn(begun(turn, this.#clock.now())));
         break;
       }
       case 'receipt':
-        if (write.turn === null) this.#telemetry.restored(write.receipt, null);
+        if (write.turn === null) this.#telemetry.restored(toPublicReceipt(write.receipt), null);
         else this.#receipts.set(write.turn, write.receipt);
         break;
       case 'retry':
@@ -92,7 +94,7 @@ class ObservedWrites {
   #reportReceipt(turn: string): void {
     const receipt = this.#receipts.get(turn);
     this.#receipts.delete(turn);
-    if (receipt !== undefined) this.#telemetry.restored(receipt, turn);
+    if (receipt !== undefined) this.#telemetry.restored(toPublicReceipt(receipt), turn);
   }
 }
 

@@ -107,7 +107,7 @@ async function checkDirectories({ parts, sandbox }: Leaving, path: string, force
     use.owner === sandbox.owner ? `the conversation ${use.key ?? use.conversation}` : 'a conversation of another owner';
   if (use.busy) throw sandboxInUse(`${who} works in a directory of it`);
   if (force && use.owner === sandbox.owner) return;
-  throw new ThroughlineError('refused', `The directory of ${who} is in the sandbox, and would be gone.`, {
+  throw new ThroughlineError('refused', `The directory of ${who} is inside the sandbox and would be deleted.`, {
     hint: 'Erase that conversation first, or fork it into another directory. "--force" removes the sandbox if the conversation is your own.',
   });
 }

@@ -17,7 +17,7 @@ export async function readySandbox(entrance: Entrance): Promise<void> {
   const { parts, tell } = entrance;
   const { opened, sandbox } = entered;
   const { id, name } = sandbox;
-  if (opened !== 'same' && isWorthTelling(parts, sandbox)) {
+  if (opened !== 'same' && isAnnounced(parts, sandbox)) {
     tell({ kind: `sandbox.${opened}`, turn: null, payload: { id, name } });
   }
   if (opened !== 'created' && (await parts.sandboxes.find(id)) === null) {
@@ -30,7 +30,7 @@ export async function readySandbox(entrance: Entrance): Promise<void> {
 }
 
 /** A folder of one conversation alone is made with it, and says nothing new. */
-function isWorthTelling({ sandboxes, settings }: EngineParts, { name }: Pick<Sandbox, 'name'>): boolean {
+function isAnnounced({ sandboxes, settings }: EngineParts, { name }: Pick<Sandbox, 'name'>): boolean {
   return name !== null || settings.sandbox.setup.length > 0 || sandboxes.rest !== undefined;
 }
 

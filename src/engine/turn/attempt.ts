@@ -366,7 +366,7 @@ function failureOf(outcome: AgentOutcome, stop: TurnStop | null): Failure | null
     const { code, message, hint } = outcome;
     return { code, message, ...(hint === undefined ? {} : { hint }) };
   }
-  if (outcome.kind === 'cancelled') return { code: 'cancelled', message: 'The agent says that it was cancelled.' };
+  if (outcome.kind === 'cancelled') return { code: 'cancelled', message: 'The agent reported that it was cancelled.' };
   return {
     code: 'agent_died',
     message: asSentence(outcome.message),

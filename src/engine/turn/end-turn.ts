@@ -156,10 +156,7 @@ export async function endTurn(held: Held, turn: Turn, ending: Ending): Promise<v
   if (as === 'sent') {
     const facts = await sentFacts(held, turn, ending, result);
     // All was read that only it can tell. It ends while this is stored; whoever gives the conversation back waits for that.
-    if (held.leavesAfter === turn.id) {
-      held.agentEnds = true;
-      void result.session.close();
-    }
+    if (held.endsAgentWith(turn.id)) void result.session.close();
     return writeEnd(held, facts, result.title);
   }
   // The state of its session was written after that attempt. A change since then was made by somebody else (R10).

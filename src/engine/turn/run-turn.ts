@@ -29,9 +29,8 @@ import { type Stops, TurnSignal } from './turn-signal.ts';
  */
 export async function runTurn(held: Held, begun: TurnToRun, stops: Stops): Promise<void> {
   const { turn } = begun;
-  held.runs(begun);
   const signal = new TurnSignal(held, turn, stops);
-  held.stopTurn = (why) => signal.stopFor(why);
+  held.runs({ ...begun, signal });
   try {
     const limits = await spendingLimits(held, begun);
     const over = judgeSpending(limits, held.parts.clock.now());
@@ -48,7 +47,6 @@ export async function runTurn(held: Held, begun: TurnToRun, stops: Stops): Promi
       course = await again(run, course, attempted, verdict);
     }
   } finally {
-    held.stopTurn = null;
     held.runs(null);
     signal.close();
   }

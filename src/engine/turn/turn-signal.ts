@@ -51,7 +51,6 @@ export class TurnSignal {
       if (outside.aborted) this.#abort.abort(outside.reason);
       outside.addEventListener('abort', this.#stopWith);
     }
-    held.onNotified = () => this.lookAgain();
     // A notification may get lost.
     this.#poll = setInterval(() => this.lookAgain(), held.parts.settings.pollMs);
     // For whatever came between the begin of the turn and now.
@@ -131,7 +130,6 @@ export class TurnSignal {
   }
 
   close(): void {
-    this.#held.onNotified = null;
     for (const outside of this.#outside) outside.removeEventListener('abort', this.#stopWith);
     this.#clock.close();
     clearTimeout(this.#pause);

@@ -20,7 +20,7 @@ test.each<[string, HeldState, HeldEvent, HeldState]>([
   ['without a slot for its turn it is due', WORKING, waits, DUE],
   ['a notification wakes one that is due', DUE, { type: 'notified' }, NOTIFIED],
   ['one that was notified looks again before it waits', NOTIFIED, waits, NOTIFIED],
-  ['with nothing worth keeping it leaves', WORKING, leaves, GONE],
+  ['with nothing to keep it leaves', WORKING, leaves, GONE],
   ['one that was notified looks again before it stays', NOTIFIED, keeps, NOTIFIED],
   ['one that was notified looks again before it leaves', NOTIFIED, leaves, NOTIFIED],
   ['a warm one may be left', WARM, { type: 'left' }, GONE],

@@ -73,22 +73,16 @@ export class Held {
   readonly errands: { run(): Promise<void>; drop(): void }[] = [];
   /** For the turn that runs, or for the piece of work. Null: neither does. */
   slot: Slot | null = null;
-  /** Interrupts the turn that runs; null: none does. */
-  stopTurn: ((why: Failure) => void) | null = null;
-  /** The turn after which it is given back, so that its agent may end with it; null: others may follow. */
-  leavesAfter: string | null = null;
-  /** Its agent was told to end with that turn. */
-  agentEnds = false;
-  /** Called when somebody else has changed the conversation while a turn runs; null: none does. */
-  onNotified: (() => void) | null = null;
-  /** Ends a warm conversation that nobody uses. */
-  idleTimer: NodeJS.Timeout | undefined;
   /** It is held only to end what an earlier holder left. */
   readonly onlyEnds: boolean;
   /** Until it was held, nobody reported changes to it. */
   #state: HeldState = NOTIFIED;
-  /** What was read with the turn that runs, and how many writes were given until then; null: no turn runs. */
-  #facts: { readonly turn: Turn; readonly facts: TurnFacts; readonly given: number } | null = null;
+  /** The turn that runs, with what was read before its begin, and how many writes were given until then; null: no turn runs. */
+  #running: (Running & { readonly turn: Turn; readonly facts: TurnFacts; readonly given: number }) | null = null;
+  /** The turn after which it is given back, so that its agent ends with it; `told`: the agent was told to end. Null: others may follow. */
+  #ending: { readonly after: string } | 'told' | null = null;
+  /** Ends a warm conversation that nobody uses. */
+  #idle: NodeJS.Timeout | undefined;
   /** Whether the turn that runs has begun: its begin is stored, or was refused. */
   #beginning: Promise<void> = Promise.resolve();
   readonly #watches = new Map<string, BudgetWatch>();
@@ -145,8 +139,40 @@ export class Held {
 
   happens(event: HeldEvent): HeldState {
     this.#state = nextState(this.#state, event);
-    if (event.type === 'notified') this.onNotified?.();
+    if (this.#state.is !== 'warm') clearTimeout(this.#idle);
+    if (event.type === 'notified') this.#running?.signal.lookAgain();
     return this.#state;
+  }
+
+  /** Calls `leave` when it has been warm for so long. */
+  leavesAfterMs(idleMs: number, leave: () => void): void {
+    this.#idle = setTimeout(leave, idleMs).unref();
+  }
+
+  /** The turn after which it is given back; null: others may follow. An agent that was told to end does so all the same. */
+  leavesAfter(turn: string | null): void {
+    if (this.#ending !== 'told') this.#ending = turn === null ? null : { after: turn };
+  }
+
+  /** Whether the agent ends with this turn. From then on it counts as told to end. */
+  endsAgentWith(turn: string): boolean {
+    if (this.#ending === null || this.#ending === 'told' || this.#ending.after !== turn) return false;
+    this.#ending = 'told';
+    return true;
+  }
+
+  /** Its agent was told to end: its session is about to go. */
+  get agentEnds(): boolean {
+    return this.#ending === 'told';
+  }
+
+  agentsEnded(): void {
+    this.#ending = null;
+  }
+
+  /** Interrupts the turn that runs, if one does. */
+  stopTurn(why: Failure): void {
+    this.#running?.signal.stopFor(why);
   }
 
   dropErrands(): void {
@@ -182,15 +208,15 @@ export class Held {
     );
   }
 
-  /** A turn runs now, with what was read before its begin; null: it has ended. */
-  runs(next: TurnToRun | null): void {
-    this.#facts = next && { ...next, given: this.lease.given };
+  /** A turn runs now, with what was read before its begin. It is stopped, and told of notifications, by its signal. Null: it has ended. */
+  runs(next: (TurnToRun & Running) | null): void {
+    this.#running = next && { ...next, given: this.lease.given };
   }
 
   /** The 20 most recently used sessions of an agent, newest first. Read again if anything was written since the turn began. */
   async newestSessions(agent: string): Promise<readonly Session[]> {
     const { owner, id } = this.conversation;
-    const known = this.#facts;
+    const known = this.#running;
     const isCurrent = known !== null && known.turn.agent === agent && known.given === this.lease.given;
     return isCurrent ? known.facts.sessions : this.parts.store.sessions(owner, id, { agent, limit: 20 });
   }
@@ -198,7 +224,7 @@ export class Held {
   /** Where something is missing from the history. Only the end of a turn adds to it. */
   async unknownParts(): Promise<readonly UnknownPart[]> {
     const { owner, id } = this.conversation;
-    return this.#facts?.facts.unknownParts ?? this.parts.store.unknownParts(owner, id);
+    return this.#running?.facts.unknownParts ?? this.parts.store.unknownParts(owner, id);
   }
 
   /** What an agent reports about its spending, compared with what may be spent. Its sessions count on from turn to turn. */
@@ -219,7 +245,7 @@ export class Held {
 
   /** Makes its sandbox ready for a turn: set up, and not too large. Throws `refused`. Returns early when the signal aborts. */
   readySandbox(signal: AbortSignal, heard?: () => void): Promise<void> {
-    const known = this.#facts?.facts.sandbox;
+    const known = this.#running?.facts.sandbox;
     const { parts, worker, lease, conversation } = this;
     const { owner, sandbox: id, place, cwd } = conversation;
     return readySandbox({
@@ -293,6 +319,11 @@ export class Held {
     this.live.clear();
     await Promise.all(sessions);
   }
+}
+
+/** What others do to the turn that runs. */
+interface Running {
+  readonly signal: { stopFor(why: Failure): void; lookAgain(): void };
 }
 
 export interface Aside {

@@ -97,8 +97,7 @@ export class Worker {
   /** This process waits for a turn: its conversation is claimed when it is free. */
   want(owner: string, conversation: string, turn: string): void {
     this.#serving.wanted.add(owner, conversation, turn);
-    const held = this.#held.get(conversation);
-    if (held !== undefined) held.leavesAfter = null;
+    this.#held.get(conversation)?.leavesAfter(null);
     this.#onNotification([conversation]);
   }
 
@@ -162,7 +161,7 @@ export class Worker {
     if (held === undefined) return null;
     // Given before the turn is stopped: another one waits, and must not begin first.
     const done = this.#betweenTurns(held, work);
-    held.stopTurn?.(why);
+    held.stopTurn(why);
     return done;
   }
 
@@ -297,7 +296,6 @@ export class Worker {
     const wasWarm = held.state.is === 'warm';
     held.happens({ type: 'notified' });
     if (!wasWarm) return;
-    clearTimeout(held.idleTimer);
     // Whoever has submitted the turn is answered first: the commit that begins it blocks this process for a moment.
     const answered = () => new Promise<void>(process.nextTick);
     held.busy = held.busy.then(answered).then(() => this.#drive(held, null));
@@ -332,7 +330,7 @@ export class Worker {
     const { maxWarm } = this.#parts.settings;
     const wanted = this.#serving.wanted.turns(owner, id);
     const unsent = wanted.has(turn.id) ? null : this.#close.signal;
-    held.leavesAfter = maxWarm === 0 && wanted.has(turn.id) && wanted.size === 1 ? turn.id : null;
+    held.leavesAfter(maxWarm === 0 && wanted.has(turn.id) && wanted.size === 1 ? turn.id : null);
     const stops = { shutdown: this.#shutdown.signal, unsent };
     await runTurn(held, begun, stops).catch((error) => this.#failTurn(held, turn, error));
     // Followers of the turn read its end first. Not where the agent is ended at once: they read it while its process ends.
@@ -396,10 +394,10 @@ export class Worker {
   /** Keeps it warm or leaves it. False: something has come meanwhile, and there is more to do. */
   async #rests(held: Held, known: Pick<Held, 'hasNoTurn' | 'hasTurn'>): Promise<boolean> {
     const noSlot = held.slot === null;
-    // A piece of work is not worth waiting for a slot: turns come first.
+    // A piece of work does not wait for a slot: turns come first.
     if (noSlot) held.dropErrands();
     held.freeSlot();
-    const keep = await this.#worthKeeping(held, { noSlot, ...known });
+    const keep = await this.#keepAs(held, { noSlot, ...known });
     if (keep === 'more') held.happens({ type: 'notified' });
     if (keep === 'more' || held.errands.length > 0) return false;
     const state = held.happens({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
@@ -413,7 +411,7 @@ export class Worker {
    * A turn that is open and was not given to us needs an agent that only others know, or a slot: it must not wait until we are
    * idle. Otherwise another process has submitted it since we looked, and its notification is still on the way: `more`.
    */
-  async #worthKeeping(
+  async #keepAs(
     { conversation, live }: Held,
     { noSlot, hasNoTurn, hasTurn }: { noSlot: boolean } & Pick<Held, 'hasNoTurn' | 'hasTurn'>,
   ): Promise<false | 'idle' | 'due' | 'more'> {
@@ -454,7 +452,7 @@ export class Worker {
     const { maxWarm, idleMs } = this.#parts.settings;
     // One that is due is not idle. It became so after the slots were last given away.
     if (held.isDue) this.#loop.wake();
-    else held.idleTimer = setTimeout(() => void this.#leave(held), idleMs).unref();
+    else held.leavesAfterMs(idleMs, () => void this.#leave(held));
     if (this.#held.size <= maxWarm) return;
     const warm = [...this.#held.values()].flatMap((one) =>
       one.state.is === 'warm' ? [{ one, owner: one.conversation.owner, since: one.state.since }] : [],
@@ -483,13 +481,12 @@ export class Worker {
       const configured = this.#parts.agents.get(name);
       if (configured) await held.endLive(configured.agent);
     }
-    held.agentEnds = false;
+    held.agentsEnded();
   }
 
   /** From here on nobody finds it. */
   #forget(held: Held): void {
     const { id } = held.conversation;
-    clearTimeout(held.idleTimer);
     held.happens({ type: 'left' });
     held.freeSlot();
     held.dropErrands();

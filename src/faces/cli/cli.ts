@@ -165,6 +165,27 @@ export function addHelp(command: Command, help: Help): void {
   command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`);
 }
 
+export interface SubcommandHelp extends Help {
+  readonly summary: string;
+  /** Left out: the summary, as a sentence. */
+  readonly description?: string;
+  /** It runs when none is named. */
+  readonly isDefault?: boolean;
+}
+
+/** A command of another one, with its help. */
+export function subcommand(parent: Command, name: string, about: SubcommandHelp): Command {
+  const { summary, description = asDescription(summary), isDefault = false, ...help } = about;
+  const command = parent.command(name, { isDefault }).summary(summary).description(description);
+  addHelp(command, help);
+  return command;
+}
+
+/** A summary as a sentence. */
+export function asDescription(summary: string): string {
+  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+}
+
 const WIDEST_HELP = 100;
 
 /** Lines of more than a hundred columns are hard to read. Without a terminal: as commander takes it. */

@@ -1,9 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { InvalidArgumentError } from 'commander';
-import { ThroughlineError } from '../../core/errors.ts';
+import { InvalidArgumentError, Option } from 'commander';
+import { hasCode, ThroughlineError } from '../../core/errors.ts';
+import { given } from '../../core/input/arguments.ts';
 import { isDay } from '../../core/input/usage-page.ts';
 import { PAGE_SCOPES, type PageScope, SCOPES, type Scope } from '../../core/key.ts';
+import type { Policy, RestoreOverride } from '../../core/restore/restore-settings.ts';
+import { POLICIES } from '../../core/restore/restore-settings.ts';
+import type { SubmitOptions } from '../../ports/engine.ts';
 import type { Output } from './output.ts';
 
 /** What people give to a command: the values of its options, and text from stdin or from a file. */
@@ -74,16 +78,19 @@ export async function readPromptOfStdin(): Promise<string> {
   }
 }
 
-/** Stdin may be endless, so no more is read than is accepted. */
-export async function readStdin(most: number, hint?: string): Promise<Buffer> {
+export function readStdin(most: number, hint?: string): Promise<Buffer> {
+  return readUpTo(most, process.stdin, 'The input', hint);
+}
+
+/** Stdin, a pipe or a device may be endless, so no more is read than is accepted. `name`: how the sentence about it begins. */
+export async function readUpTo(most: number, source: AsyncIterable<Buffer>, name: string, hint?: string) {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of process.stdin) {
+  for await (const chunk of source) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length <= most) continue;
-    const tooLarge = `The input has more than ${most / MEBIBYTE} MiB.`;
-    throw new ThroughlineError('too_large', tooLarge, hint === undefined ? {} : { hint });
+    if (length > most)
+      throw new ThroughlineError('too_large', `${name} has more than ${most / MEBIBYTE} MiB.`, given({ hint }));
   }
   return Buffer.concat(chunks);
 }
@@ -99,6 +106,40 @@ export async function readInput(file: string, output: Pick<Output, 'note'>): Pro
     if (code === 'ENOENT') throw new ThroughlineError('not_found', `The file ${file} does not exist.`, { cause });
     throw new ThroughlineError('invalid', `Cannot read the file ${file} (${code}).`, { cause });
   }
+}
+
+/** Null: there is none. */
+export async function orNull<T>(asked: Promise<T>): Promise<T | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (hasCode(error, 'not_found')) return null;
+    throw error;
+  }
+}
+
+export function restoreOption(): Option {
+  return new Option(
+    '--restore <policy>',
+    'required: fail if the context cannot be restored; auto: then start a fresh session; off: always start fresh',
+  ).choices(POLICIES);
+}
+
+/** The options of `send` and `chat` about restoring and time. */
+export interface TurnFlags extends Omit<RestoreOverride, 'policy'> {
+  readonly restore?: Policy;
+  readonly timeLimit?: number;
+  readonly stallLimit?: number;
+}
+
+export function turnOptions(flags: TurnFlags): Pick<SubmitOptions, 'restore' | 'limits'> {
+  const { restore: policy, rung, budgetTokens, lastTurns, allowTools, timeLimit, stallLimit } = flags;
+  const restore: RestoreOverride = given({ policy, rung, budgetTokens, lastTurns, allowTools });
+  const limits = given({ turnSeconds: timeLimit, stallSeconds: stallLimit });
+  return {
+    ...(Object.keys(restore).length > 0 && { restore }),
+    ...(Object.keys(limits).length > 0 && { limits }),
+  };
 }
 
 /** With commas. */

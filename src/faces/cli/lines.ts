@@ -53,7 +53,7 @@ export function usageLine(usage: Usage): string {
   const parts = [`${inputTokens} tokens in`, `${outputTokens} out`];
   if (cacheReadTokens > 0) parts.push(`${cacheReadTokens} from cache`);
   if (cacheWriteTokens > 0) parts.push(`${cacheWriteTokens} to cache`);
-  parts.push(calls(modelCalls));
+  parts.push(counted(modelCalls, 'model call'));
   if (costMicros > 0) parts.push(`$${(costMicros / 1_000_000).toFixed(4)}`);
   return parts.join(', ');
 }
@@ -103,11 +103,11 @@ function extras(receipt: PublicReceipt): string[] {
   if (unknownBefore !== null) result.push(`what was said before turn ${unknownBefore} is not known`);
   if (filesLeft !== undefined) result.push(`moved: the files of the work are not here, but at ${filesLeft}`);
   if (shortened > 0) result.push(`${shortened} of them shortened`);
-  const parts = [count(leftOut.outputs, 'tool output'), count(leftOut.images, 'image'), count(leftOut.files, 'file')];
-  const missing = parts.filter((part) => part !== null);
+  const kinds = { 'tool output': leftOut.outputs, image: leftOut.images, file: leftOut.files };
+  const missing = Object.entries(kinds).flatMap(([kind, count]) => (count === 0 ? [] : [counted(count, kind)]));
   if (missing.length > 0) result.push(`left out or cut: ${missing.join(' and ')}`);
   if (unsettled) result.push('told that its last turn did not complete');
-  if (modelCalls > 0) result.push(`${calls(modelCalls)} for restoring`);
+  if (modelCalls > 0) result.push(`${counted(modelCalls, 'model call')} for restoring`);
   if (toolsRan.length > 0) result.push(`tools ran: ${toolsRan.join(', ')}`);
   if (lockWaits.count > 0) result.push(`waited ${lockWaits.ms} ms for its lock`);
   return result;
@@ -115,14 +115,6 @@ function extras(receipt: PublicReceipt): string[] {
 
 function failed(tried: readonly Tried[]): string {
   return tried.length === 0 ? '' : ` (${tried.map(({ rung, failure }) => `${rung}: ${failure}`).join('; ')})`;
-}
-
-function count(n: number, thing: string): string | null {
-  return n === 0 ? null : `${n} ${thing}${n === 1 ? '' : 's'}`;
-}
-
-function calls(count: number): string {
-  return `${count} model ${count === 1 ? 'call' : 'calls'}`;
 }
 
 export interface UsageOf {
@@ -149,15 +141,12 @@ export function usageTable(rows: readonly UsageOf[], width: number | null): stri
   const most = Math.max(1, ...rows.map(({ usage }) => tokensOf(usage)));
   const shown = rows.map(({ names, turns: count, usage }) => {
     const isKnown = known(usage) !== null;
-    const figure = (value: number) => (isKnown ? short(value) : '–');
+    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+    const tokens = [inputTokens, outputTokens, cacheReadTokens + cacheWriteTokens];
     return [
       ...names.map((name) => cutTo(oneLine(name), LONGEST_NAME)),
       turns(count),
-      ...[
-        figure(usage.inputTokens),
-        figure(usage.outputTokens),
-        figure(usage.cacheReadTokens + usage.cacheWriteTokens),
-      ],
+      ...tokens.map((count) => (isKnown ? short(count) : '–')),
       usage.costMicros > 0 ? `$${(usage.costMicros / 1_000_000).toFixed(2)}` : '–',
     ];
   });

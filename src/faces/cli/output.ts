@@ -11,8 +11,12 @@ export interface Sink {
   on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
 }
 
-const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
-export type Style = keyof typeof CODES;
+/** By their numbers in the escape sequence that begins them. */
+export const STYLES = {
+  ...({ bold: 1, dim: 2, italic: 3, underline: 4, inverse: 7, strike: 9 } as const),
+  ...({ red: 31, green: 32, yellow: 33, cyan: 36 } as const),
+};
+export type Style = keyof typeof STYLES;
 
 /** A text, or a text with a style. Styles are added after the text was cleaned: they are the only escape codes written. */
 export type Piece = string | { readonly style: Style; readonly text: string };
@@ -100,6 +104,12 @@ export class Output {
     else this.line(...pieces);
   }
 
+  /** The same, where `show` writes the lines. */
+  show(value: unknown, show: () => void): void {
+    if (this.json) this.value(value);
+    else show();
+  }
+
   /** Every item as a value with `--json`, else as `show` does it; a note when there is none. */
   async each<T>(items: AsyncIterable<T> | Iterable<T>, show: (item: T) => void, none: string): Promise<void> {
     let empty = true;
@@ -118,8 +128,7 @@ export class Output {
 
   /** What we wait for, and what to do about it. With `--json`, a line `{"waiting": …}` on stderr. */
   waiting({ code, message, hint }: Failure): void {
-    if (this.json)
-      this.#write(this.#options.stderr, `${jsonLine({ waiting: { code, message, ...(hint && { hint }) } })}\n`);
+    if (this.json) this.#report({ waiting: { code, message, ...(hint && { hint }) } });
     else this.note(`Waiting: ${asSentence(message)}${hint === undefined ? '' : ` ${hint}`}`);
   }
 
@@ -130,14 +139,13 @@ export class Output {
   }
 
   /** What went wrong and what to do. Never left out. */
-  failure(failure: Failure): void {
-    if (this.json) {
-      const { code, message, hint } = failure;
-      this.#write(this.#options.stderr, `${jsonLine({ error: { code, message, ...(hint ? { hint } : {}) } })}\n`);
-    } else {
-      const { message, hint } = failure;
-      this.#aside([styled('red', 'throughline: '), hint ? `${asSentence(message)} ${hint}` : message]);
-    }
+  failure({ code, message, hint }: Failure): void {
+    if (this.json) this.#report({ error: { code, message, ...(hint && { hint }) } });
+    else this.#aside([styled('red', 'throughline: '), hint ? `${asSentence(message)} ${hint}` : message]);
+  }
+
+  #report(value: object): void {
+    this.#write(this.#options.stderr, `${jsonLine(value)}\n`);
   }
 
   /**
@@ -191,7 +199,7 @@ export class Output {
       .map((piece) => {
         if (typeof piece === 'string') return stripControls(piece);
         const text = stripControls(piece.text);
-        return this.#options.color && sink.isTTY ? `\u001b[${CODES[piece.style]}m${text}\u001b[0m` : text;
+        return this.#options.color && sink.isTTY ? `\u001b[${STYLES[piece.style]}m${text}\u001b[0m` : text;
       })
       .join('');
   }

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import {
   addHelp,
+  asDescription,
   type Cli,
   checkNoPassword,
   type GlobalOptions,
@@ -72,7 +73,7 @@ function commandsFor(first = ''): [string, CommandEntry][] {
 /** Gives a command of the program its description, arguments, options and action. */
 export async function loadCommand(command: Command, cli: Cli): Promise<void> {
   const { summary = '', load } = COMMANDS[command.name()] ?? {};
-  command.description(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`);
+  command.description(asDescription(summary));
   (await load?.())?.define(command, cli);
 }
 

@@ -76,33 +76,38 @@ const OPENING = 'opening the data …';
 /** An agent may take a while to end. */
 const CLOSING = 'closing …';
 
+type Close<T> = (opened: T) => Promise<void>;
+
 function cliFor(own: Pick<Cli, 'parts' | 'clock' | 'output' | 'options' | 'waits'>, exitWith: Cli['exitWith']): Cli {
   const { parts, output, options, waits } = own;
   const onTrouble = (trouble: ThroughlineError) => output.waiting(failureOf(trouble));
   const looking: Cli['looking'] = { ...options, looks: (note) => output.note(note) };
-  const withEngine = async (how: GlobalOptions, work: Parameters<Cli['withEngine']>[0]) => {
+  const during = async <T>(open: () => Promise<T>, work: (one: T) => Promise<number | undefined>, close: Close<T>) => {
     output.waitFor(OPENING);
-    const engine = await parts.open({ ...how, onTrouble });
+    const opened = await open();
     output.waitFor(waits);
     try {
-      exitWith((await work(engine)) ?? DONE);
+      exitWith((await work(opened)) ?? DONE);
     } finally {
       output.waitFor(CLOSING);
-      await engine.close();
+      await close(opened);
     }
   };
-  const withTasks = async (how: GlobalOptions, work: Parameters<Cli['withTasks']>[0]) => {
-    output.waitFor(OPENING);
-    const desk = await parts.tasks({ ...how, onTrouble });
-    output.waitFor(waits);
-    try {
-      exitWith((await work(desk)) ?? DONE);
-    } finally {
-      output.waitFor(CLOSING);
-      await desk.tasks.close();
-      await desk.engine.close();
-    }
-  };
+  const withEngine = (how: GlobalOptions, work: Parameters<Cli['withEngine']>[0]) =>
+    during(
+      () => parts.open({ ...how, onTrouble }),
+      work,
+      (engine) => engine.close(),
+    );
+  const withTasks = (how: GlobalOptions, work: Parameters<Cli['withTasks']>[0]) =>
+    during(
+      () => parts.tasks({ ...how, onTrouble }),
+      work,
+      async ({ tasks, engine }) => {
+        await tasks.close();
+        await engine.close();
+      },
+    );
   const cli: Cli = {
     ...own,
     exitWith,

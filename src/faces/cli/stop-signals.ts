@@ -25,17 +25,17 @@ export function holdStopSignals(output: Pick<Output, 'note'>): Disposable {
     output.note('Stopping as soon as we know whether this was accepted. Press Ctrl-C again to leave at once.');
   };
   for (const signal of SIGNALS) process.on(signal, hold);
-  const letGo = () => {
+  const stopHolding = () => {
     for (const signal of SIGNALS) process.off(signal, hold);
   };
   const release = () => {
-    letGo();
+    stopHolding();
     for (const signal of held) process.emit(signal, signal);
   };
   releaseHeld = release;
   return {
     [Symbol.dispose]() {
-      letGo();
+      stopHolding();
       if (releaseHeld === release) releaseHeld = null;
     },
   };

@@ -166,21 +166,9 @@ export function graphemes(text: string): string[] {
 
 const EMOJI = /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}|\p{Emoji}\ufe0f)/u;
 const ZERO = /^[\p{M}\p{Cf}\p{Cc}]/u;
-/** First and last code points of what is two cells wide: Chinese, Japanese, Korean, and full-width forms. */
-const WIDE: readonly (readonly [number, number])[] = [
-  [0x1100, 0x115f],
-  [0x2e80, 0x303e],
-  [0x3041, 0xa4cf],
-  [0xa960, 0xa97f],
-  [0xac00, 0xd7a3],
-  [0xf900, 0xfaff],
-  [0xfe30, 0xfe6f],
-  [0xff00, 0xff60],
-  [0xffe0, 0xffe6],
-  [0x1b000, 0x1b2ff],
-  [0x1f200, 0x1f2ff],
-  [0x20000, 0x3fffd],
-];
+/** What is two cells wide: Chinese, Japanese, Korean, and full-width forms. */
+const WIDE =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u;
 
 /** A cell is the place of one narrow character. Chinese characters and emojis take two, combining marks none. */
 export function cellsOf(grapheme: string): number {
@@ -188,7 +176,7 @@ export function cellsOf(grapheme: string): number {
   if (code < 0x300) return code < 0x20 || code === 0x7f ? 0 : 1;
   if (EMOJI.test(grapheme)) return 2;
   if (ZERO.test(grapheme)) return 0;
-  return WIDE.some(([first, last]) => code >= first && code <= last) ? 2 : 1;
+  return WIDE.test(grapheme) ? 2 : 1;
 }
 
 export function cells(text: string): number {

@@ -163,8 +163,8 @@ function addDocuments(app: Hono<AppEnv>, parts: AppParts): void {
   });
   app.get('/reference', (c) => {
     c.set('operation', 'reference');
-    const { html, policy } = described().page;
-    return c.body(html, 200, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy });
+    const { headers, body } = described().page;
+    return c.body(body, 200, headers);
   });
   app.get(SIGN_IN, (c) => entered(c, parts));
   app.get('/backup', async (c) => {

@@ -217,7 +217,7 @@ async function withWords(engine: Engine, words: string, limit = 20): Promise<Pub
   return Promise.all([...new Set(hits.map((hit) => hit.conversationId))].map((id) => engine.conversation(id)));
 }
 
-/** Who only reads needs no name. */
+/** The holder's name of a caller that only reads. */
 const NOBODY = 'nobody';
 
 function at(tracker: ((holder: string) => ClientTracker) | null, holder: string): ClientTracker {

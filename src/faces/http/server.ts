@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { ThroughlineError } from '../../core/errors.ts';
 import { PAGE_SCOPES } from '../../core/key.ts';
 import type { LinkStore, Store } from '../../ports/store.ts';
-import { type Door, loopbackDoor, publicDoor, socketDoor } from './access/door.ts';
+import { CLOSED_DOOR, loopbackDoor, publicDoor, socketDoor } from './access/door.ts';
 import { Failures } from './access/failures.ts';
 import { parseOrigins } from './access/origins.ts';
 import { SignIn } from './access/sign-in.ts';
@@ -35,18 +35,6 @@ export interface ServerOptions
   readonly now?: () => number;
 }
 
-/** Allows nothing. */
-const CLOSED_DOOR: Door = {
-  ...{
-    hosts: new Set(),
-    origins: new Set(),
-    allowed: new Set(),
-    token: false,
-    secure: false,
-    trustsProxy: false,
-    cookie: '',
-  },
-};
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
 /** Starts the server: one app, on TCP and on a unix socket. */
@@ -170,7 +158,7 @@ function ended(server: Server): Promise<void> {
 /** Beyond this machine the server needs TLS, one name, and keys. Anything else is refused, with what to do. */
 export function checkReach(host: string, publicUrl: string | undefined, trustProxy = false): URL | null {
   if (trustProxy && publicUrl === undefined) {
-    throw new ThroughlineError('invalid', 'A proxy can only be trusted where there is one.', {
+    throw new ThroughlineError('invalid', '"--trust-proxy" needs the public address of the proxy.', {
       hint: 'Use --trust-proxy together with --public-url.',
     });
   }

@@ -123,7 +123,7 @@ function changesOf(store: Store, conversation: string) {
 /** Ends requests whose program is gone: nobody knows what happened to them. */
 async function interruptAll(context: TrackerContext, held: Held, left: Turn | null): Promise<Held> {
   const { locks } = context;
-  const message = 'The program that tracked this request ended before it did.';
+  const message = 'The program that tracked this request ended before the request did.';
   const outcome: Outcome = { outcome: 'interrupted', failure: { code: 'interrupted', message } };
   try {
     if (left !== null) await endRequest(context, { turn: left, held }, outcome);

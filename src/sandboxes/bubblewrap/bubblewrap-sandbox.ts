@@ -17,6 +17,7 @@ import {
 } from '../shared/isolated/visible.ts';
 import { wayOut } from '../shared/isolated/way-out.ts';
 import { type LocalSandboxSettings, localSandbox } from '../shared/local-sandbox.ts';
+import { remembered } from '../shared/remembered.ts';
 import {
   etcPaths,
   isolationArguments,
@@ -36,19 +37,15 @@ export interface BubblewrapParts extends Kept {
   readonly settings: IsolationSettings;
 }
 
-/** Checked once: it starts a program. A failure is tried again, because a person may have installed it meanwhile. */
-let checked: Promise<void> | null = null;
+/** It starts a program. */
+const checked = remembered(() => checkBubblewrap());
 
 /**
  * A sandbox whose files are those of the directory sandbox, at the same paths, and whose programs run in bubblewrap: they see nothing
  * else of this machine. Throws `refused` when that cannot be had here.
  */
 export async function bubblewrapSandbox(local: LocalSandboxSettings, parts: BubblewrapParts): Promise<OpenSandbox> {
-  checked ??= checkBubblewrap().catch((error: unknown) => {
-    checked = null;
-    throw error;
-  });
-  await checked;
+  await checked();
   checkWork(local.work);
   // At once is faster than in a thread, and every start of an agent waits for it.
   const home = join(realpathSync.native(local.folder), 'home');
@@ -79,13 +76,9 @@ class Isolated {
   }
 
   open(): OpenSandbox {
-    const { id, work, state, env: _, ...outside } = this.#outside;
     return {
-      ...outside,
-      id,
+      ...this.#outside,
       host: 'bubblewrap',
-      work,
-      state,
       home: this.#home,
       ownHome: true,
       env: this.#environment(),

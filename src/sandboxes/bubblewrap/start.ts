@@ -19,7 +19,7 @@ import type { ControlGroup } from './control-groups.ts';
  * - The environment of the program comes through a pipe: it may hold keys, and an agent may choose it. Nothing has it but the program: in
  *   bubblewrap LD_PRELOAD would be loaded outside of the sandbox, and NODE_OPTIONS would reach the channel to us, where a word that is
  *   not Node's ends our process.
- * - The way to the proxy: a moment of Node inside listens on the loopback of the sandbox, and gives us the socket. We accept on it from here,
+ * - The way to the proxy: a short Node program inside listens on the loopback of the sandbox, and gives us the socket. We accept on it from here,
  *   so nothing runs inside, nothing is on a disk, and it is there before the program starts.
  * - The program's start is reported through a pipe. If that ends without the word, standard error has the reason.
  */

@@ -90,14 +90,10 @@ class Contained {
   }
 
   open(): OpenSandbox {
-    const { id, work, state, env: _, ...outside } = this.#outside;
     const { engine, root } = this.#parts.settings;
     return {
-      ...outside,
-      id,
+      ...this.#outside,
       host: `container ${engine} ${'image' in root ? root.image : root.folder}`,
-      work,
-      state,
       home: this.#opened.home,
       ownHome: true,
       env: this.#environment(),

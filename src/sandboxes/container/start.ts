@@ -22,9 +22,9 @@ import { containerProcess, labelOf } from './processes.ts';
  *
  * - The environment of the program comes by its input, before anything else: it may hold keys, and an agent may choose it. In the environment
  *   of podman itself, variables would change what podman does.
- * - While the shell waits, a moment of Node enters the network of the container, listens there and gives us the socket. We accept on it
+ * - While the shell waits, a short Node program enters the network of the container, listens there and gives us the socket. We accept on it
  *   from outside, so nothing runs inside, and the image needs nothing for it.
- * - Beside it waits a guard, which is in no group or container. When we are gone without a word to it, it removes the container.
+ * - Beside it waits a guard, which is in no group or container. If our process ends without telling it, it removes the container.
  * - What is left when the client of the engine has died is removed by its label. Conmon's death is looked for: the client notices it late.
  */
 

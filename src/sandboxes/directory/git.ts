@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { mkdir, mkdtemp, open, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
+import { MOST_SAID, upTo } from '../shared/changes-inside.ts';
 import {
   BARE,
   formatFor,
@@ -77,41 +79,30 @@ export async function refuseBorrowed(objects: string): Promise<void> {
   const list = join(objects, 'info', 'alternates');
   const found = await stat(list).catch(() => null);
   if (found === null || (found.isFile() && found.size === 0)) return;
-  throw new ThroughlineError('refused', `The repository borrows objects of another one: ${list} (alternates).`, {
+  throw new ThroughlineError('refused', `The repository uses objects of another one (git alternates): ${list}.`, {
     hint: 'Isolated agents do not see that repository. Run "git repack -a -d" there, and delete this file.',
   });
 }
 
 /** Runs git on this machine. Throws `GitFailed`, and `refused` when there is no git. */
-export function run(
+export async function run(
   args: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Printed> {
-  const { promise, resolve: done, reject } = Promise.withResolvers<Printed>();
   const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
   const own = { PATH: process.env.PATH ?? '', ...env };
   const child = spawn('git', [...QUIET, ...args], { cwd, env: own, signal, killSignal: 'SIGKILL', stdio });
-  const chunks: Buffer[] = [];
-  let [bytes, said] = [0, ''];
-  const most = mostOf(args);
-  child.stdout.on('data', (chunk: Buffer) => {
-    if (bytes < most) chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes >= most) child.kill('SIGKILL');
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    if (said.length < 2_000) said += chunk.toString('utf8');
-  });
-  child.on('error', (cause: NodeJS.ErrnoException) => {
+  const ended = once(child, 'close').catch((cause: NodeJS.ErrnoException) => {
     const isMissing = cause.code === 'ENOENT';
-    reject(isMissing ? new ThroughlineError('refused', 'Cannot run git.', { hint: 'Install git.', cause }) : cause);
+    throw isMissing ? new ThroughlineError('refused', 'Cannot run git.', { hint: 'Install git.', cause }) : cause;
   });
-  child.on('close', (code) => {
-    const text = Buffer.concat(chunks).toString('utf8');
-    if (code === 0 || bytes >= most) done({ text, isWhole: bytes < most });
-    else reject(new GitFailed(said.trim() || `git ended with ${code}`, text));
-  });
-  return promise;
+  const [out, said, [code]] = await Promise.all([
+    upTo(mostOf(args), child.stdout, () => child.kill('SIGKILL')),
+    upTo(MOST_SAID, child.stderr),
+    ended,
+  ]);
+  if (code === 0 || !out.isWhole) return out;
+  throw new GitFailed(said.text.trim() || `git ended with ${code}`, out.text);
 }

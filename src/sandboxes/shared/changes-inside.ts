@@ -108,10 +108,10 @@ async function run(sandbox: OpenSandbox, command: readonly string[], options: Ru
   }
 }
 
-const MOST_SAID = 2_000;
+export const MOST_SAID = 2_000;
 
 /** Reads all of it, and keeps its beginning. */
-async function upTo(most: number, output: AsyncIterable<Uint8Array>, beyond = () => {}): Promise<Printed> {
+export async function upTo(most: number, output: AsyncIterable<Uint8Array>, beyond = () => {}): Promise<Printed> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of output) {

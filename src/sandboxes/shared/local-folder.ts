@@ -149,7 +149,7 @@ class LocalFolder implements Folder {
 
   async watch(path: string, changed: () => void): Promise<Watch> {
     const full = this.#at(path, 'file');
-    return new LocalWatch({
+    return watching({
       version: () => this.#version(path),
       folder: () => this.#folder(dirname(full), null),
       changed,
@@ -239,20 +239,30 @@ class LocalFolder implements Folder {
   }
 
   async #compared(path: string, content: string | Uint8Array): Promise<'same' | 'exists'> {
-    const bytes = Buffer.from(content);
-    const there = await this.read(path, { most: bytes.length });
-    return there !== null && there.size === bytes.length && bytes.equals(there.bytes) ? 'same' : 'exists';
+    return compareContent(this, path, Buffer.from(content));
   }
 
   /** The full path of a relative one. `file`: the folder itself is refused. */
   #at(path: string, only?: 'file'): string {
-    if (path === '' && only === undefined) return this.path;
-    const parts = path.split('/');
-    if (path.includes('\0') || parts.some((part) => part === '' || part === '.' || part === '..')) {
-      throw new ThroughlineError('refused', `${JSON.stringify(path)} is not a path inside of ${this.path}.`);
-    }
-    return join(this.path, path);
+    return path === '' && only === undefined ? this.path : join(this.path, checkedPath(this, path));
   }
+}
+
+/** Throws `refused` for a path that is not one of something in the folder. */
+export function checkedPath({ path: root }: Pick<Folder, 'path'>, path: string): string {
+  const parts = path.split('/');
+  if (!path.includes('\0') && parts.every((part) => part !== '' && part !== '.' && part !== '..')) return path;
+  throw new ThroughlineError('refused', `${JSON.stringify(path)} is not a path inside of ${root}.`);
+}
+
+/** What a file that exists already is to somebody who would have written it. */
+export async function compareContent(
+  folder: Pick<Folder, 'read'>,
+  path: string,
+  bytes: Buffer,
+): Promise<'same' | 'exists'> {
+  const there = await folder.read(path, { most: bytes.length });
+  return there !== null && there.size === bytes.length && bytes.equals(there.bytes) ? 'same' : 'exists';
 }
 
 async function readPart(fd: number, from: number, length: number): Promise<Uint8Array> {
@@ -307,7 +317,7 @@ function setPermissions(file: string, mode: number): void {
 }
 
 /** Whoever may read a file may enter the folder that is made for it. */
-function folderMode(mode: number): number {
+export function folderMode(mode: number): number {
   return mode | ((mode & 0o444) >> 2);
 }
 
@@ -363,47 +373,38 @@ interface WatchSettings {
 }
 
 /** The system says when something changes in the folder; then, and now and then without a word, the file is looked at. */
-class LocalWatch implements Watch {
-  readonly #settings: WatchSettings;
-  readonly #timer: NodeJS.Timeout;
-  #version: string;
-  #told: { close(): void } | null = null;
-
-  constructor(settings: WatchSettings) {
-    this.#settings = settings;
-    this.#version = settings.version();
-    this.#listen();
-    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-    this.#told?.close();
-    this.#told = null;
-  }
-
-  #look(): void {
-    this.#listen();
-    const now = this.#settings.version();
-    if (now === this.#version) return;
-    this.#version = now;
-    this.#settings.changed();
-  }
-
-  #listen(): void {
-    if (this.#told !== null) return;
+function watching({ version, folder: openFolderOf, changed }: WatchSettings): Watch {
+  let last = version();
+  let told: { close(): void } | null = null;
+  const look = () => {
+    listen();
+    const now = version();
+    if (now === last) return;
+    last = now;
+    changed();
+  };
+  const listen = () => {
+    if (told !== null) return;
     let folder: Opened | null = null;
     try {
-      folder = this.#settings.folder();
+      folder = openFolderOf();
       if (folder === null) return;
-      const told = watchFolder(folder.path, { persistent: false }, () => this.#look());
+      const watcher = watchFolder(folder.path, { persistent: false }, look);
       // The folder is gone, or the system's limit is reached: the timer still looks.
-      told.on('error', () => told.close());
-      this.#told = told;
+      watcher.on('error', () => watcher.close());
+      told = watcher;
     } catch {
       // As above.
     } finally {
       folder?.close();
     }
-  }
+  };
+  listen();
+  const timer = setInterval(look, LOOK_MS).unref();
+  return {
+    stop() {
+      clearInterval(timer);
+      told?.close();
+    },
+  };
 }

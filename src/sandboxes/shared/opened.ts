@@ -10,7 +10,7 @@ import { ThroughlineError } from '../../core/errors.ts';
  * started. Then the kernel says where that reference really is (/proc/self/fd/N). If this is not the path that was asked for, a link was
  * on the way. Everything else is done through the reference, which nobody can redirect.
  *
- * Elsewhere there is no such reference: every part of the path is looked at first. Who replaces a part in the moment between can win.
+ * Elsewhere there is no such reference: every part of the path is checked first. Somebody who replaces a part between the check and the use can still win.
  */
 
 const O_PATH = 0o10000000;

@@ -59,48 +59,22 @@ const HOP_BY_HOP = new Set([
 /** What a client could name another account with. */
 const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
 
-type Network = readonly [address: string, bits: number];
-
 /** Addresses of this machine and of its own networks, and those that lead to them. One list a family: one list would compare them with each other. */
 const PRIVATE = {
   4: networks('ipv4', [
-    ...([
-      ['0.0.0.0', 8],
-      ['10.0.0.0', 8],
-      ['100.64.0.0', 10],
-      ['127.0.0.0', 8],
-      ['169.254.0.0', 16],
-    ] as Network[]),
-    ...([
-      ['172.16.0.0', 12],
-      ['192.0.0.0', 24],
-      ['192.168.0.0', 16],
-      ['198.18.0.0', 15],
-      ['224.0.0.0', 3],
-    ] as Network[]),
+    ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+    ...['192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/3'],
   ]),
   6: networks('ipv6', [
-    ...([
-      ['::', 96],
-      ['::ffff:0:0', 96],
-      ['64:ff9b::', 32],
-      ['100::', 64],
-      ['2001::', 32],
-      ['2002::', 16],
-    ] as Network[]),
-    ...([
-      ['fc00::', 7],
-      ['fe80::', 10],
-      ['fec0::', 10],
-      ['ff00::', 8],
-    ] as Network[]),
+    ...['::/96', '::ffff:0:0/96', '64:ff9b::/32', '100::/64', '2001::/32', '2002::/16'],
+    ...['fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
   ]),
 };
-const LOOPBACK = { 4: networks('ipv4', [['127.0.0.0', 8]]), 6: networks('ipv6', [['::1', 128]]) };
+const LOOPBACK = { 4: networks('ipv4', ['127.0.0.0/8']), 6: networks('ipv6', ['::1/128']) };
 
-function networks(family: 'ipv4' | 'ipv6', all: readonly Network[]): BlockList {
+function networks(family: 'ipv4' | 'ipv6', all: readonly string[]): BlockList {
   const list = new BlockList();
-  for (const [address, bits] of all) list.addSubnet(address, bits, family);
+  for (const [address = '', bits] of all.map((one) => one.split('/'))) list.addSubnet(address, Number(bits), family);
   return list;
 }
 
@@ -153,13 +127,6 @@ export class AllowlistProxy {
     });
   }
 
-  /** On a new unix socket, which only our own user may use. */
-  async listen(path: string): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#server.once('error', reject).listen(path, resolve);
-    await promise;
-  }
-
   /** On a socket that somebody else has opened, as in the network of a sandbox. */
   adopt(listener: Listener & { allowHalfOpen?: boolean }): void {
     this.#listener = listener;
@@ -167,6 +134,8 @@ export class AllowlistProxy {
     // As servers of HTTP have it: who has sent all of a request may close that direction, and still gets the answer.
     listener.allowHalfOpen = true;
     listener.on('connection', (socket) => this.#server.emit('connection', socket));
+    // Node looks how long headers take only on a server that listens.
+    this.#server.emit('listening');
   }
 
   /** Cuts all connections. May be repeated. */
@@ -193,7 +162,7 @@ export class AllowlistProxy {
     try {
       const { url, key } = this.#target(request.url ?? '');
       // It is answered with the request as it came, and the key in it.
-      if (key !== null && request.method === 'TRACE') throw new Refusal(405, 'The model is not asked with TRACE.');
+      if (key !== null && request.method === 'TRACE') throw new Refusal(405, 'The method TRACE is not allowed.');
       this.#forward(url, key, request, response);
     } catch (error) {
       refuse(response, error);

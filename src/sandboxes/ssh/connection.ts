@@ -31,14 +31,14 @@ export class Connection {
   #uses = 0;
   #beat = '';
   #missed = 0;
-  #isOpen = true;
+  isOpen = true;
 
   private constructor(client: Client, socket: Socket, machine: string) {
     this.#client = client;
     this.#socket = socket;
     this.#machine = machine;
     client.on('close', () => {
-      this.#isOpen = false;
+      this.isOpen = false;
     });
     client.on('error', () => client.destroy());
   }
@@ -56,10 +56,6 @@ export class Connection {
       connected.client.destroy();
       throw error;
     }
-  }
-
-  get isOpen(): boolean {
-    return this.#isOpen;
   }
 
   get hasRoom(): boolean {

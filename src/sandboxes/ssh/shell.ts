@@ -38,20 +38,16 @@ const UNREAD_KILLED_MS = 1_000;
 export class Shell {
   readonly #channel: ClientChannel;
   readonly #machine: string;
-  #isOpen = true;
+  isOpen = true;
 
   constructor(channel: ClientChannel, machine: string) {
     this.#channel = channel;
     this.#machine = machine;
     channel.on('close', () => {
-      this.#isOpen = false;
+      this.isOpen = false;
     });
     // Writing to one that has ended is no error: its end is told.
     for (const stream of [channel, channel.stderr]) stream.on('error', () => {});
-  }
-
-  get isOpen(): boolean {
-    return this.#isOpen;
   }
 
   close(): void {
@@ -88,7 +84,7 @@ export class Shell {
     };
     channel.on('data', onOut).on('close', lost).resume();
     channel.stderr.on('data', onSaid).resume();
-    if (!this.#isOpen) lost();
+    if (!this.isOpen) lost();
     channel.write(`run ${input.length} ${end}\n${script}\n${end}\n`);
     if (input.length > 0) channel.write(input);
     return promise;

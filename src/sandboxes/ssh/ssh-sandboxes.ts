@@ -1,6 +1,6 @@
 import type { Sandboxes } from '../../ports/sandbox.ts';
 import type { RemoteMachine } from '../shared/remote/machine.ts';
-import { type RemoteSettings, remoteSandboxes } from '../shared/remote/remote-sandboxes.ts';
+import { RemoteSandboxes, type RemoteSettings } from '../shared/remote/remote-sandboxes.ts';
 import { connect, machineName, type SshSettings } from './connect.ts';
 import { Connection } from './connection.ts';
 
@@ -16,7 +16,7 @@ const BEATS = 4;
 export function sshSandboxes(all: SshSandboxSettings): Sandboxes {
   const { root, place, processes, silenceSeconds = 20, ...settings } = all;
   const machine = sshMachine(settings, silenceSeconds);
-  return remoteSandboxes({ machine, kind: 'ssh', place, home: place, root, processes });
+  return new RemoteSandboxes({ machine, kind: 'ssh', place, home: place, root, processes });
 }
 
 /** A machine with as many connections as its programs need. One that is lost is replaced when something is needed again. */

@@ -13,7 +13,7 @@ const AGAIN_MS = 200;
 /** The machine is gone, and the program with it. */
 const LOST: Exit = { code: null, signal: 'SIGKILL' };
 const MOST_WAITING_BYTES = 64 * 1024;
-/** How often we look whether somebody reads the output of an ended program, and after how many looks in vain we no longer wait. */
+/** How often we look whether somebody reads the output of an ended program, and after how many such looks we stop waiting. */
 const LOOK_MS = 1_000;
 const MOST_LOOKS = 10;
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FileRead, FileStat, Folder, OpenSandbox, Range, SandboxProcess, Watch } from '../../ports/sandbox.ts';
+import type { Folder, OpenSandbox, SandboxProcess } from '../../ports/sandbox.ts';
 import { spawnBridged } from './bridged-child.ts';
 import type { MachineBridge } from './machine-bridge.ts';
 
@@ -34,7 +34,7 @@ export function bridgedSandbox({ kind, bridge, ...known }: BridgedSettings): Ope
   return {
     ...known,
     ownHome: true,
-    folder: async (root) => new BridgedFolder(bridge, (await bridge.call('folder', { root })).head),
+    folder: async (root) => bridgedFolder(bridge, (await bridge.call('folder', { root })).head),
     realPath: async (path) => (await bridge.call('realPath', { path })).head,
     find: async (program) => (await bridge.call('find', { program })).head,
     spawn(command, { cwd = known.work, env, partOf }) {
@@ -46,70 +46,49 @@ export function bridgedSandbox({ kind, bridge, ...known }: BridgedSettings): Ope
 
 const WATCH_AGAIN_MS = 500;
 
-class BridgedFolder implements Folder {
-  readonly path: string;
-  readonly #bridge: MachineBridge;
+function bridgedFolder(bridge: MachineBridge, root: string): Folder {
+  const at = (path: string) => ({ root, path });
+  return {
+    path: root,
+    stat: async (path) => (await bridge.call('stat', at(path))).head,
+    async read(path, range) {
+      const { head, bytes } = await bridge.call('read', { ...at(path), ...range });
+      return head && { ...head, bytes };
+    },
+    list: async (path) => (await bridge.call('list', at(path))).head,
+    room: async (path) => (await bridge.call('room', at(path))).head,
+    put: async (path, bytes) => (await bridge.call('put', at(path), { bytes })).head,
+    async replace(path, bytes, options = {}) {
+      await bridge.call('replace', { ...at(path), ...options }, { bytes });
+    },
+    append: async (path, bytes) => (await bridge.call('append', at(path), { bytes, repeat: false })).head,
+    async remove(path) {
+      await bridge.call('remove', at(path));
+    },
+    async watch(path, changed) {
+      const stopped = new AbortController();
+      const { head } = await bridge.call('watch', at(path));
+      void watching(bridge, at(path), head, changed, stopped.signal);
+      return { stop: () => stopped.abort() };
+    },
+  };
+}
 
-  constructor(bridge: MachineBridge, path: string) {
-    this.#bridge = bridge;
-    this.path = path;
-  }
-
-  async stat(path: string): Promise<FileStat | null> {
-    return (await this.#bridge.call('stat', this.#at(path))).head;
-  }
-
-  async read(path: string, range: Range): Promise<FileRead | null> {
-    const { head, bytes } = await this.#bridge.call('read', { ...this.#at(path), ...range });
-    return head && { ...head, bytes };
-  }
-
-  async list(path: string) {
-    return (await this.#bridge.call('list', this.#at(path))).head;
-  }
-
-  async room(path: string) {
-    return (await this.#bridge.call('room', this.#at(path))).head;
-  }
-
-  async put(path: string, content: string | Uint8Array) {
-    return (await this.#bridge.call('put', this.#at(path), { bytes: content })).head;
-  }
-
-  async replace(path: string, content: string | Uint8Array, options: { readonly mode?: number } = {}): Promise<void> {
-    await this.#bridge.call('replace', { ...this.#at(path), ...options }, { bytes: content });
-  }
-
-  async append(path: string, content: string | Uint8Array): Promise<boolean> {
-    return (await this.#bridge.call('append', this.#at(path), { bytes: content, repeat: false })).head;
-  }
-
-  async remove(path: string): Promise<void> {
-    await this.#bridge.call('remove', this.#at(path));
-  }
-
-  async watch(path: string, changed: () => void): Promise<Watch> {
-    const at = this.#at(path);
-    const stopped = new AbortController();
-    const first = await this.#bridge.call('watch', at);
-    void this.#watching(at, first.head, changed, stopped.signal);
-    return { stop: () => stopped.abort() };
-  }
-
-  async #watching(at: { root: string; path: string }, first: string, changed: () => void, signal: AbortSignal) {
-    for (let before = first; !signal.aborted; ) {
-      try {
-        const { head } = await this.#bridge.call('watch', { ...at, before }, { wake: false, unref: true, signal });
-        if (head !== before && !signal.aborted) changed();
-        before = head;
-      } catch {
-        // It cannot be reached, or rests: nothing changes there, or we see it later.
-        await sleep(WATCH_AGAIN_MS, undefined, { ref: false });
-      }
+async function watching(
+  bridge: MachineBridge,
+  at: { root: string; path: string },
+  first: string,
+  changed: () => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let before = first; !signal.aborted; ) {
+    try {
+      const { head } = await bridge.call('watch', { ...at, before }, { wake: false, unref: true, signal });
+      if (head !== before && !signal.aborted) changed();
+      before = head;
+    } catch {
+      // It cannot be reached, or rests: nothing changes there, or we see it later.
+      await sleep(WATCH_AGAIN_MS, undefined, { ref: false });
     }
-  }
-
-  #at(path: string) {
-    return { root: this.path, path };
   }
 }

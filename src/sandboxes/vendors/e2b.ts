@@ -61,8 +61,9 @@ const FOLDER = '/home/user/.throughline';
 /** Machines have no names here: they are found by what we have noted of them. */
 const noted = (prefix: string, name?: string) => ({ throughline: prefix, ...(name !== undefined && { name }) });
 
+const said = <T>(asked: Promise<T>) => saidBy('E2B', asked);
+
 export function e2bVendor(sdk: E2bSdk, { prefix, image, awakeMs }: VendorOptions, apiKey: string | null): Vendor {
-  const said = <T>(asked: Promise<T>) => saidBy('E2B', asked);
   const account: Account = apiKey === null ? {} : { apiKey };
 
   async function listed(name?: string): Promise<Info[]> {
@@ -108,7 +109,6 @@ export function e2bVendor(sdk: E2bSdk, { prefix, image, awakeMs }: VendorOptions
 }
 
 function machineOf(name: string, sandbox: E2bSandbox, sdk: E2bSdk, awakeMs: number): Machine {
-  const said = <T>(asked: Promise<T>) => saidBy('E2B', asked);
   return {
     name,
     isAwake: true,

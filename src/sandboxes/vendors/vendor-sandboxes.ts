@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
+import { remembered } from '../shared/remembered.ts';
 import { bridgedSandbox, machineProcessOf } from './bridged-sandbox.ts';
 import { AtRest, MachineBridge, type MachineSettings } from './machine-bridge.ts';
 import type { Vendor } from './vendor.ts';
@@ -60,14 +61,7 @@ export function vendorSandboxes({ kind, home, image, vendor, ...settings }: Vend
 function machinesOf(load: VendorSettings['vendor'], settings: Omit<MachineSettings, 'vendor'>): Machines {
   const prefix = `throughline-${settings.place.slice(0, 8)}`;
   const known = new Map<string, MachineBridge>();
-  let loading: Promise<Vendor> | undefined;
-  const vendor = () => {
-    loading ??= load(prefix).catch((error: unknown) => {
-      loading = undefined; // whoever installs the package need not start us again
-      throw error;
-    });
-    return loading;
-  };
+  const vendor = remembered(() => load(prefix));
   return {
     prefix,
     vendor,

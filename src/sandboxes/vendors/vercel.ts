@@ -40,12 +40,13 @@ interface Command {
   detached: boolean;
 }
 
+const said = <T>(asked: Promise<T>) => saidBy('Vercel', asked);
+
 export function vercelVendor(
   sdk: VercelSdk,
   { prefix, image, port, awakeMs }: VendorOptions,
   credentials: VercelCredentials | null,
 ): Vendor {
-  const said = <T>(asked: Promise<T>) => saidBy('Vercel', asked);
   const account = credentials ?? {};
   return {
     kind: 'vercel',
@@ -67,7 +68,6 @@ export function vercelVendor(
 const AWAKE = ['pending', 'running'];
 
 function machineOf(sandbox: VercelSandbox): Machine {
-  const said = <T>(asked: Promise<T>) => saidBy('Vercel', asked);
   const { expiresAt } = sandbox;
   let until = expiresAt?.getTime() ?? null;
   const folder = `${sandbox.cwd}/.throughline`;

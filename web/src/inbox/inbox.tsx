@@ -7,7 +7,7 @@ import { useNeeds } from '../data/needs.ts';
 import { firstSeen, keepSeen } from '../data/seen.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { PermissionCard } from '../permissions/card.tsx';
-import { useChangedAt, useSettled } from '../permissions/cards.tsx';
+import { useChangedAt, useJustEnded } from '../permissions/cards.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
@@ -70,7 +70,7 @@ export function Inbox() {
   // A card that has moved under the pointer is inert again.
   const movedAt = useChangedAt(needs.map(keyOf).join());
   const permissions = useNeeds((state) => state.permissions);
-  const settled = useSettled(permissions).filter(({ id }) => !permissions.some((one) => one.id === id));
+  const ended = useJustEnded(permissions).filter(({ id }) => !permissions.some((one) => one.id === id));
   useActions(inboxActions());
   if (phase === 'loading') return <Skeleton lines={8} />;
   if (phase === 'failed') {
@@ -85,9 +85,9 @@ export function Inbox() {
       <div className="mx-auto w-full max-w-3xl space-y-7 px-4 pt-5 pb-16 sm:px-6">
         <Heading needs={needs.length} running={running.length} />
         {known.size === 0 && <Nothing />}
-        {needs.length + settled.length > 0 && (
+        {needs.length + ended.length > 0 && (
           <Section title="Needs you" count={needs.length}>
-            {settled.map((permission) => (
+            {ended.map((permission) => (
               <li key={permission.id} className="py-2">
                 <PermissionCard permission={permission} />
               </li>

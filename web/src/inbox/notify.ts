@@ -4,7 +4,7 @@ import { readPreference, usePreference, writePreference } from '../data/preferen
 import { say } from '../ui/say.ts';
 import type { InboxSections, Need } from './sections.ts';
 
-/** What is worth calling somebody for. */
+/** What a person is notified of. */
 export interface Notice {
   /** One event, in all tabs. */
   readonly id: string;

@@ -279,7 +279,7 @@ class Leading {
     if (!this.#wants.has(tab)) this.#watch(tab);
     this.#wants.set(tab, wanted);
     for (const want of wanted.wants) this.#follow(want);
-    this.#letGo();
+    this.#unfollowUnwanted();
     if (wanted.board && !this.#hasBoard) void this.#followBoard();
     // Whoever asks who leads is a new tab, or one that has heard of another leader.
     if (wanted.wants.length === 0 && !wanted.board) this.announce();
@@ -310,8 +310,8 @@ class Leading {
     }
   }
 
-  /** What no tab wants any more. */
-  #letGo(): void {
+  /** Stops following what no tab wants any more. */
+  #unfollowUnwanted(): void {
     const all = [...this.#wants.values()];
     const wanted = new Set(all.flatMap(({ wants }) => wants.map(({ conversation }) => conversation)));
     for (const conversation of this.#at.keys()) {
@@ -331,7 +331,7 @@ class Leading {
     tabs.locks
       .request(lockOfTab(name, tab), { signal: this.#stopped.signal }, () => {
         this.#wants.delete(tab);
-        this.#letGo();
+        this.#unfollowUnwanted();
       })
       .catch(() => {}); // this one leads no longer
   }

@@ -16,7 +16,7 @@ export interface Block {
 export interface Lexed {
   readonly text: string;
   /** The blocks that no further text changes. */
-  readonly settled: readonly Block[];
+  readonly finished: readonly Block[];
   /** Where the text begins that is read again. */
   readonly end: number;
   /** The code block there that is not closed; null: there is none. */
@@ -33,7 +33,7 @@ interface Fence {
   readonly searched: number;
 }
 
-export const NOTHING_LEXED: Lexed = { text: '', settled: [], end: 0, fence: null, blocks: [] };
+export const NOTHING_LEXED: Lexed = { text: '', finished: [], end: 0, fence: null, blocks: [] };
 
 /** Reads `text`, of which the text of `before` is the beginning if it only grew. `isOpen`: more may come. */
 export function lex(before: Lexed, text: string, isOpen: boolean): Lexed {
@@ -45,14 +45,14 @@ export function lex(before: Lexed, text: string, isOpen: boolean): Lexed {
   const lastShown = tokens.findLastIndex(isShown);
   const followed = tokens.slice(0, Math.max(lastShown, 0));
   const raw = followed.map((token) => token.raw).join('');
-  const shown = followed.filter(isShown).map((token, at) => ({ key: from.settled.length + at, token }));
-  const settled = shown.length === 0 ? from.settled : [...from.settled, ...shown];
+  const shown = followed.filter(isShown).map((token, at) => ({ key: from.finished.length + at, token }));
+  const finished = shown.length === 0 ? from.finished : [...from.finished, ...shown];
   const last = tokens[lastShown];
-  const ending = last === undefined ? [] : [{ key: settled.length, token: isOpen ? completed(last) : last }];
-  const blocks = [...settled, ...ending];
+  const ending = last === undefined ? [] : [{ key: finished.length, token: isOpen ? completed(last) : last }];
+  const blocks = [...finished, ...ending];
   // Where the lexer has changed the text (tabs, line ends), it is read again as a whole.
   if (!tail.startsWith(raw)) return { ...from, text, fence: null, blocks };
-  return { text, settled, end: from.end + raw.length, fence: raw === '' ? fence : null, blocks };
+  return { text, finished, end: from.end + raw.length, fence: raw === '' ? fence : null, blocks };
 }
 
 /** From this length on, the last block is not read again for every word. */

@@ -9,7 +9,7 @@ import { GrowingText } from './growing-text.tsx';
 /** Markdown as elements, never as HTML: nothing in it can run. `isOpen`: it is still being written. */
 export function Markdown({ text, isOpen = false }: { text: string; isOpen?: boolean }) {
   const lexed = useRef<Lexed>(NOTHING_LEXED);
-  // Kept between renders, so that what has settled is not read again. It depends on nothing but the text.
+  // Kept between renders, so that finished blocks are not read again. It depends on nothing but the text.
   lexed.current = lex(lexed.current, text, isOpen);
   const { blocks } = lexed.current;
   return (

@@ -2,6 +2,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Sandbox } from 'throughline/client';
 import { useLocation } from 'wouter';
+import type { ReceiptRung } from '../../../src/core/restore/restore-settings.ts';
 import { useOutline } from '../data/conversation/outline.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { useList } from '../data/list.ts';
@@ -167,7 +168,7 @@ function SpanText({ span }: { span: Span }) {
         <span className="shrink-0 text-xs text-faint">{agent}</span>
       </span>
       <span className="block truncate text-xs text-muted">
-        {HOW[span.rung ?? 'none'] ?? span.rung}
+        {HOW[span.rung ?? 'none']}
         {session !== null && <span className="font-mono"> · {session.id.slice(0, 8)}</span>}
         {session?.state === 'live' && ' · live'}
       </span>
@@ -187,7 +188,7 @@ function ForkText({ fork }: { fork: Fork }) {
 }
 
 /** How a session got its context, in a word or two. */
-const HOW: Readonly<Record<string, string>> = {
+const HOW: Readonly<Record<ReceiptRung, string>> = {
   live: 'went on',
   resume: 'resumed',
   rehydrate: 'rebuilt in its storage',

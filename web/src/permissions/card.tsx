@@ -43,7 +43,7 @@ export function PermissionCard({ permission, movedAt = 0 }: PermissionCardProps)
     }
   };
   const outcome = outcomeOf(current);
-  if (outcome !== null) return <Settled permission={current} outcome={outcome} />;
+  if (outcome !== null) return <Outcome permission={current} outcome={outcome} />;
   return (
     <section
       aria-label={`Permission: ${permission.title}`}
@@ -170,7 +170,7 @@ const ENDS: Readonly<Record<Exclude<Permission['state'], 'open'>, { Icon: Lucide
   withdrawn: { Icon: Undo2, tone: 'text-muted' },
 };
 
-function Settled({ permission, outcome }: { permission: Permission; outcome: string }) {
+function Outcome({ permission, outcome }: { permission: Permission; outcome: string }) {
   const rejected = permission.options.some(
     ({ optionId, kind }) => optionId === permission.optionId && kind.startsWith('reject'),
   );

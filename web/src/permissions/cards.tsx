@@ -11,8 +11,8 @@ const TOLD_MS = 12_000;
 /** All questions of this conversation that wait, and how those ended that somebody has just seen here. */
 export function PermissionCards() {
   const open = useConversation(({ permissions }) => permissions);
-  const settled = useSettled(open);
-  const shown = [...settled.filter(({ id }) => !open.some((one) => one.id === id)), ...open];
+  const ended = useJustEnded(open);
+  const shown = [...ended.filter(({ id }) => !open.some((one) => one.id === id)), ...open];
   const movedAt = useChangedAt(shown.map(({ id, state }) => `${id} ${state}`).join());
   if (shown.length === 0) return null;
   return (
@@ -25,24 +25,24 @@ export function PermissionCards() {
 }
 
 /** The questions that were open here and are not any more, for a while. */
-export function useSettled(open: readonly Permission[]): readonly Permission[] {
+export function useJustEnded(open: readonly Permission[]): readonly Permission[] {
   const tl = useClient();
   const before = useRef<readonly Permission[]>([]);
-  const [settled, setSettled] = useState<readonly Permission[]>([]);
+  const [ended, setEnded] = useState<readonly Permission[]>([]);
   useEffect(() => {
     const gone = before.current.filter(({ id }) => !open.some((one) => one.id === id));
     before.current = open;
     for (const { id } of gone) {
       readPermission(tl, id).then(
         (permission) => {
-          setSettled((known) => [...known.filter((one) => one.id !== id), permission]);
-          setTimeout(() => setSettled((known) => known.filter((one) => one.id !== id)), TOLD_MS);
+          setEnded((known) => [...known.filter((one) => one.id !== id), permission]);
+          setTimeout(() => setEnded((known) => known.filter((one) => one.id !== id)), TOLD_MS);
         },
         () => {}, // erased with its conversation: there is nothing to tell
       );
     }
   }, [tl, open]);
-  return settled;
+  return ended;
 }
 
 /** When `key` last changed, in the time of `performance.now()`. */

@@ -1,8 +1,10 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import type { ContentBlock, Prompt } from '../../../core/turn/content.ts';
-import type { AgentOutcome, Opened } from '../../../ports/agent.ts';
+import type { AgentOutcome } from '../../../ports/agent.ts';
+import type { Refusal } from '../../shared/flight.ts';
+import { asObject } from '../../shared/json.ts';
 import type { Quirks } from '../known/description.ts';
-import { asObject, type Capabilities } from './capabilities.ts';
+import type { Capabilities } from './capabilities.ts';
 import { AgentGone } from './connection.ts';
 
 /*
@@ -24,12 +26,12 @@ const SAYS_LOGGED_OUT = /\b(?:authenticat|unauthori[sz]ed|not logged in|log ?in 
 /** The agent answers, but cannot do what the settings ask for. */
 export class Unsuitable extends Error {}
 
-export function refused(message: string): Extract<Opened, { ok: false }> {
+export function refused(message: string): Refusal {
   return { ok: false, reason: 'refused', message };
 }
 
 /** Why a session was not opened. */
-export function refusalOf(error: unknown): Extract<Opened, { ok: false }> {
+export function refusalOf(error: unknown): Refusal {
   const message = wordsOf(error);
   if (!(error instanceof RequestError)) return refused(message);
   if (error.code === NOT_FOUND) return { ok: false, reason: 'not_found', message };

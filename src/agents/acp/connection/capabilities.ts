@@ -1,4 +1,5 @@
 import { isObject } from '../../../core/turn/content.ts';
+import { asObject } from '../../shared/json.ts';
 
 /** What an agent says it can do, as far as we use it. */
 export interface Capabilities {
@@ -50,10 +51,6 @@ export function capabilitiesOf(response: unknown): Capabilities {
 
 /** Before the agent was asked. */
 export const NO_CAPABILITIES: Capabilities = capabilitiesOf({});
-
-export function asObject(value: unknown): Record<string, unknown> {
-  return isObject(value) ? value : {};
-}
 
 function textOr(value: unknown, otherwise: string): string {
   return typeof value === 'string' && value !== '' ? value : otherwise;

@@ -1,7 +1,7 @@
 import { type AnyMessage, type ClientConnection, client } from '@agentclientprotocol/sdk';
 import type { SandboxProcess } from '../../../core/process.ts';
-import { isObject } from '../../../core/turn/content.ts';
 import type { Child } from '../../../ports/sandbox.ts';
+import { parseObject } from '../../shared/json.ts';
 import { type Ending, LineProcess } from '../../shared/line-process.ts';
 
 interface AgentListener {
@@ -205,12 +205,8 @@ export class AcpConnection {
 
 /** Null: the line is no message. Some programs print other things to stdout. */
 function parse(line: string): Record<string, unknown> | null {
-  try {
-    const message: unknown = JSON.parse(line);
-    return isObject(message) && message.jsonrpc === '2.0' ? message : null;
-  } catch {
-    return null;
-  }
+  const message = parseObject(line);
+  return message?.jsonrpc === '2.0' ? message : null;
 }
 
 /** JSON.parse reads any depth, but writing has a limit. Without a limit here, the failure would come later, in our code. */

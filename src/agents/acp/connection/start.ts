@@ -1,9 +1,10 @@
 import { PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
 import { asSentence, ThroughlineError } from '../../../core/errors.ts';
+import { asObject } from '../../shared/json.ts';
 import type { AgentProgram } from '../known/description.ts';
 import type { AcpOptions } from '../options.ts';
 import { Unsuitable, wordsOf } from './answers.ts';
-import { asObject, type Capabilities, capabilitiesOf } from './capabilities.ts';
+import { type Capabilities, capabilitiesOf } from './capabilities.ts';
 import type { AcpConnection } from './connection.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { chunkText } from '../../../core/turn/update.ts';
-import { asObject } from '../connection/capabilities.ts';
+import { asObject, parseObject } from '../../shared/json.ts';
 import type { Quirks } from './description.ts';
 import { endOf, homeOf } from './surroundings.ts';
 
@@ -34,19 +34,11 @@ export const COPILOT_QUIRKS: Quirks = {
 /** Why the model has not answered the last prompt; null: it has. */
 function errorIn(end: string): string | null {
   for (const line of end.trimEnd().split('\n').toReversed()) {
-    const { type, data } = asObject(parsed(line));
+    // The first line of the end may be cut.
+    const { type, data } = parseObject(line) ?? {};
     if (type === 'user.message' || type === 'assistant.message') return null;
     const { message } = asObject(data);
     if (type === 'session.error') return `the model’s answer failed: ${String(message ?? 'Copilot does not say why')}`;
   }
   return null;
-}
-
-/** The first line of the end may be cut. */
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }

@@ -4,8 +4,9 @@ import { beforeEach, expect, test } from 'vitest';
 import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { INSTALL_COMMANDS } from '../../../core/public/agents.ts';
+import { variablesLike } from '../../shared/programs.ts';
 import { findAgent } from './find.ts';
-import { KNOWN_AGENTS, variablesFor } from './known.ts';
+import { KNOWN_AGENTS } from './known.ts';
 import { availableAgents, installableAgent, installFolder } from './packages.ts';
 
 let root: string;
@@ -111,7 +112,10 @@ test('an agent gets the variables of its own model, and no other secret', () => 
     AWS_SECRET_ACCESS_KEY: 'x',
     HTTPS_PROXY: 'p',
   };
-  expect(variablesFor(KNOWN_AGENTS.codex ?? null, ours)).toEqual({ OPENAI_API_KEY: 'o', HTTPS_PROXY: 'p' });
-  expect(variablesFor(KNOWN_AGENTS['claude-code'] ?? null, ours)).toEqual({ ANTHROPIC_API_KEY: 'a', HTTPS_PROXY: 'p' });
-  expect(variablesFor(null, ours)).toEqual({ HTTPS_PROXY: 'p' });
+  expect(variablesLike(KNOWN_AGENTS.codex?.variables ?? [], ours)).toEqual({ OPENAI_API_KEY: 'o', HTTPS_PROXY: 'p' });
+  expect(variablesLike(KNOWN_AGENTS['claude-code']?.variables ?? [], ours)).toEqual({
+    ANTHROPIC_API_KEY: 'a',
+    HTTPS_PROXY: 'p',
+  });
+  expect(variablesLike([], ours)).toEqual({ HTTPS_PROXY: 'p' });
 });

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
-import { asObject, type Capabilities } from '../connection/capabilities.ts';
+import { asObject } from '../../shared/json.ts';
+import type { Capabilities } from '../connection/capabilities.ts';
 import { CODEX_INSTALL, CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
 import { outdated, whyNotOpened } from './codex-sessions.ts';
 import { COPILOT_QUIRKS } from './copilot.ts';
@@ -189,17 +190,4 @@ export async function storageName(
   const { variable, folder, sharedAs = `acp:${name}` } = known.storage;
   const named = variable === null ? undefined : env[variable];
   return `${sharedAs}:${await sandbox.realPath(resolve(sandbox.work, named ?? join(home, folder)))}`;
-}
-
-/** Variables that any agent needs to reach its model from here. */
-const ALWAYS = [/^(?:HTTPS?|NO|ALL)_PROXY$/i, /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/];
-
-/** The part of our environment that an agent gets, beside what every program gets. */
-export function variablesFor(known: KnownAgent | null, ours: NodeJS.ProcessEnv): Record<string, string> {
-  const wanted = [...ALWAYS, ...(known?.variables ?? [])];
-  const taken: Record<string, string> = {};
-  for (const [name, value] of Object.entries(ours)) {
-    if (value !== undefined && wanted.some((names) => names.test(name))) taken[name] = value;
-  }
-  return taken;
 }

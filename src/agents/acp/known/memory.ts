@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { isObject } from '../../../core/turn/content.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
+import { parseObject } from '../../shared/json.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 
 /** What was learnt of one version of an agent's program. */
@@ -112,8 +113,8 @@ const UNKNOWN = { windows: {}, loadedWhole: false, incomplete: [] } as const;
 /** Null: nothing was learnt, or the file is damaged. */
 function readLearnt(file: string): Learnt | null {
   try {
-    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    if (!isObject(value) || typeof value.version !== 'string' || typeof value.load !== 'boolean') return null;
+    const value = parseObject(readFileSync(file, 'utf8'));
+    if (typeof value?.version !== 'string' || typeof value.load !== 'boolean') return null;
     const { windows = {}, loadedWhole = false, incomplete = [], ...can } = value as unknown as Learnt;
     return { ...can, windows, loadedWhole, incomplete: incomplete.filter(isObject) };
   } catch {

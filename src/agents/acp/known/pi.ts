@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative } from 'node:path';
 import { chunkText } from '../../../core/turn/update.ts';
-import { asObject } from '../connection/capabilities.ts';
+import { asObject } from '../../shared/json.ts';
 import type { Quirks } from './description.ts';
 import { endOf, homeOf, type Surroundings } from './surroundings.ts';
 

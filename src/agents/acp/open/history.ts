@@ -33,7 +33,8 @@ export function turnsOf(repeated: readonly Update[], { ownWords }: Quirks, at: n
   const history = new HistoryBuilder();
   for (const message of messagesIn(repeated)) {
     const { who, updates } = message;
-    const speaker = who === 'other' ? null : (ownWords?.(who, textOf(updates)) ?? null);
+    const speaker =
+      who === 'other' ? null : (ownWords?.(who, updates.map((update) => chunkText(update) ?? '').join('')) ?? null);
     if (speaker === 'summary' || (who === 'other' && updates.some(isSummary))) history.condensed();
     else if (speaker === 'note') history.stopped();
     else if (who === 'person') history.prompt(blocksOf(updates), at);
@@ -73,10 +74,6 @@ function isSummary(update: Update): boolean {
   const { sessionUpdate } = update;
   if (sessionUpdate === 'compaction_update') return (update as { status?: unknown }).status === 'completed';
   return sessionUpdate === 'compaction_summary_chunk';
-}
-
-function textOf(updates: readonly Update[]): string {
-  return updates.map((update) => chunkText(update) ?? '').join('');
 }
 
 /** The blocks of a prompt. A text comes in one piece or in many. */

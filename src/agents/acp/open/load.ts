@@ -1,15 +1,14 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { type Comparison, compareTold, type ToldTurn } from '../../../core/restore/told.ts';
 import { promptText } from '../../../core/turn/content.ts';
-import type { Opened, OpenHow } from '../../../ports/agent.ts';
+import type { OpenHow } from '../../../ports/agent.ts';
+import type { Refusal } from '../../shared/flight.ts';
+import { asObject } from '../../shared/json.ts';
 import { refused } from '../connection/answers.ts';
-import { asObject } from '../connection/capabilities.ts';
 import type { AgentProgram } from '../known/description.ts';
 import type { AcpOptions } from '../options.ts';
 import type { AcpSession } from '../session/session.ts';
 import { RepeatedHistory } from './repeated.ts';
-
-export type Refusal = Extract<Opened, { ok: false }>;
 
 /** What the agent answered when it opened a session, and how far that proves the session's history. */
 export interface Answered {
@@ -30,7 +29,9 @@ export async function loadSession(
   { options, memory }: AgentProgram,
 ): Promise<Refusal | Answered> {
   const { hangsOn } = session.quirks;
-  const hangs = hangsOn !== undefined && (await told?.())?.some((turn) => hangsOn.test(textOf(turn)));
+  const hangs =
+    hangsOn !== undefined &&
+    (await told?.())?.some((turn) => hangsOn.test(`${promptText(turn.prompt)}\n${turn.reply ?? ''}`));
   if (hangs) return refused('the session has characters with which this agent does not load one');
   const history = new RepeatedHistory(session.quirks);
   session.state.repeat((update) => {
@@ -58,10 +59,6 @@ export async function loadSession(
   const shown = turns === null ? !history.empty : compared.found > 0;
   if (turns !== null && shown) memory.loadedWhole();
   return { response, proof: shown ? 'consistent' : 'none', condensed: compared.condensedTo };
-}
-
-function textOf({ prompt, reply }: ToldTurn): string {
-  return `${promptText(prompt)}\n${reply ?? ''}`;
 }
 
 export const OPENED_ANOTHER: Refusal = {

@@ -2,8 +2,10 @@ import { RequestError } from '@agentclientprotocol/sdk';
 import type { Update } from '../../../core/turn/update.ts';
 import type { Opened, OpenHow, OpenRequest } from '../../../ports/agent.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
+import type { Refusal } from '../../shared/flight.ts';
+import { asObject } from '../../shared/json.ts';
 import { isAuthRequired, refusalOf, refused, Unsuitable, wordsOf } from '../connection/answers.ts';
-import { asObject, type Capabilities } from '../connection/capabilities.ts';
+import type { Capabilities } from '../connection/capabilities.ts';
 import { AgentGone } from '../connection/connection.ts';
 import { initialize, notLoggedIn, notStarted, withinTime } from '../connection/start.ts';
 import type { AgentProgram, NoToolsProfile, StartProfile } from '../known/description.ts';
@@ -11,7 +13,7 @@ import { profileOf, quirksOf } from '../known/known.ts';
 import { whyNotReopened } from '../known/memory.ts';
 import type { AcpOptions } from '../options.ts';
 import { AcpSession } from '../session/session.ts';
-import { type Answered, isAnother, loadSession, OPENED_ANOTHER, type Refusal } from './load.ts';
+import { type Answered, isAnother, loadSession, OPENED_ANOTHER } from './load.ts';
 
 type AcpOpened = Refusal | (Extract<Opened, { ok: true }> & { readonly session: AcpSession });
 

@@ -1,8 +1,8 @@
 import { isObject } from '../../../core/turn/content.ts';
 import type { Login, NativeSession } from '../../../ports/agent.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
+import { asObject } from '../../shared/json.ts';
 import { isAuthRequired, wordsOf } from '../connection/answers.ts';
-import { asObject } from '../connection/capabilities.ts';
 import { AcpConnection, AgentGone } from '../connection/connection.ts';
 import { initialize, notLoggedIn, notStarted, withinTime } from '../connection/start.ts';
 import type { AgentProgram, LoginStatus, Quirks } from '../known/description.ts';

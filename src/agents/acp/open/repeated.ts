@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { RepeatedMessage } from '../../../core/restore/repeated-exchange.ts';
 import { isObject } from '../../../core/turn/content.ts';
 import type { Update } from '../../../core/turn/update.ts';
+import { asObject } from '../../shared/json.ts';
 import type { Quirks } from '../known/description.ts';
 import { withoutMark } from '../session/literal.ts';
 
@@ -15,6 +16,10 @@ interface Message {
   media: number;
   messageId: unknown;
 }
+
+const SPEAKERS: Readonly<Record<string, Message['who']>> = {
+  ...{ user_message_chunk: 'person', agent_message_chunk: 'agent', compaction_summary_chunk: 'summary' },
+};
 
 /** Gathers the history that an agent repeats while it loads a session. */
 export class RepeatedHistory {
@@ -31,23 +36,11 @@ export class RepeatedHistory {
 
   add(update: Update): void {
     this.updates += 1;
-    switch (update.sessionUpdate) {
-      case 'user_message_chunk':
-        this.#chunk('person', update);
-        break;
-      case 'agent_message_chunk':
-        this.#chunk('agent', update);
-        break;
-      case 'compaction_update':
-        if (update.status === 'completed') this.#chunk('summary', update);
-        break;
-      case 'compaction_summary_chunk':
-        this.#chunk('summary', update);
-        break;
-      case 'tool_call':
-      case 'agent_thought_chunk':
-        this.#closed = true;
-    }
+    const { sessionUpdate: kind } = update;
+    const isSummary = update.sessionUpdate === 'compaction_update' && update.status === 'completed';
+    const who = isSummary ? 'summary' : SPEAKERS[kind];
+    if (who !== undefined) this.#chunk(who, asObject(update));
+    else if (kind === 'tool_call' || kind === 'agent_thought_chunk') this.#closed = true;
   }
 
   get empty(): boolean {
@@ -60,7 +53,7 @@ export class RepeatedHistory {
       const blocks = who === 'person' ? [...blocksIn(text)] : [];
       const beside = blocks.reduce((rest, block) => rest.replace(block, () => ''), text);
       const speaker = who === 'summary' ? who : (this.#ownWords?.(who, text) ?? who);
-      return { who: speaker, text, blocks: blocks.map(hashOf), beside, media };
+      return { who: speaker, text, blocks: blocks.map((block) => hash('sha256', block)), beside, media };
     });
   }
 
@@ -107,8 +100,4 @@ function textOf(content: unknown): string {
   if (typeof content.text === 'string') return content.text;
   const { resource } = content;
   return isObject(resource) && typeof resource.text === 'string' ? resource.text : '';
-}
-
-function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -2,8 +2,8 @@ import { RequestError } from '@agentclientprotocol/sdk';
 import type { Choices } from '../../../core/turn/choices.ts';
 import { isObject } from '../../../core/turn/content.ts';
 import type { Update } from '../../../core/turn/update.ts';
+import { asObject } from '../../shared/json.ts';
 import { Unsuitable, wordsOf } from '../connection/answers.ts';
-import { asObject } from '../connection/capabilities.ts';
 
 type Value = string | boolean;
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { isObject } from '../../../core/turn/content.ts';
 import { chunkText, type Update } from '../../../core/turn/update.ts';
-import { asObject } from '../connection/capabilities.ts';
+import { asObject } from '../../shared/json.ts';
 import type { AboutAnswer, Quirks } from '../known/description.ts';
 import { Answer } from './answer.ts';
 import type { SessionState } from './state.ts';

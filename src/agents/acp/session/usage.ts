@@ -1,6 +1,6 @@
 import { isObject } from '../../../core/turn/content.ts';
 import type { Usage } from '../../../core/turn/usage.ts';
-import { asObject } from '../connection/capabilities.ts';
+import { asObject } from '../../shared/json.ts';
 import type { Quirks } from '../known/description.ts';
 
 /** Reads the tokens that a prompt used from the answer to it. The protocol calls that field unstable. */

@@ -1,5 +1,5 @@
 import { RequestError } from '@agentclientprotocol/sdk';
-import { Directories, readTextFile, writeTextFile } from './files.ts';
+import { readTextFile, writeTextFile } from './files.ts';
 import { ClientTerminals, type TerminalSettings } from './terminals.ts';
 
 export interface ClientSettings extends Omit<TerminalSettings, 'directories'> {
@@ -32,7 +32,8 @@ export class SandboxClient {
 
   constructor(settings: ClientSettings) {
     this.#settings = settings;
-    const directories = new Directories(settings.sandbox, settings.directories);
+    const { sandbox } = settings;
+    const directories = { sandbox, roots: [sandbox.work, ...settings.directories] };
     const terminals = new ClientTerminals({ ...settings, directories });
     this.#terminals = terminals;
     this.#methods = {

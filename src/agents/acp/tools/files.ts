@@ -2,7 +2,7 @@ import { isAbsolute, relative, sep } from 'node:path';
 import { RequestError } from '@agentclientprotocol/sdk';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Folder, OpenSandbox } from '../../../ports/sandbox.ts';
-import { asObject } from '../connection/capabilities.ts';
+import { asObject } from '../../shared/json.ts';
 
 /** Something in a directory in which the agent may act. It need not exist. */
 interface Place {
@@ -14,31 +14,26 @@ interface Place {
 }
 
 /** The directories of a sandbox in which its agent may act. */
-export class Directories {
-  readonly #sandbox: OpenSandbox;
-  readonly #roots: readonly string[];
+export interface Directories {
+  readonly sandbox: OpenSandbox;
+  readonly roots: readonly string[];
+}
 
-  constructor(sandbox: OpenSandbox, more: readonly string[]) {
-    this.#sandbox = sandbox;
-    this.#roots = [sandbox.work, ...more];
-  }
-
-  /**
-   * What a path of the agent's leads to. Links that stay inside are followed, here and only once: if somebody puts another link on the
-   * way afterwards, the folder refuses it.
-   */
-  async locate(given: unknown): Promise<Place> {
-    if (typeof given === 'string' && isAbsolute(given) && !given.includes('\0')) {
-      const full = await this.#sandbox.realPath(given);
-      for (const root of this.#roots) {
-        const folder = await this.#sandbox.folder(root);
-        const way = relative(folder.path, full);
-        const isOutside = way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
-        if (!isOutside) return { folder, path: way.replaceAll(sep, '/'), full };
-      }
+/**
+ * What a path of the agent's leads to. Links that stay inside are followed, here and only once: if somebody puts another link on the
+ * way afterwards, the folder refuses it.
+ */
+export async function locate({ sandbox, roots }: Directories, given: unknown): Promise<Place> {
+  if (typeof given === 'string' && isAbsolute(given) && !given.includes('\0')) {
+    const full = await sandbox.realPath(given);
+    for (const root of roots) {
+      const folder = await sandbox.folder(root);
+      const way = relative(folder.path, full);
+      const isOutside = way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
+      if (!isOutside) return { folder, path: way.replaceAll(sep, '/'), full };
     }
-    throw RequestError.invalidParams({ path: given }, `${given} is outside of the sandbox's directory`);
   }
+  throw RequestError.invalidParams({ path: given }, `${given} is outside of the sandbox's directory`);
 }
 
 /** What the sandbox says about a file or a directory, as an answer to the agent. */
@@ -59,7 +54,7 @@ const MODE = 0o666;
 /** Reads a text file for an agent, only inside of its directories. */
 export async function readTextFile(directories: Directories, params: unknown): Promise<{ content: string }> {
   const { path: given, line, limit } = asObject(params);
-  const { folder, path } = await directories.locate(given);
+  const { folder, path } = await locate(directories, given);
   const file = await answered(folder.read(path, { most: MOST_BYTES }));
   if (file === null) throw RequestError.resourceNotFound(String(given));
   if (file.size > MOST_BYTES) {
@@ -72,7 +67,7 @@ export async function readTextFile(directories: Directories, params: unknown): P
 export async function writeTextFile(directories: Directories, params: unknown): Promise<Record<string, never>> {
   const { path: given, content } = asObject(params);
   if (typeof content !== 'string') throw RequestError.invalidParams(undefined, 'content must be a string');
-  const { folder, path } = await directories.locate(given);
+  const { folder, path } = await locate(directories, given);
   await answered(folder.replace(path, content, { mode: MODE }));
   return {};
 }

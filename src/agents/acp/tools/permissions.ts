@@ -3,7 +3,7 @@ import { type RequestPermissionResponse as Answer, RequestError } from '@agentcl
 import { isObject } from '../../../core/turn/content.ts';
 import type { PermissionKind, PermissionOption } from '../../../core/turn/permission.ts';
 import type { AgentEvent } from '../../../ports/agent.ts';
-import { asObject } from '../connection/capabilities.ts';
+import { asObject } from '../../shared/json.ts';
 
 type Question = Extract<AgentEvent, { type: 'permission' }>;
 

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { RequestError } from '@agentclientprotocol/sdk';
 import type { SandboxProcess } from '../../../core/process.ts';
 import type { Child, OpenSandbox } from '../../../ports/sandbox.ts';
-import { asObject } from '../connection/capabilities.ts';
-import { answered, type Directories } from './files.ts';
+import { asObject } from '../../shared/json.ts';
+import { OutputTail } from '../../shared/line-process.ts';
+import { answered, type Directories, locate } from './files.ts';
 
 export interface TerminalSettings {
   readonly sandbox: OpenSandbox;
@@ -16,7 +17,7 @@ export interface TerminalSettings {
 
 interface Terminal {
   readonly child: Child;
-  readonly output: TerminalOutput;
+  readonly output: OutputTail;
   /** Resolves when all of its output is read. */
   readonly ended: Promise<{ exitCode: number | null; signal: string | null }>;
   exit: { exitCode: number | null; signal: string | null } | null;
@@ -44,7 +45,7 @@ export class ClientTerminals {
     const { command, args, env, cwd, outputByteLimit: limit } = asObject(params);
     const { sandbox, directories, agent } = this.#settings;
     if (typeof command !== 'string' || command === '') throw RequestError.invalidParams(undefined, 'no command');
-    const folder = cwd === undefined || cwd === null ? sandbox.work : (await directories.locate(cwd)).full;
+    const folder = cwd === undefined || cwd === null ? sandbox.work : (await locate(directories, cwd)).full;
     if (this.#terminals.size >= MOST_TERMINALS) {
       throw RequestError.invalidRequest(undefined, `${MOST_TERMINALS} terminals are open; release some of them`);
     }
@@ -52,7 +53,7 @@ export class ClientTerminals {
     const options = { cwd: folder, env: variables(env), partOf: agent };
     const child = await answered(sandbox.spawn(wrapped(command, words), options));
     if (this.#over) child.kill('SIGKILL');
-    const output = new TerminalOutput(Math.min(typeof limit === 'number' ? limit : MOST_OUTPUT, MOST_OUTPUT));
+    const output = new OutputTail(Math.min(typeof limit === 'number' ? limit : MOST_OUTPUT, MOST_OUTPUT));
     const reading = Promise.all([output.read(child.stdout), output.read(child.stderr)]);
     child.stdin.end();
     const ended = child.exited.then(async ({ code, signal }) => {
@@ -126,43 +127,4 @@ function wrapped(command: string, args: readonly string[]): string[] {
 function variables(env: unknown): Record<string, string> {
   const pairs = Array.isArray(env) ? env.map(asObject) : [];
   return Object.fromEntries(pairs.map(({ name, value }) => [String(name), String(value)]));
-}
-
-const CONTINUATION = 0b1100_0000;
-
-/** The last bytes of what a terminal printed. */
-class TerminalOutput {
-  readonly #limit: number;
-  #kept = Buffer.alloc(0);
-  truncated = false;
-
-  constructor(limit: number) {
-    this.#limit = Math.max(0, limit);
-  }
-
-  /** Reads to the end. Never rejects: a broken pipe counts as the end. */
-  async read(stream: AsyncIterable<Uint8Array>): Promise<void> {
-    try {
-      for await (const chunk of stream) this.#add(chunk);
-    } catch {
-      // Nothing more can be read.
-    }
-  }
-
-  get text(): string {
-    return this.#kept.toString('utf8');
-  }
-
-  #add(chunk: Uint8Array): void {
-    const all = Buffer.concat([this.#kept, chunk]);
-    if (all.length <= this.#limit) {
-      this.#kept = all;
-      return;
-    }
-    this.truncated = true;
-    let from = all.length - this.#limit;
-    // Never start in the middle of a character.
-    while (from < all.length && ((all[from] ?? 0) & CONTINUATION) === 0b1000_0000) from += 1;
-    this.#kept = all.subarray(from);
-  }
 }

@@ -1,6 +1,6 @@
-import { isObject } from '../../../core/turn/content.ts';
 import type { Child } from '../../../ports/sandbox.ts';
 import { Inbox } from '../../shared/inbox.ts';
+import { parseObject } from '../../shared/json.ts';
 import { type Ending, LineProcess } from '../../shared/line-process.ts';
 import {
   type ClaudeConnection,
@@ -25,7 +25,7 @@ export class CliConnection implements ClaudeConnection {
   readonly #ended = Promise.withResolvers<Ending>();
   /** The error of the last result: before the first prompt, why Claude did not start. */
   #error = '';
-  #ending: string | null = null;
+  ending: string | null = null;
 
   constructor(child: Child, onPermission: ConnectRequest['onPermission']) {
     this.#control = new Control((message) => this.#process.send(message), onPermission);
@@ -51,11 +51,7 @@ export class CliConnection implements ClaudeConnection {
   }
 
   get alive(): boolean {
-    return this.#process.alive && this.#ending === null;
-  }
-
-  get ending(): string | null {
-    return this.#ending;
+    return this.#process.alive && this.ending === null;
   }
 
   /** `told`: what everybody on the machine could read in an argument. Resolves when Claude is ready for prompts: true; or has ended: false. */
@@ -106,7 +102,7 @@ export class CliConnection implements ClaudeConnection {
   }
 
   #end(ending: Ending): void {
-    this.#ending = ending.text;
+    this.ending = ending.text;
     this.#control.end();
     this.messages.close();
     this.#ended.resolve(ending);
@@ -120,10 +116,6 @@ function requestOf(what: Setting) {
 
 /** Null: not a message. Anything may be printed on stdout. */
 function parseMessage(line: string): ClaudeMessage | null {
-  try {
-    const message: unknown = JSON.parse(line);
-    return isObject(message) && typeof message.type === 'string' ? (message as ClaudeMessage) : null;
-  } catch {
-    return null;
-  }
+  const message = parseObject(line);
+  return typeof message?.type === 'string' ? (message as unknown as ClaudeMessage) : null;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isObject } from '../../../core/turn/content.ts';
+import { asObject } from '../../shared/json.ts';
 import type { ClaudeMessage, ConnectRequest, ControlAnswer, PermissionDecision } from '../connection.ts';
 
 /*
@@ -85,7 +86,7 @@ export class Control {
     }
     const withdrawn = new AbortController();
     this.#questions.set(id, withdrawn);
-    const input = isObject(request.input) ? request.input : {};
+    const input = asObject(request.input);
     const toolUseId = textOrNull(request.tool_use_id);
     const decision = await this.#onPermission({
       toolName: String(request.tool_name),

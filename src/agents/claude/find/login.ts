@@ -1,6 +1,6 @@
-import { isObject } from '../../../core/turn/content.ts';
 import type { Login } from '../../../ports/agent.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
+import { parseObject } from '../../shared/json.ts';
 import { askProgram } from '../../shared/programs.ts';
 
 export interface LoginRequest {
@@ -17,8 +17,8 @@ export async function loginOf(request: LoginRequest): Promise<Login> {
   // Without a login it prints its answer and fails.
   const asked = [...command, 'auth', 'status', '--json'];
   const { output } = await askProgram(sandbox, asked, { env: { NO_COLOR: '1', ...env }, signal });
-  const loggedIn = loggedInOf(output);
-  if (loggedIn === null) return { loggedIn, hint: 'this version of Claude does not say' };
+  const { loggedIn } = parseObject(output) ?? {};
+  if (typeof loggedIn !== 'boolean') return { loggedIn: null, hint: 'this version of Claude does not say' };
   return { loggedIn, hint: loggedIn ? null : `run "${await loginCommand(request)}", or set ANTHROPIC_API_KEY` };
 }
 
@@ -26,14 +26,4 @@ export async function loginOf(request: LoginRequest): Promise<Login> {
 async function loginCommand({ sandbox, command: [program = 'claude', ...args] }: LoginRequest): Promise<string> {
   const name = (await sandbox.find('claude')) === program ? 'claude' : program;
   return [name, ...args, 'auth', 'login'].join(' ');
-}
-
-/** Null: the output does not say. */
-function loggedInOf(output: string): boolean | null {
-  try {
-    const status: unknown = JSON.parse(output);
-    return isObject(status) && typeof status.loggedIn === 'boolean' ? status.loggedIn : null;
-  } catch {
-    return null;
-  }
 }

@@ -52,7 +52,11 @@ export class ClaudeChoices {
     const { model, usualModel, effort } = this.#started;
     const usual = model === usualModel && typeof running === 'string' ? running : usualModel;
     const said: Update[] = [
-      { sessionUpdate: 'current_mode_update', currentModeId: this.#usualMode, availableModes: MODES.map(named) },
+      {
+        sessionUpdate: 'current_mode_update',
+        currentModeId: this.#usualMode,
+        availableModes: MODES.map((id) => ({ id, name: id })),
+      },
       {
         sessionUpdate: 'config_option_update',
         configOptions: [
@@ -94,10 +98,6 @@ export class ClaudeChoices {
 
 function select(id: string, name: string, category: string, currentValue: string | null) {
   return { id, name, type: 'select', category, currentValue };
-}
-
-function named(id: string) {
-  return { id, name: id };
 }
 
 function modelNamed({ value, displayName, description }: Record<string, unknown>) {

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { isObject } from '../../../core/turn/content.ts';
+import { parseObject } from '../../shared/json.ts';
 import type { Transcript } from '../transcript/file.ts';
 
 /** The hash of the first bytes of a file. */
@@ -81,20 +81,11 @@ export function renderMemo({ costUsd, seal, compaction, chosenModel }: Memo): st
 
 /** Unknown fields are ignored. */
 export function parseMemo(memo: string | null | undefined): Memo {
-  const { costUsd, bytes, sha256, compaction, chosenModel } = fieldsOf(memo);
+  const { costUsd, bytes, sha256, compaction, chosenModel } = parseObject(memo ?? '') ?? {};
   return {
     costUsd: typeof costUsd === 'number' ? costUsd : null,
     seal: typeof bytes === 'number' && typeof sha256 === 'string' ? { bytes, sha256 } : null,
     compaction: typeof compaction === 'string' ? compaction : null,
     chosenModel: chosenModel === true,
   };
-}
-
-function fieldsOf(memo: string | null | undefined): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(memo ?? 'null');
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

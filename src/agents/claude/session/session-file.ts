@@ -47,7 +47,7 @@ export class SessionFile {
 
   /** The position when this entry was the last one, as of the last read. Null: it is not there. */
   positionAt(uuid: string): string | null {
-    return this.#reader.positionAt(uuid);
+    return this.#reader.index.positionAt(uuid);
   }
 
   /**
@@ -55,7 +55,7 @@ export class SessionFile {
    * the leaf). Null: there is none. As of the last read.
    */
   compactionAt(uuid: string | null = this.chain?.leaf ?? null): string | null {
-    return uuid === null ? null : this.#reader.compactionOf(uuid);
+    return uuid === null ? null : this.#reader.index.compactionOf(uuid);
   }
 
   /** From here on everything is new, and this prompt comes next. */
@@ -82,7 +82,7 @@ export class SessionFile {
    */
   get ownPosition(): string | null {
     const last = this.#unreadable ? null : (this.#following?.last ?? null);
-    return last === null ? null : this.#reader.positionAt(last);
+    return last === null ? null : this.#reader.index.positionAt(last);
   }
 
   /**
@@ -96,7 +96,7 @@ export class SessionFile {
     // When the session continues under another id, Claude has copied the old entries: all are new then.
     const leaf = expected === null ? null : leafOf(expected);
     while (parent !== null && parent !== leaf && this.#fresh.has(parent)) parent = this.#fresh.get(parent) ?? null;
-    const landed = parent === null ? null : (this.#reader.positionAt(parent) ?? `after ${parent}`);
+    const landed = parent === null ? null : (this.#reader.index.positionAt(parent) ?? `after ${parent}`);
     const detail = `the prompt landed ${landed === null ? 'in an empty session' : `at ${landed}`}`;
     if (landed === expected) return { type: 'proof', proof: 'proved', detail };
     return { type: 'proof', proof: 'refuted', detail: `${detail}, not at ${expected ?? 'the beginning'}` };

@@ -2,6 +2,7 @@ import { isObject } from '../../../core/turn/content.ts';
 import { RETRACTED, SPENT, type Update } from '../../../core/turn/update.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { AgentEvent, AgentOutcome } from '../../../ports/agent.ts';
+import { asObject } from '../../shared/json.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import type { EntryMessage } from '../transcript/entries.ts';
 import { assistantUpdates, compactionUpdate, resultUpdates, SYNTHETIC_MODEL, tokensOf } from '../transcript/updates.ts';
@@ -29,7 +30,8 @@ export class TurnReader {
   #stopped: Stopped | null = null;
   #namesPrompts = false;
   #running = false;
-  #idle = false;
+  /** Claude has said after the result that it is idle. */
+  over = false;
   #messageId = '';
   readonly #streamed = new Map<string, number[]>();
   readonly #calls = new Set<string>();
@@ -45,13 +47,8 @@ export class TurnReader {
   get outcome(): AgentOutcome | null {
     if (this.#said !== null && this.#stopped !== null) return stoppedByHook(this.#stopped);
     if (this.#said !== null) return outcomeOf(this.#said, this.#rewinds);
-    if (!this.#idle) return null;
+    if (!this.over) return null;
     return { kind: 'failed', code: 'agent_failed', message: 'Claude ended the turn without a result', again: false };
-  }
-
-  /** Claude has said after the result that it is idle. */
-  get over(): boolean {
-    return this.#idle;
   }
 
   read(message: ClaudeMessage): AgentEvent[] {
@@ -61,7 +58,7 @@ export class TurnReader {
 
   #updates(message: ClaudeMessage): Update[] {
     if (message.type === 'system') return this.#system(message);
-    const { id, model, usage } = saidIn(message.message);
+    const { id, model, usage } = asObject(message.message);
     if (message.type === 'assistant' && typeof id === 'string' && model !== SYNTHETIC_MODEL) {
       this.#calls.add(id);
       this.#spent.note(id, usage);
@@ -74,9 +71,9 @@ export class TurnReader {
   }
 
   #stream(message: ClaudeMessage): Update[] {
-    const event = isObject(message.event) ? message.event : {};
+    const event = asObject(message.event);
     if (event.type === 'message_start') {
-      const { id, usage } = saidIn(event.message);
+      const { id, usage } = asObject(event.message);
       this.#messageId = String(id ?? '');
       this.#streamed.set(this.#messageId, []);
       this.#spent.note(this.#messageId, usage);
@@ -106,7 +103,7 @@ export class TurnReader {
 
   /** Text that was streamed is not reported again. */
   #assistant(message: ClaudeMessage): Update[] {
-    const { id, model } = saidIn(message.message);
+    const { id, model } = asObject(message.message);
     if (model === SYNTHETIC_MODEL) return [];
     this.#note(message);
     const updates = assistantUpdates(message.message as EntryMessage);
@@ -159,7 +156,7 @@ export class TurnReader {
 
   #state(state: unknown): void {
     if (state === 'running') this.#running = true;
-    if (state === 'idle' && (this.#running || this.#said !== null)) this.#idle = true;
+    if (state === 'idle' && (this.#running || this.#said !== null)) this.over = true;
   }
 
   #result(message: ClaudeMessage): AgentEvent {
@@ -192,10 +189,6 @@ function isUnasked({ origin }: ClaudeMessage): boolean {
 
 function blockId(messageId: string, index: number): string {
   return `${messageId}/${index}`;
-}
-
-function saidIn(message: unknown): Record<string, unknown> {
-  return isObject(message) ? message : {};
 }
 
 /**

@@ -44,7 +44,7 @@ export function defectsOf({ entry, number }: Line): Defect[] {
   if (Number.isNaN(timeOf(entry))) kinds.push('missing_timestamp');
   for (const block of blocksOf(entry.message)) {
     if (block.type === 'thinking' && !block.signature) kinds.push('unsigned_thought');
-    if (block.type === 'tool_use' && !isToolId(block.id)) kinds.push('foreign_tool_id');
+    if (block.type === 'tool_use' && !/^toolu_\w+$/.test(String(block.id))) kinds.push('foreign_tool_id');
   }
   return kinds.map((kind) => ({ kind, line: number, uuid }));
 }
@@ -52,8 +52,4 @@ export function defectsOf({ entry, number }: Line): Defect[] {
 /** Milliseconds since 1970; NaN: none. */
 export function timeOf({ timestamp }: Entry): number {
   return typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
-}
-
-function isToolId(id: unknown): boolean {
-  return typeof id === 'string' && /^toolu_\w+$/.test(id);
 }

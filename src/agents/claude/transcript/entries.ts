@@ -1,4 +1,5 @@
 import { isObject } from '../../../core/turn/content.ts';
+import { parseObject } from '../../shared/json.ts';
 import { LineReader, MAX_LINE_BYTES } from '../../shared/lines.ts';
 
 /*
@@ -86,12 +87,8 @@ export class EntryReader {
 
 /** Null: not a JSON object with a type. */
 export function parseEntry(text: string): Entry | null {
-  try {
-    const entry: unknown = JSON.parse(text);
-    return isObject(entry) && typeof entry.type === 'string' ? (entry as unknown as Entry) : null;
-  } catch {
-    return null;
-  }
+  const entry = parseObject(text);
+  return typeof entry?.type === 'string' ? (entry as unknown as Entry) : null;
 }
 
 /** An entry that can be a parent. */

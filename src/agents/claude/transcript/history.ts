@@ -19,11 +19,11 @@ export async function historyOf(file: Transcript): Promise<SessionHistory | null
   const { leaf } = reader.chain;
   if (leaf === null || !isWhole(reader.chain)) return null;
   chain.endsWith(leaf);
-  const turns = new Turns();
+  const history = new HistoryBuilder();
   for await (const entries of new TranscriptReader(file).read()) {
-    for (const entry of entries) if (chain.has(entry)) turns.add(entry);
+    for (const entry of entries) if (chain.has(entry)) addEntry(history, entry);
   }
-  return turns.history(reader.position);
+  return history.history(reader.position);
 }
 
 interface Member {
@@ -74,27 +74,19 @@ const COMMAND_NAME = /<command-name>\s*([^<]*?)\s*<\/command-name>/;
 const COMMAND_ARGS = /<command-args>([^<]*)<\/command-args>/;
 const PRINTED = /^<local-command-std(?:out|err)>([\s\S]*?)<\/local-command-std(?:out|err)>$/;
 
-class Turns {
-  readonly #history = new HistoryBuilder();
-
-  history(position: string | null): SessionHistory {
-    return this.#history.history(position);
-  }
-
-  add(entry: Entry): void {
-    const at = Date.parse(entry.timestamp ?? '') || 0;
-    const printed = entry.type === 'user' ? PRINTED.exec(textOf(entry)) : null;
-    if (entry.subtype === 'compact_boundary') this.#history.condensed();
-    else if (isApiError(entry) || isNotice(entry)) this.#history.stopped();
-    else if (printed !== null) {
-      const content = { type: 'text', text: printed[1] ?? '' };
-      this.#history.update({ sessionUpdate: 'agent_message_chunk', content }, at);
-    } else {
-      // What Claude was told by itself (a background task has ended) belongs to the turn before.
-      const asked = entry.type === 'user' && entry.promptSource !== 'system' && isPrompt(entry);
-      if (asked) this.#history.prompt(promptOf(entry), at);
-      for (const update of whatWasDone(entry)) this.#history.update(update, at);
-    }
+function addEntry(history: HistoryBuilder, entry: Entry): void {
+  const at = Date.parse(entry.timestamp ?? '') || 0;
+  const printed = entry.type === 'user' ? PRINTED.exec(textOf(entry)) : null;
+  if (entry.subtype === 'compact_boundary') history.condensed();
+  else if (isApiError(entry) || isNotice(entry)) history.stopped();
+  else if (printed !== null) {
+    const content = { type: 'text', text: printed[1] ?? '' };
+    history.update({ sessionUpdate: 'agent_message_chunk', content }, at);
+  } else {
+    // What Claude was told by itself (a background task has ended) belongs to the turn before.
+    const asked = entry.type === 'user' && entry.promptSource !== 'system' && isPrompt(entry);
+    if (asked) history.prompt(promptOf(entry), at);
+    for (const update of whatWasDone(entry)) history.update(update, at);
   }
 }
 

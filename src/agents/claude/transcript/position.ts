@@ -41,7 +41,7 @@ export async function entriesFrom(file: Transcript, { prompt, position }: SentPr
   const ours = wentBack || reader.position === position || (leaf !== null && following?.has(leaf) === true);
   const { landed } = landing;
   if (ours) return { entries, position: reader.position, landed };
-  return { entries, position: last === null ? position : reader.positionAt(last), landed };
+  return { entries, position: last === null ? position : reader.index.positionAt(last), landed };
 }
 
 /** Whether the prompt follows the position, judged from the entries of a file in their order. */
@@ -90,7 +90,8 @@ export class Following {
   readonly #uuids: Set<string>;
   /** The `promptId`s of our prompt, and of Claude's own. */
   readonly #marks = new Set<string>();
-  #last: string | null = null;
+  /** The last of the chain so far; null: the first has not been seen. */
+  last: string | null = null;
 
   constructor(from: string) {
     this.#from = from;
@@ -100,25 +101,20 @@ export class Following {
   /** Adds an entry. True: it follows from the first one, and is not the first one itself. */
   add(entry: Entry): boolean {
     if (entry.uuid === this.#from) {
-      this.#last ??= entry.uuid;
+      this.last ??= entry.uuid;
       if (typeof entry.promptId === 'string') this.#marks.add(entry.promptId);
       return false;
     }
     const parent = entry.parentUuid ?? entry.logicalParentUuid;
     if (typeof parent !== 'string' || !this.#uuids.has(parent) || this.#isForeign(entry)) return false;
     if (typeof entry.uuid === 'string') this.#uuids.add(entry.uuid);
-    if (isLink(entry)) this.#last = entry.uuid;
+    if (isLink(entry)) this.last = entry.uuid;
     return true;
   }
 
   /** Whether it is the first entry, or follows from it. */
   has(uuid: string): boolean {
     return this.#uuids.has(uuid);
-  }
-
-  /** The last of the chain so far; null: the first has not been seen. */
-  get last(): string | null {
-    return this.#last;
   }
 
   #isForeign(entry: Entry): boolean {

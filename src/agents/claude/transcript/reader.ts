@@ -45,14 +45,9 @@ export class TranscriptReader {
     return positionOf(this.#index.chain());
   }
 
-  /** The position when this entry was the last one; null: it is not there. */
-  positionAt(uuid: string): string | null {
-    return this.#index.positionAt(uuid);
-  }
-
-  /** See `ChainIndex`. As of the last read. */
-  compactionOf(uuid: string): string | null {
-    return this.#index.compactionOf(uuid);
+  /** As of the last read. */
+  get index(): Pick<ChainIndex, 'positionAt' | 'compactionOf'> {
+    return this.#index;
   }
 
   /** What was appended since the last read, in order, in pieces of about a megabyte. */

@@ -34,7 +34,7 @@ const NO_TOKENS = {
 export function* synthesise(records: readonly TurnRecord[], session: SyntheticSession): Generator<string> {
   const { id, cwd, version, before } = session;
   const turns = new TurnMessages(id);
-  const ids = new SyntheticIds(id);
+  const ids = syntheticIds(id);
   let left = records.reduce((sum, record) => sum + mostMessages(record), 0);
   let parentUuid: string | null = null;
   let time = Number.NEGATIVE_INFINITY;
@@ -92,28 +92,20 @@ function wholeTime(at: number): number {
 }
 
 /** Ids that look like real ones. The same seed gives the same ids. */
-class SyntheticIds {
-  readonly #seed: string;
-  #n = 0;
-
-  constructor(seed: string) {
-    this.#seed = seed;
-  }
-
-  uuid(): string {
-    const hex = this.#next();
-    const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-  }
-
-  message(): string {
-    return `msg_${this.#next().slice(0, 24)}`;
-  }
-
-  #next(): string {
-    this.#n += 1;
-    return hash('sha256', `${this.#seed}\n${this.#n}`, 'hex');
-  }
+function syntheticIds(seed: string) {
+  let n = 0;
+  const next = () => {
+    n += 1;
+    return hash('sha256', `${seed}\n${n}`, 'hex');
+  };
+  return {
+    uuid() {
+      const hex = next();
+      const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
+      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+    },
+    message: () => `msg_${next().slice(0, 24)}`,
+  };
 }
 
 /** One message of a turn, as the model gets it. */

@@ -14,7 +14,7 @@ export function updatesOf(entries: Iterable<Entry>): Update[] {
   const updates: Update[] = [];
   for (const entry of entries) {
     if (entry.isSidechain === true) continue;
-    if (entry.type === 'assistant') updates.push(...answerUpdates(entry));
+    if (entry.type === 'assistant' && isOfModel(entry)) updates.push(...assistantUpdates(entry.message));
     if (entry.type === 'user') updates.push(...resultUpdates(entry.message));
     if (entry.subtype === 'compact_boundary') updates.push(compactionUpdate(entry.compactMetadata));
     const title = entry.type === 'ai-title' ? entry.aiTitle : entry.type === 'custom-title' ? entry.customTitle : null;
@@ -26,10 +26,6 @@ export function updatesOf(entries: Iterable<Entry>): Update[] {
 /** Claude has replaced everything before by a summary. */
 export function compactionUpdate(metadata: unknown): Update {
   return { sessionUpdate: 'compaction_update', status: 'completed', metadata: metadata ?? null };
-}
-
-function answerUpdates(entry: Entry): Update[] {
-  return isOfModel(entry) ? assistantUpdates(entry.message) : [];
 }
 
 /** Whether the model said it: not Claude itself, and not the API. */

@@ -82,11 +82,15 @@ export function unreachable(where: string, why: Error): ThroughlineError {
 /** A page of another origin gets no answer that it may read. `answers`: there is one. */
 export function hiddenFrom(where: string, { page, answers }: { page: string; answers: boolean }): ThroughlineError {
   if (!answers) {
-    return new ThroughlineError('unreachable', `The server at ${where} does not answer to the page ${page}.`, {
-      hint:
-        'Check whether it runs: "throughline serve" starts it. If it does, the browser may stop the page: one of the internet needs ' +
-        'the permission to reach this machine or its network, and an https page cannot call http on another machine.',
-    });
+    return new ThroughlineError(
+      'unreachable',
+      `The server at ${where} does not answer requests from the page ${page}.`,
+      {
+        hint:
+          'Check whether it runs: "throughline serve" starts it. If it does, the browser may stop the page: one of the internet needs ' +
+          'the permission to reach this machine or its network, and an https page cannot call http on another machine.',
+      },
+    );
   }
   const allow =
     page === 'null'

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Failure, failureOf, hasCode, ThroughlineError } from '../../../core/errors.ts';
 import type { PublicConversation } from '../../../core/public/conversation.ts';
 import type { PublicEvent } from '../../../core/public/event.ts';
-import type { SubmitOptions } from '../../../ports/engine.ts';
+import type { Engine, SubmitOptions } from '../../../ports/engine.ts';
 import { EXIT } from '../exit-codes.ts';
 import { turns } from '../lines.ts';
 import { oneLine } from '../terminal-text.ts';
@@ -54,74 +54,49 @@ class ChatRoom {
   readonly #screen: Screen;
   readonly #questions: Questions;
   readonly #leaving: Leaving;
-  #transcript = new Transcript();
-  #talk!: Talk;
-  #editor: Editor = newEditor([]);
+  transcript = new Transcript();
+  talk!: Talk;
+  editor: Editor = newEditor([]);
   #historyFile: string | null = null;
   #agent: string | undefined;
   #lastTurn: string | null = null;
-  #trouble: string | null = null;
+  trouble: string | null = null;
   /** Commands of the person that have not ended. */
   readonly #commands = new Set<Activity>();
 
   constructor(request: ChatRequest) {
     this.#request = request;
     this.#agent = request.agent;
-    const room = this;
-    const parts = {
-      get transcript() {
-        return room.#transcript;
-      },
-      get talk() {
-        return room.#talk;
-      },
-      get engine() {
-        return room.#talk.engine;
-      },
-      get trouble() {
-        return room.#trouble;
-      },
-      get editor() {
-        return room.#editor;
-      },
-      get activity() {
-        return room.#activity;
-      },
-      get selected() {
-        return room.#questions.choice;
-      },
-      say: (line: readonly Span[]) => this.#say(line),
-      failed: (error: unknown) => this.#failed(error),
-      cancel: () => this.#cancel(),
-      clear: () => {
-        this.#editor = withText(this.#editor, '');
-      },
-      hint: (text: string) => {
-        this.#screen.hint(text);
-        this.#screen.now();
-      },
-    };
-    this.#questions = new Questions(parts);
-    this.#leaving = new Leaving(parts);
+    this.#questions = new Questions(this);
+    this.#leaving = new Leaving(this);
     const gone = () => this.#leaving.leave(EXIT.interrupted);
-    this.#screen = new Screen(request, parts, { key: (key) => this.#onKey(key), gone });
+    this.#screen = new Screen(request, this, { key: (key) => this.#onKey(key), gone });
+  }
+
+  get engine(): Engine {
+    return this.talk.engine;
+  }
+
+  /** The option that Enter chooses; null: none. */
+  get selected(): number | null {
+    return this.#questions.choice;
   }
 
   async run(): Promise<number> {
     this.#request.waitFor('opening the conversation …');
-    this.#talk = await Talk.open(this.#request.open, {
+    this.talk = await Talk.open(this.#request.open, {
       event: (event) => this.#onEvent(event),
-      note: (text) => this.#say([span(text, 'dim')]),
+      note: (text) => this.say([span(text, 'dim')]),
       trouble: (what) => {
-        this.#trouble = what;
+        this.trouble = what;
         this.#screen.soon();
       },
-      failed: (error) => this.#failed(error),
+      failed: (error) => this.failed(error),
     });
     const release = this.#leaving.onSignals(() => this.#screen.isEntered);
     let code: number = EXIT.internal;
     try {
-      const chosen = await Promise.race([this.#request.choose(this.#talk), this.#leaving.code]);
+      const chosen = await Promise.race([this.#request.choose(this.talk), this.#leaving.code]);
       this.#request.waitFor(null);
       if (typeof chosen === 'number') return chosen;
       this.#screen.enter();
@@ -140,11 +115,11 @@ class ChatRoom {
   // ── conversations ──
 
   #begin(spec: Parameters<Talk['begin']>[0]): void {
-    this.#talk.begin(spec);
+    this.talk.begin(spec);
     this.#fresh(spec.cwd ?? null);
     const where = spec.cwd === undefined ? 'in a directory of its own' : `in ${tilde(spec.cwd)}`;
-    this.#say([span(spec.key ?? 'chat', 'bold'), span(` · a new conversation, ${where}`, 'dim')]);
-    this.#say([span('/help lists commands. Ctrl-C cancels, twice leaves.', 'dim')]);
+    this.say([span(spec.key ?? 'chat', 'bold'), span(` · a new conversation, ${where}`, 'dim')]);
+    this.say([span('/help lists commands. Ctrl-C cancels, twice leaves.', 'dim')]);
   }
 
   async #enter(conversation: PublicConversation): Promise<void> {
@@ -154,37 +129,37 @@ class ChatRoom {
       });
     }
     const { id, key, head, historyCount, cwd, title } = conversation;
-    const past = await this.#talk.engine.turns(id, { after: Math.max(0, head - PAST_TURNS) });
+    const past = await this.talk.engine.turns(id, { after: Math.max(0, head - PAST_TURNS) });
     this.#fresh(cwd);
     const name = oneLine(key ?? id);
     const about = title === '' || title === key ? '' : ` · ${oneLine(title)}`;
     const where = cwd === null ? '' : ` · ${tilde(cwd)}`;
-    this.#say([span(name, 'bold'), span(`${about} · ${turns(historyCount)}${where}`, 'dim')]);
-    if (historyCount > PAST_TURNS) this.#say([span(`The last ${PAST_TURNS} of them:`, 'dim')]);
+    this.say([span(name, 'bold'), span(`${about} · ${turns(historyCount)}${where}`, 'dim')]);
+    if (historyCount > PAST_TURNS) this.say([span(`The last ${PAST_TURNS} of them:`, 'dim')]);
     for (const turn of past.filter(({ n }) => n <= head)) {
       this.#lastTurn = turn.id;
-      this.#transcript.past(promptText(turn.prompt), turn.reply, turn.failure);
+      this.transcript.past(promptText(turn.prompt), turn.reply, turn.failure);
     }
-    await this.#talk.enter(conversation);
+    await this.talk.enter(conversation);
     this.#screen.soon();
     // Ahead of the prompt: the person does not wait for it later. What goes wrong, the prompt will say.
     if (historyCount > 0 && conversation.open === 0) {
-      this.#talk.engine.warm(id, this.#agent === undefined ? {} : { agent: this.#agent }).catch(() => {});
+      this.talk.engine.warm(id, this.#agent === undefined ? {} : { agent: this.#agent }).catch(() => {});
     }
   }
 
   #fresh(cwd: string | null): void {
     // What was drawn of the conversation before stays above.
     this.#screen.flush();
-    this.#transcript = new Transcript();
-    this.#transcript.cwd = cwd;
+    this.transcript = new Transcript();
+    this.transcript.cwd = cwd;
     this.#lastTurn = null;
   }
 
   // ── events ──
 
   #onEvent(event: PublicEvent): void {
-    this.#transcript.see(event);
+    this.transcript.see(event);
     if (event.kind === 'turn.ended') this.#lastTurn = event.turnId;
     this.#screen.soon();
   }
@@ -193,16 +168,16 @@ class ChatRoom {
     const requestId = randomUUID();
     const agent = this.#agent;
     this.#agent = undefined;
-    const transcript = this.#transcript;
+    const transcript = this.transcript;
     transcript.sends(requestId, text);
     this.#keep(text);
-    this.#talk
+    this.talk
       .submit(text, { ...this.#request.options, ...(agent !== undefined && { agent }), requestId })
       .catch((error) => {
         transcript.notSent(requestId);
         this.#agent = agent;
-        this.#failed(error);
-        if (this.#editor.text === '') this.#editor = withText(this.#editor, text);
+        this.failed(error);
+        if (this.editor.text === '') this.editor = withText(this.editor, text);
       });
     this.#screen.soon();
   }
@@ -211,14 +186,14 @@ class ChatRoom {
     const parsed = parseSlash(text);
     if (parsed.kind === 'prompt') return this.#send(parsed.text);
     this.#keep(text);
-    this.#say([span(`› ${oneLine(text)}`, 'dim')]);
-    if (parsed.kind === 'unknown') return this.#say([span(parsed.message, 'yellow')]);
+    this.say([span(`› ${oneLine(text)}`, 'dim')]);
+    if (parsed.kind === 'unknown') return this.say([span(parsed.message, 'yellow')]);
     const busy = { what: `running /${parsed.name}`, since: Date.now() };
     this.#commands.add(busy);
     try {
       await parsed.command.run(this.#context(), parsed.words);
     } catch (error) {
-      this.#failed(error);
+      this.failed(error);
     } finally {
       this.#commands.delete(busy);
       this.#screen.soon();
@@ -226,52 +201,52 @@ class ChatRoom {
   }
 
   /** What the conversation is doing, or else the command that runs longest. */
-  get #activity(): Activity | null {
-    return this.#transcript.activity ?? [...this.#commands][0] ?? null;
+  get activity(): Activity | null {
+    return this.transcript.activity ?? [...this.#commands][0] ?? null;
   }
 
   #context(): SlashContext {
-    const { engine, conversation } = this.#talk;
+    const { engine, conversation } = this.talk;
     return {
       engine,
       conversation,
       agent: this.#agent ?? null,
       lastTurn: this.#lastTurn,
       say: (...lines) => {
-        for (const line of lines) this.#say(line);
+        for (const line of lines) this.say(line);
       },
       describe: (rows) => {
-        this.#transcript.list(rows);
+        this.transcript.list(rows);
         this.#screen.soon();
       },
       useAgent: (name) => {
         this.#agent = name;
       },
-      cancel: () => this.#cancel(),
+      cancel: () => this.cancel(),
       retry: async (turn) => {
         const requestId = randomUUID();
-        this.#transcript.sends(requestId, promptText((await engine.turn(turn)).prompt));
+        this.transcript.sends(requestId, promptText((await engine.turn(turn)).prompt));
         await engine.retry(turn, { requestId }).catch((error) => {
-          this.#transcript.notSent(requestId);
+          this.transcript.notSent(requestId);
           throw error;
         });
       },
       answer: (word) => this.#questions.answerBy(word),
       enter: (found) => this.#enter(found),
-      begin: async (key) => this.#begin(await this.#request.spec(this.#talk, key)),
+      begin: async (key) => this.#begin(await this.#request.spec(this.talk, key)),
       open: async (key) => this.#enter(await engine.conversation(key)),
       leave: () => this.#leaving.ask(),
     };
   }
 
   /** What is queued first: otherwise it would begin as soon as the turn before it has ended. */
-  #cancel(): boolean {
-    const { running, queued } = this.#transcript;
+  cancel(): boolean {
+    const { running, queued } = this.transcript;
     const open = [...queued.map(({ turnId }) => turnId).toReversed(), ...(running === null ? [] : [running.id])];
     const stop = async () => {
       // One that has just ended takes no cancel, and needs none.
       for (const id of open)
-        await this.#talk.engine.cancel(id).catch((error) => hasCode(error, 'conflict') || this.#failed(error));
+        await this.talk.engine.cancel(id).catch((error) => hasCode(error, 'conflict') || this.failed(error));
     };
     void stop();
     return open.length > 0;
@@ -286,8 +261,8 @@ class ChatRoom {
         this.#leaving.interrupt();
         break;
       case 'eof':
-        if (this.#editor.text === '') this.#leaving.ask();
-        else this.#editor = edit(this.#editor, key).editor;
+        if (this.editor.text === '') this.#leaving.ask();
+        else this.editor = edit(this.editor, key).editor;
         break;
       case 'suspend':
         this.#screen.suspend();
@@ -300,72 +275,81 @@ class ChatRoom {
         break;
       default:
         // As long as nothing is written, keys may answer a question.
-        if (this.#editor.text !== '' || !this.#questions.onKey(key)) this.#onEdit(key);
+        if (this.editor.text !== '' || !this.#questions.onKey(key)) this.#onEdit(key);
     }
     this.#screen.now();
   }
 
   #onEdit(key: Key): void {
-    const { editor, submitted } = edit(this.#editor, key);
-    this.#editor = editor;
+    const { editor, submitted } = edit(this.editor, key);
+    this.editor = editor;
     this.#screen.hint(null);
     if (submitted !== undefined) void this.#command(submitted.trimEnd());
   }
 
   #complete(): void {
-    const found = completions(this.#editor.text);
-    if (found.length === 1) this.#editor = withText(this.#editor, `/${found[0]} `);
+    const found = completions(this.editor.text);
+    if (found.length === 1) this.editor = withText(this.editor, `/${found[0]} `);
     else if (found.length > 1) this.#screen.hint(found.map((name) => `/${name}`).join('  '));
+  }
+
+  clear(): void {
+    this.editor = withText(this.editor, '');
   }
 
   // ── what is said ──
 
-  #say(line: readonly Span[]): void {
-    this.#transcript.note(...line);
+  hint(text: string): void {
+    this.#screen.hint(text);
+    this.#screen.now();
+  }
+
+  say(line: readonly Span[]): void {
+    this.transcript.note(...line);
     this.#screen.soon();
   }
 
-  #failed(error: unknown): void {
+  failed(error: unknown): void {
     const failure: Failure =
       error instanceof ThroughlineError
         ? failureOf(error)
         : { code: 'internal', message: `Internal error: ${error instanceof Error ? error.message : error}` };
     const hint = failure.hint === undefined ? '' : ` ${oneLine(failure.hint)}`;
-    this.#say([span(oneLine(failure.message), 'red'), span(hint)]);
+    this.say([span(oneLine(failure.message), 'red'), span(hint)]);
   }
 
   // ── coming and going ──
 
   #loadHistory(): void {
-    const file = historyFile(this.#talk.home, this.#talk.engine.owner);
+    const file = historyFile(this.talk.home, this.talk.engine.owner);
     try {
-      this.#editor = newEditor(readHistory(file));
+      this.editor = newEditor(readHistory(file));
       this.#historyFile = file;
     } catch (error) {
-      this.#say([span(`Earlier prompts cannot be read: ${oneLine(String(error))}`, 'dim')]);
+      this.say([span(`Earlier prompts cannot be read: ${oneLine(String(error))}`, 'dim')]);
     }
   }
 
   #keep(text: string): void {
-    this.#editor = remember(this.#editor, text);
+    this.editor = remember(this.editor, text);
     if (this.#historyFile === null) return;
     try {
       addToHistory(this.#historyFile, text);
     } catch (error) {
       this.#historyFile = null;
-      this.#say([span(`Prompts are not kept for later chats: ${oneLine(String(error))}`, 'dim')]);
+      this.say([span(`Prompts are not kept for later chats: ${oneLine(String(error))}`, 'dim')]);
     }
   }
 
   /** Leaves the terminal as it was, with a line that says how to come back. */
   async #goodbye(code: number): Promise<void> {
     // What was given just before leaving is on its way.
-    if (this.#trouble === null) await Promise.race([this.#talk.submitted(), delay(ACCEPT_MS, null, { ref: false })]);
+    if (this.trouble === null) await Promise.race([this.talk.submitted(), delay(ACCEPT_MS, null, { ref: false })]);
     this.#screen.leave();
     if (code !== EXIT.internal) this.#request.output.write(`\n${this.#leaving.farewell().join('\n')}\n`);
     this.#request.waitFor('closing …');
     const { graceMs } = this.#leaving;
-    const closed = this.#talk.close(graceMs);
+    const closed = this.talk.close(graceMs);
     const late = new Promise<void>((resolve) => setTimeout(resolve, LEAVE_MS).unref());
     await (graceMs === 0 ? Promise.race([closed, late]) : closed);
   }

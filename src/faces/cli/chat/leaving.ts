@@ -29,7 +29,8 @@ export class Leaving {
   #elsewhere: readonly OpenElsewhere[] = [];
   /** Asking is one after another: the second time leaves. */
   #asking: Promise<void> = Promise.resolve();
-  #graceMs: number | undefined;
+  /** How long a turn that runs in this process may take to end; undefined: as usual. */
+  graceMs: number | undefined;
 
   constructor(chat: Leavable) {
     this.#chat = chat;
@@ -40,13 +41,8 @@ export class Leaving {
     return this.#left.promise;
   }
 
-  /** How long a turn that runs in this process may take to end; undefined: as usual. */
-  get graceMs(): number | undefined {
-    return this.#graceMs;
-  }
-
   leave(code: number, graceMs?: number): void {
-    this.#graceMs = graceMs;
+    this.graceMs = graceMs;
     this.#left.resolve(code);
   }
 

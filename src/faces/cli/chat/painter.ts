@@ -1,12 +1,9 @@
+import { STYLES } from '../output.ts';
 import { stripControls } from '../terminal-text.ts';
 import type { Flushed } from './scene.ts';
-import { type Line, lineCells, type Style } from './text/cells.ts';
+import { type Line, lineCells } from './text/cells.ts';
 import type { View } from './view.ts';
 
-const CODES: Record<Style, number> = {
-  ...{ bold: 1, dim: 2, italic: 3, underline: 4, inverse: 7, strike: 9 },
-  ...{ red: 31, green: 32, yellow: 33, cyan: 36 },
-};
 const ESC = '\u001b';
 /** A terminal that can shows everything between these two at once. */
 const BEGIN = `${ESC}[?2026h${ESC}[?25l`;
@@ -19,8 +16,8 @@ const END = `${ESC}[?25h${ESC}[?2026l`;
  */
 export class Painter {
   readonly #color: boolean;
-  #columns: number;
-  #rows: number;
+  columns: number;
+  rows: number;
   #drawn: readonly string[] = [];
   #widths: readonly number[] = [];
   #cursor = { row: 0, column: 0 };
@@ -29,21 +26,13 @@ export class Painter {
 
   constructor({ color, columns, rows }: { color: boolean; columns: number; rows: number }) {
     this.#color = color;
-    this.#columns = columns;
-    this.#rows = rows;
-  }
-
-  get columns(): number {
-    return this.#columns;
-  }
-
-  get rows(): number {
-    return this.#rows;
+    this.columns = columns;
+    this.rows = rows;
   }
 
   /** How many of the lines printed last are still on the screen, and can be erased. */
   get erasable(): number {
-    return Math.max(0, Math.min(this.#above, this.#rows - this.#drawn.length));
+    return Math.max(0, Math.min(this.#above, this.rows - this.#drawn.length));
   }
 
   /** Empty: nothing has changed. */
@@ -86,9 +75,9 @@ export class Painter {
     const broken = (cells: number) => Math.max(1, Math.ceil(cells / columns));
     const before = this.#widths.slice(0, this.#cursor.row).reduce((sum, cells) => sum + broken(cells), 0);
     const row = before + Math.floor(this.#cursor.column / columns);
-    if (columns !== this.#columns || rows !== this.#rows) this.#above = 0;
-    this.#columns = columns;
-    this.#rows = rows;
+    if (columns !== this.columns || rows !== this.rows) this.#above = 0;
+    this.columns = columns;
+    this.rows = rows;
     this.#cursor = { row, column: 0 };
     return this.clear();
   }
@@ -98,7 +87,7 @@ export class Painter {
       .map(({ text, styles }) => {
         const clean = stripControls(text).replaceAll('\n', ' ');
         if (!this.#color || styles.length === 0 || clean === '') return clean;
-        return `${ESC}[${styles.map((style) => CODES[style]).join(';')}m${clean}${ESC}[0m`;
+        return `${ESC}[${styles.map((style) => STYLES[style]).join(';')}m${clean}${ESC}[0m`;
       })
       .join('');
   }

@@ -55,25 +55,17 @@ export class Scene {
   readonly #times = new Map<string, { readonly from: number; to: number | null }>();
   #printed: Printed[] = [];
   #before: EntryKind | null = null;
-  #over = false;
-  #complete = false;
+  isOver = false;
+  /** It is over and every line of it was printed. */
+  isPrinted = false;
 
   constructor(cwd: string | null) {
     this.#cwd = cwd;
   }
 
-  get isOver(): boolean {
-    return this.#over;
-  }
-
   /** The kind of what was printed last. */
   get lastKind(): EntryKind | null {
     return this.#kindBefore(this.#printed.length);
-  }
-
-  /** It is over and every line of it was printed. */
-  get isPrinted(): boolean {
-    return this.#complete;
   }
 
   prompt(text: string): void {
@@ -120,7 +112,7 @@ export class Scene {
 
   /** No more is said. */
   end(): void {
-    this.#over = true;
+    this.isOver = true;
   }
 
   /** `before`: what was printed before this scene; null: nothing. */
@@ -138,14 +130,14 @@ export class Scene {
       if (lost <= erasable) erase = lost;
       else lines.push([], ...wrap([span(TAKEN_BACK, 'dim')], width));
     }
-    this.#complete = this.#print(entries, width, lines) && this.#over;
+    this.isPrinted = this.#print(entries, width, lines) && this.isOver;
     return { erase, lines };
   }
 
   live(width: number, now: number): Line[] {
     const entries = this.#entries();
     const last = this.#printed.at(-1);
-    const isBegun = last !== undefined && entries[this.#printed.length - 1]?.key === last.key && !this.#complete;
+    const isBegun = last !== undefined && entries[this.#printed.length - 1]?.key === last.key && !this.isPrinted;
     const from = isBegun && last?.kind === 'text' ? this.#printed.length - 1 : this.#printed.length;
     const shown: Line[] = [];
     let before = this.#kindBefore(this.#printed.length);
@@ -165,7 +157,7 @@ export class Scene {
       const entry = entries[at] as Entry;
       const known = this.#printed[at];
       if (known !== undefined && !('text' in entry)) continue;
-      const isLast = at === entries.length - 1 && !this.#over;
+      const isLast = at === entries.length - 1 && !this.isOver;
       const { shown, isWhole } = this.#finished(entry, width, isLast);
       const gap: Line[] =
         known === undefined && shown.length > 0 && isApart(this.#kindBefore(at), entry.kind) ? [[]] : [];
@@ -186,7 +178,7 @@ export class Scene {
   #finished(entry: Entry, width: number, isLast: boolean): { shown: readonly Line[]; isWhole: boolean } {
     if ('render' in entry) return { shown: entry.render(width), isWhole: true };
     if ('text' in entry) return { shown: entry.text.take(width, !isLast), isWhole: !isLast };
-    const isWhole = this.#over || entry.tool.status !== 'unknown';
+    const isWhole = this.isOver || entry.tool.status !== 'unknown';
     return { shown: isWhole ? [this.#toolLine(entry.tool, width, null)] : [], isWhole };
   }
 
@@ -242,7 +234,7 @@ export class Scene {
     const entries = this.#entries();
     const parts = this.#parts.parts().filter(({ type }) => type !== 'thought');
     const last = entries.findLast((entry) => 'text' in entry);
-    const isText = !this.#over && parts.at(-1)?.type === 'text' && last !== undefined && 'text' in last;
+    const isText = !this.isOver && parts.at(-1)?.type === 'text' && last !== undefined && 'text' in last;
     const whole = this.#cleaned.get(parts.length - 1)?.clean ?? '';
     const cut = isText ? whole.length - (pauses ? 0 : last.text.unfinished) : null;
     const key = `aside ${this.#asides.length}`;

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { hasCode, ThroughlineError } from '../../../core/errors.ts';
 import type { PublicConversation } from '../../../core/public/conversation.ts';
 import type { Engine } from '../../../ports/engine.ts';
+import { orNull } from '../input.ts';
 import { turns, usageLine } from '../lines.ts';
 import { nearest } from '../names.ts';
 import { oneLine } from '../terminal-text.ts';
@@ -155,12 +156,7 @@ const MOST_TRIES = 50;
 export async function freeKey(engine: Engine, name: string): Promise<string> {
   for (let n = 1; n <= MOST_TRIES; n += 1) {
     const key = n === 1 ? name : `${name}-${n}`;
-    try {
-      await engine.conversation(key);
-    } catch (error) {
-      if (hasCode(error, 'not_found')) return key;
-      throw error;
-    }
+    if ((await orNull(engine.conversation(key))) === null) return key;
   }
   throw new ThroughlineError('conflict', `The names from ${name} to ${name}-${MOST_TRIES} are taken.`, {
     hint: 'Name a key.',

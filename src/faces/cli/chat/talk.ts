@@ -5,6 +5,7 @@ import type { PublicEvent } from '../../../core/public/event.ts';
 import type { PublicTurn } from '../../../core/public/turn.ts';
 import type { ConversationSpec, Engine, SubmitOptions } from '../../../ports/engine.ts';
 import type { ChatDesk } from '../cli.ts';
+import { orNull } from '../input.ts';
 
 /** Opens an engine. It calls back while it waits for its server, or for its storage. */
 export type OpenDesk = (onTrouble: (trouble: ThroughlineError) => void) => Promise<ChatDesk>;
@@ -135,13 +136,8 @@ export class Talk {
   }
 
   async #openIn(id: string): Promise<OpenElsewhere | null> {
-    try {
-      const { key, head, open } = await this.engine.conversation(id);
-      return open === 0 ? null : { name: key ?? id, n: head + 1 };
-    } catch (error) {
-      if (hasCode(error, 'not_found')) return null; // it was erased
-      throw error;
-    }
+    const found = await orNull(this.engine.conversation(id)); // it may have been erased
+    return found === null || found.open === 0 ? null : { name: found.key ?? id, n: found.head + 1 };
   }
 
   /** Resolves when the prompt is accepted, by the conversation in which it was given. Throws when it is refused. */

@@ -32,7 +32,7 @@ export class Terminal {
   readonly #listener: TerminalListener;
   readonly #reader = new KeyReader();
   #timer: NodeJS.Timeout | undefined;
-  #entered = false;
+  isEntered = false;
   /** Keys come to us: the terminal was told so, and not yet that it is over. */
   #grabbed = false;
   readonly #restore = () => this.leave();
@@ -60,12 +60,8 @@ export class Terminal {
     return this.#output.rows || 24;
   }
 
-  get isEntered(): boolean {
-    return this.#entered;
-  }
-
   enter(): void {
-    this.#entered = true;
+    this.isEntered = true;
     process.on('exit', this.#restore);
     // Before anybody prints the error.
     process.on('uncaughtExceptionMonitor', this.#restore);
@@ -78,13 +74,13 @@ export class Terminal {
   }
 
   write(text: string): void {
-    if (text !== '' && this.#entered) this.#output.write(text);
+    if (text !== '' && this.isEntered) this.#output.write(text);
   }
 
   /** Idempotent. Writes at once: nothing may come after it. */
   leave(): void {
-    if (!this.#entered) return;
-    this.#entered = false;
+    if (!this.isEntered) return;
+    this.isEntered = false;
     clearTimeout(this.#timer);
     process.off('exit', this.#restore);
     process.off('uncaughtExceptionMonitor', this.#restore);
@@ -106,7 +102,7 @@ export class Terminal {
   }
 
   #grab(): void {
-    if (!this.#entered) return;
+    if (!this.isEntered) return;
     this.#grabbed = true;
     this.#input.setRawMode(true);
     this.#output.write(ENTER);

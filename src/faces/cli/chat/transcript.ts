@@ -2,6 +2,8 @@ import type { Failure } from '../../../core/errors.ts';
 import type { PublicEvent, PublicEventPayloads } from '../../../core/public/event.ts';
 import type { PublicReceipt } from '../../../core/public/session.ts';
 import type { Update } from '../../../core/turn/update.ts';
+import type { Handlers } from '../events.ts';
+import { handle } from '../events.ts';
 import { RECOVERED, receiptLine, stalledLine, turns } from '../lines.ts';
 import { oneLine } from '../terminal-text.ts';
 import { type EntryKind, type Flushed, Scene } from './scene.ts';
@@ -32,34 +34,22 @@ export class Transcript {
   #scenes: Scene[] = [];
   /** What was printed last, of scenes that are gone. */
   #before: EntryKind | null = null;
-  #queued: QueuedPrompt[] = [];
+  queued: QueuedPrompt[] = [];
   /** By request id: prompts of this terminal that are on their way. */
   readonly #sent = new Map<string, string>();
-  #activity: Activity | null = null;
+  activity: Activity | null = null;
   #lastSeam = '';
   #begunAt: number | null = null;
-  #running: { readonly id: string; readonly n: number; readonly agent: string } | null = null;
+  /** The turn that runs, or is next; null: none is open. */
+  running: { readonly id: string; readonly n: number; readonly agent: string } | null = null;
   readonly #agents = new Map<string, string>();
   readonly questions: Question[] = [];
   /** Questions that were answered here. */
   readonly #answeredHere = new Set<string>();
 
-  /** The turn that runs, or is next; null: none is open. */
-  get running(): { readonly id: string; readonly n: number; readonly agent: string } | null {
-    return this.#running;
-  }
-
-  get queued(): readonly QueuedPrompt[] {
-    return this.#queued;
-  }
-
   /** Prompts of this terminal that are not accepted yet. */
   get unsent(): readonly string[] {
     return [...this.#sent.values()];
-  }
-
-  get activity(): Activity | null {
-    return this.#activity;
   }
 
   /** This terminal sends a prompt. */
@@ -102,70 +92,32 @@ export class Transcript {
   }
 
   see(event: PublicEvent): void {
-    switch (event.kind) {
-      case 'turn.queued':
-        this.#queue(event);
-        break;
-      case 'turn.started':
-        this.#start(event);
-        break;
-      case 'turn.requeued':
-        this.#does('waiting for a process that runs it', event.at);
-        break;
-      case 'turn.sent':
-        this.#does('working', event.at);
-        break;
-      case 'turn.update':
-        this.#update(event.payload.update, event.at);
-        break;
-      case 'turn.retrying':
-        this.#retry(event.payload, event.at);
-        break;
-      case 'turn.stalled':
-        this.note(span(`${stalledLine(event.payload)}; Ctrl-C cancels the turn`, 'yellow'));
-        break;
-      case 'turn.cancel_requested':
-        this.#does('being cancelled', event.at);
-        break;
-      case 'turn.ended':
-        this.#end(event);
-        break;
-      default:
-        this.#seeRest(event);
-        break;
-    }
+    handle(this.#handlers, event);
   }
 
-  #seeRest(event: PublicEvent): void {
-    switch (event.kind) {
-      case 'session.locked':
-        this.#does('waiting: another program is using the session', event.at);
-        break;
-      case 'restore.started':
-        this.#does(`restoring the context by ${event.payload.rung}: ${turns(event.payload.total)}`, event.at);
-        break;
-      case 'restore.progress': {
-        const { rung, done, total } = event.payload;
-        this.#does(`restoring by ${rung}: ${done} of ${turns(total)}`, event.at);
-        break;
-      }
-      case 'restore.receipt':
-        this.#seam(event.payload);
-        break;
-      case 'permission.asked':
-        this.questions.push(event.payload);
-        break;
-      case 'permission.answered':
-        this.#answered(event.payload);
-        break;
-      case 'permission.denied':
-        this.#closed(event.payload.permissionId, `denied: ${event.payload.reason}`, 'red');
-        break;
-      case 'permission.withdrawn':
-        this.#closed(event.payload.permissionId, `question withdrawn: ${event.payload.reason}`, 'dim');
-        break;
-    }
-  }
+  readonly #handlers: Handlers = {
+    'turn.queued': (event) => this.#queue(event),
+    'turn.started': (event) => this.#start(event),
+    'turn.requeued': ({ at }) => this.#does('waiting for a process that runs it', at),
+    'turn.sent': ({ at }) => this.#does('working', at),
+    'turn.update': ({ payload, at }) => this.#update(payload.update, at),
+    'turn.retrying': ({ payload, at }) => this.#retry(payload, at),
+    'turn.stalled': ({ payload }) => this.note(span(`${stalledLine(payload)}; Ctrl-C cancels the turn`, 'yellow')),
+    'turn.cancel_requested': ({ at }) => this.#does('being cancelled', at),
+    'turn.ended': (event) => this.#end(event),
+    'session.locked': ({ at }) => this.#does('waiting: another program is using the session', at),
+    'restore.started': ({ payload: { rung, total }, at }) =>
+      this.#does(`restoring the context by ${rung}: ${turns(total)}`, at),
+    'restore.progress': ({ payload: { rung, done, total }, at }) =>
+      this.#does(`restoring by ${rung}: ${done} of ${turns(total)}`, at),
+    'restore.receipt': ({ payload }) => this.#seam(payload),
+    'permission.asked': ({ payload }) => this.questions.push(payload),
+    'permission.answered': ({ payload }) => this.#answered(payload),
+    'permission.denied': ({ payload: { permissionId, reason } }) =>
+      this.#closed(permissionId, `denied: ${reason}`, 'red'),
+    'permission.withdrawn': ({ payload: { permissionId, reason } }) =>
+      this.#closed(permissionId, `question withdrawn: ${reason}`, 'dim'),
+  };
 
   // ── lines ──
 
@@ -198,23 +150,23 @@ export class Transcript {
     const text = (requestId === null ? undefined : this.#sent.get(requestId)) ?? preview;
     if (requestId !== null) this.#sent.delete(requestId);
     this.#agents.set(turnId ?? '', agent);
-    this.#queued.push({ turnId: turnId ?? '', text });
+    this.queued.push({ turnId: turnId ?? '', text });
     // Nothing is before it: it begins at once, or says why not.
-    if (this.#running === null) this.#begin(turnId ?? '', n);
+    if (this.running === null) this.#begin(turnId ?? '', n);
   }
 
   #start({ turnId, payload, at }: PublicEvent & { kind: 'turn.started' }): void {
-    if (this.#running?.id !== turnId) this.#begin(turnId ?? '', payload.n);
+    if (this.running?.id !== turnId) this.#begin(turnId ?? '', payload.n);
     this.#does('starting', at);
   }
 
   #begin(id: string, n: number): void {
-    const prompt = this.#queued.find(({ turnId }) => turnId === id);
-    this.#queued = this.#queued.filter((one) => one !== prompt);
+    const prompt = this.queued.find(({ turnId }) => turnId === id);
+    this.queued = this.queued.filter((one) => one !== prompt);
     const scene = new Scene(this.cwd);
     if (prompt !== undefined) scene.prompt(prompt.text);
     this.#scenes.push(scene);
-    this.#running = { id, n, agent: this.#agents.get(id) ?? 'the agent' };
+    this.running = { id, n, agent: this.#agents.get(id) ?? 'the agent' };
   }
 
   #update(update: Update, at: number): void {
@@ -234,8 +186,8 @@ export class Transcript {
   #end({ turnId, payload }: PublicEvent & { kind: 'turn.ended' }): void {
     const { n, outcome, failure, reply, recovered } = payload;
     this.#agents.delete(turnId ?? '');
-    if (this.#queued.some((one) => one.turnId === turnId)) {
-      this.#queued = this.#queued.filter((one) => one.turnId !== turnId);
+    if (this.queued.some((one) => one.turnId === turnId)) {
+      this.queued = this.queued.filter((one) => one.turnId !== turnId);
       this.note(span(`Turn ${n} was ${outcome} before it began.`, 'dim'));
       return;
     }
@@ -249,7 +201,7 @@ export class Transcript {
       const style = outcome === 'interrupted' ? 'yellow' : 'red';
       scene.note([span(`Turn ${n} ${outcome}: `, style), span(`${oneLine(failure.message)}${hint}`)]);
     }
-    this.#running = null;
+    this.running = null;
     this.#rests();
   }
 
@@ -285,11 +237,11 @@ export class Transcript {
   #does(what: string, at: number): void {
     // Of a turn: since it began.
     this.#begunAt ??= at;
-    this.#activity = { what, since: this.#begunAt };
+    this.activity = { what, since: this.#begunAt };
   }
 
   #rests(): void {
-    this.#activity = null;
+    this.activity = null;
     this.#begunAt = null;
   }
 
@@ -297,7 +249,7 @@ export class Transcript {
     const last = this.#scenes.at(-1);
     if (last !== undefined && !last.isOver) return last;
     const scene = new Scene(this.cwd);
-    if (this.#running === null) scene.end();
+    if (this.running === null) scene.end();
     this.#scenes.push(scene);
     return scene;
   }

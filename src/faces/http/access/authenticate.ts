@@ -134,7 +134,7 @@ async function bearer(keeper: Gatekeeper, given: string, door: Door): Promise<Pr
 }
 
 /**
- * Who is named is acted for, or the request is refused. The token can name anybody: whoever has it can read the data of all owners anyway.
+ * The request acts for the owner that the header names, or is refused. The token can name any owner: its holder can read all data anyway.
  * A key needs the scope `act-as`, and keeps its other scopes; a signed-in browser is one person.
  */
 function onBehalf(principal: Principal, { header }: Credentials): Principal {
@@ -182,7 +182,7 @@ export function isOperator({ by, owner, isActing }: Principal, serverOwner: stri
 export function checkOperator(principal: Principal, serverOwner: string, why = 'This is about all owners.'): void {
   if (isOperator(principal, serverOwner)) return;
   const { owner, isActing } = principal;
-  const whose = isActing ? `These credentials only act for "${owner}".` : `These credentials are of "${owner}".`;
+  const whose = isActing ? `These credentials only act for "${owner}".` : `These credentials belong to "${owner}".`;
   throw new Refusal('forbidden', `${why} ${whose}`, {
     hint: `Use the token of the data home, or a key with "admin" of "${serverOwner}".`,
   });

@@ -26,34 +26,27 @@ export interface Door {
 
 const NONE: ReadonlySet<string> = new Set();
 
+/** Allows nothing. */
+export const CLOSED_DOOR: Door = {
+  ...{ hosts: NONE, origins: NONE, allowed: NONE, token: false, secure: false, trustsProxy: false, cookie: COOKIE },
+};
+
 /** TCP on this machine, by every name of loopback. */
 export function loopbackDoor(port: number, allowed = NONE): Door {
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
   const origins = new Set(hosts.map((host) => `http://${host}`));
-  return {
-    ...{ hosts: new Set(hosts), origins, allowed, token: true, secure: false, trustsProxy: false },
-    cookie: cookieFor(port),
-  };
+  return { ...CLOSED_DOOR, hosts: new Set(hosts), origins, allowed, token: true, cookie: cookieFor(port) };
 }
 
 /** The unix socket. Browsers cannot use it, so no origin is allowed. */
 export function socketDoor(): Door {
-  const hosts = new Set(['localhost']);
-  return { hosts, origins: NONE, allowed: NONE, token: true, secure: false, trustsProxy: false, cookie: COOKIE };
+  return { ...CLOSED_DOOR, hosts: new Set(['localhost']), token: true };
 }
 
 /** Behind a reverse proxy that handles TLS and passes the `Host` header on. `url` is the public address. */
 export function publicDoor(url: URL, { trustsProxy }: Pick<Door, 'trustsProxy'>, allowed = NONE): Door {
-  const cookie = cookieFor(url.port || 443);
-  return {
-    hosts: new Set([url.host]),
-    origins: new Set([url.origin]),
-    allowed,
-    token: false,
-    secure: true,
-    trustsProxy,
-    cookie,
-  };
+  const [hosts, origins] = [new Set([url.host]), new Set([url.origin])];
+  return { ...CLOSED_DOOR, hosts, origins, allowed, secure: true, trustsProxy, cookie: cookieFor(url.port || 443) };
 }
 
 function cookieFor(port: number | string): string {

@@ -1,29 +1,17 @@
-import { createHash } from 'node:crypto';
-import { html, raw } from 'hono/html';
+import { html } from 'hono/html';
+import { styledPage } from './styled.ts';
 
 const STYLE =
   'body { font: 16px/1.55 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1.25rem; } :root { color-scheme: light dark; background: Canvas; }';
-const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 /** What a person in a browser is told where the page itself is not shown. */
 export function notice(title: string, text: ReturnType<typeof html>) {
-  return {
-    headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY },
-    body: String(html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Throughline: ${title}</title>
-<style>${raw(STYLE)}</style>
-</head>
-<body>
-<h1>${title}</h1>
-${text}
-</body>
-</html>
-`),
-  };
+  return styledPage(
+    title,
+    STYLE,
+    html`<h1>${title}</h1>
+${text}`,
+  );
 }
 
 /** The link that was followed is none that works. */

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
-import { html, raw } from 'hono/html';
+import { html } from 'hono/html';
 import type { DescribedOperation, OpenApi } from '../../../wire/openapi.ts';
+import { styledPage } from './styled.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; background: Canvas; --line: color-mix(in srgb, currentColor 18%, transparent); }
@@ -19,16 +19,10 @@ export function referencePage(document: OpenApi) {
     Object.entries(methods).map(([method, operation]) => operationOf(method.toUpperCase(), path, operation)),
   );
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => schemaOf(name, schema));
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Throughline: the HTTP interface</title>
-<style>${raw(STYLE)}</style>
-</head>
-<body>
-<h1>Throughline</h1>
+  return styledPage(
+    'the HTTP interface',
+    STYLE,
+    html`<h1>Throughline</h1>
 <p>Conversations that outlive agent sessions. This is the HTTP interface of this server;
 <a href="/openapi.json">openapi.json</a> is the same for programs. People use <a href="/">the page</a>.</p>
 <h2>Authentication</h2>
@@ -39,16 +33,8 @@ Bodies are JSON. Errors are problem details (RFC 9457) with a <code>code</code>,
 <h2>Operations</h2>
 ${operations}
 <h2>Values</h2>
-${schemas}
-</body>
-</html>
-`;
-  const hash = createHash('sha256').update(STYLE).digest('base64');
-  return {
-    html: String(page),
-    /** Only the style of this very page, and no script at all. */
-    policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  };
+${schemas}`,
+  );
 }
 
 function operationOf(method: string, path: string, operation: DescribedOperation) {
@@ -57,7 +43,7 @@ function operationOf(method: string, path: string, operation: DescribedOperation
   const [type = '', { schema = {} } = {}] = Object.entries(answer?.content ?? {})[0] ?? [];
   return html`<details><summary><b>${method}</b> <code>${path}</code><br><span class="note">${summary}</span></summary>
 <dl>
-${parameters.map((one) => html`<dt>${one.name}</dt><dd>${one.in}${one.required ? ', required' : ''}: <code>${brief(one.schema)}</code></dd>`)}
+${parameters.map((one) => html`<dt>${one.name}</dt><dd>${one.in}${one.required ? ', required' : ''}: <code>${JSON.stringify(one.schema).replaceAll('"', '')}</code></dd>`)}
 ${requestBody ? html`<dt>body</dt><dd>${link(requestBody.content['application/json'].schema)}${requestBody.required ? ', required' : ''}</dd>` : ''}
 <dt>${status}</dt><dd>${type}: ${link(schema)}</dd>
 <dt>scope</dt><dd>${operation['x-scope']}</dd>
@@ -76,8 +62,4 @@ function link(schema: object) {
       .split('/')
       .at(-1) ?? '';
   return html`<a href="#${name}"><code>${name}</code></a>`;
-}
-
-function brief(schema: object): string {
-  return JSON.stringify(schema).replaceAll('"', '');
 }

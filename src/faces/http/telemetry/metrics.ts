@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Load } from '../../../core/limits/slots.ts';
-import type { Receipt } from '../../../core/restore/receipt.ts';
-import type { Turn } from '../../../core/turn/turn.ts';
+import type { PublicReceipt } from '../../../core/public/session.ts';
+import type { PublicTurn } from '../../../core/public/turn.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
 import type { Telemetry } from '../../../ports/telemetry.ts';
 
@@ -9,26 +9,35 @@ const DELAY = 'How late timers fired since these metrics were read last: how lon
 
 /** Counters in the text format of Prometheus. The engine and the app report what they did. */
 export class Metrics implements Telemetry {
-  readonly #turns = counter('throughline_turns_total', 'Ended turns, by outcome.');
-  readonly #begun = counter('throughline_turns_begun_total', 'Started turns.');
-  readonly #queued = counter('throughline_turn_queue_seconds_total', 'Seconds that started turns were queued.');
-  readonly #slots = counter('throughline_slots', 'Turns that may run at once.', 'gauge');
-  readonly #open = counter('throughline_turns', 'Turns that run, and that wait for an answer.', 'gauge');
-  readonly #connections = counter('throughline_store_connections', 'Connections to the database server.', 'gauge');
-  readonly #waiting = counter('throughline_store_waiting', 'Reads and writes that wait for a connection.', 'gauge');
-  #look = () => {};
-  readonly #restores = counter('throughline_restores_total', 'Restores by rung and proof.');
-  readonly #waits = counter('throughline_lock_waits_total', 'Waits for a session that another process used.');
-  readonly #waited = counter('throughline_lock_wait_seconds_total', 'Seconds of such waits.');
-  readonly #requests = counter('throughline_http_requests_total', 'Requests by operation and status.');
-  readonly #seconds = counter('throughline_http_request_seconds_total', 'Seconds until the answer began.');
-  readonly #cut = counter('throughline_readers_ended_total', 'Ended event streams, by reason.');
-  readonly #readers = counter('throughline_readers', 'Open event streams.', 'gauge');
-
-  readonly #delay = counter('throughline_event_loop_delay_seconds', DELAY, 'gauge');
+  readonly #all: Counter[] = [];
+  // In this order they are shown.
+  readonly #slots = this.#counter('throughline_slots', 'Turns that may run at once.', 'gauge');
+  readonly #open = this.#counter('throughline_turns', 'Turns that run, and that wait for an answer.', 'gauge');
+  readonly #connections = this.#counter(
+    'throughline_store_connections',
+    'Connections to the database server.',
+    'gauge',
+  );
+  readonly #waiting = this.#counter(
+    'throughline_store_waiting',
+    'Reads and writes that wait for a connection.',
+    'gauge',
+  );
+  readonly #begun = this.#counter('throughline_turns_begun_total', 'Started turns.');
+  readonly #queued = this.#counter('throughline_turn_queue_seconds_total', 'Seconds that started turns were queued.');
+  readonly #turns = this.#counter('throughline_turns_total', 'Ended turns, by outcome.');
+  readonly #restores = this.#counter('throughline_restores_total', 'Restores by rung and proof.');
+  readonly #waits = this.#counter('throughline_lock_waits_total', 'Waits for a session that another process used.');
+  readonly #waited = this.#counter('throughline_lock_wait_seconds_total', 'Seconds of such waits.');
+  readonly #readers = this.#counter('throughline_readers', 'Open event streams.', 'gauge');
+  readonly #cut = this.#counter('throughline_readers_ended_total', 'Ended event streams, by reason.');
+  readonly #requests = this.#counter('throughline_http_requests_total', 'Requests by operation and status.');
+  readonly #seconds = this.#counter('throughline_http_request_seconds_total', 'Seconds until the answer began.');
+  readonly #delay = this.#counter('throughline_event_loop_delay_seconds', DELAY, 'gauge');
   readonly #loop = loopDelay();
+  #look = () => {};
 
-  turnBegun({ attempt, createdAt, startedAt }: Turn): void {
+  turnBegun({ attempt, createdAt, startedAt }: PublicTurn): void {
     this.#begun.add(1);
     if (attempt === 1 && startedAt !== null) this.#queued.add(Math.max(0, startedAt - createdAt) / 1_000);
   }
@@ -52,7 +61,7 @@ export class Metrics implements Telemetry {
     this.#turns.add(1, { outcome });
   }
 
-  restored({ rung, proof, lockWaits }: Receipt): void {
+  restored({ rung, proof, lockWaits }: PublicReceipt): void {
     this.#restores.add(1, { rung, proof });
     this.#waits.add(lockWaits.count);
     this.#waited.add(lockWaits.ms / 1_000);
@@ -77,22 +86,15 @@ export class Metrics implements Telemetry {
   }
 
   text(): string {
-    const all = [
-      this.#slots,
-      this.#open,
-      this.#connections,
-      this.#waiting,
-      this.#begun,
-      this.#queued,
-      this.#turns,
-      this.#restores,
-      this.#waits,
-      this.#waited,
-    ];
     this.#readDelay();
     this.#look();
-    const rest = [this.#readers, this.#cut, this.#requests, this.#seconds, this.#delay];
-    return [...all, ...rest].map((one) => one.text()).join('');
+    return this.#all.map((one) => one.text()).join('');
+  }
+
+  #counter(...about: Parameters<typeof counter>): Counter {
+    const made = counter(...about);
+    this.#all.push(made);
+    return made;
   }
 
   #readDelay(): void {
@@ -121,6 +123,8 @@ function loopDelay(): Histogram {
   }
   return monitor;
 }
+
+type Counter = ReturnType<typeof counter>;
 
 function counter(name: string, help: string, type: 'counter' | 'gauge' = 'counter') {
   const values = new Map<string, number>();

@@ -1,6 +1,6 @@
 import { type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import type { Receipt } from '../../../core/restore/receipt.ts';
-import type { Turn } from '../../../core/turn/turn.ts';
+import type { PublicReceipt } from '../../../core/public/session.ts';
+import type { PublicTurn } from '../../../core/public/turn.ts';
 import type { EndedTurn, Telemetry } from '../../../ports/telemetry.ts';
 
 /** One span per turn, with the attributes of OpenTelemetry for generative AI. */
@@ -12,7 +12,7 @@ export class TurnSpans implements Telemetry {
     this.#tracer = tracer;
   }
 
-  turnBegun({ id, agent, conversation, n, attempt }: Turn): void {
+  turnBegun({ id, agent, conversationId, n, attempt }: PublicTurn): void {
     // A turn that a killed server had begun gets a new span. A repeated start in this process is the same span.
     if (this.#open.has(id)) return;
     const span = this.#tracer.startSpan(`invoke_agent ${agent}`, {
@@ -20,7 +20,7 @@ export class TurnSpans implements Telemetry {
       attributes: {
         'gen_ai.operation.name': 'invoke_agent',
         'gen_ai.agent.name': agent,
-        'gen_ai.conversation.id': conversation,
+        'gen_ai.conversation.id': conversationId,
         'throughline.turn.id': id,
         'throughline.turn.n': n,
         'throughline.turn.attempt': attempt,
@@ -29,7 +29,10 @@ export class TurnSpans implements Telemetry {
     this.#open.set(id, span);
   }
 
-  restored({ rung, proof, carried, condensed, dropped, modelCalls, lockWaits }: Receipt, turn: string | null): void {
+  restored(
+    { rung, proof, carried, condensed, dropped, modelCalls, lockWaits }: PublicReceipt,
+    turn: string | null,
+  ): void {
     const span = turn === null ? undefined : this.#open.get(turn);
     const facts = { rung, proof, carried, condensed, dropped, model_calls: modelCalls, lock_waits: lockWaits.count };
     for (const [name, value] of Object.entries(facts)) span?.setAttribute(`throughline.restore.${name}`, value);

@@ -2,7 +2,7 @@ import type { ByteSink } from '../../../ports/sandbox.ts';
 
 /*
  * A machine whose files and programs are not those of the machine that we run on. What a sandbox needs of it is small: it runs scripts of
- * POSIX sh. `remoteSandboxes` makes sandboxes of any such machine; its folders, programs and their ends are scripts.
+ * POSIX sh. `RemoteSandboxes` are sandboxes of any such machine; its folders, programs and their ends are scripts.
  */
 
 export interface RemoteMachine {

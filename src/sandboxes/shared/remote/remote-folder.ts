@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Entry, FileRead, FileStat, Folder, Range, Room, Watch } from '../../../ports/sandbox.ts';
+import { checkedPath, compareContent, folderMode } from '../local-folder.ts';
 import {
   type At,
   appendScript,
@@ -23,15 +24,12 @@ const LOOK_MS = 250;
 
 type Deed = 'looked at' | 'read' | 'listed' | 'written' | 'removed';
 
-/** A folder of another machine. `root`: an absolute path there, without links. */
-export function remoteFolder(machine: RemoteMachine, root: string): Folder {
-  return new RemoteFolder(machine, root);
-}
-
-class RemoteFolder implements Folder {
+/** A folder of another machine. */
+export class RemoteFolder implements Folder {
   readonly path: string;
   readonly #machine: RemoteMachine;
 
+  /** `root`: an absolute path there, without links. */
   constructor(machine: RemoteMachine, root: string) {
     this.path = root;
     this.#machine = machine;
@@ -71,8 +69,7 @@ class RemoteFolder implements Folder {
     const ran = await this.#machine.run(putScript(this.#written(path, 0o600)), { input: bytes });
     if (ran.code === 0) return 'written';
     if (ran.code !== ENDED.exists) throw this.#trouble(ran, path, 'written');
-    const there = await this.read(path, { most: bytes.length });
-    return there !== null && there.size === bytes.length && bytes.equals(there.bytes) ? 'same' : 'exists';
+    return compareContent(this, path, bytes);
   }
 
   async replace(path: string, content: string | Uint8Array, { mode = 0o600 } = {}): Promise<void> {
@@ -129,27 +126,16 @@ class RemoteFolder implements Folder {
   }
 
   #full(path: string): string {
-    return path === '' ? this.path : this.#checked(path);
+    return path === '' ? this.path : `${this.path}/${checkedPath(this, path)}`;
   }
 
   #at(path: string): At {
-    const full = this.#checked(path);
+    const full = `${this.path}/${checkedPath(this, path)}`;
     return { root: this.path, folder: posix.dirname(full), name: posix.basename(full) };
   }
 
   #written(path: string, mode: number) {
-    // Whoever may read a file may enter the folder that is made for it.
-    const folderMode = mode | ((mode & 0o444) >> 2);
-    return { ...this.#at(path), temporary: `.${randomUUID()}.tmp`, mode, folderMode };
-  }
-
-  /** The full path of a relative one below the folder. */
-  #checked(path: string): string {
-    const parts = path.split('/');
-    if (path.includes('\0') || parts.some((part) => part === '' || part === '.' || part === '..')) {
-      throw new ThroughlineError('refused', `${JSON.stringify(path)} is not a path inside of ${this.path}.`);
-    }
-    return `${this.path}/${path}`;
+    return { ...this.#at(path), temporary: `.${randomUUID()}.tmp`, mode, folderMode: folderMode(mode) };
   }
 }
 

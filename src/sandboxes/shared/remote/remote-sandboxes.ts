@@ -5,9 +5,10 @@ import { checkedId, PROBE } from '../../../core/sandbox/sandbox-id.ts';
 import type { Folder, OpenSandbox, Sandboxes } from '../../../ports/sandbox.ts';
 import { changesInside } from '../changes-inside.ts';
 import { filesIn } from '../files.ts';
+import { remembered } from '../remembered.ts';
 import { type RemoteMachine, word, words } from './machine.ts';
 import { findScript } from './program-scripts.ts';
-import { remoteFolder } from './remote-folder.ts';
+import { RemoteFolder } from './remote-folder.ts';
 import { type ProgramSettings, RemotePrograms } from './remote-programs.ts';
 
 export interface RemoteSettings extends ProgramSettings {
@@ -29,35 +30,18 @@ const ALLOWED = 'PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TERM TZ TMPDI
  * Sandboxes on another machine: directories `root/<id>/{work,state}` there. They are separate, and not isolated: a program in one can do
  * what the user there can.
  */
-export function remoteSandboxes(settings: RemoteSettings): Sandboxes {
-  const { place, home } = settings;
-  const there = new RemoteSandboxes(settings);
-  const programs = new RemotePrograms(settings);
-  return {
-    place,
-    home,
-    open: (id, options) => there.open(id, options),
-    probe: (options) => there.probe(options),
-    status: (process) => programs.status(process),
-    end: (process) => programs.end(process),
-    orphans: () => programs.orphans(),
-    list: () => there.list(),
-    find: (id) => there.find(id),
-    changes: (id, options) => there.changes(id, options),
-    files: (id, options) => there.files(id, options),
-    remove: (id) => there.remove(id),
-    checkDirectory: (path) => there.checkDirectory(path),
-  };
-}
-
-class RemoteSandboxes {
+export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
+  readonly place: string;
+  readonly home: string;
   readonly #settings: RemoteSettings;
-  readonly #programs: RemotePrograms;
-  #greeted: Promise<Machine> | null = null;
+  readonly #machine: () => Promise<Machine>;
 
   constructor(settings: RemoteSettings) {
+    super(settings);
+    this.place = settings.place;
+    this.home = settings.home;
     this.#settings = settings;
-    this.#programs = new RemotePrograms(settings);
+    this.#machine = remembered(() => greet(settings.machine, settings.root));
   }
 
   async open(id: string, { cwd }: { cwd: string | null }): Promise<OpenSandbox> {
@@ -102,7 +86,7 @@ class RemoteSandboxes {
   async files(id: string, { cwd, match }: { cwd: string | null; match: string }) {
     const { root } = await this.#machine();
     const work = `${root}/${checkedId(id)}/work`;
-    const real = await this.#realDirectory(cwd ?? work).catch((cause) => {
+    const real = await this.checkDirectory(cwd ?? work).catch((cause) => {
       if (cwd === null) return null;
       throw new ThroughlineError('not_found', `The directory of this conversation, ${cwd}, does not exist.`, {
         hint: 'It was there when the conversation was created. Make it again, or fork the conversation into another one.',
@@ -117,21 +101,8 @@ class RemoteSandboxes {
     await this.#remove(`${root}/${checkedId(id)}`);
   }
 
-  async checkDirectory(path: string): Promise<string> {
-    return this.#realDirectory(path);
-  }
-
   #folder(root: string): Folder {
-    return remoteFolder(this.#settings.machine, root);
-  }
-
-  /** A failure is tried again: somebody may have repaired it. */
-  #machine(): Promise<Machine> {
-    this.#greeted ??= greet(this.#settings.machine, this.#settings.root).catch((error: unknown) => {
-      this.#greeted = null;
-      throw error;
-    });
-    return this.#greeted;
+    return new RemoteFolder(this.#settings.machine, root);
   }
 
   async #openAt(id: string, folder: string, cwd: string | null): Promise<OpenSandbox> {
@@ -141,7 +112,7 @@ class RemoteSandboxes {
       `${folder}/state`,
       ...(cwd === null ? [`${folder}/work`] : []),
     );
-    const work = cwd === null ? own : await this.#realDirectory(cwd);
+    const work = cwd === null ? own : await this.checkDirectory(cwd);
     const realPath = (path: string) => realPathOn(machine, path);
     return {
       id,
@@ -157,7 +128,7 @@ class RemoteSandboxes {
       },
       find: async (program) => (await machine.run(findScript(program, env.PATH ?? ''))).stdout.toString() || null,
       spawn: (command, { cwd: directory = work, env: added, partOf }) =>
-        this.#programs.start({ command, cwd: directory, env: { ...env, ...added } }, partOf),
+        this.start({ command, cwd: directory, env: { ...env, ...added } }, partOf),
     };
   }
 
@@ -171,7 +142,7 @@ class RemoteSandboxes {
   }
 
   /** The directory that the caller named: used as it is, never created. */
-  async #realDirectory(path: string): Promise<string> {
+  async checkDirectory(path: string): Promise<string> {
     const { machine } = this.#settings;
     const refuse = (why: string, hint: string) =>
       new ThroughlineError('refused', `The working directory ${path} ${why}.`, { hint });

@@ -20,7 +20,7 @@ export function useOutline(): OutlineState {
   // biome-ignore lint/correctness/useExhaustiveDependencies: `change` says that there is something new
   useEffect(() => {
     let isCurrent = true;
-    const known = settled(state.turns ?? []);
+    const known = endedBeforeOpen(state.turns ?? []);
     readAfter(tl.engine, id, known.at(-1)?.n ?? 0).then(
       (rest) => isCurrent && setState({ turns: [...known, ...rest], error: null }),
       (error) => isCurrent && setState(({ turns }) => ({ turns, error })),
@@ -33,7 +33,7 @@ export function useOutline(): OutlineState {
 }
 
 /** The turns before the first one that may still change. */
-function settled(turns: readonly TurnOutline[]): readonly TurnOutline[] {
+function endedBeforeOpen(turns: readonly TurnOutline[]): readonly TurnOutline[] {
   const open = turns.findIndex(({ endedAt }) => endedAt === null);
   return open < 0 ? turns : turns.slice(0, open);
 }

@@ -1,5 +1,5 @@
 import { graphemes } from '../../terminal-text.ts';
-import type { Key } from './keys.ts';
+import type { Key, KeyName } from './keys.ts';
 
 /*
  * The line editor: a state and a key give the next state. The text may have several lines. The cursor stands before, after or between
@@ -56,7 +56,7 @@ export function edit(editor: Editor, key: Key): Edited {
     case 'down':
       return { editor: vertical(editor, key.name) };
     default:
-      return { editor: changed(editor, key.name) };
+      return { editor: CHANGES[key.name]?.(editor) ?? editor };
   }
 }
 
@@ -67,40 +67,27 @@ function entered(editor: Editor): Edited {
   return { editor: { ...withText(editor, ''), draft: '' }, submitted: text };
 }
 
-function changed(editor: Editor, name: Key['name']): Editor {
-  const { text, at } = editor;
-  switch (name) {
-    case 'left':
-      return moved(editor, before(text, at));
-    case 'right':
-      return moved(editor, after(text, at));
-    case 'home':
-      return moved(editor, lineStart(text, at));
-    case 'end':
-      return moved(editor, lineEnd(text, at));
-    case 'word-left':
-      return moved(editor, wordLeft(text, at));
-    case 'word-right':
-      return moved(editor, wordRight(text, at));
-    case 'backspace':
-      return replaced(editor, before(text, at), at, '');
-    case 'delete':
-    case 'eof':
-      return replaced(editor, at, after(text, at), '');
-    case 'delete-word':
-      return cutOut(editor, wordLeft(text, at), at);
-    case 'delete-word-right':
-      return cutOut(editor, at, wordRight(text, at));
-    case 'kill-start':
-      return cutOut(editor, lineStart(text, at), at);
-    case 'kill-end':
-      // At the end of a line, the line end itself.
-      return cutOut(editor, at, lineEnd(text, at) === at ? after(text, at) : lineEnd(text, at));
-    case 'yank':
-      return inserted(editor, editor.cut);
-    default:
-      return editor;
-  }
+const CHANGES: Partial<Record<KeyName, (editor: Editor) => Editor>> = {
+  left: (editor) => moved(editor, before(editor.text, editor.at)),
+  right: (editor) => moved(editor, after(editor.text, editor.at)),
+  home: (editor) => moved(editor, lineStart(editor.text, editor.at)),
+  end: (editor) => moved(editor, lineEnd(editor.text, editor.at)),
+  'word-left': (editor) => moved(editor, wordLeft(editor.text, editor.at)),
+  'word-right': (editor) => moved(editor, wordRight(editor.text, editor.at)),
+  backspace: (editor) => replaced(editor, before(editor.text, editor.at), editor.at, ''),
+  delete: deleted,
+  eof: deleted,
+  'delete-word': (editor) => cutOut(editor, wordLeft(editor.text, editor.at), editor.at),
+  'delete-word-right': (editor) => cutOut(editor, editor.at, wordRight(editor.text, editor.at)),
+  'kill-start': (editor) => cutOut(editor, lineStart(editor.text, editor.at), editor.at),
+  // At the end of a line, the line end itself.
+  'kill-end': (editor) =>
+    cutOut(editor, editor.at, Math.max(lineEnd(editor.text, editor.at), after(editor.text, editor.at))),
+  yank: (editor) => inserted(editor, editor.cut),
+};
+
+function deleted(editor: Editor): Editor {
+  return replaced(editor, editor.at, after(editor.text, editor.at), '');
 }
 
 function moved(editor: Editor, at: number): Editor {

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
  */
 
 const MOST_PROMPTS = 500;
-/** In code units. A pasted book is not worth keeping. */
+/** In code units. Longer input (a pasted book) is not kept. */
 const LONGEST_PROMPT = 20_000;
 
 /** Where the prompts of an owner are kept. A name of an owner may hold characters that no file name takes. */

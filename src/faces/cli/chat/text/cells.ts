@@ -1,18 +1,7 @@
+import type { Style } from '../../output.ts';
 import { cells, cellsOf, graphemes } from '../../terminal-text.ts';
 
 /* Text on a terminal: styled spans, how many cells they take, and how they are broken into lines. No grapheme is ever cut. */
-
-export type Style =
-  | 'bold'
-  | 'dim'
-  | 'italic'
-  | 'underline'
-  | 'strike'
-  | 'red'
-  | 'green'
-  | 'yellow'
-  | 'cyan'
-  | 'inverse';
 
 export interface Span {
   readonly text: string;

@@ -1,5 +1,6 @@
+import type { Style } from '../../output.ts';
 import { cells } from '../../terminal-text.ts';
-import { type Indents, type Line, type Span, type Style, span, wrap } from './cells.ts';
+import { type Indents, type Line, type Span, span, wrap } from './cells.ts';
 
 /*
  * Markdown for a terminal, while it arrives. The text is read block by block. A block is finished when a later line shows that
@@ -177,12 +178,8 @@ function openingFence([, indent = '', mark = '', language = '']: RegExpExecArray
     closed: true,
     apart: true,
     fence,
-    render: (width, open) => (open ? [] : shown.map((line) => fitLabel(line, width))),
+    render: (width, open) => (open ? [] : shown.map((line) => wrap(line, width)[0] ?? line)),
   };
-}
-
-function fitLabel(line: Line, width: number): Line {
-  return wrap(line, width)[0] ?? line;
 }
 
 function quote(source: Source, at: number): Block {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { hasCode } from '../../../../core/errors.ts';
 import type { AgentTraits } from '../../../../core/restore/traits.ts';
 import type { AgentInfo, Engine } from '../../../../ports/engine.ts';
-import { addHelp, type Cli, notThroughServer } from '../../cli.ts';
+import { addHelp, type Cli, notThroughServer, subcommand } from '../../cli.ts';
 import { type Output, type Piece, styled } from '../../output.ts';
 import { onStopSignals } from '../../stop-signals.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -72,21 +72,19 @@ function loginLine({ loggedIn, hint }: NonNullable<AgentInfo['login']>): Piece {
 
 /** `agents install NAME`. */
 function defineInstall(agents: Command, cli: Cli): void {
-  const command = agents
-    .command('install')
-    .summary("install an agent's program in the data home, with npm")
-    .description("Install an agent's program in the data home, with npm. Install scripts of packages are not run.")
-    .argument('<agent>', '"claude" or "codex"')
-    // People write `--version`: see `withInstallVersion`.
-    .option('--package-version <version>', 'another version than the tested one; you can also write --version')
-    .action((name: string, options: { packageVersion?: string }) => install(name, options.packageVersion ?? null, cli));
-  addHelp(command, {
+  subcommand(agents, 'install', {
+    summary: "install an agent's program in the data home, with npm",
+    description: "Install an agent's program in the data home, with npm. Install scripts of packages are not run.",
     examples: [
       'throughline agents install claude',
       'throughline agents install codex',
       'throughline agents install claude --version 0.3.325',
     ],
-  });
+  })
+    .argument('<agent>', '"claude" or "codex"')
+    // People write `--version`: see `withInstallVersion`.
+    .option('--package-version <version>', 'another version than the tested one; you can also write --version')
+    .action((name: string, options: { packageVersion?: string }) => install(name, options.packageVersion ?? null, cli));
 }
 
 async function install(agent: string, version: string | null, { parts, output, options }: Cli): Promise<void> {

@@ -4,6 +4,7 @@ import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { counted } from '../../lines.ts';
+import type { Output } from '../../output.ts';
 import { styled } from '../../output.ts';
 import { oneLine, stripControls } from '../../terminal-text.ts';
 
@@ -51,16 +52,12 @@ async function changes(key: string, flags: ChangesFlags, cli: Cli): Promise<void
   if (keeps) return keep(key, given({ commit, merge }), cli);
   if (discard) return throwAway(key, cli);
   await cli.lookAt(async (engine) => {
-    show(await engine.changes(key), patch, cli);
-    return undefined;
+    const found = await engine.changes(key);
+    cli.output.show(found, () => show(found, patch, cli.output));
   });
 }
 
-function show(found: Changes, patch: boolean, { output }: Cli): void {
-  if (output.json) {
-    output.value(found);
-    return;
-  }
+function show(found: Changes, patch: boolean, output: Output): void {
   for (const file of found.files) {
     output.line(styled('bold', oneLine(file.path)), `  ${file.change}${linesOf(file)}`);
     if (patch && file.patch !== null) output.line(stripControls(file.patch.trimEnd()));

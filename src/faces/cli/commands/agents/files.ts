@@ -22,13 +22,10 @@ export function define(command: Command, cli: Cli): void {
 async function files(key: string, match: string, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async (engine) => {
     const found = await engine.files(key, { match });
-    if (output.json) {
-      output.value(found);
-      return undefined;
-    }
-    for (const path of found.paths) output.line(oneLine(path));
+    output.show(found, () => {
+      for (const path of found.paths) output.line(oneLine(path));
+    });
     if (found.more) output.note('There are more. Name a part of the path to see them.');
     if (found.paths.length === 0) output.note('There is no such file.');
-    return undefined;
   });
 }

@@ -45,7 +45,7 @@ function states(value: string): ConversationState[] {
   return value.split(',').map((state) => state.trim() as ConversationState);
 }
 
-/** Who needs somebody stands out; the rest is calm. */
+/** Conversations that need a person stand out. */
 const STATE_STYLES: Partial<Record<ConversationState, 'yellow' | 'red' | 'cyan'>> = {
   asks: 'yellow',
   running: 'cyan',

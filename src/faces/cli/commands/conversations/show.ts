@@ -110,14 +110,15 @@ function forPeople(
   const { key, id, title, createdAt, historyCount, parent } = conversation;
   output.line(styled('bold', oneLine(key ?? id)), title ? `  ${oneLine(title)}` : '');
   const from = parent ? `, forked from ${parent.conversationId} after turn ${parent.n}` : '';
-  const lived = sessions.length === 1 ? '1 session' : `${sessions.length} sessions`;
-  output.line(styled('dim', `${id}, ${time(createdAt)}, ${turns(historyCount)} in ${lived}${from}`));
+  output.line(
+    styled('dim', `${id}, ${time(createdAt)}, ${turns(historyCount)} in ${counted(sessions.length, 'session')}${from}`),
+  );
   const receiptOf = new Map(receipts.map((receipt) => [receipt.turn, receipt]));
   let session: string | null = null;
   let condensed = 0;
   for (const turn of all) {
     const receipt = receiptOf.get(turn.n) ?? null;
-    if (sessionEnds(turn, session)) showSeam(turn, receipt, output);
+    if (turn.sessionId === null || turn.sessionId !== session) showSeam(turn, receipt, output);
     else if (receipt !== null && receipt.condensed > condensed) showCondensed(receipt, output);
     showTurn(turn, shown, output);
     // What ran elsewhere and what ran here are told apart, also within one session.
@@ -125,10 +126,6 @@ function forPeople(
     condensed = receipt?.condensed ?? 0;
   }
   showHindrance(conversation, output);
-}
-
-function sessionEnds({ sessionId }: TurnView, before: string | null): boolean {
-  return sessionId === null || sessionId !== before;
 }
 
 /** Where a turn was answered in another session than the turn before, or in none. */
@@ -145,10 +142,6 @@ function showCondensed({ condensed }: PublicReceipt, output: Output): void {
   output.line(styled('cyan', `─── the agent condensed ${turns(condensed)} into a summary of its own`));
 }
 
-function stateOf({ state, imported }: TurnView): string {
-  return imported ? `${state}, imported` : state;
-}
-
 function showHindrance({ stranded, delayed }: Hindrance, output: Output): void {
   const why = stranded ?? delayed;
   if (why === null) return;
@@ -160,7 +153,10 @@ function showTurn(turn: TurnView, { parts, denied, verbose }: Shown, output: Out
   output.line();
   output.line(
     styled('bold', `turn ${turn.n}`),
-    styled('dim', `  ${oneLine(turn.agent)}, ${stateOf(turn)}, ${time(turn.createdAt)}  ${turn.id}`),
+    styled(
+      'dim',
+      `  ${oneLine(turn.agent)}, ${turn.state}${turn.imported ? ', imported' : ''}, ${time(turn.createdAt)}  ${turn.id}`,
+    ),
   );
   for (const line of promptLines(turn.prompt, verbose)) output.line(styled('dim', `> ${line}`));
   // While a turn runs there is only its answer so far.

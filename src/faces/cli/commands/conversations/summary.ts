@@ -16,8 +16,7 @@ export function define(command: Command, cli: Cli): void {
 async function summary(key: string, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async (engine) => {
     const found = await engine.summary(key);
-    if (output.json) output.value(found);
-    else forPeople(found, output);
+    output.show(found, () => forPeople(found, output));
   });
 }
 

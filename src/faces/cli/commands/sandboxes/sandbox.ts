@@ -3,28 +3,28 @@ import { given } from '../../../../core/input/arguments.ts';
 import type { PublicSandbox, SandboxView } from '../../../../core/public/sandbox.ts';
 import { inPages } from '../../../../flow/pages.ts';
 import type { EngineSandboxes } from '../../../../ports/engine/sandboxes.ts';
-import { addHelp, type Cli } from '../../cli.ts';
+import { addHelp, type Cli, subcommand } from '../../cli.ts';
 import { EXIT } from '../../exit-codes.ts';
-import { time } from '../../lines.ts';
+import { MEBIBYTE } from '../../input.ts';
+import { counted, time } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
 
 export function define(command: Command, cli: Cli): void {
   command.helpCommand(false);
-  const listing = command
-    .command('list', { isDefault: true })
-    .summary('list sandboxes, newest first')
-    .description('List sandboxes, newest first.')
-    .action(() => list(cli));
-  addHelp(listing, { examples: ['throughline sandbox list', "throughline sandbox list --json | jq -r '.id'"] });
-  const showing = command
-    .command('show')
-    .summary('show a sandbox: what was set up, and who works in it')
-    .description('Show a sandbox: what was set up, and the conversations that work in it with their sessions.')
+  subcommand(command, 'list', {
+    summary: 'list sandboxes, newest first',
+    isDefault: true,
+    examples: ['throughline sandbox list', "throughline sandbox list --json | jq -r '.id'"],
+  }).action(() => list(cli));
+  subcommand(command, 'show', {
+    summary: 'show a sandbox: what was set up, and who works in it',
+    description: 'Show a sandbox: what was set up, and the conversations that work in it with their sessions.',
+    examples: ['throughline sandbox show website', 'throughline sandbox show website --json'],
+  })
     .argument('<sandbox>', 'its name or id')
     .option('--measure', 'measure its size now')
     .action((sandbox: string, flags: { measure?: boolean }) => show(sandbox, flags, cli));
-  addHelp(showing, { examples: ['throughline sandbox show website', 'throughline sandbox show website --json'] });
   defineChanges(command, cli);
   addHelp(command, {
     about:
@@ -35,50 +35,46 @@ export function define(command: Command, cli: Cli): void {
 }
 
 function defineChanges(command: Command, cli: Cli): void {
-  const opening = command
-    .command('open')
-    .summary('make a shared sandbox and set it up')
-    .description('Make the shared sandbox of this name where it is missing, and set it up.')
+  subcommand(command, 'open', {
+    summary: 'make a shared sandbox and set it up',
+    description: 'Make the shared sandbox of this name where it is missing, and set it up.',
+    examples: ['throughline sandbox open website'],
+  })
     .argument('<name>', 'the name that conversations share it by')
     .action((name: string) => change(cli, (sandboxes) => sandboxes.open(name)));
-  addHelp(opening, { examples: ['throughline sandbox open website'] });
-  const running = command
-    .command('exec')
-    .summary('run a command in a sandbox')
-    .description('Run a command in a sandbox, as agents run there, for at most ten minutes. Exit code 1: it failed.')
+  subcommand(command, 'exec', {
+    summary: 'run a command in a sandbox',
+    description: 'Run a command in a sandbox, as agents run there, for at most ten minutes. Exit code 1: it failed.',
+    examples: ['throughline sandbox exec website -- git status'],
+  })
     .argument('<sandbox>', 'its name or id')
     .argument('<command...>', 'after "--": the program and its arguments')
     .action((sandbox: string, words: string[]) => exec(sandbox, words, cli));
-  addHelp(running, { examples: ['throughline sandbox exec website -- git status'] });
-  const resting = command
-    .command('rest')
-    .summary('end the sessions that wait in a sandbox, and stop it')
-    .description(
+  subcommand(command, 'rest', {
+    summary: 'end the sessions that wait in a sandbox, and stop it',
+    description:
       'End the sessions that wait for a prompt in a sandbox, and stop what keeps it running. The next turn reopens it.',
-    )
+    examples: ['throughline sandbox rest website'],
+  })
     .argument('<sandbox>', 'its name or id')
     .action((sandbox: string) => change(cli, (sandboxes) => sandboxes.rest(sandbox)));
-  addHelp(resting, { examples: ['throughline sandbox rest website'] });
-  const removing = command
-    .command('rm')
-    .summary('delete a sandbox with everything in it')
-    .description('Delete a sandbox with everything in it. The next turn of a conversation in it makes it again, empty.')
-    .argument('<sandbox>', 'its name or id')
-    .option('--force', 'also when unsaved work is in it, or the directory of another conversation')
-    .action((sandbox: string, flags: { force?: boolean }) => remove(sandbox, flags, cli));
-  addHelp(removing, {
+  subcommand(command, 'rm', {
+    summary: 'delete a sandbox with everything in it',
+    description: 'Delete a sandbox with everything in it. The next turn of a conversation in it makes it again, empty.',
     about:
       'Refused while a turn, a task or a command works in it, and when unsaved work is in it: files in no git repository, changes that are not committed, ' +
       'commits that were not pushed. Also when the directory of another conversation is in it.',
     examples: ['throughline sandbox rm website', 'throughline sandbox rm website --force'],
-  });
+  })
+    .argument('<sandbox>', 'its name or id')
+    .option('--force', 'also when unsaved work is in it, or the directory of another conversation')
+    .action((sandbox: string, flags: { force?: boolean }) => remove(sandbox, flags, cli));
 }
 
 async function change(cli: Cli, work: (sandboxes: EngineSandboxes) => Promise<PublicSandbox>): Promise<void> {
   await cli.withEngine(async ({ sandboxes }) => {
     const changed = await work(sandboxes);
     cli.output.result(changed, ...line(changed));
-    return undefined;
   });
 }
 
@@ -86,7 +82,6 @@ async function remove(sandbox: string, flags: { force?: boolean }, { output, wit
   await withEngine(async ({ sandboxes }) => {
     const removed = await sandboxes.remove(sandbox, flags);
     output.result(removed, `Removed ${removed.removed}.`);
-    return undefined;
   });
 }
 
@@ -105,18 +100,14 @@ async function list({ output, lookAt }: Cli): Promise<void> {
     await output.each(all, (sandbox) => output.line(...line(sandbox)), 'There are no sandboxes yet.');
     const { sandboxes: count, bytes } = await sandboxes.diskUse();
     if (bytes > 0) output.note(`${count} sandboxes; those that were measured have ${Math.ceil(bytes / MEBIBYTE)} MiB.`);
-    return undefined;
   });
 }
 
-const MEBIBYTE = 1_048_576;
-
 function line({ id, name, state, usedAt, conversations, disk }: PublicSandbox) {
   const size = disk === null ? '' : `, ${Math.ceil((disk.work + disk.state + disk.copies) / MEBIBYTE)} MiB`;
-  const in_ = `${conversations} ${conversations === 1 ? 'conversation' : 'conversations'}`;
   return [
     styled('bold', id),
-    `  ${state}, ${in_}${size}, used ${time(usedAt)}`,
+    `  ${state}, ${counted(conversations, 'conversation')}${size}, used ${time(usedAt)}`,
     styled('dim', name ? `  ${oneLine(name)}` : ''),
   ];
 }
@@ -126,7 +117,6 @@ async function show(idOrName: string, flags: { measure?: boolean }, { output, lo
     const found = await sandboxes.show(idOrName, flags);
     if (output.json) output.value(found);
     else for (const one of shown(found)) output.line(...one);
-    return undefined;
   });
 }
 

@@ -83,7 +83,7 @@ async function writeWhole(file: string, text: string): Promise<string> {
   return sha256(text);
 }
 
-/** Whoever does not know whether it was erased keeps the file. */
+/** Removes the file only if the conversation is certainly still stored: otherwise the file may be the last copy. */
 async function removeIfKept(engine: Engine, id: string, file: string): Promise<void> {
   const isThere = await engine.conversation(id).then(
     () => true,

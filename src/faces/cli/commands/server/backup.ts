@@ -67,10 +67,13 @@ export function watched(
 /** How often the figure changes; a copy that takes less shows none. */
 const PROGRESS_MS = 500;
 
-export function contentsOf({ bytes, conversations, turns, events, lastAt }: BackupContents): string {
+export function contentsOf({ bytes, lastAt, ...counts }: BackupContents): string {
   const until = lastAt === null ? '' : `, until ${time(lastAt)}`;
-  const all = [counted(conversations, 'conversation'), counted(turns, 'turn'), counted(events, 'event')].join(', ');
-  return `${all}${until} (${(bytes / 1_000_000).toFixed(1)} MB)`;
+  return `${countsOf(counts)}${until} (${(bytes / 1_000_000).toFixed(1)} MB)`;
+}
+
+export function countsOf({ conversations, turns, events }: Pick<BackupContents, 'conversations' | 'turns' | 'events'>) {
+  return [counted(conversations, 'conversation'), counted(turns, 'turn'), counted(events, 'event')].join(', ');
 }
 
 /** The exit code. */

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { checkName } from '../../../../core/input/names.ts';
 import { type ApiKey, checkRights, isValid, ownersOf, SCOPES, type Scope } from '../../../../core/key.ts';
-import { addHelp, type Cli, type KeyDesk } from '../../cli.ts';
+import { addHelp, type Cli, type KeyDesk, subcommand } from '../../cli.ts';
 import { day, scopes } from '../../input.ts';
 import { time } from '../../lines.ts';
 import { styled } from '../../output.ts';
@@ -16,35 +16,32 @@ interface CreateFlags {
 
 export function define(command: Command, cli: Cli): void {
   command.helpCommand(false);
-  const creating = command
-    .command('create')
-    .summary('create a key')
-    .description('Create a key. It is shown only once.')
-    .argument('<name>', 'what it is for')
-    .option('--scopes <list>', `what it may do: ${SCOPES.join(', ')}`, scopes, ['read', 'prompt'])
-    .option('--owners <prefix>', 'with "act-as": the owners that it may act for, as app:* (default: all)')
-    .option('--expires <day>', 'the first day (UTC) on which it is no longer valid', day)
-    .action((name: string, flags: CreateFlags) => create(name, flags, cli));
-  addHelp(creating, {
+  subcommand(command, 'create', {
+    summary: 'create a key',
+    description: 'Create a key. It is shown only once.',
     examples: [
       'throughline keys create "the dashboard" --scopes read',
       'throughline keys create "Ann\'s laptop" --as ann --scopes read,prompt,approve --expires 2027-01-31',
       "throughline keys create 'the shop' --as shop --scopes act-as,read,prompt --owners 'shop:*'",
     ],
-  });
-  const listing = command
-    .command('list', { isDefault: true })
-    .summary('list keys, newest first')
-    .description('List keys, newest first.')
-    .action(() => list(cli));
-  addHelp(listing, { examples: ['throughline keys list', "throughline keys list --json | jq -r '.id'"] });
-  const revoking = command
-    .command('revoke')
-    .summary('revoke a key at once')
-    .description('Revoke a key at once. Streams that it opened end within a second.')
+  })
+    .argument('<name>', 'what it is for')
+    .option('--scopes <list>', `what it may do: ${SCOPES.join(', ')}`, scopes, ['read', 'prompt'])
+    .option('--owners <prefix>', 'with "act-as": the owners that it may act for, as app:* (default: all)')
+    .option('--expires <day>', 'the first day (UTC) on which it is no longer valid', day)
+    .action((name: string, flags: CreateFlags) => create(name, flags, cli));
+  subcommand(command, 'list', {
+    summary: 'list keys, newest first',
+    isDefault: true,
+    examples: ['throughline keys list', "throughline keys list --json | jq -r '.id'"],
+  }).action(() => list(cli));
+  subcommand(command, 'revoke', {
+    summary: 'revoke a key at once',
+    description: 'Revoke a key at once. Streams that it opened end within a second.',
+    examples: ['throughline keys revoke 0123456789abcdef'],
+  })
     .argument('<key-id>', 'the part of the key between "tl_" and the dot')
     .action((id: string) => revoke(id, cli));
-  addHelp(revoking, { examples: ['throughline keys revoke 0123456789abcdef'] });
   addHelp(command, {
     about:
       'A key acts for the owner that --as names. "read" reads, "prompt" sends prompts to agents, "approve" answers their ' +

@@ -1,23 +1,18 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import type { StoreCopied } from '../../../../ports/store/backup.ts';
-import { addHelp, type Cli, checkNoPassword } from '../../cli.ts';
+import { addHelp, type Cli, checkNoPassword, subcommand } from '../../cli.ts';
 import { counted } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
-import { reportBroken, watched } from './backup.ts';
+import { countsOf, reportBroken, watched } from './backup.ts';
 
 const STORES = 'sqlite:FILE, a data home, or postgres://USER@HOST/DATABASE with the password elsewhere';
 
 export function define(command: Command, cli: Cli): void {
   command.helpCommand(false);
-  const copying = command
-    .command('copy')
-    .summary('copy everything from one store to another')
-    .description('Copy everything from one store to another: from SQLite to PostgreSQL, or back.')
-    .argument('<from>', STORES)
-    .argument('<to>', 'an address of the same kinds; it must be empty, or an unfinished copy of the same store')
-    .action((from: string, to: string) => copy(from, to, cli));
-  addHelp(copying, {
+  subcommand(command, 'copy', {
+    summary: 'copy everything from one store to another',
+    description: 'Copy everything from one store to another: from SQLite to PostgreSQL, or back.',
     about:
       'Copies the conversations, tasks and keys of all owners; what is stored in the source stays. It may run while a server uses the source: then stop the ' +
       'server, and run the same command again. It copies what is new, verifies the chain of events of every conversation, and only then can the ' +
@@ -29,7 +24,10 @@ export function define(command: Command, cli: Cli): void {
       'PGPASSWORD=… throughline store copy sqlite:/srv/throughline.db postgres://throughline@localhost/throughline --json',
       'throughline store copy postgres://throughline@db.example.org/throughline sqlite:/srv/back.db',
     ],
-  });
+  })
+    .argument('<from>', STORES)
+    .argument('<to>', 'an address of the same kinds; it must be empty, or an unfinished copy of the same store')
+    .action((from: string, to: string) => copy(from, to, cli));
   addHelp(command, {
     examples: [
       'throughline store copy ~/.local/share/throughline postgres://throughline@localhost/throughline',
@@ -51,13 +49,9 @@ async function copy(from: string, to: string, { parts, options, output, exitWith
   output.waitFor(waits);
   const stopped = 'Cancelled. Run the same command again to go on.';
   const copied = await parts.copyStore({ from, to, ...watched(output, stopped) });
-  output.result(copied, `${copied.complete ? 'copied' : 'copied so far'}: ${contents(copied)}`);
+  output.result(copied, `${copied.complete ? 'copied' : 'copied so far'}: ${countsOf(copied)}`);
   explain(copied, output);
   exitWith(reportBroken(copied, output));
-}
-
-function contents({ conversations, turns, events }: StoreCopied): string {
-  return [counted(conversations, 'conversation'), counted(turns, 'turn'), counted(events, 'event')].join(', ');
 }
 
 function explain({ complete, from, to, places }: StoreCopied, output: Output): void {

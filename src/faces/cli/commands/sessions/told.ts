@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
+import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicTold } from '../../../../core/public/turn.ts';
 import type { ToldPart } from '../../../../core/restore/told.ts';
 import { promptText } from '../../../../core/turn/content.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { positiveNumber } from '../../input.ts';
+import { orNull, positiveNumber } from '../../input.ts';
 import { time } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -60,13 +60,8 @@ function titleOf(part: ToldPart): string {
 
 /** With a number, the first name is that of a conversation; without, that of a turn if there is one. */
 async function turnOf(engine: Engine, name: string, n: number | undefined): Promise<string> {
-  if (n === undefined) {
-    try {
-      return (await engine.turn(name)).id;
-    } catch (error) {
-      if (!hasCode(error, 'not_found')) throw error;
-    }
-  }
+  const named = n === undefined ? await orNull(engine.turn(name)) : null;
+  if (named !== null) return named.id;
   const { id, head } = await engine.conversation(name);
   const wanted = n ?? head;
   const [turn] = wanted === 0 ? [] : await engine.turns(id, { after: wanted - 1, limit: 1 });

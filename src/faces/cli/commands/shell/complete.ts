@@ -71,14 +71,11 @@ async function at(place: Place, current: string, sources: Sources): Promise<Comp
     return value === undefined ? optionNames(place) : valuesAfter(flag, place, sources);
   }
   const commands = taken === 0 ? command.createHelp().visibleCommands(command) : [];
-  const argument = command.registeredArguments[taken] ?? variadic(command);
+  const argument =
+    command.registeredArguments[taken] ?? command.registeredArguments.findLast(({ variadic }) => variadic);
   const own = argument === undefined ? NOTHING : await valuesOf(argument, place, sources);
   const subcommands = commands.map((one) => ({ name: one.name(), about: one.summary() }));
   return { names: [...subcommands, ...own.names], files: own.files };
-}
-
-function variadic(command: Command): Argument | undefined {
-  return command.registeredArguments.findLast((argument) => argument.variadic);
 }
 
 /** `--agent=cl`: the whole word is replaced. */

@@ -9,6 +9,11 @@ const BAR = 20;
 /** What tasks wait for that are neither worked on nor ended. */
 const WAITING = { queued: 'queued', waiting: 'waiting for other tasks', asking: 'asking you' };
 
+/** The state that follows from an event. */
+const STATES: Partial<Record<PublicTaskEvent['kind'], TaskState>> = {
+  ...({ 'task.started': 'running', 'task.queued': 'queued', 'task.cancelled': 'cancelled' } as const),
+};
+
 /** Shows running tasks: a line for each thing that happens, and at a terminal a progress bar. */
 export class BoardView {
   readonly #output: Output;
@@ -37,23 +42,12 @@ export class BoardView {
   }
 
   #keep({ kind, taskId: task, payload }: PublicTaskEvent): void {
-    switch (kind) {
-      case 'task.started':
-        this.#states.set(task, 'running');
-        this.#doing.set(task, `turn ${payload.iteration}`);
-        break;
-      case 'task.decided':
-        this.#states.set(task, payload.state);
-        // An interrupted turn is tried again under the same number.
-        this.#doing.set(task, `turn ${payload.iteration + (payload.code === 'turn_interrupted' ? 0 : 1)}`);
-        break;
-      case 'task.queued':
-        this.#states.set(task, 'queued');
-        break;
-      case 'task.cancelled':
-        this.#states.set(task, 'cancelled');
-        break;
-    }
+    const state = kind === 'task.decided' ? payload.state : STATES[kind];
+    if (state !== undefined) this.#states.set(task, state);
+    if (kind === 'task.started') this.#doing.set(task, `turn ${payload.iteration}`);
+    if (kind !== 'task.decided') return;
+    // An interrupted turn is tried again under the same number.
+    this.#doing.set(task, `turn ${payload.iteration + (payload.code === 'turn_interrupted' ? 0 : 1)}`);
   }
 
   #bar(): void {

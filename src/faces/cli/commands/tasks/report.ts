@@ -5,29 +5,26 @@ import type { PublicTask } from '../../../../core/public/task.ts';
 import { TASK_STATES, type TaskState } from '../../../../core/tasks/task.ts';
 import { type TaskReport, type TaskTotals, totalsOf } from '../../../../core/tasks/task-report.ts';
 import type { Usage } from '../../../../core/turn/usage.ts';
-import { addHelp, type Cli } from '../../cli.ts';
+import { type Cli, subcommand } from '../../cli.ts';
 import { turns, usageLine } from '../../lines.ts';
 import { stripControls } from '../../terminal-text.ts';
 import { allTasks, nameOf } from './tasks.ts';
 
 export function defineReport(task: Command, cli: Cli): void {
-  const command = task
-    .command('report')
-    .summary('report how a task went: sessions, lock waits, decisions, usage, gates')
-    .description(
+  subcommand(task, 'report', {
+    summary: 'report how a task went: sessions, lock waits, decisions, usage, gates',
+    description:
       'Report how tasks went, as Markdown: sessions, lock waits, decisions, usage, and the results and output of their gates. ' +
-        'The report of several tasks ends with totals and a verdict.',
-    )
-    .argument('[task...]', 'ids or names (default: all tasks)')
-    .option('--milestone <name>', 'all tasks of this milestone, in the order in which they were added')
-    .action((ids: string[], flags: { milestone?: string }) => report(ids, flags, cli));
-  addHelp(command, {
+      'The report of several tasks ends with totals and a verdict.',
     about: 'With --json, each task is one line. Of several tasks, the last line is {"totals"}.',
     examples: [
       'throughline task report parser > report.md',
       "throughline task report --milestone m1 --json | jq '.task.progress.spent'",
     ],
-  });
+  })
+    .argument('[task...]', 'ids or names (default: all tasks)')
+    .option('--milestone <name>', 'all tasks of this milestone, in the order in which they were added')
+    .action((ids: string[], flags: { milestone?: string }) => report(ids, flags, cli));
 }
 
 async function report(ids: readonly string[], { milestone }: { milestone?: string }, cli: Cli): Promise<void> {

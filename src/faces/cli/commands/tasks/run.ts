@@ -5,7 +5,7 @@ import { SESSION_MODES } from '../../../../core/tasks/task.ts';
 import type { TaskPlan } from '../../../../core/tasks/task-plan.ts';
 import { PERMISSION_MODES } from '../../../../core/turn/turn.ts';
 import type { RetryOptions } from '../../../../ports/tasks.ts';
-import { addHelp, type Cli } from '../../cli.ts';
+import { type Cli, subcommand } from '../../cli.ts';
 import { DONE } from '../../exit-codes.ts';
 import { positiveNumber, readPrompt, wholeNumber } from '../../input.ts';
 import type { Output } from '../../output.ts';
@@ -20,10 +20,21 @@ interface RunFlags {
 }
 
 export function defineRun(task: Command, cli: Cli): void {
-  const command = task
-    .command('run')
-    .summary('work on a goal or on a task file, or continue unfinished tasks')
-    .description('Work on a goal or on a task file. Without either, continue unfinished tasks.')
+  subcommand(task, 'run', {
+    summary: 'work on a goal or on a task file, or continue unfinished tasks',
+    description: 'Work on a goal or on a task file. Without either, continue unfinished tasks.',
+    about:
+      'Progress goes to stderr, and how each task ended to stdout. With --json, every event of the tasks is one line, and the ' +
+      'last line is {"kind":"result", "tasks"}. Ctrl-C cancels. SIGTERM leaves unfinished tasks to the server, or to the next ' +
+      '"throughline task run".\n' +
+      'Exit code 0: all are done; 1: one has failed or asks a person; 7: one was interrupted; 130: one was cancelled.',
+    examples: [
+      `throughline task run "Make the tests pass" --gate 'npm test' --cwd . --budget '2 USD'`,
+      'throughline task run "Write a guide" --judge claude --ask "A newcomer can follow it"',
+      'throughline task run --file tasks.yaml --json',
+      'throughline task run',
+    ],
+  })
     .argument('[goal]', 'what the agent should reach; - reads it from stdin')
     .option('--file <yaml>', 'a task file')
     .option('--gate <command>', "a command that judges each turn by its exit code, run in the task's directory")
@@ -48,19 +59,6 @@ export function defineRun(task: Command, cli: Cli): void {
     .option('--parallel <n>', 'run at most this many tasks of the file at once', positiveNumber)
     .option('--request-id <id>', 'makes a repeated command safe: the same id and tasks are the same tasks')
     .action((goal: string | undefined, flags: RunFlags) => run(goal, flags, cli));
-  addHelp(command, {
-    about:
-      'Progress goes to stderr, and how each task ended to stdout. With --json, every event of the tasks is one line, and the ' +
-      'last line is {"kind":"result", "tasks"}. Ctrl-C cancels. SIGTERM leaves unfinished tasks to the server, or to the next ' +
-      '"throughline task run".\n' +
-      'Exit code 0: all are done; 1: one has failed or asks a person; 7: one was interrupted; 130: one was cancelled.',
-    examples: [
-      `throughline task run "Make the tests pass" --gate 'npm test' --cwd . --budget '2 USD'`,
-      'throughline task run "Write a guide" --judge claude --ask "A newcomer can follow it"',
-      'throughline task run --file tasks.yaml --json',
-      'throughline task run',
-    ],
-  });
 }
 
 async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise<void> {
@@ -163,23 +161,21 @@ function permissionsOption(usual: string): Option {
 }
 
 export function defineRetry(task: Command, cli: Cli): void {
-  const command = task
-    .command('retry')
-    .summary('continue a task that asks, has failed or was cancelled')
-    .description('Continue a task that asks, has failed or was cancelled, in the same conversation.')
+  subcommand(task, 'retry', {
+    summary: 'continue a task that asks, has failed or was cancelled',
+    description: 'Continue a task that asks, has failed or was cancelled, in the same conversation.',
+    examples: [
+      'throughline task retry parser --say "Commas inside quotes do not separate"',
+      "throughline task retry parser --budget '5 USD'",
+      'throughline task retry parser --permissions ask',
+    ],
+  })
     .argument('<task>', 'its id or name')
     .option('--say <text>', 'a message for the agent')
     .option('--budget <amount>', 'a new budget; includes what was already spent')
     .option('--max-iterations <n>', 'give up after this many more turns', positiveNumber)
     .addOption(permissionsOption('as before'))
     .action((id: string, flags: RetryOptions) => retry(id, flags, cli));
-  addHelp(command, {
-    examples: [
-      'throughline task retry parser --say "Commas inside quotes do not separate"',
-      "throughline task retry parser --budget '5 USD'",
-      'throughline task retry parser --permissions ask',
-    ],
-  });
 }
 
 async function retry(id: string, flags: RetryOptions, cli: Cli): Promise<void> {

@@ -3,7 +3,7 @@ import type { PublicTask, PublicTaskUsageRow } from '../../../../core/public/tas
 import { TASK_STATES, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../../core/turn/usage.ts';
 import { inPages } from '../../../../flow/pages.ts';
-import { addHelp, type Cli } from '../../cli.ts';
+import { addHelp, type Cli, subcommand } from '../../cli.ts';
 import { day, positiveNumber } from '../../input.ts';
 import { time, usageLine, usageTable } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
@@ -36,15 +36,14 @@ interface ListFlags {
 }
 
 function defineList(task: Command, cli: Cli): void {
-  const command = task
-    .command('list')
-    .summary('list tasks, newest first')
-    .description('List tasks, newest first.')
+  subcommand(task, 'list', {
+    summary: 'list tasks, newest first',
+    examples: ['throughline task list', 'throughline task list --state asking --json'],
+  })
     .addOption(new Option('--state <state>', 'only tasks in this state').choices(TASK_STATES))
     .option('--milestone <name>', 'only tasks of this milestone')
     .option('--limit <n>', 'at most this many', positiveNumber, 50)
     .action((flags: ListFlags) => list(flags, cli));
-  addHelp(command, { examples: ['throughline task list', 'throughline task list --state asking --json'] });
 }
 
 async function list({ state, milestone, limit }: ListFlags, { output, lookAtTasks }: Cli): Promise<void> {
@@ -61,22 +60,19 @@ async function list({ state, milestone, limit }: ListFlags, { output, lookAtTask
 }
 
 function defineShow(task: Command, cli: Cli): void {
-  const command = task
-    .command('show')
-    .summary('show the state of a task')
-    .description('Show the state of a task. "throughline task report" shows its history.')
+  subcommand(task, 'show', {
+    summary: 'show the state of a task',
+    description: 'Show the state of a task. "throughline task report" shows its history.',
+    examples: ['throughline task show parser', "throughline task show parser --json | jq '.progress.decision'"],
+  })
     .argument('<task>', 'its id or name')
     .action((id: string) => show(id, cli));
-  addHelp(command, {
-    examples: ['throughline task show parser', "throughline task show parser --json | jq '.progress.decision'"],
-  });
 }
 
 async function show(id: string, { output, lookAtTasks }: Cli): Promise<void> {
   await lookAtTasks(async ({ tasks }) => {
     const task = await tasks.task(id);
-    if (output.json) output.value(task);
-    else forPeople(task, output);
+    output.show(task, () => forPeople(task, output));
   });
 }
 
@@ -100,13 +96,12 @@ function forPeople(task: PublicTask, output: Output): void {
 const WAIT_MS = 10_000;
 
 function defineCancel(task: Command, cli: Cli): void {
-  const command = task
-    .command('cancel')
-    .summary('stop tasks, with their agents and gates')
-    .description('Stop tasks, with their agents and gates.')
+  subcommand(task, 'cancel', {
+    summary: 'stop tasks, with their agents and gates',
+    examples: ['throughline task cancel parser', 'throughline task cancel parser printer --json'],
+  })
     .argument('<task...>', 'ids or names')
     .action((ids: string[]) => cancel(ids, cli));
-  addHelp(command, { examples: ['throughline task cancel parser', 'throughline task cancel parser printer --json'] });
 }
 
 async function cancel(ids: readonly string[], { output, withTasks }: Cli): Promise<void> {
@@ -132,16 +127,14 @@ interface UsageFlags {
 }
 
 function defineUsage(task: Command, cli: Cli): void {
-  const command = task
-    .command('usage')
-    .summary('show what the tasks of an owner have spent')
-    .description('Show what the tasks of an owner (--as) have spent.')
+  subcommand(task, 'usage', {
+    summary: 'show what the tasks of an owner have spent',
+    description: 'Show what the tasks of an owner (--as) have spent.',
+    examples: ['throughline task usage --by milestone', 'throughline task usage --since 2026-01-01 --json'],
+  })
     .addOption(new Option('--by <what>', 'sum up by this').choices(Object.keys(BY)).default('task'))
     .option('--since <day>', 'from this day on (UTC), such as 2026-01-31', day)
     .action((flags: UsageFlags) => usage(flags, cli));
-  addHelp(command, {
-    examples: ['throughline task usage --by milestone', 'throughline task usage --since 2026-01-01 --json'],
-  });
 }
 
 async function usage({ since, by }: UsageFlags, { output, lookAtTasks }: Cli): Promise<void> {

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
-import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
+import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
 import { hasEnded } from '../../../../core/turn/turn.ts';
 import { inPages } from '../../../../flow/pages.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
+import { orNull } from '../../input.ts';
 import { strandedLine } from '../../lines.ts';
 import { oneLine } from '../../terminal-text.ts';
 
@@ -41,17 +42,15 @@ function notEnded({ n, stranded }: PublicTurn): string {
 
 /** A turn by its id, else the open turns of a conversation: those after its head. */
 async function turnsOf(engine: Engine, target: string): Promise<PublicTurn[]> {
-  try {
-    return [await engine.turn(target)];
-  } catch (error) {
-    if (!hasCode(error, 'not_found')) throw error;
-  }
-  const { id, head } = await engine.conversation(target).catch((error) => {
-    if (!hasCode(error, 'not_found')) throw error;
+  const turn = await orNull(engine.turn(target));
+  if (turn !== null) return [turn];
+  const conversation = await orNull(engine.conversation(target));
+  if (conversation === null) {
     throw new ThroughlineError('not_found', `There is no turn and no conversation "${target}".`, {
       hint: 'See "throughline list" and "throughline show KEY".',
     });
-  });
+  }
+  const { id, head } = conversation;
   const later = await Array.fromAsync(inPages<PublicTurn>((last) => engine.turns(id, { after: last?.n ?? head })));
   return later.filter(({ state }) => !hasEnded(state));
 }

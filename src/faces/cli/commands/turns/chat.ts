@@ -1,26 +1,22 @@
 import { resolve } from 'node:path';
-import { type Command, Option } from 'commander';
-import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
+import type { Command } from 'commander';
+import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
 import type { PublicConversation } from '../../../../core/public/conversation.ts';
-import { POLICIES, type Policy, type RestoreOverride } from '../../../../core/restore/restore-settings.ts';
 import { inPages } from '../../../../flow/pages.ts';
-import type { ConversationSpec, Engine, SubmitOptions } from '../../../../ports/engine.ts';
+import type { ConversationSpec, Engine } from '../../../../ports/engine.ts';
 import { chat as converse } from '../../chat/chat.ts';
 import { freeKey } from '../../chat/slash.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { seconds, wholeNumber } from '../../input.ts';
+import type { TurnFlags } from '../../input.ts';
+import { orNull, restoreOption, seconds, turnOptions, wholeNumber } from '../../input.ts';
+import { time } from '../../lines.ts';
 
-interface ChatFlags
-  extends Pick<ConversationSpec, 'title' | 'limitPerDay' | 'worktree'>,
-    Omit<RestoreOverride, 'policy'> {
+interface ChatFlags extends Pick<ConversationSpec, 'title' | 'limitPerDay' | 'worktree'>, TurnFlags {
   readonly agent?: string;
   readonly continue?: boolean;
   /** False: a directory of its own. */
   readonly cwd?: string | false;
-  readonly restore?: Policy;
-  readonly timeLimit?: number;
-  readonly stallLimit?: number;
 }
 
 export function define(command: Command, cli: Cli): void {
@@ -32,12 +28,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--no-cwd', 'let it work in a directory of its own')
     .option('--worktree', 'let it work in a worktree of the git repository there, on a branch of its own')
     .option('--title <text>', 'set the title of a new conversation')
-    .addOption(
-      new Option(
-        '--restore <policy>',
-        'required: fail if the context cannot be restored; auto: then start a fresh session; off: always start fresh',
-      ).choices(POLICIES),
-    )
+    .addOption(restoreOption())
     .option('--budget-tokens <n>', 'put at most this many tokens (estimated) of history before a prompt', wholeNumber)
     .option('--last-turns <n>', 'put at most this many turns of history before a prompt', wholeNumber)
     .option('--time-limit <seconds>', 'end a turn when it takes longer', seconds)
@@ -79,10 +70,10 @@ async function chat(
     color: !process.env.NO_COLOR,
     waitFor: (what) => output.waitFor(what),
     agent,
-    options: submitOptions(flags),
+    options: { permissions: 'ask', ...turnOptions(flags) },
     choose: async ({ engine }) => {
       if (flags.continue) return { existing: await lastIn(engine, cwd ?? resolve('.')) };
-      const existing = key === undefined ? null : await found(engine, key);
+      const existing = key === undefined ? null : await orNull(engine.conversation(key));
       if (existing === null) return { spec: specFor(key ?? (await freeKey(engine, newName()))) };
       // What was named is used or refused, never ignored.
       const pinned = given({ cwd: flags.cwd === undefined ? undefined : cwd, worktree });
@@ -93,7 +84,7 @@ async function chat(
       };
     },
     spec: async ({ engine }, name) => {
-      if (name !== undefined && (await found(engine, name)) !== null) {
+      if (name !== undefined && (await orNull(engine.conversation(name))) !== null) {
         throw new ThroughlineError('conflict', `There is a conversation "${name}" already.`, {
           hint: `"/open ${name}" goes to it.`,
         });
@@ -116,32 +107,6 @@ function checkTerminal(json: boolean): void {
   if (why !== null) throw new ThroughlineError('invalid', why, { hint: 'Use "throughline send KEY PROMPT" here.' });
 }
 
-function submitOptions({
-  restore: policy,
-  rung,
-  budgetTokens,
-  lastTurns,
-  timeLimit,
-  stallLimit,
-}: ChatFlags): SubmitOptions {
-  const restore: RestoreOverride = given({ policy, rung, budgetTokens, lastTurns });
-  const limits = given({ turnSeconds: timeLimit, stallSeconds: stallLimit });
-  return {
-    permissions: 'ask',
-    ...(Object.keys(restore).length > 0 && { restore }),
-    ...(Object.keys(limits).length > 0 && { limits }),
-  };
-}
-
-async function found(engine: Engine, key: string): Promise<PublicConversation | null> {
-  try {
-    return await engine.conversation(key);
-  } catch (error) {
-    if (hasCode(error, 'not_found')) return null;
-    throw error;
-  }
-}
-
 /** The one that changed last, of those that work in the directory. */
 async function lastIn(engine: Engine, directory: string): Promise<PublicConversation> {
   const pages = inPages<PublicConversation>((last) => engine.list(last === undefined ? {} : { before: last }));
@@ -153,8 +118,5 @@ async function lastIn(engine: Engine, directory: string): Promise<PublicConversa
 
 /** A name that sorts by time. */
 function newName(): string {
-  const now = new Date();
-  const two = (value: number) => String(value).padStart(2, '0');
-  const day = `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`;
-  return `chat-${day}-${two(now.getHours())}${two(now.getMinutes())}`;
+  return `chat-${time(Date.now()).replaceAll(/[-:]/g, '').replace(' ', '-')}`;
 }

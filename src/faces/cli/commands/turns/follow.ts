@@ -128,7 +128,8 @@ const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => s
   'restore.receipt': (receipt) => receiptLine(receipt),
   'sandbox.created': (sandbox) => `${sandboxName(sandbox)} created`,
   'sandbox.reopened': (sandbox) => `${sandboxName(sandbox)} reopened by another process`,
-  'sandbox.set-up': ({ steps, ...sandbox }) => `${sandboxName(sandbox)} set up: ${steps.map(stepWords).join(', ')}`,
+  'sandbox.set-up': ({ steps, ...sandbox }) =>
+    `${sandboxName(sandbox)} set up: ${steps.map(({ name, code }) => (code === 0 ? name : `${name} failed`)).join(', ')}`,
   'sandbox.rested': ({ reason, ...sandbox }) => `${sandboxName(sandbox)} put to rest: ${reason}`,
   'sandbox.destroyed': ({ reason, ...sandbox }) => `${sandboxName(sandbox)} removed: ${reason}`,
   'permission.asked': ({ permissionId, title }) => `asks for permission: ${title} (${permissionId})`,
@@ -139,10 +140,6 @@ const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => s
 
 function sandboxName({ name, sandboxId }: PublicEventPayloads['sandbox.created']): string {
   return `sandbox ${name ?? sandboxId}`;
-}
-
-function stepWords({ name, code }: PublicEventPayloads['sandbox.set-up']['steps'][number]): string {
-  return code === 0 ? name : `${name} failed`;
 }
 
 /** One event in one line. */

@@ -3,6 +3,8 @@ import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/e
 import { type Denial, howToAllow } from '../../../../core/turn/permission.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
 import type { Engine } from '../../../../ports/engine.ts';
+import type { Handlers } from '../../events.ts';
+import { handle } from '../../events.ts';
 import type { Output } from '../../output.ts';
 import { askPermission, atTerminal, optionList, questionText } from './answers.ts';
 
@@ -27,23 +29,21 @@ export class PermissionClerk {
   }
 
   see(event: PublicEvent): void {
-    switch (event.kind) {
-      case 'permission.asked':
-        this.#asked(event.payload);
-        break;
-      case 'permission.answered':
-        this.#output.note(`answered: ${event.payload.optionId}, by ${event.payload.by}`);
-        this.#asking.get(event.payload.permissionId)?.abort();
-        break;
-      case 'permission.denied':
-        this.#denied(event.payload);
-        break;
-      case 'permission.withdrawn':
-        this.#output.note(`question withdrawn: ${event.payload.reason}`);
-        this.#asking.get(event.payload.permissionId)?.abort();
-        break;
-    }
+    handle(this.#handlers, event);
   }
+
+  readonly #handlers: Handlers = {
+    'permission.asked': ({ payload }) => this.#asked(payload),
+    'permission.answered': ({ payload: { permissionId, optionId, by } }) => {
+      this.#output.note(`answered: ${optionId}, by ${by}`);
+      this.#asking.get(permissionId)?.abort();
+    },
+    'permission.denied': ({ payload }) => this.#denied(payload),
+    'permission.withdrawn': ({ payload: { permissionId, reason } }) => {
+      this.#output.note(`question withdrawn: ${reason}`);
+      this.#asking.get(permissionId)?.abort();
+    },
+  };
 
   #denied({ permissionId, reason }: PublicEventPayloads['permission.denied']): void {
     this.denied.push({ permissionId, title: this.#titles.get(permissionId) ?? '', reason });

@@ -1,19 +1,22 @@
 import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
-import { POLICIES, type Policy, type RestoreOverride, RUNGS } from '../../../../core/restore/restore-settings.ts';
+import { RUNGS } from '../../../../core/restore/restore-settings.ts';
 import type { Choices } from '../../../../core/turn/choices.ts';
 import { type Prompt, parsePrompt } from '../../../../core/turn/content.ts';
 import { PERMISSION_MODES, type PermissionMode } from '../../../../core/turn/turn.ts';
 import type { ConversationSpec, SubmitOptions } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
+import type { TurnFlags } from '../../input.ts';
 import {
   directory,
   MOST_OF_PROMPT,
   readPromptOfStdin,
   readStdin,
+  restoreOption,
   sayThatStdinIsRead,
   seconds,
+  turnOptions,
   wholeNumber,
 } from '../../input.ts';
 import type { Output } from '../../output.ts';
@@ -22,11 +25,8 @@ import { defaultPermissions } from './answers.ts';
 
 interface SendFlags
   extends Omit<SubmitOptions, 'restore' | 'limits'>,
-    Omit<RestoreOverride, 'policy'>,
+    TurnFlags,
     Pick<ConversationSpec, 'cwd' | 'worktree' | 'title' | 'limitPerDay'> {
-  readonly restore?: Policy;
-  readonly timeLimit?: number;
-  readonly stallLimit?: number;
   readonly detach?: boolean;
   readonly file?: readonly string[];
   readonly image?: readonly string[];
@@ -50,12 +50,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--cwd <dir>', 'where the agent works; fixed once the conversation exists', directory)
     .option('--worktree', 'work in a worktree of the git repository there (--cwd, or here), on a branch of its own')
     .option('--request-id <id>', 'makes a repeated command safe: the same id and prompt is the same turn')
-    .addOption(
-      new Option(
-        '--restore <policy>',
-        'required: fail if the context cannot be restored; auto: then start a fresh session; off: always start fresh',
-      ).choices(POLICIES),
-    )
+    .addOption(restoreOption())
     .addOption(new Option('--rung <rung>', 'restore only in this way').choices(RUNGS))
     .option('--budget-tokens <n>', 'put at most this many tokens (estimated) of history before the prompt', wholeNumber)
     .option('--last-turns <n>', 'put at most this many turns of history before the prompt', wholeNumber)
@@ -188,27 +183,11 @@ async function blocksOfStdin(): Promise<Prompt> {
 }
 
 function submitOptions(flags: SendFlags, permissions: PermissionMode): SubmitOptions {
-  const {
-    requestId,
-    agent,
-    session,
-    newSession,
-    deliverTo,
-    model,
-    mode,
-    restore: policy,
-    rung,
-    budgetTokens,
-    lastTurns,
-    allowTools,
-  } = flags;
-  const limits = given({ turnSeconds: flags.timeLimit, stallSeconds: flags.stallLimit });
-  const restore: RestoreOverride = given({ policy, rung, budgetTokens, lastTurns, allowTools });
+  const { requestId, agent, session, newSession, deliverTo, model, mode } = flags;
   return {
     permissions,
     ...given({ requestId, agent, session, newSession, deliverTo, model, mode }),
     ...(flags.set && { config: configOf(flags.set) }),
-    ...(Object.keys(restore).length > 0 && { restore }),
-    ...(Object.keys(limits).length > 0 && { limits }),
+    ...turnOptions(flags),
   };
 }

@@ -2,6 +2,8 @@ import type { PublicEvent, PublicEventPayloads } from '../../../../core/public/e
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import { ReplyStream } from '../../../../core/turn/reply.ts';
 import type { ToolCallFields, Update } from '../../../../core/turn/update.ts';
+import type { Handlers } from '../../events.ts';
+import { handle } from '../../events.ts';
 import { RECOVERED, receiptLine, stalledLine, turns } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -22,53 +24,31 @@ export class TurnView {
 
   see(event: PublicEvent): void {
     if (event.kind === 'restore.receipt') this.receipt = event.payload;
-    if (!this.#output.json) this.#show(event);
+    if (!this.#output.json) handle(this.#handlers, event);
   }
 
-  #show(event: PublicEvent): void {
-    const output = this.#output;
-    switch (event.kind) {
-      case 'turn.queued':
-        this.#agent = oneLine(event.payload.agent);
-        output.waitFor(`turn ${event.payload.n} waits to begin …`);
-        break;
-      case 'turn.started':
-        output.progress(`starting ${this.#agent} …`);
-        break;
-      case 'turn.requeued':
-        output.progress(`turn ${event.payload.n} waits to begin again …`);
-        break;
-      case 'turn.sent':
-        output.progress(this.#doing());
-        break;
-      case 'permission.answered':
-      case 'permission.denied':
-      case 'permission.withdrawn':
-        output.waitFor(this.#doing());
-        break;
-      case 'turn.update':
-        this.#update(event.payload.update);
-        break;
-      case 'turn.retrying':
-        this.#retrying(event.payload);
-        break;
-      case 'turn.stalled':
-        output.note(styled('dim', `${stalledLine(event.payload)}; Ctrl-C cancels it`));
-        break;
-      case 'session.locked':
-        output.progress(`another program is using the session; waiting (${event.payload.waits}) …`);
-        break;
-      case 'restore.started':
-        output.progress(`restoring the context by ${event.payload.rung}: ${turns(event.payload.total)} …`);
-        break;
-      case 'restore.progress':
-        output.progress(progressLine(event.payload));
-        break;
-      case 'turn.ended':
-        this.#end(event.payload);
-        break;
-    }
-  }
+  readonly #handlers: Handlers = {
+    'turn.queued': ({ payload: { n, agent } }) => {
+      this.#agent = oneLine(agent);
+      this.#output.waitFor(`turn ${n} waits to begin …`);
+    },
+    'turn.started': () => this.#output.progress(`starting ${this.#agent} …`),
+    'turn.requeued': ({ payload: { n } }) => this.#output.progress(`turn ${n} waits to begin again …`),
+    'turn.sent': () => this.#output.progress(this.#doing()),
+    'permission.answered': () => this.#output.waitFor(this.#doing()),
+    'permission.denied': () => this.#output.waitFor(this.#doing()),
+    'permission.withdrawn': () => this.#output.waitFor(this.#doing()),
+    'turn.update': ({ payload }) => this.#update(payload.update),
+    'turn.retrying': ({ payload }) => this.#retrying(payload),
+    'turn.stalled': ({ payload }) => this.#output.note(styled('dim', `${stalledLine(payload)}; Ctrl-C cancels it`)),
+    'session.locked': ({ payload: { waits } }) =>
+      this.#output.progress(`another program is using the session; waiting (${waits}) …`),
+    'restore.started': ({ payload: { rung, total } }) =>
+      this.#output.progress(`restoring the context by ${rung}: ${turns(total)} …`),
+    'restore.progress': ({ payload: { rung, done, total } }) =>
+      this.#output.progress(`restoring by ${rung}: ${done} of ${turns(total)} …`),
+    'turn.ended': ({ payload }) => this.#end(payload),
+  };
 
   #update(update: Update): void {
     this.#output.text(this.#reply.add(update));
@@ -112,8 +92,4 @@ export class TurnView {
     if (recovered) this.#output.note(styled('dim', RECOVERED));
     if (this.receipt) this.#output.note(styled('dim', receiptLine(this.receipt)));
   }
-}
-
-function progressLine({ rung, done, total }: PublicEventPayloads['restore.progress']): string {
-  return `restoring by ${rung}: ${done} of ${turns(total)} …`;
 }

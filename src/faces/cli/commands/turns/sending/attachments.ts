@@ -1,9 +1,9 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ThroughlineError } from '../../../../../core/errors.ts';
 import type { ContentBlock, Prompt } from '../../../../../core/turn/content.ts';
-import { MEBIBYTE, MOST_OF_PROMPT, readStdin } from '../../../input.ts';
+import { MEBIBYTE, MOST_OF_PROMPT, readStdin, readUpTo } from '../../../input.ts';
 
 /** Files that go with a prompt: `--file` and `--image` of `throughline send`. */
 
@@ -50,26 +50,12 @@ async function readBounded(path: string): Promise<Buffer> {
   try {
     const stat = await file.stat();
     if (stat.isDirectory()) throw unreadable(path, { code: 'EISDIR' });
-    return await readTo(file, path);
+    return await readUpTo(MOST_OF_PROMPT, file.createReadStream({ autoClose: false }), `The file ${path}`, IN_WORDS);
   } catch (cause) {
     throw cause instanceof ThroughlineError ? cause : unreadable(path, cause);
   } finally {
     await file.close();
   }
-}
-
-/** A pipe or a device has no size that could be asked for, and may be endless. */
-async function readTo(file: FileHandle, path: string): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of file.createReadStream({ autoClose: false })) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length <= MOST_OF_PROMPT) continue;
-    const tooLarge = `The file ${path} has more than ${mebibytes(MOST_OF_PROMPT)}.`;
-    throw new ThroughlineError('too_large', tooLarge, { hint: IN_WORDS });
-  }
-  return Buffer.concat(chunks);
 }
 
 function unreadable(path: string, cause: unknown): ThroughlineError {
