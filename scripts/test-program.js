@@ -1,6 +1,6 @@
 // vitest runs this before the tests: makes the program that they start, as the published package has it (build.js), once for each state
 // of its sources. Tests start it more than a thousand times, and from the sources that takes three times as long. Likewise the small agents
-// that tests start. `test/program.ts` says where all of it is.
+// and the other programs that tests start. `test/program.ts` says where all of it is.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -15,7 +15,7 @@ import {
   statSync,
   symlinkSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, matchesGlob, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { bundleForNode } from './bundle.js';
@@ -27,10 +27,20 @@ const FOLDER = join(root, 'node_modules/.cache/throughline-program');
 const SOURCES = [
   'src/**/*.{ts,js}',
   'bin/*',
-  'scripts/{bundle,manifest,test-program}.js',
+  'scripts/{bundle,lazy-zod,manifest,test-program}.js',
   'package.json',
   'package-lock.json',
+  'test/*.ts',
   'test/agents/acp-programs/*.ts',
+  'test/{contracts,faults}/**/*.ts',
+  'test/e2e/support/*.ts',
+  'bench/support/*.ts',
+];
+/** Each has a name of its own. */
+const PROGRAMS = [
+  'test/contracts/sqlite-child.ts',
+  'test/e2e/support/{host,reader}-program.ts',
+  'test/faults/programs/{follower,stepper,submitter,task-runner,task-stepper,worker}.ts',
 ];
 const IS_TEST = /\.test\.ts$/;
 
@@ -56,6 +66,7 @@ async function builtProgram() {
     for (const name of ['bin', 'package.json']) cpSync(join(root, name), join(making, name), { recursive: true });
     await bundleForNode(join(making, 'dist'));
     await bundleAgents(join(making, 'agents'));
+    await bundlePrograms(join(making, 'programs'));
     // Tests that need the page build it (scripts/page.js).
     symlinkSync(join(root, 'dist/page'), join(making, 'dist/page'));
     for (const name of globSync('*', { cwd: FOLDER })) {
@@ -78,10 +89,52 @@ async function builtProgram() {
  */
 async function bundleAgents(folder) {
   const input = globSync('test/agents/acp-programs/*.ts', { cwd: root });
-  const build = await rolldown({ cwd: root, input, platform: 'node', external: /^node:/ });
+  const build = await rolldown({ cwd: root, input, platform: 'node', external: /^node:/, plugins: [withLazyZod] });
   await build.write({ dir: folder, format: 'es', entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
   await build.close();
 }
+
+/**
+ * The programs of tests that use parts of ours: from the sources, each start would load two hundred files.
+ * @param {string} folder beside `dist`
+ */
+async function bundlePrograms(folder) {
+  const build = await rolldown({
+    cwd: root,
+    input: globSync(PROGRAMS, { cwd: root }),
+    platform: 'node',
+    external: /^[@a-z]/,
+    plugins: [{ name: 'where our files are', transform: (code, id) => asInDist(code, id) }],
+  });
+  const { output } = await build.write({
+    dir: folder,
+    format: 'es',
+    entryFileNames: '[name].mjs',
+    chunkFileNames: '[name]-[hash].mjs',
+  });
+  await build.close();
+  const bundled = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+  for (const file of bundled.map((id) => relative(root, id))) {
+    if (SOURCES.every((source) => !matchesGlob(file, source))) throw new Error(`${file} must be one of the SOURCES`);
+  }
+}
+
+/**
+ * Our sources start files that are beside them: the scripted agent, threads. Those are in `dist`.
+ * @param {string} code
+ * @param {string} id
+ */
+function asInDist(code, id) {
+  if (!id.startsWith(join(root, 'src/')) || !code.includes('import.meta.url')) return null;
+  return code.replaceAll('import.meta.url', "new URL('../dist/index.cjs', import.meta.url).href");
+}
+
+const LAZY_ZOD = join(root, 'scripts/lazy-zod.js');
+const withLazyZod = {
+  name: 'lazy-zod',
+  /** @param {string} source @param {string | undefined} importer */
+  resolveId: (source, importer) => (source === 'zod/v4' && importer !== LAZY_ZOD ? LAZY_ZOD : null),
+};
 
 function hashOfSources() {
   const hash = createHash('sha256');

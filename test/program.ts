@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const made = process.env.THROUGHLINE_TEST_PROGRAM;
@@ -17,4 +17,10 @@ export const library = (): Promise<typeof import('../src/index.ts')> =>
 export function agentProgram(name: string): string {
   if (made !== undefined) return join(dirname(made), '../agents', `${name}.mjs`);
   return fileURLToPath(new URL(`agents/acp-programs/${name}.ts`, import.meta.url));
+}
+
+/** A program that tests start to use our parts in a process of its own (`PROGRAMS` in scripts/test-program.js): also bundled. */
+export function testProgram(source: URL): string {
+  if (made !== undefined) return join(dirname(made), '../programs', `${basename(source.pathname, '.ts')}.mjs`);
+  return fileURLToPath(source);
 }

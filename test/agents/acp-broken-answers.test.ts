@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { chunkText } from '../../src/core/turn/update.ts';
 import { allEvents, ended, run } from '../e2e/support/conversations.ts';
-import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { codexAcp, missing, ownAgent, quickClaudeAcp } from './acp-agents.ts';
 import { bash, execCommand } from './acp-contract.ts';
 import { AcpHome } from './acp-home.ts';
 
@@ -11,7 +11,7 @@ const WHOLE = Array.from({ length: 8 }, (_, i) => `chunk ${i + 1} `).join('');
 const BROKEN = 'model: stream 8 300ms\nmodel: break 1 times';
 
 describe.each([
-  ['claude-agent-acp', claudeAcp, bash, '@agentclientprotocol/claude-agent-acp'],
+  ['claude-agent-acp', quickClaudeAcp, bash, '@agentclientprotocol/claude-agent-acp'],
   ['codex-acp', codexAcp, execCommand, '@agentclientprotocol/codex-acp'],
 ] as const)('%s', (_, agent, command, name) => {
   test('a stream that the API cut is in the reply once, as the model finally said it', async (context) => {

@@ -1,5 +1,5 @@
 import { test } from 'vitest';
-import { claudeAcp, missing } from './acp-agents.ts';
+import { missing, quickClaudeAcp } from './acp-agents.ts';
 import { bash } from './acp-contract.ts';
 import { acpScenarios } from './acp-scenarios.ts';
 
@@ -8,7 +8,7 @@ if (why !== null) test('claude-agent-acp keeps its context', (context) => contex
 else {
   acpScenarios({
     name: 'claude-agent-acp',
-    settings: claudeAcp,
+    settings: quickClaudeAcp,
     storage: '.claude/projects',
     again: 'load',
     run: bash,

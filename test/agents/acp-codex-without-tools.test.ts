@@ -39,11 +39,10 @@ function furnish(codex: string, trace: string): void {
   writeFileSync(
     config,
     `notify = ["/bin/sh", "-c", "${line('notify')}"]
-${readFileSync(config, 'utf8')}
-[features]
-hooks = true
-shell_tool = true
-multi_agent_v2 = true
+features.hooks = true
+features.shell_tool = true
+features.multi_agent_v2 = true
+${readFileSync(config, 'utf8').replace('features.plugins = false', 'features.plugins = true')}
 [mcp_servers.mine]
 ${server('server', trace)}
 ${trusted.join('')}`,
@@ -91,6 +90,8 @@ test.for<[keyof typeof MODELS, boolean]>([
       const agent = acpAgent({
         name: 'codex',
         ...settings,
+        // Where it would look for plugins.
+        env: { ...settings.env, HTTPS_PROXY: 'http://127.0.0.1:9' },
         installed: sandboxes.root,
         memory: join(sandboxes.root, 'learnt'),
       });

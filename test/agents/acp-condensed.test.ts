@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { allEvents } from '../e2e/support/conversations.ts';
-import { claudeAcp, codexAcp, missing } from './acp-agents.ts';
+import { codexAcp, missing, quickClaudeAcp } from './acp-agents.ts';
 import { AcpHome } from './acp-home.ts';
 import { codeword } from './agent-home.ts';
 
@@ -14,7 +14,7 @@ const counts = (carried: number, condensed: number, dropped = 0) => ({ carried, 
 
 /** The smallest window that Claude accepts. */
 function claudeWithSmallWindow(model: { url: string }, root: string) {
-  const settings = claudeAcp(model, root);
+  const settings = quickClaudeAcp(model, root);
   const file = join(settings.env.HOME ?? '', '.claude', 'settings.json');
   writeFileSync(file, JSON.stringify({ autoCompactWindow: 100_000 }));
   return settings;

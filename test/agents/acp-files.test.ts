@@ -1,6 +1,6 @@
 // Files and images in prompts, with real agents: they are still there after a load, and go along to another agent.
 import { expect, test } from 'vitest';
-import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { codexAcp, missing, ownAgent, quickClaudeAcp } from './acp-agents.ts';
 import { bash } from './acp-contract.ts';
 import { AcpHome } from './acp-home.ts';
 import { codeword } from './agent-home.ts';
@@ -15,7 +15,7 @@ const PROMPT = [
 ] as const;
 
 test.for([
-  ['claude-agent-acp', claudeAcp, '@agentclientprotocol/claude-agent-acp'],
+  ['claude-agent-acp', quickClaudeAcp, '@agentclientprotocol/claude-agent-acp'],
   ['codex-acp', codexAcp, '@agentclientprotocol/codex-acp'],
 ] as const)(
   '%s has them after it was loaded, and we see that',
@@ -41,7 +41,7 @@ test('another agent gets them with the turns that it missed, and has them after 
 }, async (context) => {
   const why = missing('@agentclientprotocol/codex-acp') ?? missing('@agentclientprotocol/claude-agent-acp');
   if (why !== null) return context.skip(why);
-  await using home = await AcpHome.make({ codex: codexAcp, claude: claudeAcp });
+  await using home = await AcpHome.make({ codex: codexAcp, claude: quickClaudeAcp });
   const tl = await home.open();
   await tl.conversation('chat').ask(PROMPT, { agent: 'codex' });
   for (const [word, agent] of [

@@ -7,7 +7,7 @@ import { conversationOf } from '../../src/testing/index.ts';
 import { ask, TestSandboxes, until } from '../contracts/agent-sandbox.ts';
 import { allEvents, ended } from '../e2e/support/conversations.ts';
 import { sentTo } from '../e2e/support/stored.ts';
-import { type AcpAgentSettings, claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { type AcpAgentSettings, codexAcp, missing, ownAgent, quickClaudeAcp } from './acp-agents.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
 import { FIRST, SECOND, THIRD } from './agent-home.ts';
 
@@ -19,7 +19,7 @@ const AGENTS: readonly (readonly [name: string, settings: MakeSettings, way: Way
   // Joins two prompts when the first was not answered.
   ['codex-acp', codexAcp, 'killed', missing('@agentclientprotocol/codex-acp')],
   // Writes in the person's place that it was stopped.
-  ['claude-agent-acp', claudeAcp, 'cancelled', missing('@agentclientprotocol/claude-agent-acp')],
+  ['claude-agent-acp', quickClaudeAcp, 'cancelled', missing('@agentclientprotocol/claude-agent-acp')],
 ];
 
 describe.each(AGENTS)('%s', (_, settings, way, why) => {

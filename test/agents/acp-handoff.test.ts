@@ -1,7 +1,7 @@
 // One conversation goes from agent to agent, and each gets the turns that it missed.
 import { expect, test } from 'vitest';
 import { conversationOf } from '../../src/testing/index.ts';
-import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { codexAcp, missing, ownAgent, quickClaudeAcp } from './acp-agents.ts';
 import { AcpHome } from './acp-home.ts';
 import { codeword } from './agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from './claude.ts';
@@ -18,7 +18,7 @@ test('Claude, Codex, Claude, and agents that speak ACP: each request has everyth
 }, async (context) => {
   if (why !== null) return context.skip(why);
   const own = (model: { url: string }, root: string) => ownAgent(model, root, ['without-load']);
-  await using home = await AcpHome.make({ claude, codex: codexAcp, own, 'claude-acp': claudeAcp });
+  await using home = await AcpHome.make({ claude, codex: codexAcp, own, 'claude-acp': quickClaudeAcp });
   const tl = await home.open();
   const words: string[] = [];
   const ask = async (agent: string, word: string, through = tl) => {

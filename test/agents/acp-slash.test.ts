@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { promptText } from '../../src/core/turn/content.ts';
 import { conversationOf } from '../../src/testing/index.ts';
-import { claudeAcp, codexAcp, missing, ownAgent } from './acp-agents.ts';
+import { codexAcp, missing, ownAgent, quickClaudeAcp } from './acp-agents.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
 import { FIRST } from './agent-home.ts';
 
@@ -11,7 +11,7 @@ const WHICH = 'Which codewords have you seen?';
 
 const AGENTS: readonly [string, MakeSettings, Parameters<typeof missing>[0] | null][] = [
   ['a program of our own', (model, root) => ownAgent(model, root, ['honest']), null],
-  ['claude-agent-acp', claudeAcp, '@agentclientprotocol/claude-agent-acp'],
+  ['claude-agent-acp', quickClaudeAcp, '@agentclientprotocol/claude-agent-acp'],
   ['codex-acp', codexAcp, '@agentclientprotocol/codex-acp'],
 ];
 

@@ -1,7 +1,7 @@
 // A prompt that is larger than the model's window, with real agents: its turn fails, and the conversation goes on.
 import { expect, test } from 'vitest';
 import { ended } from '../e2e/support/conversations.ts';
-import { claudeAcp, codexAcp, missing } from './acp-agents.ts';
+import { codexAcp, missing, quickClaudeAcp } from './acp-agents.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
 import { codeword, FIRST } from './agent-home.ts';
 import { claudeEnvironment, packageFolder, userHome } from './claude.ts';
@@ -14,7 +14,7 @@ const claude: MakeSettings = (model, root) => ({
 
 test.for([
   ['claude-sdk', claude, '@agentclientprotocol/claude-agent-acp'],
-  ['claude-agent-acp', claudeAcp, '@agentclientprotocol/claude-agent-acp'],
+  ['claude-agent-acp', quickClaudeAcp, '@agentclientprotocol/claude-agent-acp'],
   ['codex-acp', codexAcp, '@agentclientprotocol/codex-acp'],
 ] as const)(
   '%s: the next prompt is answered, and the model knows of both',

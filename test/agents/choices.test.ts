@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../src/index.ts';
 import { allEvents, until } from '../e2e/support/conversations.ts';
-import { type AcpAgentSettings, claudeAcp, codexAcp, missing } from './acp-agents.ts';
+import { type AcpAgentSettings, codexAcp, missing, quickClaudeAcp } from './acp-agents.ts';
 import { AcpHome } from './acp-home.ts';
 import type { AgentHome } from './agent-home.ts';
 import { findClaude, NOT_INSTALLED } from './claude.ts';
@@ -61,7 +61,7 @@ const AGENTS: Record<string, Tried> = {
   }),
   'claude-agent-acp': {
     why: missing('@agentclientprotocol/claude-agent-acp'),
-    make: acp(claudeAcp),
+    make: acp(quickClaudeAcp),
     agent: 'agent',
     usual: 'claude-opus-5-5',
     other: ['sonnet', 'claude-sonnet'],

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CLAUDE_OPTIONS, HOOK, HOOK_EVENTS, parseClaudeOptions, REFUSED } from '../../src/agents/claude/settings.ts';
+import type { Throughline } from '../../src/index.ts';
 import { faultOf } from '../values/thrown.ts';
 import { findClaude, NOT_INSTALLED } from './claude.ts';
 import { type ClaudeAdapter, ClaudeHome, FIRST, SECOND } from './claude-home.ts';
@@ -75,13 +76,8 @@ describe.skipIf(claude === null).concurrent.each<ClaudeAdapter>(['claude-sdk', '
       },
     } as const;
     home.settings = { agents: { claude: settings } };
-    const rungs: string[] = [];
-    for (const [prompt, hooks] of [
-      [FIRST, 1],
-      [SECOND, 2],
-    ] as const) {
-      const tl = await home.open();
-      rungs.push((await tl.conversation('chat').ask(prompt)).receipt.rung);
+    const asked = async (tl: Throughline, prompt: string, hooks: number) => {
+      const { receipt } = await tl.conversation('chat').ask(prompt);
       const request = home.model.lastRequest();
       const said = JSON.stringify(request?.raw);
       expect(request?.model).toBe('claude-opus-4-6');
@@ -91,10 +87,13 @@ describe.skipIf(claude === null).concurrent.each<ClaudeAdapter>(['claude-sdk', '
       expect(request?.raw.output_config).toMatchObject({ effort: 'low' });
       expect(said).toContain('Reviews a beacon.');
       expect(readFileSync(mark, 'utf8')).toBe('hook\n'.repeat(hooks));
-      await tl.close();
-    }
-    expect(rungs).toEqual(['new', 'resume']);
+      return receipt.rung;
+    };
+    const before = await home.open();
+    expect(await asked(before, FIRST, 1)).toBe('new');
+    await before.close();
     const tl = await home.open();
+    expect(await asked(tl, SECOND, 2)).toBe('resume');
     const read = `model: tool! Read ${JSON.stringify({ file_path: join(beside, 'note.txt') })}`;
     expect(await toolResult(home, tl, read)).toContain('written beside');
     expect(await toolResult(home, tl, 'model: tool! Bash {"command":"echo allowed"}')).toContain('allowed');

@@ -155,15 +155,15 @@ function tasksWithClaude(): void {
   });
 
   test.each([
-    ['one after another', ['word-5'], 1],
-    ['at the same time', ['word-6', 'word-7', 'word-8', 'word-9', 'word-10'], 5],
+    [5, 'one after another', ['word-3'], 1],
+    [10, 'at the same time', ['word-6', 'word-7', 'word-8', 'word-9', 'word-10'], 5],
   ] as const)(
-    'ten tasks %s, and a SIGKILL of the server in the middle of %j: each in a session of its own, nothing lost or left over',
-    async (...[, slow, parallel]) => {
+    '%i tasks %s, and a SIGKILL of the server in the middle of %j: each in a session of its own, nothing lost or left over',
+    async (...[count, , slow, parallel]) => {
       await using home = await ClaudeHome.make('claude-cli', ALLOWED);
       // By default the memory of the machine says how many turns run at once; with little, the fifth slow one would wait for ever.
       home.settings = { ...home.settings, turns: { parallel: 8, perOwner: 8 } };
-      const names = Array.from({ length: 10 }, (_, i) => `word-${i + 1}`);
+      const names = Array.from({ length: count }, (_, i) => `word-${i + 1}`);
       // The first answer to a slow one never comes: its process is killed before. What was not served has cost nothing.
       const tasks = names.map((name) => ({
         name,

@@ -3,6 +3,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'vitest';
 
@@ -33,12 +34,12 @@ export function userHome(root: string, settings: object = {}): string {
   return home;
 }
 
-/** Found as the SDK finds it. */
-export function findClaude(): InstalledClaude | null {
+/** Found as the SDK finds it; `whose`: a file of the package that uses it. */
+export function findClaude(whose: string | URL = import.meta.url): InstalledClaude | null {
   const { platform, arch } = process;
   const names = platform === 'linux' ? [`linux-${arch}`, `linux-${arch}-musl`] : [`${platform}-${arch}`];
   try {
-    const sdk = createRequire(import.meta.url).resolve('@anthropic-ai/claude-agent-sdk');
+    const sdk = createRequire(whose).resolve('@anthropic-ai/claude-agent-sdk');
     const { resolve } = createRequire(sdk);
     for (const name of names) {
       try {
@@ -105,6 +106,33 @@ export async function runClaude(
   const lines = output.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as ClaudeLine)));
   const result = lines.findLast(({ type }) => type === 'result') ?? { type: 'result', result: `none: ${errors}` };
   return { code, lines, result, errors };
+}
+
+/** One process of `claude -p` that gets one prompt after the other, each when the one before is done. Throws if one fails. */
+export async function talkToClaude(
+  claude: InstalledClaude,
+  prompts: readonly string[],
+  { id, ...options }: { readonly id: string; readonly cwd: string; readonly env: Record<string, string> },
+): Promise<void> {
+  const formats = ['--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'];
+  const child = spawn(claude.program, ['-p', '--session-id', id, ...formats], {
+    ...options,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  for (const content of prompts) {
+    child.stdin.write(`${JSON.stringify({ type: 'user', message: { role: 'user', content } })}\n`);
+    for (;;) {
+      const { value, done } = await lines.next();
+      if (done) throw new Error('Claude ended before it answered');
+      const line = JSON.parse(value) as ClaudeLine;
+      if (line.type !== 'result') continue;
+      if (line.is_error) throw new Error(`Claude failed: ${line.result}`);
+      break;
+    }
+  }
+  child.stdin.end();
+  await new Promise((resolve) => child.once('close', resolve));
 }
 
 async function text(stream: Readable): Promise<string> {

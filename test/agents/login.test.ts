@@ -1,10 +1,11 @@
 // Whether somebody is logged in, as `throughline agents` and `throughline doctor` tell: with real agents, and no model anywhere.
+import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CliHome, parseLines } from '../e2e/cli-process.ts';
-import { missing, ownAgent } from './acp-agents.ts';
-import { claudeOrSkip, packageFolder } from './claude.ts';
+import { CLAUDE_ACP, missing, ownAgent, quickClaudeAcp } from './acp-agents.ts';
+import { claudeOrSkip, findClaude, NOT_INSTALLED, packageFolder } from './claude.ts';
 
 let home: CliHome;
 beforeEach(() => {
@@ -135,6 +136,14 @@ test('real agents behind ACP: with a key and without', async (context) => {
   const env = { ...environment({ OPENAI_API_KEY: 'sk-fake' }), HOME: another('keyed') };
   set({ key: { ...acp('codex', env), options: { agent: 'codex', auth: 'api-key' } } });
   expect(await logins()).toEqual({ key: true });
+});
+
+test('the script that answers for Claude in other tests says of its login what Claude says', (context) => {
+  const claude = findClaude(CLAUDE_ACP);
+  if (claude === null) return context.skip(NOT_INSTALLED);
+  const { env } = quickClaudeAcp({ url: NOWHERE }, home.path);
+  const says = (program: string) => JSON.parse(execFileSync(program, ['auth', 'status', '--json'], { env }).toString());
+  expect(says(claude.program)).toMatchObject(says(env.CLAUDE_CODE_EXECUTABLE ?? ''));
 });
 
 test('Claude reports whether it is logged in', async (context) => {

@@ -95,7 +95,10 @@ browserTest(
     await new Promise((resolve) => gone.close(resolve));
     const page = await opened(context, site.origin);
     expect(await refusal(page, nowhere)).toMatchObject({
-      ...{ code: 'unreachable', message: `The server at ${nowhere} does not answer to the page ${site.origin}.` },
+      ...{
+        code: 'unreachable',
+        message: `The server at ${nowhere} does not answer requests from the page ${site.origin}.`,
+      },
       hint: expect.stringContaining('Check whether it runs'),
     });
     // A frame without an origin is allowed nowhere.

@@ -97,11 +97,12 @@ export function effects(file: string): number {
   }
 }
 
-/** Polls until it holds; fails after a while. */
+/** Polls until it holds; fails after a while. A look may cost much: who has waited for long looks less often. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 120_000): Promise<void> {
-  const deadline = performance.now() + ms;
+  const start = performance.now();
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`waited ${ms} ms in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    const waited = performance.now() - start;
+    if (waited > ms) throw new Error(`waited ${ms} ms in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(waited / 20, 5), 25)));
   }
 }

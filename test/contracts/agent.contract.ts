@@ -1,12 +1,10 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { AgentTraits } from '../../src/core/restore/traits.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Prompt, promptText } from '../../src/core/turn/content.ts';
 import { replyText } from '../../src/core/turn/record.ts';
 import { systemProcesses } from '../../src/host/processes.ts';
 import type { Agent, AgentEvent, AgentSession, OpenHow } from '../../src/ports/agent.ts';
-import type { OpenSandbox } from '../../src/ports/sandbox.ts';
-import { ask, effects, send, type TestSandboxes, told, until } from './agent-sandbox.ts';
+import { ask, effects, send, type TestSandboxes, type Told, told, until } from './agent-sandbox.ts';
 import { identityOf } from './liveness.ts';
 
 /** What the suite needs of an agent, besides the port: words that make it do what is to be seen. */
@@ -25,98 +23,133 @@ export interface AgentUnderTest {
   toolThenEndless(file: string): Prompt;
 }
 
-/** One suite over the Agent port, for every adapter. What an agent's traits say it cannot do must then fail as data. */
+/** An agent, a sandbox for it, and what makes sessions there. */
+async function readyWith(setUp: () => Promise<AgentUnderTest>) {
+  const given = await setUp();
+  const { agent, sandboxes } = given;
+  const sandbox = await sandboxes.sandbox();
+  const traits = await agent.traits(sandbox);
+  let ids = 0;
+  const fresh = (): OpenHow => {
+    ids += 1;
+    const id = `00000000-0000-4000-8000-${String(ids).padStart(12, '0')}`;
+    return { kind: 'new', id: traits.id === 'assigned' ? id : null };
+  };
+  const open = (how: OpenHow = fresh(), noTools = false) => sandboxes.open(agent, sandbox, how, noTools);
+  return { ...given, sandbox, traits, fresh, open };
+}
+
+type Ready = Awaited<ReturnType<typeof readyWith>>;
+
+function idOf(session: AgentSession): string {
+  if (session.id === null) throw new Error('the session has no name yet');
+  return session.id;
+}
+
+/**
+ * One suite over the Agent port, for every adapter. What an agent's traits say it cannot do must then fail as data. Real agents take long
+ * to start: tests that need no session of their own share one.
+ */
 export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>): void {
   describe(`the agent contract: ${name}`, () => {
-    let given: AgentUnderTest;
-    let agent: Agent;
-    let sandbox: OpenSandbox;
-    let traits: AgentTraits;
-    let ids = 0;
+    inOneSession(setUp);
+    inAClosedSession(setUp);
+    inSessionsOfTheirOwn(setUp);
+  });
+}
 
-    beforeEach(async () => {
-      given = await setUp();
-      agent = given.agent;
-      sandbox = await given.sandboxes.sandbox();
-      traits = await agent.traits(sandbox);
-    });
-    afterEach(() => given.sandboxes.dispose());
+/** The tests run one after another in one session; the last two end it. */
+function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
+  describe('in one session', () => {
+    let given: Ready;
+    let session: AgentSession;
+    /** What was known of it when it was opened, and after its first turn. */
+    let opened: { readonly how: OpenHow; readonly id: string | null; readonly started: readonly object[] };
+    let first: Told & { readonly position: string | null; readonly id: string | null };
+    let named: object | null;
 
-    const fresh = (): OpenHow => {
-      ids += 1;
-      const id = `00000000-0000-4000-8000-${String(ids).padStart(12, '0')}`;
-      return { kind: 'new', id: traits.id === 'assigned' ? id : null };
-    };
-    const open = (how: OpenHow = fresh(), noTools = false) => given.sandboxes.open(agent, sandbox, how, noTools);
-    const idOf = (session: AgentSession) => {
-      if (session.id === null) throw new Error('the session has no name yet');
-      return session.id;
-    };
-
-    test('traits are the same whenever they are asked for', async () => {
-      expect(await agent.traits(sandbox)).toEqual(traits);
-      expect(traits.version).not.toBe('');
-      expect(traits.window).toBeGreaterThan(0);
-    });
-
-    test('a new session has a process of its own, and the id that was assigned if one was', async () => {
-      const how = fresh();
-      const session = await open(how);
-      expect(session.alive).toBe(true);
-      if (session.process) expect(systemProcesses.status(identityOf(session.process))).toBe('alive');
-      if (how.kind === 'new' && how.id !== null) expect(session.id).toBe(how.id);
-    });
-
-    test('the program that it names is the one that a session is opened in', async () => {
-      const named = (await agent.program?.(sandbox)) ?? null;
+    beforeAll(async () => {
+      given = await readyWith(setUp);
+      named = (await given.agent.program?.(given.sandbox)) ?? null;
+      const how = given.fresh();
       const started: object[] = [];
+      const { sandbox } = given;
       const spawn: typeof sandbox.spawn = (command, options) => {
         started.push({ command, ...options });
         return sandbox.spawn(command, options);
       };
-      await given.sandboxes.open(agent, { ...sandbox, spawn }, fresh());
-      if (named !== null) expect(started).toContainEqual(named);
+      session = await given.sandboxes.open(given.agent, { ...sandbox, spawn }, how);
+      opened = { how, id: session.id, started };
+      const told = await ask(session, given.tell('amber'));
+      first = { ...told, position: await session.position(), id: session.id };
+    });
+    afterAll(() => given.sandboxes.dispose());
+
+    /** The session, or the next one if the last test has left none. */
+    const living = async () => {
+      if (!session.alive) session = await given.open();
+      return session;
+    };
+
+    test('a new session has a process of its own, and the id that was assigned if one was', () => {
+      const { how, id } = opened;
+      expect(session.alive).toBe(true);
+      if (session.process) expect(systemProcesses.status(identityOf(session.process))).toBe('alive');
+      if (how.kind === 'new' && how.id !== null) expect(id).toBe(how.id);
     });
 
-    test('a prompt is answered; `ended` comes once, and last', async () => {
-      const session = await open();
-      const { events, outcome, reply } = await ask(session, given.tell('amber'));
+    test('the program that it names is the one that a session is opened in', () => {
+      if (named !== null) expect(opened.started).toContainEqual(named);
+    });
+
+    test('a prompt is answered; `ended` comes once, and last', () => {
+      const { events, outcome, reply, position } = first;
       expect(outcome).toMatchObject({ kind: 'completed' });
       // Nobody else is there: what the turn has put into the storage is where that stands.
-      if (outcome.position !== undefined) expect(outcome.position).toBe(await session.position());
+      if (outcome.position !== undefined) expect(outcome.position).toBe(position);
       expect(reply).not.toBe('');
       expect(events.filter((event) => event.type === 'ended')).toHaveLength(1);
       expect(events.at(-1)?.type).toBe('ended');
     });
 
-    test('a session has a name by the end of its first turn', async () => {
-      const session = await open();
-      await ask(session, given.tell('amber'));
-      expect(session.id).toEqual(expect.any(String));
-    });
-
-    test('a live session knows what it was told, and another one does not', async () => {
-      const [session, other] = [await open(), await open()];
-      await ask(session, given.tell('amber'));
-      await ask(session, given.tell('birch'));
-      const { reply } = await ask(session, given.recall);
-      expect(reply).toContain('amber');
-      expect(reply).toContain('birch');
-      expect((await ask(other, given.recall)).reply).not.toContain('amber');
+    test('a session has a name by the end of its first turn', () => {
+      expect(first.id).toEqual(expect.any(String));
     });
 
     test('a changed id is announced', async () => {
-      const session = await open();
-      let id = session.id;
-      for (const word of ['amber', 'birch', 'cedar']) {
-        const { events } = await ask(session, given.tell(word));
-        id = events.findLast((event) => event.type === 'session')?.id ?? id;
+      const announced = (events: readonly AgentEvent[]) => events.findLast((event) => event.type === 'session')?.id;
+      let id = announced(first.events) ?? opened.id;
+      expect(first.id).toBe(id);
+      for (const word of ['birch', 'cedar']) {
+        id = announced((await ask(session, given.tell(word))).events) ?? id;
         expect(session.id).toBe(id);
       }
     });
 
+    test('a live session knows what it was told, and another one does not', async () => {
+      const other = await given.open();
+      await ask(await living(), given.tell('denim'));
+      const { reply } = await ask(session, given.recall);
+      expect(reply).toContain('amber');
+      expect(reply).toContain('denim');
+      expect((await ask(other, given.recall)).reply).not.toContain('amber');
+    });
+
+    test('a prompt that lands where it should is proved; one that does not is refuted', async () => {
+      const second = await ask(session, given.tell('ebony'), { expected: await session.position() });
+      const wrong = await ask(session, given.tell('flint'), { expected: '7:some-other-entry' });
+      const proofs = [first, second, wrong].map(({ proof }) => proof);
+      expect(proofs).toEqual(given.traits.position ? ['proved', 'proved', 'refuted'] : [null, null, null]);
+    });
+
+    test('a prompt whose signal was aborted before is never sent', async () => {
+      const { outcome } = await ask(await living(), given.tell('never'), { signal: AbortSignal.abort() });
+      expect(outcome).toEqual({ kind: 'cancelled' });
+      expect((await ask(session, given.recall)).reply).not.toContain('never');
+    });
+
     test('an abort ends the turn as cancelled', async () => {
-      const session = await open();
+      await living();
       const abort = new AbortController();
       const events: AgentEvent[] = [];
       for await (const event of send(session, given.endless, { signal: abort.signal })) {
@@ -127,15 +160,8 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       expect(events.filter((event) => event.type === 'ended')).toHaveLength(1);
     });
 
-    test('a prompt whose signal was aborted before is never sent', async () => {
-      const session = await open();
-      const { outcome } = await ask(session, given.tell('amber'), { signal: AbortSignal.abort() });
-      expect(outcome).toEqual({ kind: 'cancelled' });
-      expect((await ask(session, given.recall)).reply).not.toContain('amber');
-    });
-
     test('one prompt in flight: a second one is refused, and the first is not disturbed', async () => {
-      const session = await open();
+      await living();
       const abort = new AbortController();
       let second: Awaited<ReturnType<typeof ask>> | null = null;
       const first: AgentEvent[] = [];
@@ -150,8 +176,40 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       expect(first.at(-1)).toMatchObject({ type: 'ended', outcome: { kind: 'cancelled' } });
     });
 
+    test('whoever stops listening does not leave the agent working', async () => {
+      await living();
+      for await (const event of send(session, given.endless)) if (event.type === 'update') break;
+      await until('the session is free or gone', async () => {
+        return !session.alive || (await ask(session, given.tell('amber'))).outcome.kind === 'completed';
+      });
+    });
+
+    test('a tool runs once; in the no-tools profile it does not run, until tools are allowed', async () => {
+      const file = join(given.sandbox.work, 'effects.log');
+      await ask(await living(), given.tool('effects.log'));
+      expect(effects(file)).toBe(1);
+      if (!given.traits.noTools) return;
+      const quiet = await given.open(given.fresh(), true);
+      await ask(quiet, given.tool('effects.log'));
+      expect(effects(file)).toBe(1);
+      if (!(await quiet.allowTools())) return;
+      await ask(quiet, given.tool('effects.log'));
+      expect(effects(file)).toBe(2);
+    });
+
+    test('events that nobody takes for a while are all there, in order', async () => {
+      // The same prompt twice, taken at once and late: what is random in it aside, both have to tell the same.
+      const atOnce = await ask(await living(), given.tool('late.log'));
+      const iterator = send(session, given.tool('late.log'))[Symbol.asyncIterator]();
+      const next = await iterator.next();
+      await until('it has done all it was told', () => effects(join(given.sandbox.work, 'late.log')) === 2);
+      const late = await told(startingWith(next.value as AgentEvent, iterator));
+      expect(shapeOf(late.events)).toEqual(shapeOf(atOnce.events));
+      expect(late.reply).toBe(atOnce.reply);
+    });
+
     test('killed in the middle of a turn, the process is gone and the turn is lost', async () => {
-      const session = await open();
+      await living();
       const events: AgentEvent[] = [];
       for await (const event of send(session, given.endless)) {
         events.push(event);
@@ -163,44 +221,33 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
     });
 
     test('a session whose process has ended takes no prompt, and says so without throwing', async () => {
-      const session = await open();
       await session.kill();
       const { events, outcome } = await ask(session, given.tell('amber'));
       expect(events).toHaveLength(1);
       expect(outcome.kind).toBe('failed');
     });
+  });
+}
 
-    test('close and kill may be called in any order, any number of times', async () => {
-      const session = await open();
-      await Promise.all([session.close(), session.close(), session.kill()]);
-      await session.kill();
-      await session.close();
-      session.answer('no such question', null);
-      expect(session.alive).toBe(false);
-    });
+/** A session of three turns, and what is known of it without its process. */
+function inAClosedSession(setUp: () => Promise<AgentUnderTest>): void {
+  describe('in a closed session', () => {
+    let given: Ready;
+    let session: AgentSession;
+    const positions: (string | null)[] = [];
 
-    test('whoever stops listening does not leave the agent working', async () => {
-      const session = await open();
-      for await (const event of send(session, given.endless)) if (event.type === 'update') break;
-      await until('the session is free or gone', async () => {
-        return !session.alive || (await ask(session, given.tell('amber'))).outcome.kind === 'completed';
-      });
-    });
-
-    test('an aborted opening leaves nothing open', async () => {
-      const abort = new AbortController();
-      const opening = agent.open({ how: fresh(), sandbox, noTools: false, signal: abort.signal });
-      abort.abort();
-      expect(await opening).toMatchObject({ ok: false });
-    });
-
-    test('the position rises with every turn and is read without the process; without the trait it is null', async () => {
-      const session = await open();
-      const positions: (string | null)[] = [];
-      for (const word of ['amber', 'birch', 'cedar']) {
-        await ask(session, given.tell(word));
+    beforeAll(async () => {
+      given = await readyWith(setUp);
+      session = await given.open();
+      for (const prompt of [given.tell('amber'), given.tell('birch'), given.recall]) {
+        await ask(session, prompt);
         positions.push(await session.position());
       }
+    });
+    afterAll(() => given.sandboxes.dispose());
+
+    test('the position rises with every turn and is read without the process; without the trait it is null', async () => {
+      const { agent, sandbox, traits } = given;
       expect(await agent.position(idOf(session), sandbox)).toBe(positions[2]);
       await session.close();
       expect(await agent.position(idOf(session), sandbox)).toBe(positions[2]);
@@ -209,16 +256,62 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       expect(await agent.position('no-such-session', sandbox)).toBeNull();
     });
 
-    test('a prompt that lands where it should is proved; one that does not is refuted', async () => {
+    test('what was said in a session can be read before it is adopted, and nothing is changed by that', async () => {
+      const { agent, sandbox, traits } = given;
+      if (agent.history === undefined) return;
+      const signal = new AbortController().signal;
+      const id = idOf(session);
+      await session.close();
+      const position = await agent.position(id, sandbox);
+      const history = await agent.history(id, sandbox, signal);
+      expect(await agent.position(id, sandbox)).toBe(position);
+      // An agent that can neither repeat it nor show its storage is not asked.
+      if (history === null) return expect(traits.load || traits.position).toBe(false);
+      expect(history).toMatchObject({ unknownBefore: false, condensed: 0, position });
+      const prompts = history.turns.map(({ prompt }) => promptText(prompt));
+      expect(prompts).toEqual([given.tell('amber'), given.tell('birch'), given.recall].map(promptText));
+      expect(history.turns.map(({ outcome }) => outcome)).toEqual(['completed', 'completed', 'completed']);
+      expect(replyText(history.turns[2]?.parts ?? [])).toContain('amber');
+      expect(await agent.history('00000000-0000-4000-8000-00000000dead', sandbox, signal)).toBeNull();
+    });
+  });
+}
+
+function inSessionsOfTheirOwn(setUp: () => Promise<AgentUnderTest>): void {
+  describe('in sessions of their own', () => {
+    let given: Ready;
+    beforeEach(async () => {
+      given = await readyWith(setUp);
+    });
+    afterEach(() => given.sandboxes.dispose());
+
+    test('traits are the same whenever they are asked for', async () => {
+      const { agent, sandbox, traits } = given;
+      expect(await agent.traits(sandbox)).toEqual(traits);
+      expect(traits.version).not.toBe('');
+      expect(traits.window).toBeGreaterThan(0);
+    });
+
+    test('close and kill may be called in any order, any number of times', async () => {
+      const { open } = given;
       const session = await open();
-      const first = await ask(session, given.tell('amber'));
-      const second = await ask(session, given.tell('birch'), { expected: await session.position() });
-      const wrong = await ask(session, given.tell('cedar'), { expected: '7:some-other-entry' });
-      const proofs = [first, second, wrong].map(({ proof }) => proof);
-      expect(proofs).toEqual(traits.position ? ['proved', 'proved', 'refuted'] : [null, null, null]);
+      await Promise.all([session.close(), session.close(), session.kill()]);
+      await session.kill();
+      await session.close();
+      session.answer('no such question', null);
+      expect(session.alive).toBe(false);
+    });
+
+    test('an aborted opening leaves nothing open', async () => {
+      const { agent, sandbox, fresh } = given;
+      const abort = new AbortController();
+      const opening = agent.open({ how: fresh(), sandbox, noTools: false, signal: abort.signal });
+      abort.abort();
+      expect(await opening).toMatchObject({ ok: false });
     });
 
     test('a resumed session knows what it was told before its process ended', async () => {
+      const { agent, sandbox, traits, open } = given;
       const session = await open();
       await ask(session, given.tell('amber'));
       const before = await session.position();
@@ -234,28 +327,8 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       expect(proof).toBe(traits.position ? 'proved' : null);
     });
 
-    test('what was said in a session can be read before it is adopted, and nothing is changed by that', async () => {
-      if (agent.history === undefined) return;
-      const signal = new AbortController().signal;
-      const session = await open();
-      await ask(session, given.tell('amber'));
-      await ask(session, given.recall);
-      const id = idOf(session);
-      await session.close();
-      const position = await agent.position(id, sandbox);
-      const history = await agent.history(id, sandbox, signal);
-      expect(await agent.position(id, sandbox)).toBe(position);
-      // An agent that can neither repeat it nor show its storage is not asked.
-      if (history === null) return expect(traits.load || traits.position).toBe(false);
-      expect(history).toMatchObject({ unknownBefore: false, condensed: 0, position });
-      const prompts = history.turns.map(({ prompt }) => promptText(prompt));
-      expect(prompts).toEqual([given.tell('amber'), given.recall].map(promptText));
-      expect(history.turns.map(({ outcome }) => outcome)).toEqual(['completed', 'completed']);
-      expect(replyText(history.turns[1]?.parts ?? [])).toContain('amber');
-      expect(await agent.history('00000000-0000-4000-8000-00000000dead', sandbox, signal)).toBeNull();
-    });
-
     test('a session that the agent does not have cannot be resumed', async () => {
+      const { agent, sandbox, traits } = given;
       for (const id of ['00000000-0000-4000-8000-00000000dead', '../../etc/passwd', '']) {
         const request = { sandbox, noTools: false, signal: new AbortController().signal };
         const opened = await agent.open({ how: { kind: 'resume', id }, ...request });
@@ -265,6 +338,7 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
     });
 
     test('after a kill, the tail shows what the storage has of the turn: text, and tools', async () => {
+      const { agent, sandbox, traits, open } = given;
       const session = await open();
       await ask(session, given.tell('amber'));
       const before = await session.position();
@@ -287,31 +361,6 @@ export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>
       expect(await hasBoth()).toBe(true);
       expect((await stored())?.position).toBe(await agent.position(idOf(session), sandbox));
       expect(await agent.tail('no-such-session', { prompt, position: null }, sandbox)).toBeNull();
-    });
-
-    test('a tool runs once; in the no-tools profile it does not run, until tools are allowed', async () => {
-      const file = join(sandbox.work, 'effects.log');
-      await ask(await open(), given.tool('effects.log'));
-      expect(effects(file)).toBe(1);
-      if (!traits.noTools) return;
-      const session = await open(fresh(), true);
-      await ask(session, given.tool('effects.log'));
-      expect(effects(file)).toBe(1);
-      if (!(await session.allowTools())) return;
-      await ask(session, given.tool('effects.log'));
-      expect(effects(file)).toBe(2);
-    });
-
-    test('events that nobody takes for a while are all there, in order', async () => {
-      // The same prompt twice, taken at once and late: what is random in it aside, both have to tell the same.
-      const atOnce = await ask(await open(), given.tool('effects.log'));
-      const session = await open();
-      const iterator = send(session, given.tool('effects.log'))[Symbol.asyncIterator]();
-      const first = await iterator.next();
-      await until('it has done all it was told', () => effects(join(sandbox.work, 'effects.log')) === 2);
-      const late = await told(startingWith(first.value as AgentEvent, iterator));
-      expect(shapeOf(late.events)).toEqual(shapeOf(atOnce.events));
-      expect(late.reply).toBe(atOnce.reply);
     });
   });
 }

@@ -1,10 +1,10 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../src/agents/scripted/adapter.ts';
 import type { OpenHow } from '../../src/ports/agent.ts';
 import type { Sandboxes } from '../../src/ports/sandbox.ts';
+import { PROGRAM } from '../program.ts';
 import { disk } from '../temporary-folder.ts';
 import { agentContract } from './agent.contract.ts';
 import { ask, TestSandboxes, text } from './agent-sandbox.ts';
@@ -34,14 +34,14 @@ for (const [name, options] of Object.entries(VARIANTS)) {
   }));
 }
 
-const PROGRAM = fileURLToPath(new URL('../../src/agents/scripted', import.meta.url));
+const FOLDER = join(dirname(PROGRAM), '../dist');
 const ISOLATED: Readonly<Record<string, [why: () => Promise<string | null>, (base: string) => Sandboxes]>> = {
   bubblewrap: [async () => whyNoBubblewrap(), (base) => isolatedSandboxes(base, { network: 'none' })],
   'a container': [
     whyNoPodman,
     (base) => {
       writeRootfs(join(base, 'rootfs'));
-      return containerSandboxes(base, { network: 'none', binds: [{ path: PROGRAM }] });
+      return containerSandboxes(base, { network: 'none', binds: [{ path: FOLDER }] });
     },
   ],
 };

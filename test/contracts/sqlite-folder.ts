@@ -1,11 +1,11 @@
 // What tests of the SQLite store share: a folder that goes away after the test, and processes on a database in it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
+import { testProgram } from '../program.ts';
 
 export { temporaryFolder } from '../temporary-folder.ts';
 
@@ -26,7 +26,7 @@ export async function openAt(file: string, busyMs?: number): Promise<Store> {
   return store;
 }
 
-const PROGRAM = fileURLToPath(new URL('sqlite-child.ts', import.meta.url));
+const PROGRAM = testProgram(new URL('sqlite-child.ts', import.meta.url));
 
 /** A process of its own that plays a role on the database; `sqlite-child.ts` has the roles. */
 export class Child {
@@ -37,7 +37,9 @@ export class Child {
   #wake = () => {};
 
   constructor(file: string, role: string, name: string) {
-    this.process = spawn(process.execPath, [PROGRAM, file, role, name], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.process = spawn(process.execPath, [PROGRAM, file, role, name], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     this.#exited = new Promise((resolve) => this.process.on('close', resolve));
     this.process.stderr?.on('data', (text) => this.#errors.push(`${text}`));
     if (this.process.stdout) {

@@ -285,8 +285,11 @@ test('what a killed "erase --sandbox" has not deleted is found, and deleted', as
   expect(query('SELECT 1 FROM erasures')).toHaveLength(1);
   expect(existsSync(join(work, 'file'))).toBe(true);
   const looked = await home.run('doctor');
-  expect([looked.code, looked.stdout]).toEqual([1, expect.stringContaining('was to be deleted with the conversation')]);
-  expect(await home.ok('doctor', '--fix')).toContain('and is still there.\n  repaired: Delete it.');
+  expect([looked.code, looked.stdout]).toEqual([
+    1,
+    expect.stringContaining('should have been deleted with the conversation'),
+  ]);
+  expect(await home.ok('doctor', '--fix')).toContain('but still exists.\n  repaired: Delete it.');
   expect(readdirSync(at('sandboxes'))).toEqual([]);
   expect(await home.ok('doctor')).toMatch(/^No problems found\./);
 });

@@ -93,8 +93,6 @@ export async function startLoginApp(env: NodeJS.ProcessEnv) {
     ((await read(cookie)) as { state: string; reply: string }[]).map((turn) =>
       turn.state === 'completed' ? turn.reply : null,
     );
-  const answered = (cookie: string, n: number) =>
-    until(`the answer to prompt ${n}`, async () => (await replies(cookie))[n - 1] ?? null);
   /** What the browser is sent from the beginning, word for word, until a turn has ended this often. */
   const events = async (cookie: string, ends: number) => {
     const leave = new AbortController();
@@ -106,6 +104,10 @@ export async function startLoginApp(env: NodeJS.ProcessEnv) {
     }
     leave.abort();
     return text;
+  };
+  const answered = async (cookie: string, n: number) => {
+    await events(cookie, n);
+    return (await replies(cookie))[n - 1] ?? expect.unreachable(`prompt ${n} has no answer`);
   };
   return { program, url, login, say, read, replies, answered, events };
 }

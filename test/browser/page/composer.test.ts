@@ -133,8 +133,8 @@ server.test('prompts wait while a turn runs, and are moved, edited and cancelled
   await page.keyboard.press('Alt+ArrowUp');
   await expect.poll(() => texts(page)).toEqual(['/say one', '/say three', '/say two']);
   // They show as they are now before the change is acknowledged. Until then they are pale, and cannot be dragged.
-  const settled = () => chips(page).and(page.locator('[draggable=true]')).count();
-  await expect.poll(settled).toBe(3);
+  const draggable = () => chips(page).and(page.locator('[draggable=true]')).count();
+  await expect.poll(draggable).toBe(3);
   await chips(page).nth(2).dragTo(chips(page).nth(0));
   await expect.poll(() => texts(page)).toEqual(['/say two', '/say one', '/say three']);
   await chips(page).nth(1).getByRole('button', { name: 'Edit' }).click();
@@ -143,7 +143,7 @@ server.test('prompts wait while a turn runs, and are moved, edited and cancelled
   await expect.poll(() => texts(page)).toEqual(['/say two', '/say edited', '/say three']);
   await chips(page).nth(2).getByRole('button', { name: 'Cancel this prompt' }).click();
   await expect.poll(() => texts(page)).toEqual(['/say two', '/say edited']);
-  await expect.poll(settled).toBe(2);
+  await expect.poll(draggable).toBe(2);
   await axe(page);
   await first.go();
   await page.getByText('edited', { exact: true }).waitFor();

@@ -123,14 +123,14 @@ export function racesContract(around: () => Around): void {
     const files = await folder();
     const seen = new Set<string | null>();
     for (let i = 0; i < (around().given.rounds ?? 300); i += 1) {
-      const settled = await Promise.allSettled([
+      const results = await Promise.allSettled([
         files.read('swap/x', ALL),
         files.put(`swap/new-${i}`, 'x'),
         files.remove('swap/new-0'),
       ]);
-      const [read] = settled;
+      const [read] = results;
       if (read?.status === 'fulfilled') seen.add(text(read.value));
-      for (const one of settled) if (one.status === 'rejected') expect(one.reason).toEqual(refused);
+      for (const one of results) if (one.status === 'rejected') expect(one.reason).toEqual(refused);
       await new Promise(setImmediate);
     }
     await around().run(`touch '${around().sandbox.state}/stop'`);

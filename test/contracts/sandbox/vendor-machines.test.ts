@@ -102,8 +102,8 @@ describe.each(VENDORS)('machines of %s, with a double of its package', (kind) =>
     await expect(remove()).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('in use') });
     child.kill('SIGKILL');
     await child.exited;
-    const taken = async () => Promise.reject(new Error('A conversation has it by now.'));
-    await expect(remove(taken)).rejects.toThrow('has it by now');
+    const taken = async () => Promise.reject(new Error('A conversation uses it now.'));
+    await expect(remove(taken)).rejects.toThrow('uses it now');
     expect(await sandboxes.find('left')).not.toBeNull();
     await remove();
     expect(await sandboxes.find('left')).toBeNull();

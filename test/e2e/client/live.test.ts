@@ -55,7 +55,8 @@ test('a connection that is cut again and again: every event of every feed once, 
   world.proxy.cutWithin = { bytes: 6_000, random: new Random(seed) };
   const live = world.read([chat('one'), { feed: 'hints', of: 'hints' }]);
   live.follow(chat('two'));
-  for (let turn = 0; turn < 20 && world.proxy.cuts < 8; turn += 1) {
+  // At least two turns: on a busy machine, the first may be cut as often as is needed.
+  for (let turn = 0; turn < 2 || (turn < 20 && world.proxy.cuts < 8); turn += 1) {
     await Promise.all(keys.map((key) => run(world.home.engine, key, `/stream 10 5\n/say ${'ß🦆'.repeat(200)}`)));
     if (turn === 1) live.follow(chat('three'));
   }

@@ -276,8 +276,8 @@ test('whoever uses it after close() is told that Throughline is closed', async (
   await c.ask('Hello.');
   await tl.close();
   const uses = [c.ask('Hello.'), c.turns(), tl.conversations(), Array.fromAsync(c.follow())];
-  for (const use of uses)
-    await expect(use).rejects.toMatchObject({ code: 'closed', message: 'Throughline is closed.' });
+  const closed = { code: 'closed', message: 'Throughline is closed.' };
+  await Promise.all(uses.map((use) => expect(use).rejects.toMatchObject(closed)));
 });
 
 test('whoever waits for an answer is told when Throughline is closed before its turn has ended', async () => {

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { MARK, marked } from '../../faults/harness/marked.ts';
+import { testProgram } from '../../program.ts';
 import { until } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-const PROGRAM = fileURLToPath(new URL('../support/reader-program.ts', import.meta.url));
+const PROGRAM = testProgram(new URL('../support/reader-program.ts', import.meta.url));
 
 /** A program that reads the conversation: what it says, line by line, and with what code it ends by itself. */
 function reader(home: Home, conversation: string, what: 'leaves' | 'waits') {

@@ -319,7 +319,7 @@ test('it is not removed under a conversation that has its directory in it, which
   const givenBack = () => until('nobody holds it', () => home.query(isHeld).length === 0);
   await guest.ask('Hello.');
   await givenBack();
-  await refusedWith('refused', website.remove(), /directory of the conversation guest is in the sandbox/);
+  await refusedWith('refused', website.remove(), /directory of the conversation guest is inside the sandbox/);
   const { turn } = await tl.engine.submit((await guest.get()).id, '/hang');
   await event(tl.engine, 'guest', 'turn.sent', { turn: turn.id });
   await refusedWith('conflict', website.remove({ force: true }), /the conversation guest works in a directory of it/);

@@ -214,12 +214,20 @@ test('what is not what was told any more is never shown', async () => {
     db.close();
   };
   change(`UPDATE turns SET prompt = replace(prompt, 'amber', 'birch') WHERE n = 1`);
-  await refusedWith('storage_damaged', tl.engine.told(plain.turn.id), /not what the session of turn 1 was told/);
+  await refusedWith(
+    'storage_damaged',
+    tl.engine.told(plain.turn.id),
+    /what the session of turn 1 was told does not match its hash/,
+  );
   await tl.engine.told(block.turn.id);
   change("UPDATE told SET body = x'28b52ffd'");
   await refusedWith('storage_damaged', tl.engine.told(block.turn.id), /damaged/);
   change('DELETE FROM told');
-  await refusedWith('storage_damaged', tl.engine.told(block.turn.id), /not what the session of turn 2 was told/);
+  await refusedWith(
+    'storage_damaged',
+    tl.engine.told(block.turn.id),
+    /what the session of turn 2 was told does not match its hash/,
+  );
   // The conversation itself goes on, and can be erased.
   expect((await run(tl.engine, 'chat', 'Hello.')).turn.state).toBe('completed');
   await tl.engine.erase('chat');

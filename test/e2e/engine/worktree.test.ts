@@ -33,7 +33,7 @@ test('two conversations on one repository do not see each other’s work until i
   await two.discardChanges();
   expect((await two.changes()).files).toEqual([]);
   await refusedWith('conflict', two.keepChanges({ commit: 'Nothing' }), /Nothing has changed/);
-  await refusedWith('invalid', two.keepChanges({}), /Nothing is to be done/);
+  await refusedWith('invalid', two.keepChanges({}), /Nothing to do/);
 });
 
 test('it is pinned; a fork has one of its own; what cannot have one is refused', async () => {

@@ -207,7 +207,7 @@ function copies(): void {
     open.close();
     const other = join(home.path, 'other.db');
     await (await openAt(other)).close();
-    expect(await refusal(`sqlite:${other}`, url())).toBe('The target has a begun copy of another store.');
+    expect(await refusal(`sqlite:${other}`, url())).toBe('The target holds an unfinished copy of another store.');
     expect(await refusal(url(), `sqlite:${file}3`)).toBe('The store is a copy that was not finished.');
     expect(await copy(sqlite, url())).toMatchObject({ complete: true });
     expect(await refusal(sqlite, url())).toBe('The target is a copy of this store that was finished before.');

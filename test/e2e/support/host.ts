@@ -1,18 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import type { ConversationTracker } from '../../../src/ports/tracker.ts';
+import { testProgram } from '../../program.ts';
 import type { HostCalls } from './host-program.ts';
 
 type Remote<T> = {
   [K in keyof T]: T[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
 };
 
-const PROGRAM = fileURLToPath(new URL('host-program.ts', import.meta.url));
+const PROGRAM = testProgram(new URL('host-program.ts', import.meta.url));
 
 /** What one process was asked, by all its owners. `ended` says how it ended. */
 interface Calls {

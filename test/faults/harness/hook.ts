@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { Write } from '../../../src/ports/store/writes.ts';
 import type { Store } from '../../../src/ports/store.ts';
@@ -54,8 +55,10 @@ const LONGEST_BLOCK_MS = 120_000;
 const LOOK_MS = 10;
 
 function act(action: Hook['action']): void {
-  if (action === 'kill') process.kill(process.pid, 'SIGKILL');
-  else standStill(action);
+  if (action === 'kill') {
+    flushCompileCache(); // for the next one, as in `ready`
+    process.kill(process.pid, 'SIGKILL');
+  } else standStill(action);
 }
 
 /** Never in the middle of a transaction: there, a process that is stopped keeps the database locked for everybody. */

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { testProgram } from '../../program.ts';
 import { until } from './until.ts';
 
 /** One line that a program printed: a JSON object. */
 export type Line = Readonly<Record<string, unknown>>;
 
-const PROGRAMS = fileURLToPath(new URL('../programs', import.meta.url));
+const PROGRAMS = new URL('../programs/', import.meta.url);
 
 /** A real process that runs one of `programs/`, takes commands and prints lines, both JSON. */
 export class Program {
@@ -21,7 +21,8 @@ export class Program {
 
   constructor(name: string, input: object, onLine?: (line: Line) => void) {
     this.name = name;
-    this.#child = spawn(process.execPath, [`${PROGRAMS}/${name}.ts`, JSON.stringify(input)], {
+    const program = testProgram(new URL(`${name}.ts`, PROGRAMS));
+    this.#child = spawn(process.execPath, [program, JSON.stringify(input)], {
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { ...process.env, NODE_OPTIONS: '' },
     });

@@ -72,7 +72,7 @@ async function standsStill(zombie: Program, how: 'stopped' | 'blocked'): Promise
 }
 
 describe('a worker that wakes up after its lease has passed on', () => {
-  test.concurrent.each(CASES)('$how $where ($agent) writes nothing and comes to itself', async (standstill) => {
+  test.concurrent.each(CASES)('$how $where ($agent) writes nothing and recovers', async (standstill) => {
     await using place = new Place();
     const { agent, how } = standstill;
     const file = place.effects('c');
