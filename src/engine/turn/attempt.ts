@@ -178,8 +178,11 @@ class Attempt {
     try {
       await held.lease.write(...opening, receiving, { write: 'send', turn: turn.id, sent, ...told });
     } catch (error) {
-      held.live.delete(agent.name);
-      await session.kill();
+      // If only the begin of the turn was refused, the caller decides about the session.
+      if (!(await held.wasTakenAway())) {
+        held.live.delete(agent.name);
+        await session.kill();
+      }
       throw error;
     }
     return sent;

@@ -161,10 +161,9 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
   if (signal.stop) return unsent(null);
   const restored = await restoreChosen(run, course);
   if ('failure' in restored) return unsent(restored.failure, restored.receipt);
+  const { session } = restored.open;
   if (signal.stop) {
-    // A living session stays for the next turn.
-    const { session } = restored.open;
-    if (held.live.get(agent.name)?.session !== session) await session.close();
+    await leaveUnsent(run, session);
     return unsent(null);
   }
   const required = restoring.policy === 'required';
@@ -186,24 +185,33 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
     if (held.lease.lost.aborted) await result.session.kill();
     return { sent: { result, restored }, failure: result.failure, receipt: result.receipt };
   } catch (error) {
-    if (!hasCode(error, 'conflict') || (await held.wasTakenAway())) throw error;
+    const wasTakenAway = await held.wasTakenAway();
+    if (wasTakenAway) await leaveUnsent(run, session);
+    if (wasTakenAway || !hasCode(error, 'conflict')) throw error;
     // The agent's new session has an id that belongs to another conversation. Nothing was sent.
     const hint = 'Nothing was sent. A native session belongs to one conversation.';
     return unsent({ code: 'refused', message: error.message, hint }, restored.receipt);
   }
 }
 
+/** Nothing was sent to the session. A living one stays for the next turn, without the choices of this one (R7). */
+async function leaveUnsent({ held, turn, agent }: Run, session: AgentSession): Promise<void> {
+  if (held.live.get(agent.name)?.session !== session) return session.close();
+  const { kept = {} } = choicesOf(turn.options);
+  const isReset = session.choose === undefined || (await session.choose(kept)) === 'set';
+  if (!isReset) await held.endLive(agent);
+}
+
 /** Sets the choices of the turn, of which the nearest wins (R7). A failure: the agent does not have them. */
-async function choose({ held, turn, agent }: Run, session: AgentSession): Promise<Failure | 'set' | 'reopen'> {
+async function choose(run: Run, session: AgentSession): Promise<Failure | 'set' | 'reopen'> {
+  const { turn, agent } = run;
   const { kept = {}, ...own } = choicesOf(turn.options);
   const wanted = mergeChoices(kept, own);
   const nothing = Object.keys(wanted).length === 0;
   const chosen = session.choose === undefined ? (nothing ? 'set' : NOTHING_TO_CHOOSE) : await session.choose(wanted);
   if (typeof chosen === 'string') return chosen;
-  // Some of it may have been set. A session that cannot be as it was has to be opened again.
-  const isLive = held.live.get(agent.name)?.session === session;
-  if (!isLive) await session.close();
-  else if ((await session.choose?.(kept)) !== 'set') await held.endLive(agent);
+  // Some of it may have been set.
+  await leaveUnsent(run, session);
   const hint = 'Nothing was sent. Choose something else, or leave out "model", "mode" and "config".';
   return { code: 'refused', message: asSentence(`${agent.name}: ${chosen.why}`), hint };
 }

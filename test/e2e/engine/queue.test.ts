@@ -188,6 +188,51 @@ test.each(['cancelled', 'replaced'] as const)(
         : ['completed', 'cancelled', 'completed', 'completed'],
     );
     expect(turns[1]).toMatchObject({ attempt: 0, sent: null, startedAt: null });
+    // The session was sent nothing, and stays open.
+    const rungs = (await engine.receipts('chat')).map(({ rung }) => rung);
+    expect(rungs).toEqual(how === 'cancelled' ? ['new', 'live'] : ['new', 'live', 'live']);
+    await expectSound(engine, 'chat');
+  },
+);
+
+test.each(['set', 'reopen'] as const)(
+  'the model that a turn has chosen is given back when the turn is cancelled before it begins (%s)',
+  async (answer) => {
+    await using home = new Home();
+    const other = (await home.host()).engine;
+    const chosen: (string | undefined)[] = [];
+    const agent = (real: Agent): Agent => ({
+      ...real,
+      async open(request) {
+        const opened = await real.open(request);
+        if (opened.ok)
+          opened.session.choose = async ({ model }) => {
+            const givesBack = model === undefined && chosen.at(-1) === 'small';
+            chosen.push(model);
+            return givesBack ? answer : 'set';
+          };
+        return opened;
+      },
+    });
+    const store = (real: Store): Store => ({
+      ...real,
+      async nextTurn(...args) {
+        const next = await real.nextTurn(...args);
+        if (next?.turn.options.model !== undefined) await other.cancel(next.turn.id);
+        return next;
+      },
+    });
+    const engine = await home.engine({ store, agent });
+    await engine.ensure({ key: 'chat' });
+    await run(engine, 'chat', 'The codeword is apple.');
+    const { turn } = await engine.submit('chat', 'The codeword is pear.', { model: 'small' });
+    await ended(engine, turn);
+    await until('it was given back', () => chosen.at(-1) === undefined && chosen.includes('small'));
+    expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['apple']);
+    expect(chosen).toEqual([undefined, 'small', undefined, undefined]);
+    // A session that cannot be as it was is opened again.
+    const rungs = (await engine.receipts('chat')).map(({ rung }) => rung);
+    expect(rungs).toEqual(['new', answer === 'set' ? 'live' : 'resume']);
     await expectSound(engine, 'chat');
   },
 );
