@@ -3,30 +3,30 @@ import type { Agent } from '../ports/agent.ts';
 import type { Child, OpenSandbox, Sandboxes, SpawnOptions } from '../ports/sandbox.ts';
 
 /*
- * A command starts the program of its agent while it stores the prompt. A program takes as long to start as all that we do between
- * reading a prompt and opening a session, so the two go on at the same time.
+ * A command starts the program of its agent while it stores the prompt. Starting a program takes as long as everything that we do between
+ * reading a prompt and opening a session, so both are done at the same time.
  *
  *   begin ──▶ runs, and is told nothing ──▶ taken, when the adapter starts the same program in the same sandbox
  *                     └──▶ ended: the prompt was refused, the sandbox is gone, nobody took it in time, or this process closes
  *
- * No agent is asked for anything before its prompt is stored: a program that was told of no session has nothing to lose, and decides
- * nothing. Like any other it has the mark of its starter, so a crash leaves nothing behind that cannot be found.
+ * Nothing is sent to the program before the prompt is stored, so ending it loses nothing. It has the mark of this process, as every
+ * program has: after a crash it is found and ended.
  */
 
-/** After this time another process runs the turn, or something else is in the way. */
+/** If nobody takes the program within this time, another process runs the turn, or something delays it. */
 const LONGEST_MS = 5_000;
 
 interface Begun {
-  /** Which program, and where. */
+  /** Identifies the program and its sandbox. */
   readonly what: string;
-  /** Null: it could not be started. Whoever then starts it learns why. */
+  /** Null: it could not be started. The adapter starts it again, and reports why. */
   readonly child: Promise<Child | null>;
   readonly late: NodeJS.Timeout;
 }
 
-/** One program, once in the life of an engine. */
+/** Starts one program, once in the life of an engine. */
 export class EarlyStart {
-  /** For everybody else: the program that was begun counts as started by the first who wants to start it. */
+  /** The same sandboxes, whose first `spawn` of that program returns the running one. */
   readonly sandboxes: Sandboxes;
   readonly #sandboxes: Sandboxes;
   #begun: Begun | null = null;
@@ -40,7 +40,7 @@ export class EarlyStart {
       open: async (id, options) => this.#sharing(await sandboxes.open(id, options)),
       find: async (id) => {
         const found = await sandboxes.find(id);
-        // What runs in a directory that was deleted must not be used.
+        // The program runs in a directory that was deleted: it must not be used.
         if (found === null) await this.end();
         return found;
       },
@@ -51,12 +51,12 @@ export class EarlyStart {
   async begin(agent: Agent, { sandbox: id, cwd }: Pick<Conversation, 'sandbox' | 'cwd'>): Promise<void> {
     if (this.#used || agent.program === undefined || this.#sandboxes.rest !== undefined) return;
     this.#used = true;
-    // Whoever opens the session meets the same failure, and reports it.
+    // The adapter gets the same failure when it opens the session, and reports it.
     const started = this.#start(agent, id, cwd).catch(() => {});
     await Promise.race([started, new Promise(setImmediate)]);
   }
 
-  /** Ends the program, unless it was taken, and starts none any more. Never rejects. */
+  /** Ends the program, unless it was taken. From now on nothing is started. Never rejects. */
   async end(): Promise<void> {
     this.#over = true;
     const child = await this.#take()?.child;
@@ -66,7 +66,7 @@ export class EarlyStart {
   }
 
   async #start(agent: Agent, id: string, cwd: string | null): Promise<void> {
-    // What has to be made first is made by the turn.
+    // A missing sandbox is made by the turn.
     if ((await this.#sandboxes.find(id)) === null) return;
     const sandbox = await this.#sandboxes.open(id, { cwd });
     const program = await agent.program?.(sandbox);

@@ -1,6 +1,13 @@
 import { checkKeep, type Keep } from '../core/changes.ts';
 import { type Conversation, checkFilter, checkUnfiltered } from '../core/conversation.ts';
-import { isDamage, noSuchConversation, noSuchPermission, noSuchTurn, ThroughlineError } from '../core/errors.ts';
+import {
+  hasCode,
+  isDamage,
+  noSuchConversation,
+  noSuchPermission,
+  noSuchTurn,
+  ThroughlineError,
+} from '../core/errors.ts';
 import { checkHead, checkPlace } from '../core/event.ts';
 import {
   checkAfter,
@@ -55,7 +62,7 @@ import { erase } from './intake/erase.ts';
 import { exportConversation, importConversation } from './intake/portable.ts';
 import { requeue, retry, submit } from './intake/submit.ts';
 import { type EngineParts, LONGEST_TIMER_MS } from './parts.ts';
-import { Attendance, type Looked } from './reading/attendance.ts';
+import { Attendance, type Refreshed } from './reading/attendance.ts';
 import { Changes } from './reading/changes.ts';
 import { follow } from './reading/follow.ts';
 import { hints } from './reading/hints.ts';
@@ -77,7 +84,7 @@ import { Worker } from './worker/worker.ts';
 
 /** Puts the engine together and starts its worker. */
 export function createEngine(given: EngineParts, owner: string): Engine {
-  // A process that keeps nothing warm is a command: it sends one prompt, and its agent does not run yet.
+  // A process that keeps nothing warm is a command. It sends one prompt, and its agent does not run yet.
   const earlyStart = given.settings.maxWarm === 0 ? new EarlyStart(given.sandboxes) : null;
   const parts = earlyStart === null ? given : { ...given, sandboxes: earlyStart.sandboxes };
   const changes = new Changes(parts.store, parts.settings.pollMs);
@@ -155,7 +162,7 @@ class EmbeddedEngine implements Engine {
         ? this.#store.listConversations(this.owner, page)
         : conversationsOfSession(this.#store, this.owner, checkText(session, 'session id'), limit);
     const found = await read();
-    const { changed, hindered } = await this.#lookAt(found.filter(({ open }) => open > 0).map(({ id }) => id));
+    const { changed, hindered } = await this.#refresh(found.filter(({ open }) => open > 0).map(({ id }) => id));
     const now = changed ? await read() : found;
     const unserved = await this.#machinery.attendance.unserved(now);
     return now.map((one) => toPublicConversation(one, hindered.get(one.id) ?? unserved(one)));
@@ -173,8 +180,8 @@ class EmbeddedEngine implements Engine {
   }
 
   async erase(conversation: string, options: EraseOptions = {}): Promise<Erased> {
-    await this.#endLeftIn(conversation).catch((error: unknown) => {
-      // A damaged one cannot be brought to its end, but erased.
+    await this.#endLeftTurn(conversation).catch((error: unknown) => {
+      // A damaged turn cannot be ended, but its conversation can be erased.
       if (!isDamage(error)) throw error;
     });
     return erase(this.#parts, this.owner, conversation, options);
@@ -183,18 +190,18 @@ class EmbeddedEngine implements Engine {
   // ── turns ──
 
   async submit(conversation: string, prompt: unknown, options: SubmitOptions = {}): Promise<Submitted> {
-    // An open turn is in the way of adopting a session.
-    if (options.session !== undefined) await this.#endLeftIn(conversation);
+    // A session cannot be adopted while a turn is open.
+    if (options.session !== undefined) await this.#endLeftTurn(conversation);
     return toSubmitted(await submit(this.#machinery, this.#actor, conversation, prompt, options));
   }
 
   async turn(id: string): Promise<PublicTurn> {
-    const { turn, hindrance } = await this.#lookAtTurn(id);
+    const { turn, hindrance } = await this.#refreshedTurn(id);
     return toPublicTurn(turn, hindrance);
   }
 
   async answerOf(turn: string, options: AnswerOptions = {}) {
-    const ended = await readEnded(() => this.#lookAtTurn(turn), this.#machinery.changes, options);
+    const ended = await readEnded(() => this.#refreshedTurn(turn), this.#machinery.changes, options);
     return answerOf(this.#store, this.owner, ended);
   }
 
@@ -203,7 +210,7 @@ class EmbeddedEngine implements Engine {
     const read = () => this.#store.pending(this.owner, page);
     const found = await read();
     const open = found.filter(({ turn }) => !hasEnded(turn.state)).map(({ turn }) => turn.conversation);
-    const { changed, hindered } = await this.#lookAt([...new Set(open)]);
+    const { changed, hindered } = await this.#refresh([...new Set(open)]);
     return (changed ? await read() : found).map(({ turn, seq }) => ({
       turn: toPublicTurn(turn, hindered.get(turn.conversation)),
       seq,
@@ -211,27 +218,27 @@ class EmbeddedEngine implements Engine {
   }
 
   async delivered(turn: string): Promise<PublicTurn> {
-    await this.#lookAtTurn(turn);
+    await this.#refreshedTurn(turn);
     return toPublicTurn(await this.#store.setDelivered(this.owner, turn));
   }
 
   async told(turn: string, options: ToldOptions = {}) {
-    return toldOf(this.#store, this.owner, (await this.#lookAtTurn(turn)).turn, options);
+    return toldOf(this.#store, this.owner, (await this.#refreshedTurn(turn)).turn, options);
   }
 
   async turns(conversation: string, page: TurnPage = {}) {
-    const { id, hindrance } = await this.#looked(conversation);
+    const { id, hindrance } = await this.#refreshed(conversation);
     return turnsWithReplies(this.#store, { owner: this.owner, id, hindrance }, checkRange(page));
   }
 
   async outline(conversation: string, page: TurnPage = {}) {
     const range = checkRange(page);
-    return this.#store.outline(this.owner, (await this.#looked(conversation)).id, range);
+    return this.#store.outline(this.owner, (await this.#refreshed(conversation)).id, range);
   }
 
   async records(conversation: string, page: TurnPage = {}) {
     const range = checkRange(page);
-    const { id } = await this.#looked(conversation);
+    const { id } = await this.#refreshed(conversation);
     if ('after' in range) return this.#store.recordsAfter(this.owner, id, range);
     const { before, limit } = range;
     return (await this.#store.recordsBefore(this.owner, id, { upTo: before - 1, limit })).toReversed();
@@ -239,31 +246,31 @@ class EmbeddedEngine implements Engine {
 
   async cancel(turn: string): Promise<PublicTurn> {
     const cancelled = await this.#store.requestCancel(this.owner, turn, this.#actor.by);
-    // Its worker may be dead: then this process ends the turn.
+    // If its worker is dead, this process ends the turn.
     if (!hasEnded(cancelled.state)) this.#machinery.worker.want(this.owner, cancelled.conversation, turn);
     return toPublicTurn(cancelled);
   }
 
   async queue(conversation: string, page: QueuePage = {}): Promise<PublicTurn[]> {
-    const { id, hindrance } = await this.#looked(conversation);
+    const { id, hindrance } = await this.#refreshed(conversation);
     const range = { after: checkAfter(page.after), limit: checkLimit(page.limit, 100) };
     return (await this.#store.queued(this.owner, id, range)).map((turn) => toPublicTurn(turn, hindrance));
   }
 
   async requeue(conversation: string, turns: readonly QueueTurn[], options: { requestId?: string } = {}) {
-    const { conversation: found } = await this.#looked(conversation);
+    const { conversation: found } = await this.#refreshed(conversation);
     return requeue(this.#machinery, found, turns, { requestId: options.requestId ?? null, by: this.#actor.by });
   }
 
   async retry(turn: string, options: Pick<SubmitOptions, 'requestId' | 'permissions'> = {}): Promise<Submitted> {
-    const ended = await this.#lookAtTurn(turn);
+    const ended = await this.#refreshedTurn(turn);
     return toSubmitted(await retry(this.#machinery, this.#actor, ended, options));
   }
 
   // ── watching ──
 
   async *follow(conversation: string, options: FollowOptions = {}) {
-    const found = await this.#attended(conversation);
+    const found = await this.#findToFollow(conversation);
     const { id } = found;
     const { signal, log } = options;
     const after = checkAfter(options.after);
@@ -274,12 +281,12 @@ class EmbeddedEngine implements Engine {
       id,
       after,
       signal,
-      // A process that takes up turns looks for dead ones by itself.
       onQuiet: async () => {
-        // A command that runs the turn itself has said so, and goes on when the file is back.
+        // A command that runs the turn itself has reported a missing data file, and continues when the file is back.
         if (worker.takesUp || !worker.holds(id)) await this.#store.check();
         worker.checkRuns(id);
-        if (!worker.takesUp && !worker.holds(id)) await this.#lookAt([id]);
+        // A process that takes up turns finds those of dead processes by itself.
+        if (!worker.takesUp && !worker.holds(id)) await this.#refresh([id]);
       },
     });
   }
@@ -288,7 +295,7 @@ class EmbeddedEngine implements Engine {
     const before = checkBefore(page.before ?? 'end');
     const limit = checkLimit(page.limit, 100);
     const of = turn === undefined ? {} : { turn: checkTurnNumber(turn) };
-    const { id, conversation: found } = await this.#looked(conversation);
+    const { id, conversation: found } = await this.#refreshed(conversation);
     checkPlace({ after: before === Number.MAX_SAFE_INTEGER ? 0 : before - 1, log }, found);
     return (await this.#store.eventsBefore(this.owner, id, { before, limit, ...of })).map(toPublicEvent);
   }
@@ -303,7 +310,7 @@ class EmbeddedEngine implements Engine {
   ): Promise<PublicReceipt | null> {
     checkAgent(this.#parts, options.agent);
     const found = await this.#find(conversation);
-    const { id } = await this.#machinery.attendance.checkRuns(found);
+    const { id } = await this.#machinery.attendance.ensureServed(found);
     const restore = parseRestore(options.restore);
     const receipt = await this.#machinery.worker.withHeld(id, (held, shutdown) =>
       warm(held, options.agent ?? null, restore, shutdown),
@@ -312,7 +319,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async kill(conversation: string) {
-    const { id } = (await this.#looked(conversation)).conversation;
+    const { id } = (await this.#refreshed(conversation)).conversation;
     return kill(this.#parts, this.#machinery.worker, { owner: this.owner, id, by: this.#actor.by });
   }
 
@@ -331,7 +338,7 @@ class EmbeddedEngine implements Engine {
     await worktrees.discard(sandbox);
   }
 
-  /** Whoever writes there must be alone: an agent that still runs could exchange a folder for a link meanwhile. */
+  /** The agents are ended first: one that still runs could replace a folder by a link while git writes there. */
   async #worktreeAtRest(conversation: string) {
     const { id, sandbox, state } = await this.#withDirectory(conversation);
     const { worktrees } = this.#parts.sandboxes;
@@ -365,17 +372,17 @@ class EmbeddedEngine implements Engine {
   }
 
   async show(conversation: string, options: Bounded = {}) {
-    const { id, hindrance } = await this.#looked(conversation);
+    const { id, hindrance } = await this.#refreshed(conversation);
     return showConversation(this.#store, await this.#find(id), { ...options, hindrance });
   }
 
   async summary(conversation: string) {
-    const { id, hindrance } = await this.#looked(conversation);
+    const { id, hindrance } = await this.#refreshed(conversation);
     return toPublicSummary(await this.#store.summary(this.owner, id), hindrance);
   }
 
   async sessions(conversation: string, { most }: Bounded = {}) {
-    const { id } = await this.#looked(conversation);
+    const { id } = await this.#refreshed(conversation);
     return new SizeLimit(most).checked(toPublicSessions(await this.#store.sessions(this.owner, id)));
   }
 
@@ -392,7 +399,7 @@ class EmbeddedEngine implements Engine {
   }
 
   async permission(id: string) {
-    return toPublicPermission(await this.#lookAtPermission(id));
+    return toPublicPermission(await this.#refreshedPermission(id));
   }
 
   async permissions({ conversation, turn, open, after, limit }: PermissionFilter = {}) {
@@ -400,25 +407,27 @@ class EmbeddedEngine implements Engine {
     const page = { ...given({ after }), limit: checkLimit(limit, 100) };
     const read = () => this.#store.permissions(this.owner, given({ conversation: id, turn, open }), page);
     const found = await read();
-    // The process that asked may have died unnoticed. Then its question is withdrawn.
+    // If the process that asked is dead, its question is withdrawn.
     const asked = found.filter(({ state }) => state === 'open').map(({ conversation: of }) => of);
-    const { changed } = await this.#lookAt([...new Set(asked)]);
+    const { changed } = await this.#refresh([...new Set(asked)]);
     return (changed ? await read() : found).map(toPublicPermission);
   }
 
   async answer(permission: string, optionId: string) {
-    await this.#lookAtPermission(permission);
+    await this.#refreshedPermission(permission);
     return toPublicPermission(await this.#store.answer(this.owner, permission, optionId, this.#actor.by));
   }
 
   // ── copies, search, the rest ──
 
   async fork(conversation: string, options: ForkOptions = {}): Promise<PublicConversation> {
-    return this.#shown(await forkConversation(this.#parts, (await this.#looked(conversation)).conversation, options));
+    return this.#shown(
+      await forkConversation(this.#parts, (await this.#refreshed(conversation)).conversation, options),
+    );
   }
 
   async export(conversation: string, options: Bounded = {}) {
-    return exportConversation(this.#store, (await this.#looked(conversation)).conversation, options);
+    return exportConversation(this.#store, (await this.#refreshed(conversation)).conversation, options);
   }
 
   async import(exported: unknown, options: ImportOptions = {}): Promise<PublicConversation> {
@@ -437,9 +446,9 @@ class EmbeddedEngine implements Engine {
     if (head !== undefined) checkHead(head);
     const found = await this.#store.findConversation(this.owner, conversation);
     return this.#store.verify(this.owner, found?.id ?? conversation, head).catch(async (error: unknown) => {
-      if (!(error instanceof ThroughlineError && error.code === 'not_found')) throw error;
+      if (!hasCode(error, 'not_found')) throw error;
       const lost = (await this.#store.losses()).flatMap((loss) => loss.conversations);
-      // Of what is lost as a whole, the key is lost too.
+      // The key of a conversation that is lost as a whole is lost, too: it may be this one.
       if (lost.every(({ has }) => has !== null)) throw noSuchConversation(conversation);
       const { message } = noSuchConversation(conversation);
       throw new ThroughlineError('not_found', message, { hint: LOST_WHOLE });
@@ -459,53 +468,53 @@ class EmbeddedEngine implements Engine {
     return findConversation(this.#store, this.owner, idOrKey);
   }
 
-  // ── looking: what a dead process left in the middle ends, and of what nobody runs the reason is found ──
+  // ── refreshing: turns that a dead process left are ended, and the reason is found why others do not run ──
 
-  #lookAt(conversations: readonly string[]): Promise<Looked> {
-    return this.#machinery.attendance.look(this.owner, conversations);
+  #refresh(conversations: readonly string[]): Promise<Refreshed> {
+    return this.#machinery.attendance.refresh(this.owner, conversations);
   }
 
-  async #looked(idOrKey: string) {
-    return this.#look(await this.#find(idOrKey));
+  async #refreshed(idOrKey: string) {
+    return this.#refreshFound(await this.#find(idOrKey));
   }
 
-  async #look(found: Conversation): Promise<{ id: string; conversation: Conversation; hindrance: Hindrance }> {
+  async #refreshFound(found: Conversation): Promise<{ id: string; conversation: Conversation; hindrance: Hindrance }> {
     const { id } = found;
-    const { changed, hindered } = await this.#lookAt(found.open > 0 ? [id] : []);
+    const { changed, hindered } = await this.#refresh(found.open > 0 ? [id] : []);
     const conversation = changed ? await this.#find(id) : found;
     const unserved = await this.#machinery.attendance.unserved([conversation]);
     return { id, conversation, hindrance: hindered.get(id) ?? unserved(conversation) };
   }
 
-  /** For whoever only reads on. If this process holds it, no dead one has left a turn in it. */
-  async #attended(idOrKey: string): Promise<Conversation> {
+  /** For following. If this process holds the conversation, no dead process has left a turn in it. */
+  async #findToFollow(idOrKey: string): Promise<Conversation> {
     const found = await this.#find(idOrKey);
-    return this.#machinery.worker.holds(found.id) ? found : (await this.#look(found)).conversation;
+    return this.#machinery.worker.holds(found.id) ? found : (await this.#refreshFound(found)).conversation;
   }
 
-  /** For what an open turn is in the way of: one that a dead process left must not be. */
-  async #endLeftIn(idOrKey: string): Promise<void> {
+  /** For what an open turn prevents: ends the turn that a dead process left. */
+  async #endLeftTurn(idOrKey: string): Promise<void> {
     const found = await this.#store.findConversation(this.owner, idOrKey);
-    if (found !== null && found.open > 0) await this.#lookAt([found.id]);
+    if (found !== null && found.open > 0) await this.#refresh([found.id]);
   }
 
   async #shown(found: Conversation): Promise<PublicConversation> {
     if (found.open === 0) {
       return toPublicConversation(found, (await this.#machinery.attendance.unserved([found]))(found));
     }
-    const { conversation, hindrance } = await this.#looked(found.id);
+    const { conversation, hindrance } = await this.#refreshed(found.id);
     return toPublicConversation(conversation, hindrance);
   }
 
-  async #lookAtTurn(id: string): Promise<{ turn: Turn; hindrance: Hindrance }> {
+  async #refreshedTurn(id: string): Promise<{ turn: Turn; hindrance: Hindrance }> {
     const turn = await this.#findTurn(id);
     if (hasEnded(turn.state)) return { turn, hindrance: NO_HINDRANCE };
-    const { changed, hindered } = await this.#lookAt([turn.conversation]);
+    const { changed, hindered } = await this.#refresh([turn.conversation]);
     const hindrance = hindered.get(turn.conversation) ?? NO_HINDRANCE;
     return { turn: changed ? await this.#findTurn(id) : turn, hindrance };
   }
 
-  async #lookAtPermission(id: string): Promise<Permission> {
+  async #refreshedPermission(id: string): Promise<Permission> {
     const find = async () => {
       const found = await this.#store.findPermission(this.owner, id);
       if (found === null) throw noSuchPermission(id);
@@ -513,7 +522,7 @@ class EmbeddedEngine implements Engine {
     };
     const found = await find();
     if (found.state !== 'open') return found;
-    const { changed } = await this.#lookAt([found.conversation]);
+    const { changed } = await this.#refresh([found.conversation]);
     return changed ? find() : found;
   }
 

@@ -14,7 +14,7 @@ import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Store } from '../ports/store.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 
-/** What an engine is made of; put together in `compose.ts`. */
+/** The parts of an engine; `compose.ts` puts them together. */
 export interface EngineParts {
   readonly store: Store;
   readonly agents: ReadonlyMap<string, ConfiguredAgent>;
@@ -22,9 +22,9 @@ export interface EngineParts {
   readonly processes: Processes;
   readonly clock: Clock;
   readonly settings: EngineSettings;
-  /** Gets what does not work, for whoever operates this process. */
+  /** Gets what does not work, for those who operate this process. */
   readonly health: Health;
-  /** Gets bugs of this program; they are never thrown at a caller. */
+  /** Gets bugs of this program. They are never thrown to a caller. */
   readonly onBug: (error: unknown, where: string) => void;
   /** Called again and again while the storage cannot be written. Accepted turns wait. */
   readonly onTrouble: (error: ThroughlineError) => void;
@@ -59,13 +59,13 @@ export interface EngineSettings {
   readonly attempts: number;
   readonly retryMs: number;
   readonly lock: LockSettings;
-  /** What happens to permission questions when the turn does not say: `deny`, because nobody is known to answer, or `ask`. */
+  /** How permission questions are handled if the turn does not set it: `ask` somebody, or `deny` at once. */
   readonly permissions: PermissionMode;
   /** An unanswered question is denied after this time. */
   readonly permissionMs: number;
-  /** How long a turn may take when neither it nor its agent says so. */
+  /** How long a turn may take, unless the turn or its agent sets that. */
   readonly times: TimeLimits;
-  /** What is done with sandboxes. */
+  /** How sandboxes are set up, limited, put to rest and removed. */
   readonly sandbox: PlaceSettings;
   /** How much may be spent on a day (UTC). */
   readonly spending: SpendingSettings;
@@ -73,7 +73,7 @@ export interface EngineSettings {
   readonly flushMs: number;
   /** How long a running turn waits for a full or busy disk. */
   readonly storageMs: number;
-  /** How often a reader looks by itself, in case every notification is lost. */
+  /** How often a reader reads without a notification, because notifications may be lost. */
   readonly pollMs: number;
 }
 
@@ -97,10 +97,10 @@ export const DEFAULT_ENGINE_SETTINGS: Omit<EngineSettings, 'defaultAgent' | 'res
   pollMs: 2_000,
 };
 
-/** A longer timer fires at once. */
+/** Node fires a longer timer at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** An endless time becomes the longest possible one. */
+/** Limits all numbers to what a timer can wait; an infinite time becomes the longest one. */
 export function withinTimers<T extends object>(settings: T): T {
   const fitting = (value: unknown) => (typeof value === 'number' ? Math.min(value, LONGEST_TIMER_MS) : value);
   return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, fitting(value)])) as T;

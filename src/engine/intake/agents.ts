@@ -6,24 +6,22 @@ import type { EngineParts } from '../parts.ts';
 import { askedStarts } from '../starts.ts';
 
 const PROBE_MS = 30_000;
-/** How long an answer is kept for which an agent was started. One that names a problem is kept for less: somebody may be solving it. */
+/** How long the result is kept of a probe that started the agent. */
 const LOGIN_KEPT_MS = 30_000;
+/** Shorter: somebody may be solving the problem. */
 const PROBLEM_KEPT_MS = 3_000;
 
 type ListedParts = Pick<EngineParts, 'agents' | 'clock' | 'sandboxes'> & {
   readonly settings: Pick<EngineParts['settings'], 'defaultAgent'>;
 };
 type State = Omit<AgentInfo, 'name' | 'adapter' | 'isDefault'>;
-/** `until`: infinite while the look lasts. */
-type Look = { readonly state: Promise<State>; until: number };
+/** `until`: how long its result is used; infinite while the probe lasts. */
+type Probe = { readonly state: Promise<State>; until: number };
 
-/**
- * What people see of the agents. To look at an agent may start its program, so however many ask, an agent is looked at once at a time:
- * everybody gets that answer, and those who ask soon after get it as well.
- */
+/** What people see of the agents. A probe may start the agent's program, so all who ask at the same time, or soon after, share one probe. */
 export class AgentList {
   readonly #parts: ListedParts;
-  readonly #looks = { plain: new WeakMap<Agent, Look>(), login: new WeakMap<Agent, Look>() };
+  readonly #probes = { plain: new WeakMap<Agent, Probe>(), login: new WeakMap<Agent, Probe>() };
 
   constructor(parts: ListedParts) {
     this.#parts = parts;
@@ -35,43 +33,40 @@ export class AgentList {
     return Promise.all(
       [...agents].map(async ([name, { agent, adapter }]) => {
         const known = { name, adapter, isDefault: name === settings.defaultAgent };
-        return { ...known, ...(await this.#look(agent, login)) };
+        return { ...known, ...(await this.#probe(agent, login)) };
       }),
     );
   }
 
-  #look(agent: Agent, login: boolean): Promise<State> {
-    const looks = this.#looks[login ? 'login' : 'plain'];
-    const known = looks.get(agent);
-    if (known !== undefined && this.#now() < known.until) return known.state;
-    const look: Look = { state: stateOf(agent, this.#parts.sandboxes, login), until: Number.POSITIVE_INFINITY };
-    looks.set(agent, look);
+  #probe(agent: Agent, login: boolean): Promise<State> {
+    const { clock, sandboxes } = this.#parts;
+    const probes = this.#probes[login ? 'login' : 'plain'];
+    const known = probes.get(agent);
+    if (known !== undefined && clock.monotonic() < known.until) return known.state;
+    const probe: Probe = { state: stateOf(agent, sandboxes, login), until: Number.POSITIVE_INFINITY };
+    probes.set(agent, probe);
     const keep = (ms: number) => {
-      look.until = this.#now() + ms;
+      probe.until = clock.monotonic() + ms;
     };
-    look.state.then(
+    probe.state.then(
       (state) => keep(keptMs(state)),
       () => keep(0),
     );
-    return look.state;
-  }
-
-  #now(): number {
-    return this.#parts.clock.monotonic();
+    return probe.state;
   }
 }
 
 function keptMs({ problem, login }: State): number {
   if (problem !== null || login?.loggedIn === false) return PROBLEM_KEPT_MS;
-  // Without a login, its adapter remembers what it has seen.
+  // If no login was asked for, the adapter itself remembers the traits.
   return login === null ? 0 : LOGIN_KEPT_MS;
 }
 
-async function stateOf(agent: Agent, sandboxes: Sandboxes, asked: boolean): Promise<State> {
+async function stateOf(agent: Agent, sandboxes: Sandboxes, withLogin: boolean): Promise<State> {
   const late = AbortSignal.timeout(PROBE_MS);
   try {
     await using sandbox = await sandboxes.probe();
-    const login = asked ? await loginOf(agent, sandbox, late) : null;
+    const login = withLogin ? await loginOf(agent, sandbox, late) : null;
     const traits = await agent.traits(sandbox, late);
     const where = (await agent.where?.(sandbox)) ?? null;
     return { where, traits, problem: (await agent.doubt?.(sandbox)) ?? null, login };

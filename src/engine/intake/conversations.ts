@@ -1,6 +1,6 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
 import { type Conversation, checkDriver } from '../../core/conversation.ts';
-import { noSuchConversation, ThroughlineError } from '../../core/errors.ts';
+import { hasCode, noSuchConversation, ThroughlineError } from '../../core/errors.ts';
 import { given, shown } from '../../core/input/arguments.ts';
 import { checkAgent, checkKey, checkName } from '../../core/input/names.ts';
 import { checkWellFormed } from '../../core/input/well-formed.ts';
@@ -29,26 +29,24 @@ export async function ensureConversation(
   const { store } = parts;
   checkAgent(parts, spec.agent);
   const fresh = await newConversation(parts, owner, spec);
-  // Our id works like a key: the id that a fork printed must not become the key of an empty conversation.
+  // Callers may give an id as the key: the id of a fork, for example, must not become the key of a new conversation.
   const known = spec.key === undefined ? null : await store.findConversation(owner, spec.key);
   const { conversation, created } =
     known === null ? await store.ensureConversation(owner, fresh) : { conversation: known, created: false };
   if (created) return conversation;
-  refuseOtherwisePinned(conversation, spec, fresh);
+  checkPinned(conversation, spec, fresh);
   const limit = fresh.limitPerDay ?? null;
   let now = spec.limitPerDay === undefined ? conversation : await store.setLimitPerDay(owner, conversation.id, limit);
-  if (chooses(spec))
-    now = await store.setChoices(
-      owner,
-      now.id,
-      changeChoices(now.choices, spec, await agentFor(parts, owner, now, spec)),
-    );
+  if (chooses(spec)) {
+    const choices = changeChoices(now.choices, spec, await agentFor(parts, owner, now, spec));
+    now = await store.setChoices(owner, now.id, choices);
+  }
   const title = fresh.title?.trim() ?? null;
   if (title === null || (title === now.title && now.titleSource === 'caller')) return now;
   return store.setTitle(owner, conversation.id, title, 'caller');
 }
 
-/** Copies the records up to a turn into a new conversation. No turn named: up to the last one. */
+/** Copies the records up to a turn into a new conversation; left out: up to the last one. */
 export async function forkConversation(
   parts: EngineParts,
   source: Conversation,
@@ -67,12 +65,11 @@ export async function forkConversation(
   }
   const { id, owner, restore } = source;
   const agent = source.agent ?? undefined;
-  // In the same directory it works as its source does: in a worktree of its own, or not.
+  // In the same directory, a fork has a worktree if its source has one.
   const worktree = cwd === undefined ? isWorktree(source.sandbox) : undefined;
-  const where = { cwd: cwd ?? source.cwd ?? undefined, worktree };
-  const spec = given({ agent, key, title, ...where, restore });
+  const spec = given({ agent, key, title, cwd: cwd ?? source.cwd ?? undefined, worktree, restore });
   await checkFreeKey(parts.store, owner, key);
-  // Its own limit goes along: a fork is no way around it.
+  // The limit is copied, so that a fork does not avoid it.
   const fresh = {
     ...(await newConversation(parts, owner, spec)),
     limitPerDay: source.limitPerDay,
@@ -81,16 +78,14 @@ export async function forkConversation(
   return parts.store.fork(owner, id, n, fresh);
 }
 
-/** A key that looks like the id of another conversation would hide one of them. */
+/** Throws `conflict` if a conversation has this key, or has it as its id: one of the two could not be found any more. */
 export async function checkFreeKey(store: Store, owner: string, key: string | undefined): Promise<void> {
   if (key === undefined || (await store.findConversation(owner, key)) === null) return;
-  throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, {
-    hint: 'Choose another key.',
-  });
+  throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Choose another key.' });
 }
 
 /** A caller cannot change what is pinned (R8); a different value is refused, not ignored (R7). */
-function refuseOtherwisePinned(existing: Conversation, spec: ConversationSpec, asked: NewConversation): void {
+function checkPinned(existing: Conversation, spec: ConversationSpec, asked: NewConversation): void {
   const refuse = (what: string, hint: string) => {
     throw new ThroughlineError('refused', `The conversation "${existing.key}" exists with another ${what}.`, { hint });
   };
@@ -159,13 +154,11 @@ async function sandboxFor(
 ): Promise<string> {
   const { worktrees } = parts.sandboxes;
   if (worktree === true) {
-    if (sandbox !== undefined)
-      throw new ThroughlineError(
-        'invalid',
-        'A worktree belongs to one conversation: leave out "sandbox" or "worktree".',
-      );
-    if (cwd === null)
-      throw new ThroughlineError('invalid', 'A worktree needs "cwd": a directory of the repository that it is of.');
+    if (sandbox !== undefined) {
+      const message = 'A worktree belongs to one conversation: leave out "sandbox" or "worktree".';
+      throw new ThroughlineError('invalid', message);
+    }
+    if (cwd === null) throw new ThroughlineError('invalid', 'A worktree needs "cwd": a directory in its repository.');
     if (worktrees === undefined) {
       throw new ThroughlineError('refused', 'The sandboxes of the settings have no worktrees.', {
         hint: 'Leave out "worktree", or use sandboxes whose files are on this machine.',
@@ -175,23 +168,23 @@ async function sandboxFor(
     return worktreeSandbox(id);
   }
   if (sandbox !== undefined) return namedSandbox(parts, owner, checkKey(sandbox, 'sandbox'));
-  const isAsked = worktree === undefined && worktrees?.byDefault === true && cwd !== null;
-  return isAsked && (await isPossible(worktrees, cwd)) ? worktreeSandbox(id) : id;
+  const byDefault = worktree === undefined && worktrees?.byDefault === true && cwd !== null;
+  return byDefault && (await canHaveWorktree(worktrees, cwd)) ? worktreeSandbox(id) : id;
 }
 
-async function isPossible(worktrees: Worktrees, cwd: string): Promise<boolean> {
+async function canHaveWorktree(worktrees: Worktrees, cwd: string): Promise<boolean> {
   try {
     await worktrees.check(cwd);
     return true;
   } catch (error) {
-    if (error instanceof ThroughlineError && error.code === 'refused') return false;
+    if (hasCode(error, 'refused')) return false;
     throw error;
   }
 }
 
 /**
- * The id of a shared sandbox, whose name is kept. Its path is made from the id, not from its name, so that no name leads outside of the
- * root.
+ * The id of a shared sandbox, whose name is stored. The path of a sandbox is made from its id and not from its name, so that no name leads
+ * out of the root.
  */
 export async function namedSandbox({ store, sandboxes }: EngineParts, owner: string, name: string): Promise<string> {
   const id = createHash('sha256').update(`${owner}\0${name}`).digest('hex').slice(0, 32);

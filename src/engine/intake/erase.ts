@@ -8,8 +8,8 @@ import type { ErasedSession } from '../../ports/store/conversations.ts';
 import type { EngineParts } from '../parts.ts';
 
 /**
- * Erases what is stored, and with `sandbox` deletes the conversation's own sandbox as well. Everything that can refuse comes first.
- * The store notes that the sandbox is to go: when this process ends before it is gone, the doctor finds it.
+ * Erases what is stored, and with `sandbox` deletes the conversation's own sandbox as well. All checks come first. The store records that
+ * the sandbox has to be deleted: if this process dies before that, the doctor finds the sandbox.
  */
 export async function erase(
   parts: EngineParts,
@@ -20,7 +20,7 @@ export async function erase(
   const { store, sandboxes } = parts;
   if (head !== undefined) checkHead(head);
   const known = await store.findToErase(owner, idOrKey);
-  // One that was erased before is found to delete what it has left.
+  // A conversation that was erased before is found only to delete its sandbox.
   if (known === null || (known.isErased && !withSandbox)) throw noSuchConversation(idOrKey);
   const { id, sandbox } = known;
   const directory = known.place === sandboxes.place ? await sandboxes.find(sandbox) : null;
@@ -69,7 +69,7 @@ async function checkSaved(
   });
 }
 
-/** The agents are ended first: they could write to it, or replace a part of it by a link, while it is deleted. */
+/** Ends the agents first: they could write there, or replace a folder by a link, while it is deleted. */
 async function deleteSandbox(
   { sandboxes }: EngineParts,
   { id, sandbox }: Pick<Conversation, 'id' | 'sandbox'>,
@@ -89,7 +89,7 @@ async function deleteSandbox(
 function sessionsOutside(sessions: readonly ErasedSession[], directory: string | null): Remains[] {
   const outside = new Map<string, Remains>();
   for (const { id, agent, storage } of sessions) {
-    // A storage is named by its kind and its path.
+    // The name of a storage is `kind:path`.
     const path = /:(\/.*)$/s.exec(storage)?.[1] ?? null;
     if (path !== null && directory !== null && `${path}/`.startsWith(`${directory}/`)) continue;
     outside.set(`${id} ${storage}`, { what: 'session', where: path ?? storage, agent, sessionId: id });

@@ -1,5 +1,6 @@
 import type { Conversation } from '../../core/conversation.ts';
 import { noAgentGiven } from '../../core/errors.ts';
+import { given } from '../../core/input/arguments.ts';
 import { type ImportFrame, importSteps } from '../../core/input/messages.ts';
 import { checkAgent } from '../../core/input/names.ts';
 import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation } from '../../core/portable.ts';
@@ -12,7 +13,7 @@ import { SizeLimit } from '../reading/size-limit.ts';
 import { allRecords, sessionsAsOpened } from '../reading/views.ts';
 import { checkFreeKey, newConversation } from './conversations.ts';
 
-/** Real time and not the clock of the engine: it measures how long this process has answered nobody. */
+/** Uses real time and not the clock of the engine: it measures how long the event loop is blocked. */
 const PACE = new Pace(() => performance.now(), setImmediate);
 
 export async function exportConversation(
@@ -48,20 +49,20 @@ export async function importConversation(
   checkAgent(parts, options.agent);
   const { defaultAgent } = parts.settings;
   const frame: ImportFrame = {
-    ...{ agent: options.agent, now: parts.clock.now() },
+    agent: options.agent,
+    now: parts.clock.now(),
     defaultAgent() {
       if (defaultAgent === null) throw noAgentGiven([...parts.agents.keys()]);
       return defaultAgent;
     },
   };
   const { conversation, records, sessions } = await PACE.run(importSteps(exported, frame));
-  const key = options.key ?? conversation.key ?? undefined;
-  const spec = {
+  const spec = given({
+    key: options.key ?? conversation.key ?? undefined,
+    title: conversation.title || undefined,
+    agent: conversation.agent ?? undefined,
+    cwd: options.cwd,
     restore: conversation.restore,
-    ...(key === undefined ? {} : { key }),
-    ...(conversation.title === '' ? {} : { title: conversation.title }),
-    ...(conversation.agent === null ? {} : { agent: conversation.agent }),
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-  };
+  });
   return parts.store.importConversation(owner, await newConversation(parts, owner, spec), { records, sessions });
 }

@@ -33,34 +33,33 @@ interface Intake {
 
 /** Stores a prompt durably (R3). What can never work is refused here, and nothing is stored. */
 export async function submit(
-  by: Intake,
-  { owner, by: who }: Actor,
+  intake: Intake,
+  { owner, by }: Actor,
   conversation: string,
   prompt: unknown,
   options: SubmitOptions,
 ): Promise<Enqueued> {
   const blocks = parsePrompt(prompt);
-  checkAgent(by.parts, options.agent);
+  const { parts, worker, earlyStart } = intake;
+  checkAgent(parts, options.agent);
   const known =
-    by.worker.heldConversation(owner, conversation) ?? (await by.parts.store.findConversation(owner, conversation));
+    worker.heldConversation(owner, conversation) ?? (await parts.store.findConversation(owner, conversation));
   const { requestId = null, agent = null } = options;
   const said = { requestId, agent, prompt: blocks, options: turnOptions(options), retryOf: null };
-  const asked = { ...said, ...(who !== owner && { by: who }) };
-  if (known !== null) await startEarly(by, known, asked);
+  const asked = { ...said, ...(by !== owner && { by }) };
+  if (known !== null) await startEarly(intake, known, asked);
   try {
     const turn = await (known === null
-      ? firstTurn(by, owner, conversation, asked, options)
-      : laterTurn(by, owner, known, asked));
-    const submitted = await by.parts.store.enqueue(owner, turn);
-    waitFor(by.worker, owner, submitted);
-    return submitted;
+      ? firstTurn(intake, owner, conversation, asked, options)
+      : laterTurn(intake, owner, known, asked));
+    return await enqueue(intake, owner, turn);
   } catch (error) {
-    await by.earlyStart?.end();
+    await earlyStart?.end();
     throw error;
   }
 }
 
-/** Starts the agent's program, which is told nothing, while the prompt is stored. A repeated request may need none. */
+/** Starts the agent's program while the prompt is stored, and tells it nothing. Not for a request that may be a repeat: it may need none. */
 async function startEarly(
   { parts, earlyStart }: Intake,
   known: Conversation,
@@ -70,7 +69,7 @@ async function startEarly(
   const { owner, id: conversation, head, place } = known;
   const isReady = head > 0 && runsAt(place, sandboxes.place) && settings.sandbox.setup.length === 0;
   if (earlyStart === null || requestId !== null || known.driver !== 'worker' || !isReady) return;
-  // Not the default agent: to look which agents are installed takes a while. What is wrong with the agent is said when the turn is stored.
+  // Not for the default agent: finding the installed agents takes a while. A wrong agent is reported when the turn is stored.
   const name = await store.agentFor(owner, { conversation, agent, defaultAgent: null }).catch(() => null);
   const configured = name === null ? undefined : agents.get(name);
   if (configured !== undefined) await earlyStart.begin(configured.agent, known);
@@ -78,9 +77,9 @@ async function startEarly(
 
 type Asked = Pick<NewTurn, 'requestId' | 'agent' | 'prompt' | 'options' | 'retryOf' | 'by'>;
 
-/** The first turn of a conversation, which it creates. Throws `not_found` for what is rather the id of one that is gone. */
+/** The first turn of a conversation, which it creates. Throws `not_found` for a name that looks like an id of ours. */
 async function firstTurn(
-  by: Intake,
+  intake: Intake,
   owner: string,
   key: string,
   asked: Asked,
@@ -95,56 +94,56 @@ async function firstTurn(
         'key ("create": true).',
     );
   }
-  const creates = await newConversation(by.parts, owner, given({ key, agent }));
-  const turn = newTurn(by.parts, owner, creates, asked);
+  const creates = await newConversation(intake.parts, owner, given({ key, agent }));
+  const turn = newTurn(intake.parts, owner, creates, asked);
   const agentOfTurn = async () => turn.agent ?? turn.defaultAgent;
-  await checkNewSession(by.parts, owner, turn, agentOfTurn);
-  const adopts = await readAdopted(by, owner, { ...creates, isNew: true }, turn, agentOfTurn);
+  await checkNewSession(intake.parts, owner, turn, agentOfTurn);
+  const adopts = await readAdopted(intake, owner, { ...creates, isNew: true }, turn, agentOfTurn);
   return { ...turn, creates, ...(adopts && { adopts }) };
 }
 
-async function laterTurn(by: Intake, owner: string, found: Conversation, asked: Asked): Promise<NewTurn> {
+async function laterTurn(intake: Intake, owner: string, found: Conversation, asked: Asked): Promise<NewTurn> {
   checkDriver(found);
-  const conversation = await continuedHere(by, found);
-  const turn = newTurn(by.parts, owner, conversation, asked);
-  const agentOfTurn = () => by.parts.store.agentFor(owner, turn);
-  await checkNewSession(by.parts, owner, turn, agentOfTurn);
-  const adopts = await readAdopted(by, owner, { ...conversation, isNew: false }, turn, agentOfTurn);
+  const conversation = await intake.attendance.ensureServed(found);
+  const turn = newTurn(intake.parts, owner, conversation, asked);
+  const agentOfTurn = () => intake.parts.store.agentFor(owner, turn);
+  await checkNewSession(intake.parts, owner, turn, agentOfTurn);
+  const adopts = await readAdopted(intake, owner, { ...conversation, isNew: false }, turn, agentOfTurn);
   return adopts === null ? turn : { ...turn, adopts };
 }
 
-/** A conversation of another place is moved here, if nothing runs there and the settings allow it. Throws `refused`. */
-async function continuedHere({ parts, attendance }: Intake, found: Conversation): Promise<Conversation> {
-  return runsAt(found.place, parts.sandboxes.place) ? found : attendance.checkRuns(found);
-}
-
-/** The same for the prompt of an ended turn. A session that the turn named, or an id that it chose, is not used again. */
+/** Stores the prompt of an ended turn again. A session that the turn named, or an id that it chose, is not used again. */
 export async function retry(
-  by: Intake,
-  { owner, by: who }: Actor,
+  intake: Intake,
+  { owner, by }: Actor,
   { turn: ended, hindrance }: { readonly turn: Turn; readonly hindrance: Hindrance },
-  { permissions, ...asked }: Pick<SubmitOptions, 'requestId' | 'permissions'>,
+  { permissions, requestId }: Pick<SubmitOptions, 'requestId' | 'permissions'>,
 ): Promise<Enqueued> {
   const { id, conversation, agent, prompt, state } = ended;
-  const found = await findConversation(by.parts.store, owner, conversation);
+  const found = await findConversation(intake.parts.store, owner, conversation);
   checkDriver(found);
   if (!hasEnded(state)) {
     const { stranded } = hindrance;
     const hint = stranded === null ? 'Cancel it first, or wait for its end.' : `${stranded.message} ${stranded.hint}`;
     throw new ThroughlineError('conflict', `The turn is still ${state}.`, { hint });
   }
-  await continuedHere(by, found);
-  const { requestId = null } = asked;
+  await intake.attendance.ensureServed(found);
   const { session: _, newSession: __, ...rest } = ended.options;
   const options = { ...rest, ...turnOptions(given({ permissions })) };
-  const repeated = { requestId, agent, prompt, options, retryOf: id };
-  const turn = newTurn(by.parts, owner, found, { ...repeated, ...(who !== owner && { by: who }) });
-  const submitted = await by.parts.store.enqueue(owner, turn);
-  waitFor(by.worker, owner, submitted);
-  return submitted;
+  const repeated = { requestId: requestId ?? null, agent, prompt, options, retryOf: id };
+  const turn = newTurn(intake.parts, owner, found, { ...repeated, ...(by !== owner && { by }) });
+  return enqueue(intake, owner, turn);
 }
 
-/** Changes the queue of a conversation. New turns are run where the old ones would have been. */
+/** This process runs the turn, unless another one claims it first. */
+async function enqueue({ parts, worker }: Intake, owner: string, turn: NewTurn): Promise<Enqueued> {
+  const enqueued = await parts.store.enqueue(owner, turn);
+  const { id, conversation, state } = enqueued.turn;
+  if (!hasEnded(state)) worker.want(owner, conversation, id);
+  return enqueued;
+}
+
+/** Changes the queue of a conversation. New turns run in the process that would have run those they replace. */
 export async function requeue(
   { parts, worker }: Intake,
   conversation: Conversation,
@@ -175,8 +174,8 @@ function newTurn(
 }
 
 /**
- * Reads the history of the session that a turn names, when the conversation has not used that session before. It has to be read
- * before the turn is stored: its turns get the numbers before it. Null: there is nothing to read, or it cannot be read. Then the
+ * Reads the history of the session that a turn names, if the conversation has not used that session yet. This happens before the turn is
+ * stored, because the turns of that session get the numbers before it. Null: there is nothing to read, or it cannot be read. Then the
  * turn is stored alone. When it runs, the session is refused with the reason, or what was said in it before stays unknown.
  */
 async function readAdopted(
@@ -194,7 +193,7 @@ async function readAdopted(
   if (name === null || agent?.history === undefined) return null;
   const all = await store.findSessions(owner, id);
   const known = all.filter((session) => session.agent === name);
-  // Ours already; or, for a new conversation, in use elsewhere: then the turn is refused when it is stored.
+  // The conversation has used it. Or the conversation is new, and another one uses it: then the store refuses the turn.
   if (known.some((session) => session.conversation === ours || (isNew && isUsable(session)))) return null;
   const sandbox = { ...(await sandboxes.open(place, { cwd })), owner };
   const storage = await storageOf(agent, sandbox);
@@ -221,7 +220,7 @@ function usedAlready(id: string, agent: string): ThroughlineError {
   });
 }
 
-/** An id that the caller chose for a new session needs an agent that takes one. Whether it is free, the store checks. */
+/** Throws `refused` if the caller chose an id for a new session and the agent accepts none. The store checks whether the id is free. */
 async function checkNewSession(
   parts: EngineParts,
   owner: string,
@@ -243,11 +242,6 @@ async function checkNewSession(
 
 async function isRepeated(store: Store, owner: string, requestId: string | null): Promise<boolean> {
   return requestId !== null && (await store.findRequest(owner, requestId)) !== null;
-}
-
-/** This process runs the turn, unless another one is faster. */
-function waitFor(worker: Worker, owner: string, { turn }: Enqueued): void {
-  if (!hasEnded(turn.state)) worker.want(owner, turn.conversation, turn.id);
 }
 
 function turnOptions(options: SubmitOptions): TurnOptions {
@@ -273,7 +267,7 @@ function turnOptions(options: SubmitOptions): TurnOptions {
     );
   }
   if (session !== undefined && parsed?.rung) {
-    throw new ThroughlineError('invalid', `A turn names either its session or its rung, not both.`, {
+    throw new ThroughlineError('invalid', 'A turn names either its session or its rung, not both.', {
       hint: 'A named session is always resumed; leave out the rung.',
     });
   }

@@ -20,23 +20,19 @@ import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
 
-/** What a look at conversations with open turns found. */
-export interface Looked {
-  /** Turns may have ended by it: what was read before is out of date. */
+export interface Refreshed {
+  /** Turns may have ended: what was read before is out of date. */
   readonly changed: boolean;
   /** By conversation: why its open turns do not run. Those that run are not in it. */
   readonly hindered: ReadonlyMap<string, Hindrance>;
 }
 
-/** Who moved a conversation that nobody asked to move. */
+/** Recorded as the mover when the settings moved a conversation, and no person did. */
 const BY_SETTINGS = 'the settings';
 
-const NOTHING: Looked = { changed: false, hindered: new Map() };
+const NOTHING: Refreshed = { changed: false, hindered: new Map() };
 
-/**
- * Who runs the open turns of conversations. Whoever looks at a turn that a dead process left in the middle brings it to its end
- * (R4); of all other turns that nobody runs, the reason is found. Costs nothing where no turn is open.
- */
+/** Finds out who runs the open turns of conversations, and why nobody does. */
 export class Attendance {
   readonly #parts: EngineParts;
   readonly #worker: Worker;
@@ -46,7 +42,11 @@ export class Attendance {
     this.#worker = worker;
   }
 
-  async look(owner: string, conversations: readonly string[]): Promise<Looked> {
+  /**
+   * Called before open turns are shown. Ends the turns that a dead process left in the middle (R4), and finds out why the others do not
+   * run. Reads nothing if no conversation is given.
+   */
+  async refresh(owner: string, conversations: readonly string[]): Promise<Refreshed> {
     if (conversations.length === 0) return NOTHING;
     const { store } = this.#parts;
     const before = await store.standings(owner, conversations);
@@ -58,10 +58,10 @@ export class Attendance {
   }
 
   /**
-   * A conversation of another data home is run there or not at all: while no process does it, it is moved here if the settings allow that,
-   * else this throws `refused`. Returns the conversation as it is then.
+   * Makes sure that a process can run the conversation. If no process runs in its place, it is moved here if the settings allow that;
+   * otherwise throws `refused`. Returns the conversation as it is then.
    */
-  async checkRuns(conversation: Conversation): Promise<Conversation> {
+  async ensureServed(conversation: Conversation): Promise<Conversation> {
     const { stranded } = (await this.unserved([conversation]))(conversation);
     if (stranded === null) return conversation;
     if (this.#parts.settings.sandbox.moveHere) return this.#moveHere(conversation, BY_SETTINGS);
@@ -77,19 +77,19 @@ export class Attendance {
       'conflict',
       'The data home of this conversation has a running process: it continues there.',
       {
-        hint: 'Stop that process, if its files are to be left. On another machine, three minutes have to pass after its end.',
+        hint: 'To move it without its files, stop that process first. If it is on another machine, wait three minutes after its end.',
       },
     );
   }
 
   async #moveHere({ owner, id }: Pick<Conversation, 'owner' | 'id'>, by: string): Promise<Conversation> {
     const { store, processes, sandboxes } = this.#parts;
-    // The lease of a dead process of this machine need not end first.
+    // Frees the leases of dead processes of this machine, which would otherwise have to expire first.
     await freeDead(conversationLeases(store), { processes, sandboxes });
     return store.moveConversation(owner, id, { place: sandboxes.place, name: sandboxes.home, by });
   }
 
-  /** Why nothing can be continued in these conversations: no process runs in the place that they have. */
+  /** Returns why a conversation cannot be continued: no process runs in its place. */
   async unserved(conversations: readonly Conversation[]): Promise<(one: Conversation) => Hindrance> {
     const places = await this.#unservedOf(conversations);
     const named = await Promise.all(
@@ -104,7 +104,7 @@ export class Attendance {
     };
   }
 
-  /** Their places in which no process runs. Costs nothing where all are here. */
+  /** The places of these conversations in which no process runs. Reads nothing if all of them are here. */
   async #unservedOf(all: readonly Pick<Conversation, 'place' | 'driver'>[]): Promise<Set<string>> {
     const { store, processes } = this.#parts;
     const away = all.filter(({ place, driver }) => driver === 'worker' && !this.#isHere(place));
@@ -124,7 +124,7 @@ export class Attendance {
     return left.length > 0;
   }
 
-  /** Its holder is dead, or nobody holds it in the middle of a turn, or this process is about to end that turn. */
+  /** Its holder is dead, nobody holds it although a turn was sent, or this process is recording the end of that turn. */
   #isLeft(standing: Standing): boolean {
     const { holder, conversation } = standing;
     if (this.#worker.isRecovering(conversation)) return true;
@@ -132,7 +132,7 @@ export class Attendance {
     return (!held && holder !== null) || isLeftInTheMiddle(standing, held);
   }
 
-  /** True: turns may have ended. A storage that cannot be written must not keep anybody from reading. */
+  /** True: turns may have ended. Reading must work although the storage cannot be written, so a storage fault is not thrown. */
   async #endLeft(standings: readonly Standing[]): Promise<boolean> {
     try {
       await Promise.all(standings.map(({ conversation }) => this.#worker.recovered(conversation)));
@@ -153,14 +153,13 @@ export class Attendance {
 
   #whyDelayed(standing: Standing): Delayed | null {
     const { holder, turn, place } = standing;
-    if (holder !== null && this.#isElsewhere(standing)) {
+    if (holder !== null && this.#isHeldElsewhere(standing)) {
       return turn.state === 'queued' ? delayedIn(processLabel(holder.process), turn.n) : null;
     }
     return this.#isHere(place) ? this.#worker.whyDelayed(standing) : null;
   }
 
-  /** Another process holds it. */
-  #isElsewhere(standing: Standing): boolean {
+  #isHeldElsewhere(standing: Standing): boolean {
     return this.#isHeld(standing) && !this.#worker.holds(standing.conversation);
   }
 
