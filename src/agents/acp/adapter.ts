@@ -3,7 +3,7 @@ import type { SessionHistory } from '../../core/restore/adopted.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Login, NativeSession, Opened, OpenRequest, ProgramStart } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import { variablesLike } from '../shared/programs.ts';
+import { inheritedVariables } from '../shared/programs.ts';
 import type { AgentProgram } from './known/description.ts';
 import { type FindSettings, findAgent } from './known/find.ts';
 import { KNOWN_AGENTS, profileOf, quirksOf, storageName } from './known/known.ts';
@@ -40,7 +40,7 @@ export function acpAgent(settings: AcpSettings): Agent {
     options,
     env: {
       ...known?.defaults,
-      ...variablesLike(known?.variables ?? [], settings.ours ?? process.env),
+      ...inheritedVariables(known?.variables ?? [], settings.ours ?? process.env),
       ...settings.env,
     },
     ownCommand: settings.command !== undefined,

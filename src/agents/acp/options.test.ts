@@ -12,7 +12,7 @@ test.each([
   [{ moed: 'plan' }, /^Settings: "agents\.a\.options\.moed" is not known; known are agent, mode/],
   [{ mode: 1 }, /"agents\.a\.options\.mode" must be a non-empty text, or null, not 1/],
   [{ directories: ['relative'] }, /directories" must be a list of absolute paths/],
-  [{ mcpServers: [{}] }, /"agents\.a\.options\.mcpServers\[0\]\.name" must be a text/],
+  [{ mcpServers: [{}] }, /"agents\.a\.options\.mcpServers\[0\]\.name" must be a non-empty text/],
   [{ config: { effort: 3 } }, /config\.effort" must be/],
   [{ window: 0 }, /window"/],
   [{ noTools: { mode: 'plan' } }, /noTools\.version" must be a non-empty text/],

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import { variablesLike } from '../shared/programs.ts';
+import { inheritedVariables } from '../shared/programs.ts';
 import type { ClaudeOptions } from './settings.ts';
 
 /*
@@ -55,7 +55,7 @@ export function flagSettings({ hooks }: { readonly hooks?: object }, noTools: bo
 
 export function claudeVariables(ours: NodeJS.ProcessEnv): Record<string, string> {
   const clouds = CLOUDS.filter(([chosenBy]) => ours[chosenBy]).map(([, names]) => names);
-  const taken = Object.entries(variablesLike([...ALWAYS, ...clouds], ours));
+  const taken = Object.entries(inheritedVariables([...ALWAYS, ...clouds], ours));
   return Object.fromEntries(taken.filter(([name]) => !OF_ANOTHER_SESSION.test(name)));
 }
 

@@ -32,7 +32,7 @@ test.each([
   [{ trustProject: 1 }, /must be true or false/],
   [{ window: 0 }, /must be a whole number of tokens, not 0/],
   [{ window: '1m' }, /must be a whole number of tokens/],
-  [{ mcpServers: [{ name: 'notes' }] }, /"agents\.a\.options\.mcpServers\[0\]\.command" must be a text/],
+  [{ mcpServers: [{ name: 'notes' }] }, /"agents\.a\.options\.mcpServers\[0\]\.command" must be a non-empty text/],
   [{ agents: { a: { prompt: 'x' } } }, /options\.agents\.a\.description" must be a non-empty text/],
   [{ additionalDirectories: ['x'] }, /must be a list of absolute paths/],
   [{ hooks: { PreToolUs: [] } }, /hooks\.PreToolUs" is not known; known are PreToolUse, /],

@@ -93,7 +93,7 @@ export class ScriptedSession implements AgentSession {
     }
     const flight = this.#begin(request);
     this.#program.send({ type: 'prompt', id: request.id, content: request.content });
-    yield* flight.handOut(request.signal);
+    yield* flight.deliver(request.signal);
   }
 
   async allowTools(): Promise<boolean> {

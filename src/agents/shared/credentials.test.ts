@@ -29,7 +29,7 @@ const signal = new AbortController().signal;
 const open = (agent: Agent, sandbox: OpenSandbox) =>
   agent.open({ how: { kind: 'new', id: null }, noTools: false, signal, sandbox });
 
-test('only what acts for an owner has the owner’s; a look has what all share', async () => {
+test('a program that acts for an owner gets the owner’s credentials; a look gets what all share', async () => {
   const of = async (owner: string | null) => (owner === null ? { ALL: 'a' } : { ALL: 'a', KEY: `KEY-OF-${owner}` });
   const { agent, sandbox, seen } = watched({ perOwner: true, of });
   const anns = { ...sandbox, owner: 'ANN' };
@@ -42,7 +42,7 @@ test('only what acts for an owner has the owner’s; a look has what all share',
   await agent.storage?.(anns);
   await agent.list?.(anns, signal);
   expect(seen.splice(0)).toEqual(new Array(5).fill({ OWN: '1', ALL: 'a' }));
-  // It starts nothing: each owner has another answer.
+  // No program is started: each owner has another answer.
   expect(await agent.login?.(sandbox, signal)).toMatchObject({
     loggedIn: null,
     hint: expect.stringContaining('each owner'),
@@ -50,7 +50,7 @@ test('only what acts for an owner has the owner’s; a look has what all share',
   expect(seen).toEqual([]);
 });
 
-test('what nobody can read fails the session, not the look at the agent', async () => {
+test('credentials that cannot be read fail the session, not a look at the agent', async () => {
   const of = async () => {
     throw new ThroughlineError('agent_unavailable', 'the variable is not set');
   };
@@ -62,7 +62,7 @@ test('what nobody can read fails the session, not the look at the agent', async 
   expect(seen).toEqual([]);
 });
 
-test('what a look at an agent says has no value that all share in it', async () => {
+test('the result and the errors of a look contain no shared value', async () => {
   const says = async () => ({ problem: 'refused: the key KEY-OF-ALL is wrong' }) as never;
   const fails = async () => {
     throw new ThroughlineError('agent_unavailable', 'it said KEY-OF-ALL', { hint: 'not KEY-OF-ALL' });
@@ -86,7 +86,7 @@ test('what a look at an agent says has no value that all share in it', async () 
   }
 });
 
-test('a value in pieces is found, whatever comes between them that no record puts there', async () => {
+test('a value in pieces is found, also with events between them that are no part of the record', async () => {
   const update = (sessionUpdate: string) => ({ type: 'update', update: { sessionUpdate } }) as AgentEvent;
   const said = [
     ...[chunk('it is sk-value'), update('usage_update'), { type: 'usage', usage: {} } as const, chunk('-of-')],
@@ -107,7 +107,7 @@ test('a value in pieces is found, whatever comes between them that no record put
   ]);
 });
 
-test('a value that an agent says in pieces, or that is read from its storage later, is not passed on', async () => {
+test('a value that an agent says in pieces, or that is in its storage, is not passed on', async () => {
   const said = [
     ...['no s', 'ecre', 'ts: sk-', 'value-', 'of-ann, s', 'k-value-o', 'f!'].map((text) => chunk(text)),
     ...[chunk('sk-value'), chunk('-of-ann', 'thought'), { type: 'session', id: 's' } as const, chunk('ends with sk')],

@@ -7,8 +7,9 @@ import type { Folder, OpenSandbox } from '../../ports/sandbox.ts';
 import { parseObject } from './json.ts';
 
 /*
- * An agent that is handed what it logs in with. Only programs that act for an owner get it: those that open a session or read one. A look
- * at the agent is remembered for all owners, so it has only what all owners share. Commands that an agent chooses (`partOf`) get nothing.
+ * Gives the programs of an agent what they log in with. A program that opens or reads a session acts for an owner, and gets the credentials
+ * of that owner. A look at the agent (traits, login, its sessions) is remembered for all owners, so it gets only what all owners share.
+ * Commands that an agent chooses (`partOf`) get nothing. The values are removed from everything that the agent says.
  */
 
 export interface AgentCredentials {
@@ -18,71 +19,72 @@ export interface AgentCredentials {
   of(owner: string | null): Promise<Credentials>;
 }
 
+/** `program` is left out: a program that is started early would not have the credentials. */
 export function withCredentials(agent: Agent, credentials: AgentCredentials): Agent {
-  const shared = async (sandbox: OpenSandbox) => handed(sandbox, await credentials.of(null));
-  // Every turn asks for traits, and few looks start a program. Without credentials it still shows what it can do; `open` says what
-  // is missing.
-  const look = (sandbox: OpenSandbox): OpenSandbox => ({
+  const withShared = async (sandbox: OpenSandbox) => withEnvironment(sandbox, await credentials.of(null));
+  // Every turn asks for traits, and few looks start a program. Without credentials the agent still shows what it can do; `open` says
+  // what is missing.
+  const forLook = (sandbox: OpenSandbox): OpenSandbox => ({
     ...sandbox,
-    spawn: async (command, options) => (await shared(sandbox).catch(() => sandbox)).spawn(command, options),
+    spawn: async (command, options) => (await withShared(sandbox).catch(() => sandbox)).spawn(command, options),
   });
-  /** Everybody may see what a look says. */
-  const looked = async <T>(sandbox: OpenSandbox, see: (given: OpenSandbox) => Promise<T>): Promise<T> => {
+  /** Every owner may see the result of a look. */
+  const looking = async <T>(look: () => Promise<T>): Promise<T> => {
     const hide = hides(await credentials.of(null).catch(() => ({})));
-    return discreetly(hide, async () => hide(await see(look(sandbox))));
+    return hidingErrors(hide, async () => hide(await look()));
   };
-  const act = async (sandbox: OpenSandbox) => {
+  const forOwner = async (sandbox: OpenSandbox) => {
     const taken = await credentials.of(sandbox.owner ?? null);
-    return { taken, hide: hides(taken), sandbox: await handed(sandbox, taken) };
+    return { taken, hide: hides(taken), sandbox: await withEnvironment(sandbox, taken) };
   };
   return {
     name: agent.name,
-    traits: (sandbox, signal) => looked(sandbox, (given) => agent.traits(given, signal)),
+    traits: (sandbox, signal) => looking(() => agent.traits(forLook(sandbox), signal)),
     position: (id, sandbox) => agent.position(id, sandbox),
     async tail(id, sent, sandbox) {
-      // Without the values nobody can say what has to be hidden.
+      // Without the values we do not know what to hide.
       const hide = await credentials.of(sandbox.owner ?? null).then(hides, () => null);
       return hide === null ? null : hide(await agent.tail(id, sent, sandbox));
     },
     async open(request) {
-      const { taken, hide, sandbox } = await act(request.sandbox);
-      return discreetly(hide, async () => {
+      const { taken, hide, sandbox } = await forOwner(request.sandbox);
+      return hidingErrors(hide, async () => {
         const opened = await agent.open({ ...request, sandbox });
-        return opened.ok ? { ...opened, session: quietSession(opened.session, taken) } : hide(opened);
+        return opened.ok ? { ...opened, session: hidingSession(opened.session, taken) } : hide(opened);
       });
     },
     ...(agent.history && {
       history: async (id, given, signal) => {
-        const { hide, sandbox } = await act(given);
-        return discreetly(hide, async () => hide((await agent.history?.(id, sandbox, signal)) ?? null));
+        const { hide, sandbox } = await forOwner(given);
+        return hidingErrors(hide, async () => hide((await agent.history?.(id, sandbox, signal)) ?? null));
       },
     }),
     ...(agent.login && {
       login: async (sandbox, signal) => {
-        if (credentials.perOwner) return EACH_OWNER;
-        const given = await shared(sandbox);
-        return looked(sandbox, async () => (await agent.login?.(given, signal)) ?? null);
+        if (credentials.perOwner) return LOGIN_PER_OWNER;
+        const given = await withShared(sandbox);
+        return looking(async () => (await agent.login?.(given, signal)) ?? null);
       },
     }),
-    ...(agent.storage && { storage: async (sandbox) => (await agent.storage?.(look(sandbox))) ?? agent.name }),
+    ...(agent.storage && { storage: async (sandbox) => (await agent.storage?.(forLook(sandbox))) ?? agent.name }),
     ...(agent.list && {
       list: async (sandbox, signal) => {
-        const given = await shared(sandbox);
-        return looked(sandbox, async () => (await agent.list?.(given, signal)) ?? null);
+        const given = await withShared(sandbox);
+        return looking(async () => (await agent.list?.(given, signal)) ?? null);
       },
     }),
-    ...(agent.where && { where: async (sandbox) => (await agent.where?.(look(sandbox))) ?? null }),
+    ...(agent.where && { where: async (sandbox) => (await agent.where?.(forLook(sandbox))) ?? null }),
     ...(agent.doubt && {
-      doubt: (sandbox) => looked(sandbox, async (given) => (await agent.doubt?.(given)) ?? null),
+      doubt: (sandbox) => looking(async () => (await agent.doubt?.(forLook(sandbox))) ?? null),
     }),
     ...(agent.howToAllow && { howToAllow: async () => (await agent.howToAllow?.()) ?? null }),
   };
 }
 
-const EACH_OWNER = { loggedIn: null, hint: 'each owner has credentials of its own' };
+const LOGIN_PER_OWNER = { loggedIn: null, hint: 'each owner has credentials of its own' };
 
-/** The sandbox, whose programs get these: as variables, or as files in its home. */
-async function handed(sandbox: OpenSandbox, credentials: Credentials): Promise<OpenSandbox> {
+/** The sandbox with a `spawn` that gives its programs these credentials: as variables, or as files in its home. */
+async function withEnvironment(sandbox: OpenSandbox, credentials: Credentials): Promise<OpenSandbox> {
   const places = Object.entries(credentials).map(([name, value]) => ({ name, value, place: placeOf(name) }));
   const env: Record<string, string> = {};
   for (const { value, place } of places) if (place && 'variable' in place) env[place.variable] = value;
@@ -103,21 +105,21 @@ interface HomeFile {
   readonly value: string;
 }
 
-/** In the state of the sandbox: what we have written into its home. */
+/** Lists the files that we have written into the home of the sandbox. It is in the state of the sandbox. */
 const WRITTEN = 'throughline-credentials.json';
 const MOST_WRITTEN = 65_536;
 
 /**
- * A file is written when its value is new. An agent may have changed it since, as one that renews its own login does: what it has written
- * stays, until we have another value.
+ * A file is written when its value is new. An agent may change the file afterwards, for example to renew its login. What it has written
+ * stays until we have another value.
  */
 async function putFiles(sandbox: OpenSandbox, files: readonly HomeFile[]): Promise<void> {
   if (!sandbox.ownHome) {
     throw new ThroughlineError(
       'agent_unavailable',
-      `${files[0]?.name} of the agent's credentials would be written into the home of a person: agents have no home of their own in these sandboxes.`,
+      `Cannot write ${files[0]?.name} of the agent's credentials: in these sandboxes the agent has no home of its own, only that of a person.`,
       {
-        hint: 'Hand it over as a variable, or set "sandbox.kind" to one with homes of their own. See docs/sandboxes.md.',
+        hint: 'Give it as a variable, or set "sandbox.kind" to one with homes of their own. See docs/sandboxes.md.',
       },
     );
   }
@@ -132,7 +134,7 @@ async function putFiles(sandbox: OpenSandbox, files: readonly HomeFile[]): Promi
   await state.replace(WRITTEN, JSON.stringify({ ...before, ...now }), { mode: 0o600 });
 }
 
-/** The agent can change it: then it gets a file again, or keeps the one that it has. */
+/** The agent can change this list. The worst result is that it gets a file again, or keeps an old one. */
 async function writtenIn(state: Folder): Promise<Readonly<Record<string, unknown>>> {
   const read = await state.read(WRITTEN, { most: MOST_WRITTEN });
   return (read && parseObject(Buffer.from(read.bytes).toString('utf8'))) ?? {};
@@ -142,21 +144,21 @@ const digestOf = (value: string) => createHash('sha256').update(value).digest('h
 
 type Hide = ReturnType<typeof hides>;
 
-/** What is thrown says nothing of them either. */
-async function discreetly<T>(hide: Hide, work: () => Promise<T>): Promise<T> {
+/** Removes the values from what `work` throws, too. */
+async function hidingErrors<T>(hide: Hide, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;
     const { code, message, hint } = error;
-    const said = { message: hide(message), hint: hide(hint) };
-    if (said.message === message && said.hint === hint) throw error;
-    throw new ThroughlineError(code, said.message, said.hint === undefined ? {} : { hint: said.hint });
+    const hidden = { message: hide(message), hint: hide(hint) };
+    if (hidden.message === message && hidden.hint === hint) throw error;
+    throw new ThroughlineError(code, hidden.message, hidden.hint === undefined ? {} : { hint: hidden.hint });
   }
 }
 
-/** The session; what its agent says has none of them in it. */
-function quietSession(session: AgentSession, taken: Credentials): AgentSession {
+/** The session, with the values removed from what its agent says. */
+function hidingSession(session: AgentSession, taken: Credentials): AgentSession {
   const hide = hides(taken);
   const unfinished = unfinishedIn(taken);
   return {
@@ -173,7 +175,7 @@ function quietSession(session: AgentSession, taken: Credentials): AgentSession {
       return session.memo ?? null;
     },
     async *prompt(request) {
-      for await (const event of inWholes(session.prompt(request), unfinished)) yield hide(event);
+      for await (const event of withWholeValues(session.prompt(request), unfinished)) yield hide(event);
     },
     ...(session.transcript && { transcript: async (from) => (await session.transcript?.(from)) ?? null }),
     ...(session.wording && { wording: (content) => session.wording?.(content) ?? content }),
@@ -187,17 +189,17 @@ function quietSession(session: AgentSession, taken: Credentials): AgentSession {
 }
 
 /**
- * The same events; the end of a text that may be the beginning of a value comes with the next piece of that text. What a record does not put
- * between the two, as figures of what was used, comes before it.
+ * The same events, with no value cut in two. The end of a text that may be the beginning of a value is held back until the next piece of
+ * the text. Events that are no part of the record, such as figures of usage, may overtake it.
  */
-async function* inWholes(
+async function* withWholeValues(
   events: AsyncIterable<AgentEvent>,
   unfinished: (text: string) => number,
 ): AsyncGenerator<AgentEvent> {
   let held: Update | null = null;
   for await (const event of events) {
     const text: string | null = event.type === 'update' ? chunkText(event.update) : null;
-    if (held !== null && isBetween(held, event)) {
+    if (held !== null && endsText(held, event)) {
       yield { type: 'update', update: held };
       held = null;
     }
@@ -214,8 +216,8 @@ async function* inWholes(
   if (held !== null) yield { type: 'update', update: held };
 }
 
-/** Whether the event ends the text that is held, for whoever reads the record. */
-function isBetween(held: Update, event: AgentEvent): boolean {
+/** Whether the record has this event after the text that is held. */
+function endsText(held: Update, event: AgentEvent): boolean {
   if (event.type !== 'update') return event.type === 'permission' || event.type === 'ended';
   const { update } = event;
   if (chunkText(update) === null) return update.sessionUpdate === 'tool_call' || update.sessionUpdate === RETRACTED;

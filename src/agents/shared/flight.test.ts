@@ -25,7 +25,7 @@ async function all(events: AsyncIterable<AgentEvent>): Promise<AgentEvent[]> {
 test('an abort asks the agent to stop, once; the agent decides the outcome', async () => {
   const { made, seen } = flight();
   const abort = new AbortController();
-  const taken = all(made.handOut(abort.signal));
+  const taken = all(made.deliver(abort.signal));
   abort.abort();
   made.stop();
   expect(seen).toEqual(['asked']);
@@ -49,12 +49,12 @@ test('an agent that does not stop is killed, and one that stopped is not', async
 test('a reader that leaves before the end stops the agent', async () => {
   const left = flight();
   left.made.events.push({ type: 'session', id: 'x' });
-  for await (const _ of left.made.handOut(new AbortController().signal)) break;
+  for await (const _ of left.made.deliver(new AbortController().signal)) break;
   expect(left.seen).toEqual(['asked']);
   left.made.end({ kind: 'cancelled' });
   const whole = flight();
   whole.made.end({ kind: 'completed' });
-  await all(whole.made.handOut(new AbortController().signal));
+  await all(whole.made.deliver(new AbortController().signal));
   whole.made.stop();
   expect(whole.seen).toEqual([]);
 });
@@ -80,7 +80,7 @@ test('there is one end, and nothing comes after it', async () => {
   made.end({ kind: 'completed' });
   made.events.push({ type: 'session', id: 'late' });
   made.end({ kind: 'cancelled' });
-  expect(await all(made.handOut(new AbortController().signal))).toEqual([
+  expect(await all(made.deliver(new AbortController().signal))).toEqual([
     { type: 'ended', outcome: { kind: 'completed' } },
   ]);
 });

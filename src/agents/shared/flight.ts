@@ -12,7 +12,7 @@ export interface Stopping {
   readonly graceMs: number;
 }
 
-/** One prompt in flight: its events, on their way to the turn that reads them. The last event is `ended`, once. */
+/** One prompt in flight: a queue of its events for the turn that reads them. The last event is `ended`; it comes once. */
 export class Flight {
   readonly events = new Inbox<AgentEvent>();
   readonly #stopping: Stopping;
@@ -41,8 +41,8 @@ export class Flight {
     return this.stopped ? { kind: 'cancelled' } : { kind: 'lost', message };
   }
 
-  /** Every event up to and with `ended`. The agent is stopped by an abort, and when the reader leaves before the end. */
-  async *handOut(signal: AbortSignal): AsyncGenerator<AgentEvent> {
+  /** Every event, up to and including `ended`. An abort stops the agent, and so does a reader that leaves before the end. */
+  async *deliver(signal: AbortSignal): AsyncGenerator<AgentEvent> {
     using _ = addAbortListener(signal, () => this.stop());
     try {
       yield* this.events;
@@ -61,14 +61,14 @@ export class Flight {
 }
 
 /**
- * The position that a prompt must follow; undefined: nothing to check. A session without prompts must be empty. Of others only
- * the caller knows the position.
+ * The position that a prompt must follow; undefined: nothing to check. A session without prompts must be empty. For
+ * other sessions only the caller knows the position.
  */
 export function mustFollow(expected: string | null, prompted: boolean): string | null | undefined {
   return expected === null && prompted ? undefined : expected;
 }
 
-/** Why a prompt cannot be sent; null: it can. Nothing has left us then, so it may be tried again elsewhere. */
+/** Why a prompt cannot be sent; null: it can. Nothing was sent, so the prompt may be tried again elsewhere. */
 export function whyNotSent(signal: AbortSignal, busy: boolean, alive: boolean): AgentOutcome | null {
   if (signal.aborted) return { kind: 'cancelled' };
   const failed = (message: string) =>
@@ -79,7 +79,8 @@ export function whyNotSent(signal: AbortSignal, busy: boolean, alive: boolean): 
 
 export type Refusal = Extract<Opened, { ok: false }>;
 
-/** A session is not opened. */
 export function refused(reason: Refusal['reason'], message: string): Refusal {
   return { ok: false, reason, message };
 }
+
+export const OPENING_CANCELLED: Refusal = refused('refused', 'opening was cancelled');

@@ -1,7 +1,7 @@
 /** How many values may wait for the consumer before `ready` makes the producer wait. */
 const FULL = 1_000;
 
-/** Values from a producer that does not wait to one consumer that does: in order, and none is lost. */
+/** A queue from a producer that does not wait to one consumer that does. Keeps the order and loses nothing. */
 export class Inbox<T> implements AsyncIterable<T> {
   #values: T[] = [];
   closed = false;
@@ -23,7 +23,7 @@ export class Inbox<T> implements AsyncIterable<T> {
     this.release();
   }
 
-  /** Nobody consumes any more: closes, and drops what is left. */
+  /** The consumer has left: closes the queue, and drops what is in it. */
   discard(): void {
     this.#values = [];
     this.close();

@@ -48,7 +48,7 @@ interface Installed {
  */
 export async function installAgent({ what, folder, version, env, signal }: InstallRequest): Promise<Installed> {
   const wanted = version ?? what.tested;
-  // Anything else could be a file, a URL or a range.
+  // npm also takes files, URLs and ranges.
   if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(wanted)) {
     throw new ThroughlineError('invalid', `${JSON.stringify(wanted)} is not an exact version.`, {
       hint: `Use one such as ${what.tested}.`,
@@ -103,15 +103,15 @@ function replaceFolder(folder: string, building: string): void {
   rmSync(old, { recursive: true, force: true });
 }
 
-const ARGUMENTS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'];
+const NPM_ARGS = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'];
 
 function npmInstall({ what, folder: cwd, version, env, signal }: InstallRequest): Promise<void> {
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
   return new Promise((resolve, reject) => {
     const options = { cwd, env, signal, maxBuffer: Number.POSITIVE_INFINITY };
-    const child = execFile(npm, ARGUMENTS, options, (error, _, stderr) => {
+    const child = execFile(npm, NPM_ARGS, options, (error, _, stderr) => {
       if (error === null) resolve();
-      // A text as code: npm was not found or was cancelled.
+      // A code that is a text: npm was not found, or was cancelled.
       else reject(npmFailure(typeof error.code === 'string' ? error : stderr, `${version}`, what));
     });
     child.stdin?.end();
@@ -121,7 +121,7 @@ function npmInstall({ what, folder: cwd, version, env, signal }: InstallRequest)
 /** What npm prints when it fails, and what to do about it. */
 function npmErrors({ agent, package: name, megabytes }: Installable) {
   const again = `Then run "throughline agents install ${agent}" again.`;
-  const all: (readonly [words: RegExp, code: ErrorCode, message: string, hint: string])[] = [
+  const all: (readonly [pattern: RegExp, code: ErrorCode, message: string, hint: string])[] = [
     [
       /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT)\b|network/i,
       'agent_unavailable',
@@ -153,9 +153,9 @@ function npmFailure(cause: Error | string, version: string, what: Installable): 
     const hint = `Install Node together with npm, or put the program of ${what.agent} on PATH.`;
     return new ThroughlineError('agent_unavailable', 'npm was not found.', { hint, cause });
   }
-  const known = npmErrors(what).find(([words]) => words.test(cause));
+  const known = npmErrors(what).find(([pattern]) => pattern.test(cause));
   if (known === undefined) {
-    const message = `npm could not install ${what.package} ${version}: ${firstErrors(cause) || 'it did not say why'}`;
+    const message = `npm could not install ${what.package} ${version}: ${firstErrors(cause) || 'npm gave no reason'}`;
     return new ThroughlineError('agent_unavailable', message);
   }
   const [, code, message, hint] = known;

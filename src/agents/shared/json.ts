@@ -1,6 +1,6 @@
 import { isObject } from '../../core/turn/content.ts';
 
-/** What agents say is JSON of any shape. */
+/* Agents send JSON of any shape. */
 
 /** The object itself; an empty one for anything else. */
 export function asObject(value: unknown): Record<string, unknown> {

@@ -50,7 +50,7 @@ test('waiting for a program to read its input ends with the program', async () =
   const { process } = await deaf('exec sleep 60');
   let taken = false;
   for (let n = 0; n < 70; n += 1) process.write(MIB);
-  const waiting = process.taken().then(() => {
+  const waiting = process.drained().then(() => {
     taken = true;
   });
   await nothingFor(20);
@@ -63,7 +63,7 @@ test('a program that reads its input can get more at any time', async () => {
   const { process } = await deaf('exec cat > /dev/null');
   for (let n = 0; n < 200; n += 1) {
     process.write(MIB);
-    await process.taken();
+    await process.drained();
   }
 });
 

@@ -10,7 +10,7 @@ export interface LineListener {
   /** Resolves when more lines may come. Left out: at any time. */
   ready?(): Promise<void> | undefined;
   /** Called once, after the last line, when the process has ended. */
-  gone(how: Ending): void;
+  gone(ending: Ending): void;
 }
 
 export interface Ending {
@@ -28,7 +28,7 @@ export interface LineProcessOptions {
   readonly maxLineBytes?: number;
 }
 
-/** When more input than this waits for the program, its output is not read: it could ask for more without end. */
+/** While more input than this waits for the program, we do not read its output. Otherwise it could ask for more without end. */
 const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
 /** A program that reads and writes lines. Whatever it prints, nothing throws. */
@@ -41,7 +41,7 @@ export class LineProcess {
   #closing: Promise<void> | null = null;
   /** Input that it has not read yet. */
   #pendingBytes = 0;
-  #onTaken: (() => void)[] = [];
+  #onDrained: (() => void)[] = [];
 
   constructor(child: Child, listener: LineListener, options: LineProcessOptions) {
     this.#child = child;
@@ -62,14 +62,14 @@ export class LineProcess {
     this.#pendingBytes += bytes.length;
     this.#child.stdin.write(bytes, () => {
       this.#pendingBytes -= bytes.length;
-      if (this.#pendingBytes <= MAX_PENDING_BYTES) for (const wake of this.#onTaken.splice(0)) wake();
+      if (this.#pendingBytes <= MAX_PENDING_BYTES) for (const wake of this.#onDrained.splice(0)) wake();
     });
   }
 
   /** Resolves when the program has read enough of its input to get more. */
-  async taken(): Promise<void> {
+  async drained(): Promise<void> {
     while (this.#pendingBytes > MAX_PENDING_BYTES) {
-      await new Promise<void>((resolve) => this.#onTaken.push(resolve));
+      await new Promise<void>((resolve) => this.#onDrained.push(resolve));
     }
   }
 
@@ -77,7 +77,7 @@ export class LineProcess {
     this.write(`${jsonLine(message)}\n`);
   }
 
-  /** Ends its input, which ends a program properly; after a timeout SIGTERM, then SIGKILL. */
+  /** Ends its input, so that the program can exit by itself. After a timeout sends SIGTERM, then SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -103,7 +103,7 @@ export class LineProcess {
       for await (const chunk of this.#child.stdout) {
         lines.push(chunk);
         await listener.ready?.();
-        if (this.#pendingBytes > MAX_PENDING_BYTES) await this.taken();
+        if (this.#pendingBytes > MAX_PENDING_BYTES) await this.drained();
       }
       lines.end();
     } catch {
@@ -167,9 +167,9 @@ export class StderrTail extends OutputTail {
     super(STDERR_KEPT_BYTES);
   }
 
-  /** Without control characters, because it is shown on terminals. */
+  /** Without control characters, because terminals show it. */
   override get text(): string {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is to be removed
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it removes
     return super.text.replaceAll(/\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '').trim();
   }
 }

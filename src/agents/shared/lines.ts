@@ -7,8 +7,8 @@ const NEWLINE = 10;
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Splits bytes into lines. Holds at most one line. A line over the limit is reported once and dropped while it comes, so that an
- * endless one needs no memory. Never throws.
+ * Splits bytes into lines. Holds at most one line. A line over the limit is reported once, and its bytes are dropped as they
+ * come, so that an endless line needs no memory. Never throws.
  */
 export class LineReader {
   readonly #onLine: (line: string) => void;
@@ -40,7 +40,7 @@ export class LineReader {
     return this.#bytes;
   }
 
-  /** The output has ended: the rest without a newline is a line, too. */
+  /** The output has ended: bytes after the last newline are a line, too. */
   end(): void {
     if (this.#bytes > 0) this.#finish();
   }

@@ -35,101 +35,72 @@ export interface NamedValue {
   readonly value: string;
 }
 
-/** Makes the error of what is wrong. */
-type Invalid = (what: string) => Error;
-
 export const anyText = value<string>((one) => typeof one === 'string', 'a text', { type: 'string' });
-const namedTexts = either(byName(anyText), list(object({ name: required(text), value: required(anyText) })));
-const program = { type: oneOf(['stdio']), command: required(text), args: list(anyText), env: namedTexts };
-const address = { type: required(oneOf(['http', 'sse'])), url: required(text), headers: namedTexts };
+
+const isWebAddress = (one: unknown) => typeof one === 'string' && /^https?:$/.test(URL.parse(one)?.protocol ?? '');
+const webAddress = value<string>(isWebAddress, 'an address that begins with http:// or https://', text.json);
+
+const pair = object({ name: required(text), value: required(anyText) });
+/** As in `.mcp.json`: an object of texts by name; or as in the protocol: a list of names with their values. */
+const namedTexts = {
+  ...either(byName(anyText), list(pair)),
+  read: (given: unknown, at: Path, report: Report): readonly NamedValue[] => {
+    const pairs = isObject(given) ? Object.entries(given).map(([name, one]) => ({ name, value: one })) : given;
+    const must = 'an object of texts by name, or a list of objects with a "name" and a "value"';
+    return list(pair).read(pairs, at, () => report(at, { must }));
+  },
+};
+
+const PROGRAM = { type: oneOf(['stdio']), command: required(text), args: list(anyText), env: namedTexts };
+const ADDRESS = { type: required(oneOf(['http', 'sse'])), url: required(webAddress), headers: namedTexts };
+const program = object(PROGRAM);
+const address = object(ADDRESS);
 const name = required(text);
 
 /**
- * MCP servers in the settings: a list as the protocol has it, or an object by name as `.mcp.json` has it; `env` and `headers`
- * likewise. Faults say where they are and what should be there, never the value, which may be a secret.
+ * MCP servers in the settings: a list as in the protocol, or an object by name as in `.mcp.json`. An error names the place and what must
+ * be there. It never shows the value, which may be a secret.
  */
 export const MCP_SERVERS = {
-  ...either(
-    byName(either(object(program), object(address))),
-    list(either(object({ name, ...program }), object({ name, ...address }))),
-  ),
-  read: (servers: unknown, at: Path, report: Report) =>
-    parseMcpServers(servers, dotted(at), (says) => report(at, { says })),
+  ...either(byName(either(program, address)), list(either(object({ name, ...PROGRAM }), object({ name, ...ADDRESS })))),
+  read(given: unknown, at: Path, report: Report): readonly McpServer[] {
+    const withoutValue: Report = (where, wrong) => report(where, 'must' in wrong ? { must: wrong.must } : wrong);
+    const servers = readServers(given, at, withoutValue);
+    const names = servers.map((server) => server.name);
+    const twice = names.find((one, index) => names.indexOf(one) !== index);
+    if (twice === undefined) return servers;
+    throw report(at, { says: `"${dotted(at)}" has two servers with the name ${JSON.stringify(twice)}` });
+  },
 };
 
-function parseMcpServers(value: unknown, at: string, invalid: Invalid): readonly McpServer[] {
-  const servers = namedIn(value, at, invalid).map(([where, name, fields]) => serverOf(name, fields, where, invalid));
-  const names = servers.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw invalid(`"${at}" has two servers with the name ${JSON.stringify(twice)}`);
-  return servers;
+function readServers(given: unknown, at: Path, report: Report): readonly McpServer[] {
+  if (Array.isArray(given)) {
+    return given.map((server, index) => {
+      const { name: named, ...fields } = fieldsOf(server, [...at, index], report);
+      return readServer(name.read(named, [...at, index, 'name'], report), fields, [...at, index], report);
+    });
+  }
+  if (!isObject(given)) throw report(at, { must: 'a list of servers, or an object of them by name' });
+  return Object.entries(given).map(([key, server]) => {
+    const where = [...at, key];
+    return readServer(name.read(key, where, report), fieldsOf(server, where, report), where, report);
+  });
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function namedIn(value: unknown, at: string, invalid: Invalid): (readonly [at: string, name: string, Fields])[] {
-  const inList = Array.isArray(value);
-  if (!inList && !isObject(value)) throw invalid(`"${at}" must be a list of servers, or an object of them by name`);
-  return Object.entries(value).map(([key, server]) => {
-    const where = inList ? `${at}[${key}]` : `${at}.${key}`;
-    if (!isObject(server)) throw invalid(`"${where}" must be an object`);
-    if (!inList) return [where, textAt(key, `${at}.`, invalid), server];
-    const { name, ...fields } = server;
-    return [where, textAt(name, `${where}.name`, invalid), fields];
-  });
+function fieldsOf(server: unknown, at: Path, report: Report): Fields {
+  if (isObject(server)) return server;
+  throw report(at, { must: 'an object' });
 }
 
-function serverOf(name: string, { type, ...fields }: Fields, at: string, invalid: Invalid): McpServer {
-  if (type === 'http' || type === 'sse') {
-    const { url, headers = [], ...others } = fields;
-    noOthers(others, ['type', 'url', 'headers'], at, invalid);
-    return {
-      type,
-      name,
-      url: webAddress(url, `${at}.url`, invalid),
-      headers: namedValues(headers, `${at}.headers`, invalid),
-    };
-  }
+function readServer(called: string, fields: Fields, at: Path, report: Report): McpServer {
+  const { type } = fields;
+  if (type === 'http' || type === 'sse') return { name: called, headers: [], ...address.read(fields, at, report) };
+  if (type !== undefined && type !== 'stdio') throw report([...at, 'type'], { must: 'stdio, http or sse' });
   if (type === undefined && fields.command === undefined && fields.url !== undefined) {
-    throw invalid(`"${at}.type" must be http or sse for a server with a "url"`);
+    throw report([...at, 'type'], { must: 'http or sse for a server with a "url"' });
   }
-  if (type !== undefined && type !== 'stdio') throw invalid(`"${at}.type" must be stdio, http or sse`);
-  const { command, args = [], env = [], ...others } = fields;
-  noOthers(others, ['type', 'command', 'args', 'env'], at, invalid);
-  if (!Array.isArray(args) || !args.every((one) => typeof one === 'string')) {
-    throw invalid(`"${at}.args" must be a list of texts`);
-  }
-  return {
-    name,
-    command: textAt(command, `${at}.command`, invalid),
-    args,
-    env: namedValues(env, `${at}.env`, invalid),
-  };
-}
-
-function noOthers(others: Fields, known: readonly string[], at: string, invalid: Invalid): void {
-  const [other] = Object.keys(others);
-  if (other !== undefined) throw invalid(`"${at}.${other}" is not known; known are ${known.join(', ')}`);
-}
-
-function namedValues(value: unknown, at: string, invalid: Invalid): NamedValue[] {
-  const pairs = Array.isArray(value) ? value.map(pairOf) : isObject(value) ? Object.entries(value) : [[]];
-  return pairs.map(([name, one]) => {
-    if (typeof name === 'string' && name !== '' && typeof one === 'string') return { name, value: one };
-    throw invalid(`"${at}" must be an object of texts by name, or a list of objects with a "name" and a "value"`);
-  });
-}
-
-function pairOf(value: unknown): readonly unknown[] {
-  return isObject(value) && Object.keys(value).length === 2 ? [value.name, value.value] : [];
-}
-
-function textAt(value: unknown, at: string, invalid: Invalid): string {
-  if (typeof value === 'string' && value !== '') return value;
-  throw invalid(`"${at}" must be a text`);
-}
-
-function webAddress(value: unknown, at: string, invalid: Invalid): string {
-  if (typeof value === 'string' && /^https?:$/.test(URL.parse(value)?.protocol ?? '')) return value;
-  throw invalid(`"${at}" must be an address that begins with http:// or https://`);
+  const { type: _, ...read } = program.read(fields, at, report);
+  return { name: called, args: [], env: [], ...read };
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join, sep } from 'node:path';
 
-/** The first on PATH. Relative entries are ignored: they mean another folder in every working directory. */
+/** The first program of this name on PATH; null: none. Relative entries are ignored: their meaning depends on the working directory. */
 export function onPath(name: string, path: string): string | null {
   const file = process.platform === 'win32' ? `${name}.exe` : name;
   const folders = path.split(delimiter).filter((folder) => isAbsolute(folder));

@@ -3,7 +3,7 @@ import { delimiter, isAbsolute, join } from 'node:path';
 import { given } from '../../core/input/arguments.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 
-/** Agents read settings from the folder that they are started in, and above it. Only the owner of the system can write here. */
+/** Agents read settings from the folder that they are started in, and above it. Only the administrator can write here. */
 const NEUTRAL_FOLDER = '/';
 
 /** A program by its absolute path, or by a name to look for on PATH, or on `path`. Null: the sandbox has none, or it is not executable. */
@@ -49,11 +49,11 @@ async function gather(output: AsyncIterable<Uint8Array>, tooMuch: () => void): P
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** What any agent needs to reach its model from here. */
+/** Variables that any agent needs to reach its model. */
 const NETWORK = [/^(?:HTTPS?|NO|ALL)_PROXY$/i, /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/];
 
-/** The part of our environment that an agent gets, beside what every program gets. */
-export function variablesLike(names: readonly RegExp[], ours: NodeJS.ProcessEnv): Record<string, string> {
+/** The variables of our environment that an agent inherits, in addition to those that every program gets. */
+export function inheritedVariables(names: readonly RegExp[], ours: NodeJS.ProcessEnv): Record<string, string> {
   const taken = Object.entries(ours).filter(([name]) => [...NETWORK, ...names].some((one) => one.test(name)));
   return given(Object.fromEntries(taken)) as Record<string, string>;
 }

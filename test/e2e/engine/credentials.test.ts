@@ -100,7 +100,7 @@ test('a program asks its own vault: for each session that is opened, by owner an
     [() => expect.unreachable('the vault is sealed'), /credentials\(\) failed: .*the vault is sealed/],
     [() => ({ AGENT_KEY: 7 }) as never, /no text for AGENT_KEY/],
     [() => ({ '../x': 'y' }), /"..\/x", which is neither/],
-    [() => ({ '~/.agent/key': first }), /would be written into the home of a person/],
+    [() => ({ '~/.agent/key': first }), /the agent has no home of its own/],
   ] as const) {
     answer = wrong;
     await refusedWith('agent_unavailable', anew('Hello.'), why);

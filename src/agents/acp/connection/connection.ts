@@ -134,8 +134,8 @@ export class AcpConnection {
   }
 
   /** Resolves when the agent has read so much of what we sent that we may send more. */
-  taken(): Promise<void> {
-    return this.#process.taken();
+  drained(): Promise<void> {
+    return this.#process.drained();
   }
 
   #gone({ how, stderr }: Ending): void {

@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { INSTALL_COMMANDS } from '../../../core/public/agents.ts';
-import { variablesLike } from '../../shared/programs.ts';
+import { inheritedVariables } from '../../shared/programs.ts';
 import { findAgent } from './find.ts';
 import { KNOWN_AGENTS } from './known.ts';
 import { availableAgents, installableAgent, installFolder } from './packages.ts';
@@ -112,10 +112,13 @@ test('an agent gets the variables of its own model, and no other secret', () => 
     AWS_SECRET_ACCESS_KEY: 'x',
     HTTPS_PROXY: 'p',
   };
-  expect(variablesLike(KNOWN_AGENTS.codex?.variables ?? [], ours)).toEqual({ OPENAI_API_KEY: 'o', HTTPS_PROXY: 'p' });
-  expect(variablesLike(KNOWN_AGENTS['claude-code']?.variables ?? [], ours)).toEqual({
+  expect(inheritedVariables(KNOWN_AGENTS.codex?.variables ?? [], ours)).toEqual({
+    OPENAI_API_KEY: 'o',
+    HTTPS_PROXY: 'p',
+  });
+  expect(inheritedVariables(KNOWN_AGENTS['claude-code']?.variables ?? [], ours)).toEqual({
     ANTHROPIC_API_KEY: 'a',
     HTTPS_PROXY: 'p',
   });
-  expect(variablesLike([], ours)).toEqual({ HTTPS_PROXY: 'p' });
+  expect(inheritedVariables([], ours)).toEqual({ HTTPS_PROXY: 'p' });
 });

@@ -74,7 +74,7 @@ export class AcpSession implements AgentSession {
       agent: child.identity,
       inTurn: () => this.state.kind === 'prompting',
       toolsAllowed: () => this.tools === 'allowed',
-      taken: () => this.connection.taken(),
+      drained: () => this.connection.drained(),
       onTerminalReleased: (id, text) => this.updates.terminalReleased(id, text),
     });
     this.connection = new AcpConnection(child, {
@@ -123,7 +123,7 @@ export class AcpSession implements AgentSession {
     }
     const flight = this.#begin();
     void this.#send(flight, request);
-    yield* flight.handOut(signal);
+    yield* flight.deliver(signal);
   }
 
   async choose(choices: Choices): Promise<Chosen> {

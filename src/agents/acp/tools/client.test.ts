@@ -45,7 +45,7 @@ function clientWith(settings: Partial<ClientSettings>): SandboxClient {
     ...usual,
     inTurn: () => true,
     toolsAllowed: () => true,
-    taken: async () => {},
+    drained: async () => {},
     ...settings,
   });
 }
@@ -277,7 +277,7 @@ describe('many requests of an agent', () => {
 
   test('wait until it has read the answers before, and are not served once it is gone', async () => {
     const gate = Promise.withResolvers<void>();
-    const slow = clientWith({ taken: () => gate.promise });
+    const slow = clientWith({ drained: () => gate.promise });
     const asked = slow.handle('fs/write_text_file', { path: at('file'), content: 'x' });
     const late = slow.handle('fs/write_text_file', { path: at('late'), content: 'x' });
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -9,7 +9,7 @@ export interface ClientSettings extends Omit<TerminalSettings, 'directories'> {
   readonly inTurn: () => boolean;
   readonly toolsAllowed: () => boolean;
   /** Resolves when the agent has read so much of what we sent that we may send more. */
-  readonly taken: () => Promise<void>;
+  readonly drained: () => Promise<void>;
 }
 
 /** Takes as long as a command runs, and its answer is small. */
@@ -58,7 +58,7 @@ export class SandboxClient {
     }
     if (method === WAITS) return serve(params);
     const result = this.#done.then(async () => {
-      await this.#settings.taken();
+      await this.#settings.drained();
       if (this.#over) throw RequestError.internalError(undefined, 'the session is over');
       return serve(params);
     });

@@ -101,7 +101,7 @@ export class ClaudeSession implements AgentSession {
     const flight = this.#flightOf(request);
     this.#apply({ kind: 'prompted', prompt: flight });
     void this.#send(flight);
-    yield* flight.handOut(request.signal);
+    yield* flight.deliver(request.signal);
   }
 
   choose(choices: Choices): Promise<Chosen> {
