@@ -16,8 +16,15 @@ import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import { LARGEST_PAGE } from '../shared/page.ts';
 import { restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
 import { keyStore } from '../shared/verbs/keys.ts';
-import { moveConversation, placeStore, setChoices, setLimitPerDay } from '../shared/verbs/places.ts';
-import { requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
+import {
+  forgetWorker,
+  moveConversation,
+  placeStore,
+  setChoices,
+  setLimitPerDay,
+  setTitle,
+} from '../shared/verbs/places.ts';
+import { answer, requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
 import * as shared from '../shared/verbs/reading.ts';
 import { leaveSandbox, listSandboxes, sandboxStore } from '../shared/verbs/sandboxes.ts';
 import {
@@ -26,7 +33,6 @@ import {
   findByKey,
   findConversation,
   listConversations,
-  setTitle,
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
@@ -45,11 +51,9 @@ import { taskStore } from './tasks/task-store.ts';
 import { changing } from './turns/changing.ts';
 import { claim, claimable, claimNamed, nextReady, nextTurn } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
-import { agentOf, enqueue } from './turns/enqueue.ts';
+import { enqueue } from './turns/enqueue.ts';
 import * as leases from './turns/leases.ts';
-import { answer } from './turns/permissions.ts';
 import { receipts } from './turns/receipts.ts';
-import { transcript } from './turns/sessions.ts';
 import { spending } from './turns/totals.ts';
 
 /*
@@ -166,7 +170,7 @@ function conversations(access: Access): ConversationStore {
     },
     findConversation: access.looking(findConversation),
     listConversations: access.reading(listConversations),
-    setTitle: access.writing(setTitle),
+    setTitle: access.writing(changing(setTitle)),
     setLimitPerDay: access.writing(changing(setLimitPerDay)),
     setChoices: access.writing(changing(setChoices)),
     fork: access.heavyWriting(fork),
@@ -181,7 +185,7 @@ function turns(access: Access): TurnStore & WriteStore & PermissionStore {
   const steps = stepAccess(access);
   return {
     enqueue: (owner, turn) => access.writeIn(turn.conversation, (tx) => enqueue(tx, owner, turn)),
-    agentFor: access.looking(agentOf),
+    agentFor: steps.looking(shared.agentFor),
     requestCancel: access.writing(changing(requestCancel)),
     queued: steps.reading(shared.queued),
     requeue: access.writing(changing(requeue)),
@@ -193,7 +197,7 @@ function turns(access: Access): TurnStore & WriteStore & PermissionStore {
     outline: steps.reading(shared.outline),
     turns: steps.reading(shared.turns),
     commit: (fence, ...args) => access.writeIn(fence.conversation, (tx) => commit(tx, fence, ...args)),
-    answer: access.writing(answer),
+    answer: access.writing(changing(answer)),
     permissions: access.reading(reads.permissions),
     findPermission: steps.reading(shared.findPermission),
   };
@@ -218,8 +222,7 @@ function leasing(access: Access): LeaseStore {
     renew: (fences, leaseMs) => leases.renew(access, fences, leaseMs),
     release: (fence) => access.writeIn(fence.conversation, (tx) => leases.release(tx, fence)),
     workers: access.looking(leases.workers),
-    processesOf: access.reading(leases.processesOf),
-    forgetWorker: access.writing(leases.forgetWorker),
+    forgetWorker: access.writing(changing(forgetWorker)),
     ...placeStore(stepAccess(access)),
     holdings: (owner, limit) => access.read(async (sql) => leases.holdings(sql, owner, limit, await monotonic(sql))),
     standings: (owner, ids) => access.look(async (sql) => leases.standings(sql, owner, ids, await monotonic(sql))),
@@ -258,7 +261,7 @@ function sessions(access: Access): SessionStore {
     sessions: access.looking(reads.sessions),
     sessionIsElsewhere: steps.looking(shared.sessionIsElsewhere),
     findSessions: steps.looking(shared.findSessions),
-    transcript: access.reading(transcript),
+    transcript: steps.reading(shared.transcript),
     receipts: access.reading(receipts),
     restores: steps.reading(restores),
   };

@@ -37,12 +37,11 @@ test('a request id stands for one body', () => {
 });
 
 test.each([
-  ['named', 'previous', 'own', 'default', 'named'],
-  [null, 'previous', 'own', 'default', 'previous'],
-  [null, null, 'own', 'default', 'own'],
-  [null, null, null, 'default', 'default'],
-])('the agent of a turn: %s, %s, %s, %s', (agent, previous, own, defaultAgent, chosen) => {
-  expect(chosenAgent({ conversation: 'c', agent, defaultAgent }, previous, own)).toBe(chosen);
+  ['named', 'last', 'default', 'named'],
+  [null, 'last', 'default', 'last'],
+  [null, null, 'default', 'default'],
+])('the agent of a turn: %s, %s, %s', (agent, last, defaultAgent, chosen) => {
+  expect(chosenAgent({ conversation: 'c', agent, defaultAgent }, last)).toBe(chosen);
 });
 
 test.each(['queued', 'completed', 'interrupted'] as const)('a turn that is %s is not written to', (state) => {

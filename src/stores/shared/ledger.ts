@@ -1,4 +1,4 @@
-import type { ConversationState, TitleSource } from '../../core/conversation.ts';
+import { type ConversationState, type TitleSource, titleWins } from '../../core/conversation.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Fence } from '../../ports/store/leases.ts';
 import { hex, newSalt, nextChain, payloadDigest } from './chain.ts';
@@ -77,6 +77,15 @@ export function underFence<R extends Pick<LeaseRow, 'owner' | 'epoch' | 'worker'
 
 export function noConversation(): ThroughlineError {
   return new ThroughlineError('not_found', 'There is no such conversation.');
+}
+
+/** Puts a title into the row. False: the conversation has this title, or one that wins over it. */
+export function takesTitle(row: LeaseRow, title: string, source: TitleSource): boolean {
+  if (!titleWins(source, row.title_source)) return false;
+  if (row.title === title && row.title_source === source) return false;
+  row.title = title;
+  row.title_source = source;
+  return true;
 }
 
 /** A conversation leaves its place only when nobody holds it; whoever did is fenced off. Throws `conflict`, `refused`. */

@@ -61,7 +61,7 @@ export function permissionTaken(): ThroughlineError {
 }
 
 /** The first answer wins, and it is one of the options. */
-export function checkAnswer(row: PermissionRow, optionId: string): void {
+export function checkAnswer(row: Pick<PermissionRow, 'state' | 'reason' | 'options'>, optionId: string): void {
   if (row.state !== 'open') {
     const what =
       row.state === 'answered' ? 'was already answered' : `was ${row.state}: ${row.reason ?? 'its turn ended'}`;

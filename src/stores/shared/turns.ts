@@ -54,9 +54,12 @@ export function checkDriver(found: string, wanted: string, key: string | null): 
   });
 }
 
-/** The agent is fixed here: named, else the previous turn's, else the conversation's, else the default. */
-export function chosenAgent(request: AskedAgent, previous: string | null, own: string | null): string {
-  const agent = request.agent ?? previous ?? own ?? request.defaultAgent;
+/**
+ * The agent of a new turn: the one that the request names, else `last`, else the default. `last`: the agent of the last turn; before the first turn,
+ * the conversation's own.
+ */
+export function chosenAgent(request: AskedAgent, last: string | null): string {
+  const agent = request.agent ?? last ?? request.defaultAgent;
   if (agent === null) throw noAgentGiven(request.agents);
   if (request.agents?.includes(agent) === false) throw noSuchAgent(agent, request.agents);
   return agent;

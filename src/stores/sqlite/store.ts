@@ -16,8 +16,15 @@ import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import { restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
 import { keyStore } from '../shared/verbs/keys.ts';
-import { moveConversation, placeStore, setChoices, setLimitPerDay } from '../shared/verbs/places.ts';
-import { requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
+import {
+  forgetWorker,
+  moveConversation,
+  placeStore,
+  setChoices,
+  setLimitPerDay,
+  setTitle,
+} from '../shared/verbs/places.ts';
+import { answer, requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
 import * as shared from '../shared/verbs/reading.ts';
 import { leaveSandbox, listSandboxes, sandboxStore } from '../shared/verbs/sandboxes.ts';
 import {
@@ -26,7 +33,6 @@ import {
   findByKey,
   findConversation,
   listConversations,
-  setTitle,
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation, findToErase } from './conversations/erase.ts';
@@ -47,11 +53,9 @@ import { taskStore } from './tasks/task-store.ts';
 import { changing } from './turns/changing.ts';
 import { claim, claimable, nextReady, nextTurn } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
-import { agentOf, enqueue } from './turns/enqueue.ts';
-import { forgetWorker, holdings, processesOf, release, renew, standings, workers } from './turns/leases.ts';
-import { answer } from './turns/permissions.ts';
+import { enqueue } from './turns/enqueue.ts';
+import { holdings, release, renew, standings, workers } from './turns/leases.ts';
 import { receipts } from './turns/receipts.ts';
-import { transcript } from './turns/sessions.ts';
 import { spending } from './turns/totals.ts';
 
 /*
@@ -131,7 +135,7 @@ function conversations(access: Access): ConversationStore {
     },
     findConversation: access.reading(findConversation),
     listConversations: access.paging('listConversations', listConversations),
-    setTitle: access.writing(setTitle),
+    setTitle: access.writing(changing(setTitle)),
     setLimitPerDay: access.writing(changing(setLimitPerDay)),
     setChoices: access.writing(changing(setChoices)),
     fork: (...args) => fork(access, ...args),
@@ -147,7 +151,7 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
   const steps = stepAccess(access);
   return {
     enqueue: access.writing(enqueue),
-    agentFor: access.reading(agentOf),
+    agentFor: steps.reading(shared.agentFor),
     requestCancel: access.writing(changing(requestCancel)),
     queued: steps.paging('queued', shared.queued),
     requeue: access.writing(changing(requeue)),
@@ -172,14 +176,13 @@ function turns(access: Access): TurnStore & LeaseStore & WriteStore & Permission
     renew: access.renewing(renew),
     release: access.writing(release),
     workers: access.reading(workers),
-    processesOf: access.reading(processesOf),
-    forgetWorker: access.writing(forgetWorker),
+    forgetWorker: access.writing(changing(forgetWorker)),
     ...placeStore(steps),
     holdings: (owner, limit) => access.read((db) => holdings(db, owner, limit, clock.monotonic())),
     standings: (owner, ids) => standingsInParts(access, owner, ids),
     commit: (fence, counter, writes) => access.write((tx) => commit(tx, fence, counter, writes), fence.conversation),
 
-    answer: access.writing(answer),
+    answer: access.writing(changing(answer)),
     permissions: access.paging('permissions', reads.permissions),
     findPermission: steps.reading(shared.findPermission),
   };
@@ -210,7 +213,7 @@ function sessions(access: Access): SessionStore {
     sessions: (...args) => sessionsInPages(access, ...args),
     sessionIsElsewhere: steps.reading(shared.sessionIsElsewhere),
     findSessions: steps.reading(shared.findSessions),
-    transcript: access.reading(transcript),
+    transcript: steps.reading(shared.transcript),
     receipts: (...args) => receipts(access, ...args),
     restores: steps.paging('restores', restores),
   };

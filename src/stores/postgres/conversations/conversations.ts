@@ -1,10 +1,10 @@
-import { CONVERSATION_STATES, type Conversation, type TitleSource, titleWins } from '../../../core/conversation.ts';
+import { CONVERSATION_STATES, type Conversation, type TitleSource } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
-import { noConversation } from '../../shared/ledger.ts';
+import { noConversation, takesTitle } from '../../shared/ledger.ts';
 import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
 import { wordsOf } from '../../shared/search.ts';
 import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
@@ -155,33 +155,15 @@ export async function checkKeyIsFree(sql: Sql, owner: string, key: string | null
   throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Use another key.' });
 }
 
-export async function setTitle(
-  tx: Tx,
-  owner: string,
-  id: string,
-  title: string,
-  source: TitleSource,
-): Promise<Conversation> {
-  const ledger = await Ledger.of(tx, owner, id);
-  if (await giveTitle(ledger, title, source)) {
-    ledger.touch();
-    await ledger.save();
-  }
-  return conversationOf(await conversationRow(tx.sql, owner, id));
-}
-
 /** The first prompt names a conversation that nobody has named. */
-export async function titleFromPrompt(ledger: Ledger, prompt: Prompt): Promise<void> {
+export function titleFromPrompt(ledger: Ledger, prompt: Prompt): void {
   const title = titleOf(prompt);
-  if (title !== '') await giveTitle(ledger, title, 'prompt');
+  if (title !== '') giveTitle(ledger, title, 'prompt');
 }
 
-async function giveTitle(ledger: Ledger, title: string, source: TitleSource): Promise<boolean> {
+export function giveTitle(ledger: Ledger, title: string, source: TitleSource): boolean {
   const { tx, row } = ledger;
-  if (!titleWins(source, row.title_source)) return false;
-  if (row.title === title && row.title_source === source) return false;
-  row.title = title;
-  row.title_source = source;
+  if (!takesTitle(row, title, source)) return false;
   tx.sql.run(SET_TITLE, title, source, row.conv, wordsOf(title).join(' '));
   ledger.append('conversation.titled', null, { title, source });
   return true;

@@ -15,7 +15,7 @@ import {
   type SessionRow,
   sessionOf,
 } from '../../shared/rows.ts';
-import { conversationNo, permissionNo, turnNo, turnRow } from '../../shared/verbs/reading.ts';
+import { conversationNo, permissionRow, turnNo, turnRow } from '../../shared/verbs/reading.ts';
 import { unindexed } from '../../shared/verbs/steps.ts';
 import { pageOfReadable } from '../conversations/content.ts';
 import type { Sql } from '../server/connect.ts';
@@ -88,7 +88,7 @@ export async function permissions(
   { conversation, turn, open }: Parameters<PermissionStore['permissions']>[1],
   { after, limit }: { after?: string; limit?: number } = {},
 ): Promise<Permission[]> {
-  const last = after === undefined ? 0 : await carryOut(sql, permissionNo(owner, after));
+  const last = after === undefined ? 0 : (await carryOut(sql, permissionRow(owner, after))).no;
   if (turn === undefined && open !== true && conversation !== undefined)
     await carryOut(sql, conversationNo(owner, conversation));
   const of = turn === undefined ? null : (await carryOut(sql, turnRow(owner, turn))).no;

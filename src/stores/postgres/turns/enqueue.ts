@@ -1,5 +1,5 @@
 import { NO_USAGE } from '../../../core/turn/usage.ts';
-import type { AdoptedSession, AskedAgent, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
+import type { AdoptedSession, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
 import { TURN, type TurnRow } from '../../shared/rows.ts';
 import {
   type AddedTurn,
@@ -23,7 +23,7 @@ import {
 import { sessionIsElsewhere } from '../../shared/verbs/reading.ts';
 import { Collision, unindexed, unindexedNo } from '../../shared/verbs/steps.ts';
 import { linkContents, readTurn, storeValue } from '../conversations/content.ts';
-import { conversationRow, createConversation, findByKey, titleFromPrompt } from '../conversations/conversations.ts';
+import { createConversation, findByKey, titleFromPrompt } from '../conversations/conversations.ts';
 import { addImported } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Tx } from '../server/access.ts';
@@ -90,13 +90,12 @@ async function accept(
     tx.alone();
     checkSpent(perDay, await spending(tx.sql, owner, ledger.row.conv, tx.now), tx.now);
   }
-  // The agent of the last turn, else the conversation's own.
-  const agent = chosenAgent(request, ledger.row.last_agent, null);
+  const agent = chosenAgent(request, ledger.row.last_agent);
   await checkSession(tx.sql, ledger, agent, request);
   await checkNewSession(tx, request);
   await checkRetried(tx.sql, ledger, request);
 
-  await titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
+  titleFromPrompt(ledger, request.adopts?.history.turns[0]?.prompt ?? request.prompt);
   if (request.adopts) await adopt(ledger, agent, request.adopts);
   const { turn, seq } = await addTurn(ledger, request, agent, asked);
   ledger.touch();
@@ -119,11 +118,6 @@ export async function addTurn(ledger: Ledger, added: AddedTurn, agent: string, a
 
 async function requestRow(sql: Sql, owner: string, requestId: string | null): Promise<TurnRow | null> {
   return requestId === null ? null : ((await sql.one<TurnRow>(BY_REQUEST, owner, requestId)) ?? null);
-}
-
-export async function agentOf(sql: Sql, owner: string, request: AskedAgent): Promise<string> {
-  const { lastAgent } = await conversationRow(sql, owner, request.conversation);
-  return chosenAgent(request, lastAgent, null);
 }
 
 /** Whether a session is in use under another agent's name is only found out when the turn is restored. */

@@ -1,9 +1,6 @@
 import { ThroughlineError } from '../../../core/errors.ts';
-import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
-import type { Sent } from '../../../core/turn/turn.ts';
 import type { Fence, Holding, LeasedWorker, WorkerInfo } from '../../../ports/store/leases.ts';
-import { parsed } from '../../shared/rows.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
 import { PLACE } from '../../shared/verbs/places.ts';
 import { unindexed } from '../../shared/verbs/steps.ts';
@@ -41,13 +38,7 @@ const HOLDINGS = `
      FROM sessions s WHERE s.conv = l.conv AND (s.state = 'live' OR s.process IS NOT NULL)) AS sessions
   FROM leases l JOIN workers w ON w.no = l.worker JOIN conversations c ON c.no = l.conv
   WHERE l.worker IS NOT NULL AND l.owner = $1 ORDER BY l.worker, l.conv LIMIT $2`;
-const PROCESSES = `
-  WITH held AS (SELECT l.conv FROM leases l JOIN workers w ON w.no = l.worker WHERE w.id = $1)
-  SELECT s.process, NULL AS sent FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
-  UNION ALL
-  SELECT NULL, t.sent FROM held JOIN turns t ON t.conv = held.conv WHERE t.ended_at IS NULL AND t.sent IS NOT NULL`;
 const WORKER = 'SELECT no, process FROM workers WHERE id = $1';
-const HELD_BY = 'SELECT l.conv FROM leases l WHERE l.worker = $1 ORDER BY l.conv';
 const REGISTER = `
   INSERT INTO workers (owner, id, process) VALUES ('', $1, $2)
   ON CONFLICT (id) DO UPDATE SET process = excluded.process RETURNING no`;
@@ -55,7 +46,6 @@ const REGISTER = `
 const LOCK_WORKER = 'SELECT 1 FROM workers WHERE no = $1 FOR UPDATE';
 const DROP_IDLE = `
   DELETE FROM workers WHERE no = $1 AND takes IS NULL AND NOT EXISTS (SELECT 1 FROM leases WHERE worker = $1)`;
-const DELETE_WORKER = 'DELETE FROM workers WHERE no = $1';
 const STANDING = `
   SELECT c.owner, c.id AS conversation, c.key, l.driver, l.place, f.value AS home, t.id AS turn, t.n, t.state, t.agent,
     w.id AS holder, w.process, l.ready_at
@@ -112,7 +102,9 @@ export async function release(tx: Tx, { conversation, owner, epoch }: Fence): Pr
   if (held === undefined) return tx.alone();
   if (held.living) {
     tx.alone();
-    await endLivingOf(await Ledger.byNo(tx, held.conv));
+    const ledger = await Ledger.byNo(tx, held.conv);
+    await endLiving(ledger);
+    await ledger.save();
   }
   tx.sql.run(RELEASE, tx.monotonic, held.conv);
   if (held.leaves) dropIdleWorker(tx, held.worker);
@@ -126,33 +118,6 @@ export async function workers(sql: Sql): Promise<LeasedWorker[]> {
     process: JSON.parse(process),
     ...(leftMs !== null && { leftMs }),
   }));
-}
-
-export async function processesOf(sql: Sql, worker: string): Promise<SandboxProcess[]> {
-  const rows = await sql.all<{ process: string | null; sent: string | null }>(PROCESSES, worker);
-  const found = rows.flatMap(
-    ({ process, sent }) => storedProcess(parsed(process) ?? parsed<Sent>(sent)?.process ?? null) ?? [],
-  );
-  // A session and the turn that runs in it mostly have the same.
-  return [...new Map(found.map((one) => [JSON.stringify(one), one])).values()];
-}
-
-export async function forgetWorker(tx: Tx, worker: string): Promise<void> {
-  const row = await tx.sql.one<{ no: number }>(WORKER, worker);
-  if (row === undefined) return;
-  for (const { conv } of await tx.sql.all<{ conv: number }>(HELD_BY, row.no)) {
-    const ledger = await Ledger.byNo(tx, conv);
-    if (ledger.row.worker !== row.no) continue;
-    await endLivingOf(ledger);
-    tx.sql.run(RELEASE, tx.monotonic, conv);
-    tx.moved(ledger.row.id);
-  }
-  tx.sql.run(DELETE_WORKER, row.no);
-}
-
-async function endLivingOf(ledger: Ledger): Promise<void> {
-  await endLiving(ledger);
-  await ledger.save();
 }
 
 /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */

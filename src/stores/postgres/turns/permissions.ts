@@ -1,12 +1,10 @@
 import { noSuchPermission } from '../../../core/errors.ts';
-import type { Permission } from '../../../core/turn/permission.ts';
 import type { NewPermission } from '../../../ports/store/permissions.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
-import { PERMISSION, type PermissionRow, permissionOf } from '../../shared/rows.ts';
-import { checkAnswer, nobodyWaits, permissionTaken } from '../../shared/sessions.ts';
+import { PERMISSION, type PermissionRow } from '../../shared/rows.ts';
+import { permissionTaken } from '../../shared/sessions.ts';
 import { unindexed } from '../../shared/verbs/steps.ts';
-import { Ledger } from '../conversations/ledger.ts';
-import type { Tx } from '../server/access.ts';
+import type { Ledger } from '../conversations/ledger.ts';
 import { violated } from '../server/faults.ts';
 
 const BY_ID = `${PERMISSION} WHERE p.id = $1 AND ${unindexed('p.owner')} = $2`;
@@ -14,8 +12,6 @@ const OPEN_OF_TURN = `SELECT no, id FROM permissions WHERE turn = $1 AND state =
 const INSERT = `
   INSERT INTO permissions (owner, conv, turn, id, attempt, title, tool_call, options, state, asked_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9)`;
-const ANSWER =
-  "UPDATE permissions SET state = 'answered', option_id = $1, answered_by = $2, ended_at = $3 WHERE no = $4";
 const CLOSE = 'UPDATE permissions SET state = $1, reason = $2, ended_at = $3 WHERE no = $4';
 const WAIT = "UPDATE turns SET state = 'waiting' WHERE no = $1";
 const GO_ON = `
@@ -34,22 +30,6 @@ export async function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, 
   ledger.writes('permissions');
   ledger.restate(null, 'waiting');
   ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
-}
-
-/** The first answer wins: it is looked at again when the conversation is locked. */
-export async function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Promise<Permission> {
-  const read = () => tx.sql.one<PermissionRow>(BY_ID, id, owner);
-  const seen = await read();
-  if (seen === undefined) throw noSuchPermission(id);
-  const ledger = await Ledger.byNo(tx, seen.conv);
-  const row = (await read()) ?? seen;
-  checkAnswer(row, optionId);
-  if (ledger.row.worker === null) throw nobodyWaits();
-  tx.sql.run(ANSWER, optionId, by, tx.now, row.no);
-  goOn(ledger, row.turn_no);
-  ledger.append('permission.answered', { no: row.turn_no, id: row.turn }, { id, optionId, by });
-  await ledger.save();
-  return permissionOf((await read()) as PermissionRow);
 }
 
 /** Denies one question. Does nothing if it was answered first. */
@@ -95,8 +75,8 @@ export function withdraw(
   if (open.length > 0) goOn(ledger, turn.no);
 }
 
-/** Unless it waits for another answer. */
-function goOn(ledger: Ledger, turn: number): void {
+/** The turn runs again, unless it waits for another answer. */
+export function goOn(ledger: Ledger, turn: number): void {
   // Whether it waits for another one is found out by the statement.
   ledger.tx.alone();
   ledger.tx.sql.run(GO_ON, turn);

@@ -5,9 +5,8 @@ import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { SESSION, type SessionRow } from '../../shared/rows.ts';
 import { addedUsage, changedSession, checkAgent, sessionOpened, sessionTaken } from '../../shared/sessions.ts';
 import { unindexedNo } from '../../shared/verbs/steps.ts';
-import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger, UsedSession } from '../conversations/ledger.ts';
-import type { Refusal, Sql } from '../server/connect.ts';
+import type { Refusal } from '../server/connect.ts';
 import { violated } from '../server/faults.ts';
 import { countSession } from './totals.ts';
 
@@ -33,8 +32,6 @@ const GIVE = 'UPDATE turns SET session_id = $1 WHERE no = $2';
 
 const ADD_TO_MIRROR = 'INSERT INTO mirrors (session, start, owner, bytes) VALUES ($1, $2, $3, $4)';
 const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = $1';
-const MIRROR_PIECES = `
-  SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session WHERE s.ref = $1 AND ${unindexedNo('s.conv')} = $2 ORDER BY m.start`;
 
 /** A session of this conversation, as the statement reads it. Throws `not_found`. */
 async function found<R>({ tx, row }: Ledger, text: string, ref: string): Promise<R> {
@@ -160,10 +157,4 @@ function addToMirror(
 ): void {
   if (from === 0 && session.mirrored > 0) tx.sql.run(FORGET_MIRROR, session.no);
   if (bytes.byteLength > 0) tx.sql.run(ADD_TO_MIRROR, session.no, from, row.owner, bytes);
-}
-
-export async function transcript(sql: Sql, owner: string, conversation: string, ref: string) {
-  const no = await conversationNo(sql, owner, conversation);
-  const pieces = await sql.all<{ bytes: Uint8Array }>(MIRROR_PIECES, ref, no);
-  return pieces.length === 0 ? null : Buffer.concat(pieces.map((piece) => piece.bytes));
 }

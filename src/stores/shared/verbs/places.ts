@@ -1,13 +1,15 @@
-// What is set for a conversation, where it is, and who takes it up there.
+// What is set for a conversation, where it is, and which workers run it there.
 
-import type { Conversation } from '../../../core/conversation.ts';
+import type { Conversation, TitleSource } from '../../../core/conversation.ts';
 import type { Budget } from '../../../core/limits/budget.ts';
+import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { KeptChoices } from '../../../core/turn/choices.ts';
+import type { Sent } from '../../../core/turn/turn.ts';
 import type { Move } from '../../../ports/store/conversations.ts';
 import type { LeaseStore, Taker } from '../../../ports/store/leases.ts';
 import { type LeaseRow, leavePlace } from '../ledger.ts';
-import { limitsJson } from '../rows.ts';
-import type { LedgerTx } from './queue.ts';
+import { limitsJson, parsed } from '../rows.ts';
+import type { LedgerTx, SharedLedger } from './queue.ts';
 import { conversationNo } from './reading.ts';
 import { act, all, one, run, type StepAccess, type Steps, type StepTx } from './steps.ts';
 
@@ -31,7 +33,30 @@ const ENLIST = `
   INSERT INTO workers (owner, id, process, takes) VALUES ('', ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET process = excluded.process, takes = excluded.takes`;
 const TAKERS = 'SELECT id, process, takes FROM workers WHERE takes IS NOT NULL ORDER BY no';
+const WORKER = 'SELECT no FROM workers WHERE id = ?';
+const HELD_BY = 'SELECT conv FROM leases WHERE worker = ? ORDER BY conv';
+const DELETE_WORKER = 'DELETE FROM workers WHERE no = ?';
+const PROCESSES = `
+  WITH held AS (SELECT l.conv FROM leases l JOIN workers w ON w.no = l.worker WHERE w.id = ?)
+  SELECT s.process, NULL AS sent FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
+  UNION ALL
+  SELECT NULL, t.sent FROM held JOIN turns t ON t.conv = held.conv WHERE t.ended_at IS NULL AND t.sent IS NOT NULL`;
 const COUNT_HOLDINGS = 'SELECT count(*) AS count FROM leases WHERE worker IS NOT NULL AND owner = ?';
+
+export function* setTitle<L extends SharedLedger>(
+  tx: LedgerTx<L>,
+  owner: string,
+  id: string,
+  title: string,
+  source: TitleSource,
+): Steps<Conversation> {
+  const ledger = yield* act(() => tx.ledgerOf(owner, id));
+  if (tx.giveTitle(ledger, title, source)) {
+    ledger.touch();
+    yield* act(() => ledger.save());
+  }
+  return yield* act(() => tx.conversation(owner, id));
+}
 
 export function* setLimitPerDay(tx: LedgerTx, owner: string, id: string, limit: Budget | null): Steps<Conversation> {
   yield* run(SET_LIMITS, limitsJson(limit), yield* conversationNo(owner, id));
@@ -69,7 +94,7 @@ export function* lastMovedFrom({ id, conv }: Pick<LeaseRow, 'id' | 'conv'>): Ste
   return (yield* one(SENT_SINCE, conv, seq)) === undefined ? from : null;
 }
 
-type PlaceStore = Pick<LeaseStore, 'enlist' | 'takers' | 'namePlace' | 'placeName' | 'countHoldings'>;
+type PlaceStore = Pick<LeaseStore, 'enlist' | 'takers' | 'namePlace' | 'placeName' | 'countHoldings' | 'processesOf'>;
 
 export function placeStore({ reading, looking, lookingAt, writing }: StepAccess): PlaceStore {
   const [known, setName] = [reading(placeName), writing(namePlace)];
@@ -81,6 +106,7 @@ export function placeStore({ reading, looking, lookingAt, writing }: StepAccess)
     },
     placeName: looking(placeName),
     countHoldings: reading(countHoldings),
+    processesOf: reading(processesOf),
   };
 }
 
@@ -106,4 +132,29 @@ function namePlace(_: StepTx, place: string, name: string): Steps<void> {
 
 function* countHoldings(owner: string): Steps<number> {
   return (yield* one<{ count: number }>(COUNT_HOLDINGS, owner))?.count ?? 0;
+}
+
+function* processesOf(worker: string): Steps<SandboxProcess[]> {
+  const rows = yield* all<{ process: string | null; sent: string | null }>(PROCESSES, worker);
+  const found = rows.flatMap(
+    ({ process, sent }) => storedProcess(parsed(process) ?? parsed<Sent>(sent)?.process ?? null) ?? [],
+  );
+  // A session and the turn that runs in it mostly have the same.
+  return [...new Map(found.map((one) => [JSON.stringify(one), one])).values()];
+}
+
+export function* forgetWorker<L extends SharedLedger>(tx: LedgerTx<L>, worker: string): Steps<void> {
+  const known = yield* one<{ no: number }>(WORKER, worker);
+  if (known === undefined) return;
+  for (const { conv } of yield* all<{ conv: number }>(HELD_BY, known.no)) {
+    const ledger = yield* act(() => tx.ledgerByNo(conv));
+    const { row } = ledger;
+    if (row.worker !== known.no) continue;
+    yield* act(() => tx.endLiving(ledger));
+    row.worker = null;
+    row.ready_at = row.pending > 0 ? tx.monotonic : null;
+    yield* act(() => ledger.save());
+    tx.moved(row.id);
+  }
+  yield* run(DELETE_WORKER, known.no);
 }

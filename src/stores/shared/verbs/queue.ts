@@ -1,17 +1,21 @@
-import type { Conversation, StateFacts } from '../../../core/conversation.ts';
+// What callers change in the turns of a conversation: they cancel, answer, deliver and reorder.
+
+import type { Conversation, StateFacts, TitleSource } from '../../../core/conversation.ts';
 import { noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
 import type { EventKind, EventPayloads } from '../../../core/event.ts';
 import { MOST_QUEUED, planQueue, queueChanged } from '../../../core/queue.ts';
 import { taskOfRequest } from '../../../core/tasks/task-progress.ts';
-import type { Prompt } from '../../../core/turn/content.ts';
+import { titleOf } from '../../../core/turn/content.ts';
+import type { Permission } from '../../../core/turn/permission.ts';
 import { hasEnded, type Turn } from '../../../core/turn/turn.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { Requeue, Requeued } from '../../../ports/store/turns.ts';
 import { canonicalHash } from '../content.ts';
 import type { LeaseRow, TurnName } from '../ledger.ts';
-import { TURN, type TurnRow } from '../rows.ts';
+import { permissionOf, TURN, type TurnRow } from '../rows.ts';
+import { checkAnswer, nobodyWaits } from '../sessions.ts';
 import { type AddedTurn, cancelledBy, checkDelivered, checkRepeated } from '../turns.ts';
-import { findTurnRow, readTurn, turnRow } from './reading.ts';
+import { findTurnRow, permissionRow, readTurn, turnRow } from './reading.ts';
 import { act, all, Collision, changed, one, orTaken, run, type Steps, type StepTx, unindexedNo } from './steps.ts';
 
 const QUEUE = `
@@ -25,6 +29,7 @@ const CANCEL = `
   UPDATE turns SET state = 'cancelled', cancel_requested = 1, failure = ?, ended_at = ?, replaced_by = ? WHERE no = ?`;
 const NOT_PENDING = 'UPDATE turns SET delivered = NULL WHERE no = ? AND delivered = 0';
 const REQUEST = 'UPDATE turns SET cancel_requested = 1 WHERE no = ?';
+const ANSWER = "UPDATE permissions SET state = 'answered', option_id = ?, answered_by = ?, ended_at = ? WHERE no = ?";
 
 /** A conversation within one transaction, as every store has it. */
 export interface SharedLedger {
@@ -40,15 +45,16 @@ export interface LedgerTx<L extends SharedLedger = SharedLedger> extends StepTx 
   ledgerOf(owner: string, conversation: string): L | Promise<L>;
   ledgerByNo(conv: number): L | Promise<L>;
   conversation(owner: string, id: string): Conversation | Promise<Conversation>;
-  /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
-  dropIdleWorker(worker: number): void;
-}
-
-/** The same for one that changes the queue. */
-export interface QueueTx<L extends SharedLedger> extends LedgerTx<L> {
-  titleFromPrompt(ledger: L, prompt: Prompt): void | Promise<void>;
+  /** False: the conversation keeps the title that it has. */
+  giveTitle(ledger: L, title: string, source: TitleSource): boolean;
+  /** The turn runs again, unless it waits for another answer. */
+  goOn(ledger: L, turn: number): void;
+  /** The sessions that the last holder of the conversation left as live become dormant. */
+  endLiving(ledger: L): unknown;
   /** Puts a turn at the end of the queue. */
   addTurn(ledger: L, added: AddedTurn, agent: string): unknown;
+  /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */
+  dropIdleWorker(worker: number): void;
 }
 
 /** It is looked at again when the conversation is locked: it may have begun, or ended, meanwhile. */
@@ -65,6 +71,26 @@ export function* requestCancel(tx: LedgerTx, owner: string, id: string, by: stri
   }
   yield* act(() => ledger.save());
   return yield* readTurn(yield* turnRow(owner, id));
+}
+
+/** The first answer wins. So the permission is read again when the conversation is locked. */
+export function* answer<L extends SharedLedger>(
+  tx: LedgerTx<L>,
+  owner: string,
+  id: string,
+  optionId: string,
+  by: string,
+): Steps<Permission> {
+  const { conv } = yield* permissionRow(owner, id);
+  const ledger = yield* act(() => tx.ledgerByNo(conv));
+  const { no, turn_no, turn, ...asked } = yield* permissionRow(owner, id);
+  checkAnswer(asked, optionId);
+  if (ledger.row.worker === null) throw nobodyWaits();
+  yield* run(ANSWER, optionId, by, tx.now, no);
+  tx.goOn(ledger, turn_no);
+  ledger.append('permission.answered', { no: turn_no, id: turn }, { id, optionId, by });
+  yield* act(() => ledger.save());
+  return permissionOf(yield* permissionRow(owner, id));
 }
 
 function isOver(turn: TurnRow): boolean {
@@ -113,7 +139,7 @@ type Result = Omit<Requeued, 'duplicate'>;
  * Under the lock of the conversation, as is the beginning of a turn: a worker that takes one of them at the same moment comes before,
  * and then the list is not as the caller saw it, or after.
  */
-export function* requeue<L extends SharedLedger>(tx: QueueTx<L>, owner: string, request: Requeue): Steps<Requeued> {
+export function* requeue<L extends SharedLedger>(tx: LedgerTx<L>, owner: string, request: Requeue): Steps<Requeued> {
   const { conversation, changes, requestId, by } = request;
   const ledger = yield* act(() => tx.ledgerOf(owner, conversation));
   const { conv } = ledger.row;
@@ -166,7 +192,7 @@ function* rowOf(conv: number, id: string): Steps<TurnRow> {
 }
 
 function* carryOut<L extends SharedLedger>(
-  tx: QueueTx<L>,
+  tx: LedgerTx<L>,
   ledger: L,
   named: readonly Named[],
   by: string,
@@ -197,11 +223,12 @@ function* carryOut<L extends SharedLedger>(
 
 type Replaced = Named & { readonly row: TurnRow };
 
-function* replaceTurn<L extends SharedLedger>(tx: QueueTx<L>, ledger: L, change: Replaced, by: string) {
+function* replaceTurn<L extends SharedLedger>(tx: LedgerTx<L>, ledger: L, change: Replaced, by: string) {
   const { id, turn, prompt } = change;
   const { next_n: n, owner } = ledger.row;
   const { agent, retryOf, options, prompt: before } = yield* readTurn(change.row);
-  if (prompt !== undefined) yield* act(() => tx.titleFromPrompt(ledger, prompt));
+  const title = prompt === undefined ? '' : titleOf(prompt);
+  if (title !== '') tx.giveTitle(ledger, title, 'prompt');
   const kept = { requestId: null, prompt: prompt ?? before, options, retryOf, replaces: turn };
   yield* act(() => tx.addTurn(ledger, { id, ...kept, ...(by !== owner && { by }) }, agent));
   return { turnId: id, n, replaces: turn };

@@ -11,7 +11,7 @@ import type { Permission } from '../../../core/turn/permission.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import type { Sent, Turn } from '../../../core/turn/turn.ts';
 import type { NativeSession } from '../../../ports/store/sessions.ts';
-import type { PendingTurn, TurnStore } from '../../../ports/store/turns.ts';
+import type { AskedAgent, PendingTurn, TurnStore } from '../../../ports/store/turns.ts';
 import { noConversation } from '../ledger.ts';
 import { LARGEST_PAGE, pageOf } from '../page.ts';
 import {
@@ -35,10 +35,12 @@ import {
   type TurnRow,
   turnOf,
 } from '../rows.ts';
-import { all, contents, each, LIMIT, one, type Steps, unindexed } from './steps.ts';
+import { chosenAgent } from '../turns.ts';
+import { all, contents, each, LIMIT, one, type Steps, unindexed, unindexedNo } from './steps.ts';
 
 /** Most reads need no more of a conversation. */
 const CONVERSATION_NO = 'SELECT no, owner FROM conversations WHERE id = ?';
+const LAST_AGENT = 'SELECT owner, last_agent AS agent FROM conversations WHERE id = ?';
 const TURN_NO = 'SELECT no FROM turns WHERE conv = ? AND n = ?';
 const TURN_EVENTS = `${EVENT} WHERE e.turn = ? AND e.seq > ? ORDER BY e.seq ${LIMIT}`;
 const TURN_BY_ID = `${TURN} WHERE t.id = ? AND ${unindexed('c.owner')} = ?`;
@@ -66,6 +68,9 @@ const SESSION_HOME = `
   ORDER BY (state IN ('live', 'dormant', 'unsettled')) DESC, no DESC LIMIT 1`;
 const SESSIONS_BY_ID = `
   ${SESSION} WHERE ${unindexed('s.owner')} = ? AND s.id = ? AND ${unindexed('c.owner')} = s.owner ORDER BY s.used_at DESC, s.no DESC`;
+const MIRROR_PIECES = `
+  SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session
+  WHERE s.ref = ? AND ${unindexedNo('s.conv')} = ? ORDER BY m.start`;
 const PERMISSION_BY_ID = `${PERMISSION} WHERE p.id = ? AND ${unindexed('c.owner')} = ?`;
 
 /** The number of the owner's conversation inside the database. Throws `not_found`. */
@@ -116,6 +121,13 @@ function* pageOfRead<Row, T>(rows: Iterable<Row>, read: (row: Row) => Steps<T>):
     if (size >= LARGEST_PAGE) break;
   }
   return page;
+}
+
+/** The agent of the conversation's next turn. */
+export function* agentFor(owner: string, request: AskedAgent): Steps<string> {
+  const row = yield* one<{ owner: string; agent: string | null }>(LAST_AGENT, request.conversation);
+  if (row === undefined || row.owner !== owner) throw noConversation();
+  return chosenAgent(request, row.agent);
 }
 
 export function* turnEvents(
@@ -211,10 +223,17 @@ export function* findSessions(owner: string, id: string): Steps<Session[]> {
   return isName(id) ? (yield* all<SessionRow>(SESSIONS_BY_ID, owner, id)).map(sessionOf) : [];
 }
 
-export function* permissionNo(owner: string, id: string): Steps<number> {
+/** The copy of the transcript of a session; null: there is none. */
+export function* transcript(owner: string, id: string, ref: string): Steps<Uint8Array | null> {
+  const pieces = yield* all<{ bytes: Uint8Array }>(MIRROR_PIECES, ref, yield* conversationNo(owner, id));
+  return pieces.length === 0 ? null : Buffer.concat(pieces.map((piece) => piece.bytes));
+}
+
+/** The owner's permission. Throws `not_found`. */
+export function* permissionRow(owner: string, id: string): Steps<PermissionRow> {
   const row = yield* one<PermissionRow>(PERMISSION_BY_ID, id, owner);
   if (row === undefined) throw noSuchPermission(id);
-  return row.no;
+  return row;
 }
 
 export function* findPermission(owner: string, id: string): Steps<Permission | null> {

@@ -1,10 +1,10 @@
-import { CONVERSATION_STATES, type Conversation, type TitleSource, titleWins } from '../../../core/conversation.ts';
+import { CONVERSATION_STATES, type Conversation, type TitleSource } from '../../../core/conversation.ts';
 import { isDamage, ThroughlineError } from '../../../core/errors.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
-import { noConversation } from '../../shared/ledger.ts';
+import { noConversation, takesTitle } from '../../shared/ledger.ts';
 import { pageOf, readable } from '../../shared/page.ts';
 import { type ConversationRow, conversationOf, limitsJson } from '../../shared/rows.ts';
 import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
@@ -165,28 +165,15 @@ export function checkKeyIsFree(db: Database, owner: string, key: string | null):
   throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Use another key.' });
 }
 
-export function setTitle(tx: Tx, owner: string, id: string, title: string, source: TitleSource): Conversation {
-  const ledger = Ledger.of(tx, owner, id);
-  if (giveTitle(ledger, title, source)) {
-    ledger.touch();
-    ledger.save();
-  }
-  return conversationOf(conversationRow(tx.db, owner, id));
-}
-
 /** The first prompt names a conversation that nobody has named. */
 export function titleFromPrompt(ledger: Ledger, prompt: Prompt): void {
-  if (!titleWins('prompt', ledger.row.title_source)) return;
   const title = titleOf(prompt);
   if (title !== '') giveTitle(ledger, title, 'prompt');
 }
 
-function giveTitle(ledger: Ledger, title: string, source: TitleSource): boolean {
+export function giveTitle(ledger: Ledger, title: string, source: TitleSource): boolean {
   const { tx, row } = ledger;
-  if (!titleWins(source, row.title_source)) return false;
-  if (row.title === title && row.title_source === source) return false;
-  row.title = title;
-  row.title_source = source;
+  if (!takesTitle(row, title, source)) return false;
   tx.db.run(SET_TITLE, title, source, row.conv);
   ledger.append('conversation.titled', null, { title, source });
   return true;

@@ -15,7 +15,7 @@ import {
   type SessionRow,
   sessionOf,
 } from '../../shared/rows.ts';
-import { conversationNo, permissionNo, turnNo, turnRow } from '../../shared/verbs/reading.ts';
+import { conversationNo, permissionRow, turnNo, turnRow } from '../../shared/verbs/reading.ts';
 import { type Database, LIMIT } from '../file/database.ts';
 import { carryOut } from '../steps.ts';
 
@@ -94,7 +94,7 @@ export function permissions(
   filter: PermissionFilter,
   { after, limit }: { after?: string; limit?: number } = {},
 ): Permission[] {
-  const last = after === undefined ? 0 : carryOut(db, permissionNo(owner, after));
+  const last = after === undefined ? 0 : carryOut(db, permissionRow(owner, after)).no;
   const rows = wanted(permissionRows(db, owner, filter, last), filter);
   return pageOf(readable(db, rows, permissionOf), (one) => one, { limit });
 }

@@ -1,5 +1,5 @@
 import { NO_USAGE } from '../../../core/turn/usage.ts';
-import type { AdoptedSession, AskedAgent, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
+import type { AdoptedSession, Enqueued, NewTurn } from '../../../ports/store/turns.ts';
 import { TURN, type TurnRow, turnOf } from '../../shared/rows.ts';
 import {
   type AddedTurn,
@@ -22,7 +22,7 @@ import {
 } from '../../shared/turns.ts';
 import { sessionIsElsewhere } from '../../shared/verbs/reading.ts';
 import { linkContents, storeValue } from '../conversations/content.ts';
-import { conversationRow, ensureConversation, titleFromPrompt } from '../conversations/conversations.ts';
+import { ensureConversation, titleFromPrompt } from '../conversations/conversations.ts';
 import { addImported } from '../conversations/copy.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
@@ -62,8 +62,7 @@ function accept(tx: Tx, owner: string, request: NewTurn): Enqueued {
   const { row } = ledger;
   const perDay = perDayOf(request, row);
   if (perDay !== null) checkSpent(perDay, spending(tx.db, owner, row.conv, tx.now), tx.now);
-  // The agent of the last turn, else the conversation's own.
-  const agent = chosenAgent(request, row.last_agent, null);
+  const agent = chosenAgent(request, row.last_agent);
   checkSession(tx.db, ledger, agent, request);
   checkNewSession(tx.db, request);
   checkRetried(tx.db, ledger, request);
@@ -98,10 +97,6 @@ function findRequest(db: Database, owner: string, requestId: string | null, aske
   if (row === undefined) return null;
   checkRepeated(requestId, row.request_hash, asked);
   return { turn: turnOf(db, row), seq: row.queued_seq, duplicate: true };
-}
-
-export function agentOf(db: Database, owner: string, request: AskedAgent): string {
-  return chosenAgent(request, conversationRow(db, owner, request.conversation).lastAgent, null);
 }
 
 /**

@@ -1,7 +1,5 @@
-import { type SandboxProcess, storedProcess } from '../../../core/process.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Fence, Holding, WorkerInfo } from '../../../ports/store/leases.ts';
-import { parsed } from '../../shared/rows.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
 import { PLACE } from '../../shared/verbs/places.ts';
 import { Ledger } from '../conversations/ledger.ts';
@@ -17,7 +15,6 @@ const HELD = `
     l.driver = 'worker' AND EXISTS (SELECT 1 FROM sessions s WHERE s.conv = l.conv AND s.state = 'live') AS living FROM leases l
   WHERE l.conv = (SELECT no FROM conversations WHERE id = ? AND owner = ?) AND l.epoch = ? AND l.worker IS NOT NULL`;
 const RELEASE = 'UPDATE leases SET worker = NULL, ready_at = CASE WHEN pending > 0 THEN ? END WHERE conv = ?';
-const WORKER = 'SELECT no FROM workers WHERE id = ?';
 const WORKERS = 'SELECT id, process FROM workers WHERE no IN (SELECT worker FROM leases WHERE worker IS NOT NULL)';
 const HOLDINGS = `
   SELECT c.id AS conversation, c.key, c.title, w.process, l.ready_at, l.pending AS open,
@@ -25,13 +22,6 @@ const HOLDINGS = `
      FROM sessions s WHERE s.conv = l.conv AND (s.state = 'live' OR s.process IS NOT NULL)) AS sessions
   FROM leases l JOIN workers w ON w.no = l.worker JOIN conversations c ON c.no = l.conv
   WHERE l.worker IS NOT NULL AND l.owner = ? ORDER BY l.worker, l.conv LIMIT ?`;
-const PROCESSES = `
-  WITH held AS (SELECT l.conv FROM leases l JOIN workers w ON w.no = l.worker WHERE w.id = ?)
-  SELECT s.process FROM held JOIN sessions s ON s.conv = held.conv WHERE s.process IS NOT NULL
-  UNION
-  SELECT t.sent ->> '$.process' FROM held JOIN turns t ON t.conv = held.conv
-  WHERE t.ended_at IS NULL AND t.sent ->> '$.process' IS NOT NULL`;
-const HELD_BY = 'SELECT l.conv, c.id FROM leases l JOIN conversations c ON c.no = l.conv WHERE l.worker = ?';
 const STILL_LISTED = `
   SELECT 1 FROM workers w
   WHERE w.no = ? AND (w.takes IS NOT NULL OR EXISTS (SELECT 1 FROM leases l WHERE l.worker = w.no))`;
@@ -66,7 +56,11 @@ export function renew(tx: Tx, fences: readonly Fence[], leaseMs: number): Fence[
 export function release(tx: Tx, { conversation, owner, epoch }: Fence): void {
   const held = tx.db.one<{ conv: number; worker: number; living: number }>(HELD, conversation, owner, epoch);
   if (held === undefined) return;
-  if (held.living) endLivingOf(tx, held.conv);
+  if (held.living) {
+    const ledger = Ledger.byNo(tx, held.conv);
+    endLiving(ledger);
+    ledger.save();
+  }
   tx.db.run(RELEASE, tx.monotonic, held.conv);
   dropIdleWorker(tx.db, held.worker);
   tx.moved(conversation, null);
@@ -75,27 +69,6 @@ export function release(tx: Tx, { conversation, owner, epoch }: Fence): void {
 export function workers(db: Database): WorkerInfo[] {
   const rows = db.all<{ id: string; process: string }>(WORKERS);
   return rows.map(({ id, process }) => ({ id, process: JSON.parse(process) }));
-}
-
-export function processesOf(db: Database, worker: string): SandboxProcess[] {
-  return db.all<{ process: string }>(PROCESSES, worker).flatMap(({ process }) => storedProcess(parsed(process)) ?? []);
-}
-
-export function forgetWorker(tx: Tx, worker: string): void {
-  const row = tx.db.one<{ no: number }>(WORKER, worker);
-  if (row === undefined) return;
-  for (const { conv, id } of tx.db.all<{ conv: number; id: string }>(HELD_BY, row.no)) {
-    endLivingOf(tx, conv);
-    tx.db.run(RELEASE, tx.monotonic, conv);
-    tx.moved(id, null);
-  }
-  tx.db.run(DELETE_WORKER, row.no);
-}
-
-function endLivingOf(tx: Tx, conv: number): void {
-  const ledger = Ledger.byNo(tx, conv);
-  endLiving(ledger);
-  ledger.save();
 }
 
 /** A worker is listed while it holds a lease; one that takes up turns, until it is forgotten. */

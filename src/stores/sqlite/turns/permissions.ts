@@ -1,18 +1,15 @@
 import { noSuchPermission } from '../../../core/errors.ts';
-import type { Permission } from '../../../core/turn/permission.ts';
 import type { NewPermission } from '../../../ports/store/permissions.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
-import { PERMISSION, type PermissionRow, permissionOf } from '../../shared/rows.ts';
-import { checkAnswer, nobodyWaits, permissionTaken } from '../../shared/sessions.ts';
-import { Ledger } from '../conversations/ledger.ts';
-import type { Tx } from '../file/write-queue.ts';
+import { PERMISSION, type PermissionRow } from '../../shared/rows.ts';
+import { permissionTaken } from '../../shared/sessions.ts';
+import type { Ledger } from '../conversations/ledger.ts';
 
 const BY_ID = `${PERMISSION} WHERE p.id = ? AND c.owner = ?`;
 const OPEN_OF_TURN = `SELECT no, id FROM permissions WHERE turn = ? AND state = 'open' ORDER BY no`;
 const INSERT = `
   INSERT INTO permissions (owner, conv, turn, id, attempt, title, tool_call, options, state, asked_at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'open', ?)`;
-const ANSWER = "UPDATE permissions SET state = 'answered', option_id = ?, answered_by = ?, ended_at = ? WHERE no = ?";
 const CLOSE = 'UPDATE permissions SET state = ?, reason = ?, ended_at = ? WHERE no = ?';
 const WAIT = "UPDATE turns SET state = 'waiting' WHERE no = ?";
 const GO_ON = `
@@ -29,20 +26,6 @@ export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp:
   tx.db.run(WAIT, turn.no);
   ledger.restate();
   ledger.append('permission.asked', turn, { id, title, toolCall: toolCall ?? null, options }, stamp);
-}
-
-/** The first answer wins. The holder of the lease reads it as an event; without a holder it is refused. */
-export function answer(tx: Tx, owner: string, id: string, optionId: string, by: string): Permission {
-  const row = tx.db.one<PermissionRow>(BY_ID, id, owner);
-  if (row === undefined) throw noSuchPermission(id);
-  checkAnswer(row, optionId);
-  const ledger = Ledger.byNo(tx, row.conv);
-  if (ledger.row.worker === null) throw nobodyWaits();
-  tx.db.run(ANSWER, optionId, by, tx.now, row.no);
-  goOn(ledger, row.turn_no);
-  ledger.append('permission.answered', { no: row.turn_no, id: row.turn }, { id, optionId, by });
-  ledger.save();
-  return permissionOf(tx.db.one<PermissionRow>(BY_ID, id, owner) as PermissionRow);
 }
 
 /** Denies one question. Does nothing if it was answered first. */
@@ -67,8 +50,8 @@ export function withdrawOpen(ledger: Ledger, turn: TurnName, reason: string, sta
   if (open.length > 0) goOn(ledger, turn.no);
 }
 
-/** Unless it waits for another answer. */
-function goOn(ledger: Ledger, turn: number): void {
+/** The turn runs again, unless it waits for another answer. */
+export function goOn(ledger: Ledger, turn: number): void {
   ledger.tx.db.run(GO_ON, turn);
   ledger.restate();
 }

@@ -11,9 +11,7 @@ import {
   sessionOpened,
   sessionTaken,
 } from '../../shared/sessions.ts';
-import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
-import type { Database } from '../file/database.ts';
 import { isConstraint } from '../file/faults.ts';
 import { countSession } from './totals.ts';
 
@@ -41,8 +39,6 @@ const GIVE = 'UPDATE turns SET session_id = ? WHERE no = ?';
 
 const ADD_TO_MIRROR = 'INSERT INTO mirrors (session, start, owner, bytes) VALUES (?, ?, ?, ?)';
 const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = ?';
-const MIRROR_PIECES = `
-  SELECT m.bytes FROM mirrors m JOIN sessions s ON s.no = m.session WHERE s.ref = ? AND s.conv = ? ORDER BY m.start`;
 
 /** A session of this conversation, as the statement reads it. Throws `not_found`. */
 function found<Row>({ tx, row }: Ledger, sql: string, ref: string): Row {
@@ -171,10 +167,4 @@ function addToMirror(
 ): void {
   if (from === 0 && session.mirrored > 0) tx.db.run(FORGET_MIRROR, session.no);
   if (bytes.byteLength > 0) tx.db.run(ADD_TO_MIRROR, session.no, from, row.owner, bytes);
-}
-
-export function transcript(db: Database, owner: string, conversation: string, ref: string): Uint8Array | null {
-  const no = conversationNo(db, owner, conversation);
-  const pieces = db.all<{ bytes: Uint8Array }>(MIRROR_PIECES, ref, no);
-  return pieces.length === 0 ? null : Buffer.concat(pieces.map((piece) => piece.bytes));
 }
