@@ -137,8 +137,8 @@ class Attempt {
       const unproved = finalProof(restored.receipt, this.#after) === 'none';
       // After an attempt before it, which the session may have seen, an untaken prompt says nothing about the session.
       const unsettled = outcome.kind !== 'completed' && !(isUntaken(outcome) && turn.attempt === 1);
-      held.live.set(agent.name, { ref: this.#ref, session: this.#session, unsettled, unproved });
-    } else held.live.delete(agent.name);
+      held.keepLive(agent.name, { ref: this.#ref, session: this.#session, unsettled, unproved });
+    } else held.forgetLive(agent.name);
     return this.#result(outcome, sent, startedAt);
   }
 
@@ -180,7 +180,7 @@ class Attempt {
     } catch (error) {
       // If only the begin of the turn was refused, the caller decides about the session.
       if (!(await held.wasTakenAway())) {
-        held.live.delete(agent.name);
+        held.forgetLive(agent.name);
         await session.kill();
       }
       throw error;

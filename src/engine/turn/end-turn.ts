@@ -193,7 +193,7 @@ export async function writeEnd(held: Held, facts: EndFacts, title: string | null
   await held.lease.write(...endOf(facts));
   if (facts.said === null) return;
   const { conversation, parts } = held;
-  held.conversation = { ...conversation, head: facts.turn.n, historyCount: conversation.historyCount + 1 };
+  held.historyGrewTo(facts.turn.n);
   if (title !== null) await parts.store.setTitle(conversation.owner, conversation.id, title, 'agent');
 }
 
@@ -268,7 +268,7 @@ async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: Atte
 
 /** The end of the turn writes its state. */
 async function closeSession(held: Held, agent: Agent, { session }: AttemptResult): Promise<void> {
-  held.live.delete(agent.name);
+  held.forgetLive(agent.name);
   await session.close();
 }
 

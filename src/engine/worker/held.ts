@@ -12,7 +12,7 @@ import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { Claim, TurnFacts, TurnToRun, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import { readySandbox } from '../sandboxes/ready.ts';
-import type { Slot } from './slots.ts';
+import type { Slot, Slots } from './slots.ts';
 
 /*
  * What a worker knows of a conversation whose lease it holds.
@@ -63,18 +63,16 @@ export class Held {
   readonly lease: Lease;
   /** The worker that holds it. */
   readonly worker: WorkerInfo;
-  /** As of the last turn that ended here. Nobody else adds to its history while the lease is held, unless no turn is open. */
-  conversation: Conversation;
-  /** By agent: at most one living session each. */
-  readonly live = new Map<string, LiveSession>();
-  /** Resolves when nothing is being done with it. Never rejects. */
-  busy: Promise<void> = Promise.resolve();
-  /** Pieces of work that wait until no turn runs. `drop`: the conversation is left before it could run. */
-  readonly errands: { run(): Promise<void>; drop(): void }[] = [];
-  /** For the turn that runs, or for the piece of work. Null: neither does. */
-  slot: Slot | null = null;
   /** It is held only to end what an earlier holder left. */
   readonly onlyEnds: boolean;
+  /** As of the last turn that ended here. Nobody else adds to its history while the lease is held, unless no turn is open. */
+  #conversation: Conversation;
+  /** By agent: at most one living session each. */
+  readonly #live = new Map<string, LiveSession>();
+  /** Resolves when nothing is being done with it. Never rejects. */
+  #driven: Promise<void> = Promise.resolve();
+  readonly #errands: Errand[] = [];
+  #slot: Slot | null;
   /** Until it was held, nobody reported changes to it. */
   #state: HeldState = NOTIFIED;
   /** The turn that runs, with what was read before its begin, and how many writes were given until then; null: no turn runs. */
@@ -96,14 +94,25 @@ export class Held {
     parts: EngineParts,
     lease: Lease,
     { conversation, movedFrom }: Pick<Claim, 'conversation' | 'movedFrom'>,
-    by: { worker: WorkerInfo; onlyEnds: boolean },
+    by: { worker: WorkerInfo; onlyEnds: boolean; slot: Slot | null },
   ) {
     this.parts = parts;
     this.lease = lease;
     this.worker = by.worker;
-    this.conversation = conversation;
+    this.#conversation = conversation;
     this.onlyEnds = by.onlyEnds;
+    this.#slot = by.slot;
     this.#movedFrom = movedFrom;
+  }
+
+  get conversation(): Conversation {
+    return this.#conversation;
+  }
+
+  /** A turn has ended here, and belongs to the history. */
+  historyGrewTo(n: number): void {
+    const { historyCount } = this.#conversation;
+    this.#conversation = { ...this.#conversation, head: n, historyCount: historyCount + 1 };
   }
 
   /** What the receipts of the first turn after a move say, and of warm-ups before it. */
@@ -175,19 +184,56 @@ export class Held {
     this.#running?.signal.stopFor(why);
   }
 
+  /** Resolves when nothing is being done with it. Never rejects. */
+  get driven(): Promise<void> {
+    return this.#driven;
+  }
+
+  /** The worker does what there is to do in it until this resolves, which never rejects. */
+  drivenUntil(done: Promise<void>): void {
+    this.#driven = done;
+  }
+
+  get hasErrands(): boolean {
+    return this.#errands.length > 0;
+  }
+
+  addErrand(errand: Errand): void {
+    this.#errands.push(errand);
+  }
+
+  nextErrand(): Errand | undefined {
+    return this.#errands.shift();
+  }
+
   dropErrands(): void {
-    for (const errand of this.errands.splice(0)) errand.drop();
+    for (const errand of this.#errands.splice(0)) errand.drop();
+  }
+
+  /** For the turn that runs, or for the errand. Null: neither does. */
+  get slot(): Slot | null {
+    return this.#slot;
+  }
+
+  giveSlot(slot: Slot): void {
+    this.#slot = slot;
+  }
+
+  /** Takes a slot if it has none. False: there is none for it. */
+  takeSlot(slots: Slots): boolean {
+    this.#slot ??= slots.take(this.conversation.owner);
+    return this.#slot !== null;
   }
 
   freeSlot(): void {
-    this.slot?.free();
-    this.slot = null;
+    this.#slot?.free();
+    this.#slot = null;
   }
 
   /** Its history has grown elsewhere. */
   async readAgain(): Promise<void> {
     const { owner, id } = this.conversation;
-    this.conversation = (await this.parts.store.findConversation(owner, id)) ?? this.conversation;
+    this.#conversation = (await this.parts.store.findConversation(owner, id)) ?? this.conversation;
   }
 
   /**
@@ -281,6 +327,20 @@ export class Held {
     return known.some((session) => session.conversation === id && session.agent === agent.name);
   }
 
+  get live(): ReadonlyMap<string, LiveSession> {
+    return this.#live;
+  }
+
+  /** The agent's session stays open for the next turn. */
+  keepLive(agent: string, session: LiveSession): void {
+    this.#live.set(agent, session);
+  }
+
+  /** The agent's session ends, or has ended, and whoever calls this writes its new state. */
+  forgetLive(agent: string): void {
+    this.#live.delete(agent);
+  }
+
   /** The living session of an agent; null: there is none, or its process has ended. */
   living(agent: string): LiveSession | null {
     const live = this.live.get(agent);
@@ -295,7 +355,7 @@ export class Held {
     const { ref, state, reason, force = false } = aside;
     const live = this.live.get(agent.name);
     const isLive = live !== undefined && (live.ref === ref || live.session === aside.session);
-    if (isLive) this.live.delete(agent.name);
+    if (isLive) this.forgetLive(agent.name);
     const session = aside.session ?? (isLive ? live.session : undefined);
     await (force ? session?.kill() : session?.close());
     if (ref === null) return;
@@ -316,9 +376,16 @@ export class Held {
   /** Ends every process and writes nothing: the lease is lost, or the storage cannot be written. */
   async killAll(): Promise<void> {
     const sessions = [...this.live.values()].map((live) => live.session.kill());
-    this.live.clear();
+    this.#live.clear();
     await Promise.all(sessions);
   }
+}
+
+/** A piece of work that waits until no turn runs. */
+interface Errand {
+  run(): Promise<void>;
+  /** The conversation is left before it could run. */
+  drop(): void;
 }
 
 /** What others do to the turn that runs. */

@@ -70,7 +70,7 @@ export class Serving {
           // It may have left since it was lined up.
           if (!next.due.isDue) continue;
           // At once: until it has begun, it would be given another one.
-          next.due.slot = this.slots.give(next.owner);
+          next.due.giveSlot(this.slots.give(next.owner));
           yield { held: next.due };
           continue;
         }

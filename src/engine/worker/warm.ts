@@ -95,5 +95,5 @@ async function keep(held: Held, agent: Agent, restored: Restored): Promise<void>
     const change = { state, process, position, ...(rebuilt ? { watermark, dropped, omitted } : {}) } as const;
     await held.lease.write({ write: 'change-session', ref, change, reason: 'warmed up' }, ...told);
   }
-  held.live.set(agent.name, { ref, session, unsettled, unproved: restored.receipt.proof === 'none' });
+  held.keepLive(agent.name, { ref, session, unsettled, unproved: restored.receipt.proof === 'none' });
 }

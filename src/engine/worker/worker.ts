@@ -179,7 +179,7 @@ export class Worker {
           throw error;
         }
       };
-      held.errands.push({ run, drop: () => resolve(null) });
+      held.addErrand({ run, drop: () => resolve(null) });
       this.#notify(held);
     });
   }
@@ -192,7 +192,7 @@ export class Worker {
     const timer = setTimeout(() => this.#shutdown.abort(), graceMs);
     this.#serving.stop();
     await Promise.all([this.#firstLook, this.#loop.close(), this.#endingLeft?.catch(() => {})]);
-    await Promise.all([...this.#held.values()].map(({ busy }) => busy));
+    await Promise.all([...this.#held.values()].map(({ driven }) => driven));
     clearTimeout(timer);
     for (const { lease } of [...this.#held.values(), ...this.#leaving.keys()]) lease.hurry();
     await Promise.all([...this.#held.values()].map((held) => this.#leave(held)));
@@ -261,7 +261,7 @@ export class Worker {
     while (!this.#closing) {
       const claim = await this.#serving.claim({ withoutTurn: true });
       if (claim === null) break;
-      ending.push(this.#take(claim, null, true).busy);
+      ending.push(this.#take(claim, null, true).driven);
     }
     await withinLimit(Promise.all(ending));
   }
@@ -272,12 +272,11 @@ export class Worker {
     // Whoever only looks does not wait for space on the disk.
     const storageMs = onlyEnds ? 0 : settings.storageMs;
     const lease = new Lease(claim.fence, { store, clock, storageMs, onTrouble });
-    const held = new Held(this.#parts, lease, claim, { worker: this.self, onlyEnds });
-    held.slot = slot;
+    const held = new Held(this.#parts, lease, claim, { worker: this.self, onlyEnds, slot });
     this.#held.set(claim.conversation.id, held);
     // A warm conversation would not notice otherwise. What was erased elsewhere must not stay in a process here.
     lease.lost.addEventListener('abort', () => this.#notify(held), { once: true });
-    held.busy = this.#drive(held, claim);
+    held.drivenUntil(this.#drive(held, claim));
     return held;
   }
 
@@ -298,7 +297,7 @@ export class Worker {
     if (!wasWarm) return;
     // Whoever has submitted the turn is answered first: the commit that begins it blocks this process for a moment.
     const answered = () => new Promise<void>(process.nextTick);
-    held.busy = held.busy.then(answered).then(() => this.#drive(held, null));
+    held.drivenUntil(held.driven.then(answered).then(() => this.#drive(held, null)));
   }
 
   /** Does all that there is to do in a held conversation, then keeps it warm or leaves it. Never rejects. */
@@ -342,8 +341,7 @@ export class Worker {
   async #beginNext(held: Held): Promise<TurnToRun | null> {
     held.happens({ type: 'looked' });
     if (this.#closing || held.onlyEnds) return null;
-    held.slot ??= this.#serving.slots.take(held.conversation.owner);
-    if (held.slot === null) return null;
+    if (!held.takeSlot(this.#serving.slots)) return null;
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns.
     if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#isWanted(held)) return null;
@@ -357,9 +355,8 @@ export class Worker {
   }
 
   /** Undefined: there is none, or no slot for it. */
-  #nextErrand(held: Held): Held['errands'][number] | undefined {
-    if (held.errands.length > 0) held.slot ??= this.#serving.slots.take(held.conversation.owner);
-    return held.slot === null ? undefined : held.errands.shift();
+  #nextErrand(held: Held): ReturnType<Held['nextErrand']> {
+    return held.hasErrands && held.takeSlot(this.#serving.slots) ? held.nextErrand() : undefined;
   }
 
   /** A fault of this program, or damage to what is stored, ends the turn as failed: it must not come back for ever. */
@@ -399,7 +396,7 @@ export class Worker {
     held.freeSlot();
     const keep = await this.#keepAs(held, { noSlot, ...known });
     if (keep === 'more') held.happens({ type: 'notified' });
-    if (keep === 'more' || held.errands.length > 0) return false;
+    if (keep === 'more' || held.hasErrands) return false;
     const state = held.happens({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
     // At once: a notification after this finds it warm, or does not find it.
     if (state.is === 'warm') this.#keepWarm(held);
