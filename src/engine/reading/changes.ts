@@ -7,10 +7,10 @@ export class Changes {
   readonly #watches = new Map<string, Set<Watch>>();
   readonly #any = new Set<(moved: readonly string[] | null) => void>();
   readonly #reads = new Map<string, { readonly after: number; readonly read: Promise<unknown> }>();
-  /** Null: nobody watches, so nothing need be heard. */
+  /** Stops listening to the store. Null: it is not listened to, because nobody watches. */
   #stop: (() => void) | null = null;
   #isClosed = false;
-  /** One timer for all watches: a turn waits many times. Null: nobody watches. */
+  /** One timer for all watches, because a reader waits many times in a turn. Null: nobody watches. */
   #poll: NodeJS.Timeout | null = null;
   #waiting = 0;
 
@@ -24,17 +24,17 @@ export class Changes {
     const watches = this.#watches.get(conversation) ?? new Set();
     this.#watches.set(conversation, watches);
     const watch = new Watch(
-      (by) => this.#wait(by),
+      (by) => this.#countWaiting(by),
       () => {
         watches.delete(watch);
         if (watches.size === 0) this.#watches.delete(conversation);
         if (this.#watches.size === 0) this.#stopPolling();
-        this.#rest();
+        this.#stopIfUnused();
       },
     );
     watches.add(watch);
     this.#poll ??= setInterval(() => this.#notifyAll(), this.pollMs);
-    this.#wait(0);
+    this.#countWaiting(0);
     return watch;
   }
 
@@ -44,15 +44,15 @@ export class Changes {
     this.#any.add(listener);
     return () => {
       this.#any.delete(listener);
-      this.#rest();
+      this.#stopIfUnused();
     };
   }
 
   /**
-   * One read for all readers that ask for the same at the same moment: readers of a conversation are woken together. A read from
-   * before a notification is not shared with those it wakes, and nothing is kept longer than this turn of the event loop.
+   * One read for all readers that ask for the same at the same moment: readers of a conversation are woken together. A reader that a
+   * notification wakes never gets a read from before it. Nothing is kept longer than this turn of the event loop.
    */
-  together<T>(conversation: string, after: number, read: () => Promise<T>): Promise<T> {
+  sharedRead<T>(conversation: string, after: number, read: () => Promise<T>): Promise<T> {
     const known = this.#reads.get(conversation);
     if (known?.after === after) return known.read as Promise<T>;
     const entry = { after, read: read() };
@@ -67,7 +67,7 @@ export class Changes {
     this.#isClosed = true;
     this.#stop?.();
     this.#stopPolling();
-    // Readers that wake up now have to read and find the store closed: nothing wakes them again.
+    // Wakes the readers: they read, and find the store closed. Nothing would wake them later.
     this.#reads.clear();
     this.#notifyAll();
   }
@@ -76,14 +76,14 @@ export class Changes {
     if (!this.#isClosed) this.#stop ??= this.#store.listen((moved) => this.#notify(moved));
   }
 
-  #rest(): void {
+  #stopIfUnused(): void {
     if (this.#watches.size > 0 || this.#any.size > 0) return;
     this.#stop?.();
     this.#stop = null;
   }
 
-  /** The process may end while nobody waits. */
-  #wait(by: number): void {
+  /** The timer keeps the process alive only while somebody waits. */
+  #countWaiting(by: number): void {
     this.#waiting += by;
     if (this.#waiting > 0) this.#poll?.ref();
     else this.#poll?.unref();
@@ -99,10 +99,14 @@ export class Changes {
   }
 
   #notify(moved: readonly string[] | null): void {
-    if (moved === null) this.#reads.clear();
-    else for (const id of moved) this.#reads.delete(id);
-    if (moved === null) this.#notifyAll();
-    else for (const id of moved) for (const watch of this.#watches.get(id) ?? []) watch.notify();
+    if (moved === null) {
+      this.#reads.clear();
+      this.#notifyAll();
+    }
+    for (const id of moved ?? []) {
+      this.#reads.delete(id);
+      for (const watch of this.#watches.get(id) ?? []) watch.notify();
+    }
     for (const listener of this.#any) listener(moved);
   }
 }
@@ -132,7 +136,7 @@ export class Watch {
           signal?.removeEventListener('abort', done);
           this.#wake = null;
           this.#onWait(-1);
-          // The writer continues first: a prompt is sent before its followers read how it got there.
+          // The writer continues first: a prompt is sent before its followers read the events before it.
           setImmediate(resolve);
         };
         signal?.addEventListener('abort', done);

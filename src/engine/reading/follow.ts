@@ -3,7 +3,7 @@ import { type PublicEvent, toPublicEvent } from '../../core/public/event.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Changes } from './changes.ts';
 
-/** Small: a page is kept in memory until its reader has taken it, and there may be many readers. */
+/** Small, because a page stays in memory until its reader has taken it, and there may be many readers. */
 const PAGE = { limit: 200, bytes: 256 * 1024 } as const;
 
 export interface Followed {
@@ -13,7 +13,7 @@ export interface Followed {
   /** The number of the last event that the reader has. */
   readonly after: number;
   readonly signal: AbortSignal | undefined;
-  /** Called when there was nothing new. */
+  /** Called when a read has found nothing new. */
   readonly onQuiet: () => Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export async function* follow(
   try {
     let last = after;
     while (!signal?.aborted) {
-      const { events, isLast } = await changes.together(id, last, () => readPage(store, owner, id, last));
+      const { events, isLast } = await changes.sharedRead(id, last, () => readPage(store, owner, id, last));
       for (const event of events) {
         if (signal?.aborted) return;
         yield event;
@@ -47,10 +47,10 @@ export async function* follow(
   }
 }
 
-/** Readers that ask for the same page get the same event objects, so that a server encodes each event once. */
+/** Readers of the same page get the same event objects, so that a server encodes each event once. */
 async function readPage(store: Store, owner: string, id: string, after: number) {
   const stored = await store.events(owner, id, { after, ...PAGE });
-  // A page that is neither full nor large has everything there was.
+  // A page that is neither full nor large contains everything there was.
   const isLast = stored.length < PAGE.limit && sizeOf(stored) < PAGE.bytes;
   return { events: stored.map(toPublicEvent), isLast };
 }

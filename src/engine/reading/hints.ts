@@ -5,7 +5,7 @@ import type { Changes } from './changes.ts';
 
 /** Several changes of a conversation within this time are one hint: a streaming answer changes it many times a second. */
 const GATHER_MS = 100;
-/** More conversations than these become one hint that any may have changed, so that a slow reader costs little memory. */
+/** If more conversations have changed, one hint says that any may have, so that a slow reader needs little memory. */
 const MOST = 1_000;
 
 /** Yields which of the owner's conversations have changed. Those of other owners are left out. */
@@ -30,7 +30,7 @@ export async function* hints(
     while (!signal?.aborted) {
       if (moved.size === 0 && !any) await new Promise<void>((resolve) => (wake = resolve));
       if (moved.size === 0 && !any) {
-        // Nobody rings the bell of a file that is gone.
+        // No notification comes from a data file that is gone.
         if (!signal?.aborted) await store.check();
         continue;
       }

@@ -6,7 +6,6 @@ import { begun, hasEnded, type Turn } from '../../core/turn/turn.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Fence } from '../../ports/store/leases.ts';
-import type { Requeued } from '../../ports/store/turns.ts';
 import type { Write } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -41,7 +40,8 @@ export function observed(store: Store, telemetry: Telemetry, clock: Clock): Stor
     },
     async requeue(owner, request) {
       const requeued = await store.requeue(owner, request);
-      if (!requeued.duplicate) reportRequeued(telemetry, requeued);
+      const cancelled = requeued.duplicate ? [] : requeued.cancelled;
+      for (const { turnId } of cancelled) reportCancelled(telemetry, turnId, REQUEUED);
       return requeued;
     },
   };
@@ -50,7 +50,7 @@ export function observed(store: Store, telemetry: Telemetry, clock: Clock): Stor
 class ObservedWrites {
   readonly #telemetry: Telemetry;
   readonly #clock: Clock;
-  /** The turn that comes next under a lease, until it begins. Its prompt is kept no longer than the lease, also when it never does. */
+  /** The turn that comes next under a lease, until it begins. Weak: if it never begins, it is kept no longer than the lease. */
   readonly #next = new WeakMap<Fence, Turn>();
   /** By turn. The receipt of an attempt may be written more than once; the last one is reported when the attempt ends. */
   readonly #receipts = new Map<string, Receipt>();
@@ -60,7 +60,7 @@ class ObservedWrites {
     this.#clock = clock;
   }
 
-  /** Null: none does. */
+  /** Null: there is no next turn. */
   comesNext(fence: Fence, turn: Turn | null): void {
     if (turn === null) this.#next.delete(fence);
     else this.#next.set(fence, turn);
@@ -100,15 +100,11 @@ class ObservedWrites {
 
 const REQUEUED = { code: 'cancelled', message: 'Ended by a change of the queue.' } as const;
 
-function reportRequeued(telemetry: Telemetry, { cancelled }: Requeued): void {
-  for (const { turnId } of cancelled) reportCancelled(telemetry, turnId, REQUEUED);
-}
-
 function reportCancelled(telemetry: Telemetry, id: string, failure: Failure | null): void {
   telemetry.turnEnded({ id, outcome: 'cancelled', failure, usage: NO_USAGE, sessionId: null });
 }
 
-/** Reports to all of them. */
+/** One telemetry that reports to all of these. */
 export function together(...all: readonly Telemetry[]): Telemetry {
   return {
     turnBegun: (turn) => {

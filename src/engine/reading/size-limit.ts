@@ -1,7 +1,7 @@
 import { ThroughlineError } from '../../core/errors.ts';
 import { sizeOf } from '../../core/input/size.ts';
 
-/** Limits how much is gathered for one answer. */
+/** Limits the size of one answer. */
 export class SizeLimit {
   readonly #mostBytes: number;
   #bytes = 0;

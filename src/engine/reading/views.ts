@@ -56,7 +56,7 @@ type OfConversation = Pick<Conversation, 'owner' | 'id'> & { readonly hindrance:
 /** The size at which a page of turns ends. */
 const LARGEST_PAGE = 8 * 1024 * 1024;
 
-/** A page of turns with their answers. It is short when they are large. Read in parts, so that others are served in between. */
+/** A page of turns with their answers, which ends early when they are large. Read in parts, so that others are served in between. */
 export async function turnsWithReplies(
   store: Store,
   conversation: OfConversation,
@@ -140,7 +140,7 @@ export async function readEnded(look: LookAtTurn, changes: Changes, { waitMs, si
     const watch = changes.watch(now.turn.conversation);
     const over = AbortSignal.any([AbortSignal.timeout(ms), ...(signal ? [signal] : [])]);
     try {
-      // Once more now: a change from before the watch wakes nobody.
+      // Reads once more: the watch does not report a change from before it began.
       for (now = await look(); !hasEnded(now.turn.state) && !over.aborted; now = await look()) await watch.next(over);
     } finally {
       watch.close();
@@ -202,7 +202,7 @@ export async function toldOf(
   const { sent, sessionId, parts } = kept;
   if (parts === null) {
     throw new ThroughlineError('not_found', `What the session of turn ${turn.n} was told was not kept.`, {
-      hint: 'An older version of Throughline sent the prompt, or a program of yours (a tracker).',
+      hint: 'The prompt was sent by an older version of Throughline, or by a program that uses the tracker.',
     });
   }
   new SizeLimit(most).add(parts);
@@ -217,7 +217,7 @@ function checkAttempt(attempt: number): void {
 function nothingTold({ n, imported, state, attempt: last }: Turn, attempt: number | undefined): ThroughlineError {
   if (imported) {
     return new ThroughlineError('not_found', `Turn ${n} ended elsewhere: no session was told it here.`, {
-      hint: 'What a later session was told of it is in the turn that opened that session.',
+      hint: 'If a later session was told of it, that is in the turn that opened the session.',
     });
   }
   if (attempt !== undefined) {

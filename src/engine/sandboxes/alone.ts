@@ -7,8 +7,8 @@ import type { Store } from '../../ports/store.ts';
 import type { EngineParts } from '../parts.ts';
 
 /*
- * Who has a sandbox for something that others must not disturb: alone, to set it up or to leave it; or beside others, while a command runs in
- * it. Each is a lease in the store, which is renewed until the work has ended.
+ * Leases of sandboxes: exclusive while one is set up, put to rest or removed, and shared while a command runs in it. A lease is renewed
+ * until the work has ended.
  */
 
 export interface Holding {
@@ -19,15 +19,15 @@ export interface Holding {
   readonly signal: AbortSignal;
 }
 
-/** How long we wait before we look again whether another process still has the sandbox alone. */
+/** How often we check whether another process still has the sandbox alone. */
 const LOOK_MS = 200;
 
-/** Two pieces of work of one process must not both have it alone. */
+/** A holder for one piece of work: two pieces of work of the same process must not both have a sandbox alone. */
 export function holderIn(worker: WorkerInfo): WorkerInfo {
   return { ...worker, id: `${worker.id}.${randomUUID()}` };
 }
 
-/** Takes it when nobody else has it alone. False: the signal has aborted. The rest as in the store. */
+/** Waits until nobody else has it alone, and takes it. False: the signal has aborted. Throws as `holdSandbox` of the store. */
 export async function hold(holding: Holding, how: Pick<SandboxHold, 'unused' | 'shared'> = {}): Promise<boolean> {
   const { parts, worker, owner, id, signal } = holding;
   while (!signal.aborted) {
@@ -39,8 +39,8 @@ export async function hold(holding: Holding, how: Pick<SandboxHold, 'unused' | '
 }
 
 /**
- * Keeps what was taken until the work has ended, and gives it back. `lost` is aborted when another one has it alone, with `unused` also when
- * somebody uses it, and when the store cannot say.
+ * Renews the lease until the work has ended, then releases it. `lost` is aborted when another one has the sandbox alone, when the store
+ * cannot be asked, and with `unused` also when somebody uses the sandbox.
  */
 export async function whileHeld<T>(
   holding: Holding,
@@ -58,12 +58,12 @@ export async function whileHeld<T>(
   }
 }
 
-/** What runs in sandboxes for this process, by store and sandbox: all of one sandbox have one lease. */
+/** By store and sandbox: how many pieces of work of this process use it. They share one lease. */
 const used = new WeakMap<Store, Map<string, { readonly worker: WorkerInfo; count: number }>>();
 
 /**
- * Uses it beside others: until the work has ended, it is neither removed nor put to rest. `take` does that once more, for work that itself
- * had the sandbox alone in between.
+ * Shares the sandbox with others: until the work has ended, it is neither removed nor put to rest. `take` takes the lease again, for work
+ * that had the sandbox alone in between.
  */
 export async function whileUsed<T>(holding: Holding, work: (take: () => Promise<boolean>) => Promise<T>): Promise<T> {
   const { parts, owner, id } = holding;
@@ -102,7 +102,7 @@ function renewed(
   }, leaseMs / 3).unref();
 }
 
-/** What a dead one left running in it is ended first. */
+/** Waits for another holder for a moment. If that holder is dead, ends what it left running, and releases its lease. */
 export async function waitFor(alone: WorkerInfo, { parts, worker, owner, id, signal }: Holding): Promise<void> {
   const { store, processes, sandboxes, settings } = parts;
   if (processes.status(alone.process) !== 'dead') {

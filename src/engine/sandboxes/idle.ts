@@ -1,11 +1,11 @@
-import { isTransientFault, ThroughlineError } from '../../core/errors.ts';
+import { hasCode, isTransientFault } from '../../core/errors.ts';
 import { inSeconds } from '../../core/limits/time-limits.ts';
 import type { Sandbox } from '../../core/sandbox/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Worker } from '../worker/worker.ts';
 import { removeSandbox, restSandbox } from './leave.ts';
 
-/** Which sandboxes are looked at, and what is done with them. */
+/** Which idle sandboxes are meant, and what is done with them. */
 interface Policy {
   readonly afterMs: number;
   /** Only those that do not rest. */
@@ -16,18 +16,18 @@ interface Policy {
 const PAGE = 100;
 const SHORTEST_MS = 1_000;
 const LONGEST_MS = 600_000;
-/** A look into a sandbox opens it, which wakes up a rented one: so one with unsaved work is looked into again after a day. */
+/** Looking for unsaved work opens a sandbox, which starts a rented machine. So one with unsaved work is checked again only after a day. */
 const KEPT_MS = 86_400_000;
 
 /**
- * Puts sandboxes to rest, and removes them, that nobody has used for as long as the settings say. Only processes that also take up what
- * others left do so; several may, because each has a sandbox alone before it changes anything. What is used, or has unsaved work, stays.
+ * Puts to rest, and removes, sandboxes that nobody has used for as long as the settings say. Sandboxes that are used or have unsaved work
+ * stay. Only processes that take up turns of others do this. Several may, because each takes a sandbox alone before it changes it.
  */
 export class IdleSandboxes {
   readonly #parts: EngineParts;
   readonly #policies: readonly Policy[];
   readonly #timer: NodeJS.Timeout | undefined;
-  /** By id: until when a sandbox with unsaved work is not looked into again. */
+  /** By id: until when a sandbox with unsaved work is not checked again. */
   readonly #kept = new Map<string, number>();
   #looking: Promise<void> | null = null;
   #closed = false;
@@ -73,7 +73,7 @@ export class IdleSandboxes {
     }
   }
 
-  /** Gives the number after which the next page begins; null: there is none. */
+  /** Returns the number after which the next page begins; null: there is none. */
   async #applyToPage({ afterMs, awake, leave }: Policy, after: number): Promise<number | null> {
     const { store, clock, sandboxes } = this.#parts;
     const before = clock.now() - afterMs;
@@ -92,10 +92,9 @@ export class IdleSandboxes {
   }
 
   #keep({ id }: Sandbox, error: unknown): void {
-    if (!(error instanceof ThroughlineError)) throw error;
-    // `conflict`: somebody uses it again. `not_found`: another process has removed it.
-    if (error.code === 'conflict' || error.code === 'not_found' || error.code === 'closed') return;
+    // Somebody uses it again, another process has removed it, or this process closes.
+    if (hasCode(error, 'conflict', 'not_found', 'closed')) return;
     this.#kept.set(id, this.#parts.clock.monotonic() + KEPT_MS);
-    if (error.code !== 'refused') throw error;
+    if (!hasCode(error, 'refused')) throw error;
   }
 }

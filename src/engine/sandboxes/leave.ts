@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ThroughlineError } from '../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import { MARK } from '../../core/process.ts';
 import { type Sandbox, sandboxInUse } from '../../core/sandbox/sandbox.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
@@ -18,12 +18,12 @@ export interface Leaving {
   /** Who asked for it, and why, as events have it. */
   readonly by: string;
   readonly reason: string;
-  /** Only if nobody has used it since; left out: whenever it is not used now. */
+  /** Throws `conflict` if somebody has used it since then; left out: only if somebody uses it now. */
   readonly unusedSince?: number;
 }
 
-/** How long a warm session that was just ended may take to be given back. */
-const GIVEN_BACK_MS = 5_000;
+/** How long it may take until the lease of a conversation is released after its warm session was ended. */
+const RELEASED_MS = 5_000;
 const LOOK_MS = 100;
 const MOST_USES = 1_000;
 
@@ -38,20 +38,19 @@ export async function restSandbox(leaving: Leaving): Promise<void> {
 }
 
 /**
- * Deletes it with everything in it. Throws `conflict` while it is used, and `refused` when unsaved work is in it, unless `force`: files that
- * are in no git repository, changes that are not committed, and commits that were not pushed. The same where a conversation without this sandbox has a
- * directory of it; what another owner has there, or what runs there, is not forced.
+ * Deletes it with everything in it. Throws `conflict` while it is used. Unless `force`, throws `refused` when unsaved work is in it (files
+ * in no git repository, uncommitted changes, unpushed commits), or when a conversation that does not have this sandbox works in a directory
+ * of it. `force` deletes neither the directory of another owner's conversation, nor one in which a turn runs.
  */
 export async function removeSandbox(leaving: Leaving, force: boolean): Promise<void> {
   const { parts, sandbox, reason } = leaving;
   const { sandboxes, store } = parts;
   await whileUnused(leaving, async (lost) => {
     const path = await sandboxes.find(sandbox.id);
-    const isThere = path !== null;
-    if (isThere) await checkDirectories(leaving, path, force);
-    // Of a worktree, `remove` knows it.
-    const unsaved = force || !isThere || isWorktree(sandbox.id) ? null : await unsavedIn(leaving, lost);
-    // A turn that has come meanwhile goes first.
+    if (path !== null) await checkDirectories(leaving, path, force);
+    // `remove` checks a worktree itself.
+    const unsaved = force || path === null || isWorktree(sandbox.id) ? null : await unsavedIn(leaving, lost);
+    // A turn may have begun meanwhile.
     lost.throwIfAborted();
     if (unsaved !== null) throw unsavedWork(unsaved, '"--force" removes the sandbox with it.');
     await sandboxes.remove(sandbox.id, { discard: force });
@@ -59,14 +58,11 @@ export async function removeSandbox(leaving: Leaving, force: boolean): Promise<v
   });
 }
 
-/** `lost`: as of `whileHeld`. */
+/** Ends the warm sessions in a sandbox, takes it alone, and does the work. Throws `conflict` while it is used. `lost`: as in `whileHeld`. */
 async function whileUnused(leaving: Leaving, work: (lost: AbortSignal) => Promise<void>): Promise<void> {
   const { parts, worker, sandbox, by, unusedSince = Number.POSITIVE_INFINITY } = leaving;
-  const { store, clock, sandboxes } = parts;
-  const { owner, id, place } = sandbox;
-  if (place !== sandboxes.place) {
-    throw new ThroughlineError('refused', 'The sandbox is in another data home.', { hint: 'Ask there.' });
-  }
+  const { store, clock } = parts;
+  const { owner, id } = sandbox;
   const checkSince = async () => {
     const now = await store.findSandbox(owner, id);
     if (now !== null && now.usedAt > unusedSince) throw sandboxInUse('somebody has used it meanwhile');
@@ -78,7 +74,7 @@ async function whileUnused(leaving: Leaving, work: (lost: AbortSignal) => Promis
     if (open > 0) throw sandboxInUse('a turn of a conversation in it has not ended');
     if (lock === null) continue;
     await kill(parts, worker, { owner, id: conversation, by });
-    waitMs = GIVEN_BACK_MS;
+    waitMs = RELEASED_MS;
   }
   const holding = { parts, worker: holderIn(worker.self), owner, id, signal: worker.shutdown };
   const until = clock.monotonic() + waitMs;
@@ -87,8 +83,7 @@ async function whileUnused(leaving: Leaving, work: (lost: AbortSignal) => Promis
       if (!(await hold(holding, { unused: true }))) throw new ThroughlineError('closed', 'Throughline is closed.');
       break;
     } catch (error) {
-      const isUsed = error instanceof ThroughlineError && error.code === 'conflict';
-      if (!isUsed || clock.monotonic() >= until) throw error;
+      if (!hasCode(error, 'conflict') || clock.monotonic() >= until) throw error;
       await delay(LOOK_MS);
     }
   }
@@ -99,7 +94,7 @@ async function whileUnused(leaving: Leaving, work: (lost: AbortSignal) => Promis
   await whileHeld(holding, leave, { unused: true });
 }
 
-/** Directories that callers named may lie in it as well. Their conversations could not go on: a named directory is not made again. */
+/** Callers may have named directories inside the sandbox. Their conversations could not continue, because such a directory is not made again. */
 async function checkDirectories({ parts, sandbox }: Leaving, path: string, force: boolean): Promise<void> {
   const use = await parts.store.worksBelow(sandbox.owner, { place: sandbox.place, path });
   if (use === null) return;
@@ -112,14 +107,14 @@ async function checkDirectories({ parts, sandbox }: Leaving, path: string, force
   });
 }
 
-/** How deep folders are looked into for repositories, and how many entries at most. Beyond that, everything counts as unsaved. */
+/** How deep, and among how many entries, repositories are searched for. Beyond that, everything counts as unsaved. */
 const DEEPEST = 4;
 const MOST_ENTRIES = 2_000;
 const GIT_MS = 30_000;
 
-function unsavedWork(which: string, otherwise: string): ThroughlineError {
+function unsavedWork(which: string, howToRemove: string): ThroughlineError {
   return new ThroughlineError('refused', `Unsaved work is in the sandbox: ${which}.`, {
-    hint: `Save it first: commit and push it, or copy it. ${otherwise}`,
+    hint: `Save it first: commit and push it, or copy it. ${howToRemove}`,
   });
 }
 
@@ -131,32 +126,32 @@ async function unsavedIn({ parts, sandbox, worker }: Leaving, lost: AbortSignal)
 
 /**
  * Deletes a sandbox on another machine that no conversation has. Throws `conflict` while programs run in it, and `refused` when unsaved work is
- * in it: it may belong to a conversation of another data home. The looks take long there, so `check` is called last: it throws when a
- * conversation has the sandbox by now.
+ * in it: it may belong to a conversation of another data home. These checks take long on another machine, so `check` is called after them: it
+ * throws if a conversation has the sandbox by now.
  */
 export async function removeLeftOver(
   sandboxes: Sandboxes,
   id: string,
-  looking: Looking,
+  options: CheckOptions,
   check: () => Promise<void>,
 ): Promise<void> {
   if ((await sandboxes.find(id)) === null) return;
   const open = await sandboxes.open(id, { cwd: null });
   const folder = posix.dirname(open.work);
-  const unsaved = await unsavedWorkIn(open, looking);
+  const unsaved = await unsavedWorkIn(open, options);
   if (unsaved !== null) throw unsavedWork(unsaved, `Delete ${folder} there by hand if nobody needs it.`);
-  await refuseRunning(open, folder, looking);
+  await refuseRunning(open, folder, options);
   await check();
   await sandboxes.remove(id);
 }
 
-async function refuseRunning(open: OpenSandbox, folder: string, looking: Looking): Promise<void> {
-  const options = { ...looking, cwd: '/', timeoutMs: GIT_MS };
-  const { code, output } = await runIn(open, ['/bin/sh', '-c', RUNNING, 'sh', folder], options);
+async function refuseRunning(open: OpenSandbox, folder: string, options: CheckOptions): Promise<void> {
+  const run = { ...options, cwd: '/', timeoutMs: GIT_MS };
+  const { code, output } = await runIn(open, ['/bin/sh', '-c', RUNNING, 'sh', folder], run);
   if (code !== 0) {
     const why = output.trim() || 'no answer';
     throw new ThroughlineError('conflict', `Cannot find out what runs in the sandbox (${why}).`, {
-      hint: 'Try again. If that does not help, look there by hand.',
+      hint: 'Try again. If that does not help, look for processes there by hand.',
     });
   }
   if (output === '') return;
@@ -166,16 +161,16 @@ async function refuseRunning(open: OpenSandbox, folder: string, looking: Looking
   });
 }
 
-/** Prints those that work in the folder, and those of ours whose environment names it. */
+/** Prints the processes whose working directory is in the folder, and the marked ones whose environment names it. */
 const RUNNING = `for p in /proc/[0-9]*; do
 case $(readlink "$p/cwd" 2>/dev/null)/ in "$1"/*) echo "\${p#/proc/}"; continue ;; esac
 if grep -qsF -- "${MARK}=" "$p/environ" && grep -qsF -- "$1/" "$p/environ"; then echo "\${p#/proc/}"; fi
 done; :`;
 
-type Looking = Pick<RunOptions, 'signal' | 'monotonic'>;
+type CheckOptions = Pick<RunOptions, 'signal' | 'monotonic'>;
 
 /** What would be lost with its working directory; null: nothing. */
-async function unsavedWorkIn(open: OpenSandbox, looking: Looking): Promise<string | null> {
+async function unsavedWorkIn(open: OpenSandbox, options: CheckOptions): Promise<string | null> {
   const git = await open.find('git');
   const folder = await open.folder(open.work);
   const waiting = [{ path: '', depth: 0 }];
@@ -186,7 +181,7 @@ async function unsavedWorkIn(open: OpenSandbox, looking: Looking): Promise<strin
     if (seen > MOST_ENTRIES) return 'more than can be looked at';
     if (entries.some(({ name }) => name === '.git')) {
       if (git === null) return `a git repository in ${at.path || '.'}, and there is no git to look at it`;
-      const unsaved = await unsavedInRepository(open, git, at.path, looking);
+      const unsaved = await unsavedInRepository(open, git, at.path, options);
       if (unsaved !== null) return unsaved;
       continue;
     }
@@ -201,17 +196,20 @@ async function unsavedWorkIn(open: OpenSandbox, looking: Looking): Promise<strin
   return null;
 }
 
-/** Runs where the agent runs, and may do what the agent may. */
+/** Git runs in the sandbox, with the rights of the agent. */
 async function unsavedInRepository(
   open: OpenSandbox,
   git: string,
   path: string,
-  looking: Looking,
+  options: CheckOptions,
 ): Promise<string | null> {
   const cwd = path === '' ? open.work : `${open.work}/${path}`;
-  const options = { ...looking, timeoutMs: GIT_MS, cwd };
   const ask = (...args: string[]) =>
-    runIn(open, [git, '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', ...args], options);
+    runIn(open, [git, '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', ...args], {
+      ...options,
+      timeoutMs: GIT_MS,
+      cwd,
+    });
   const where = path || 'the working directory';
   const status = await ask('status', '--porcelain', '--untracked-files=normal');
   if (status.code !== 0) return `git cannot look at ${where}`;
@@ -224,7 +222,7 @@ async function unsavedInRepository(
   const submodules = await ask('submodule', '--quiet', 'foreach', 'printf "%s\\n" "$sm_path"');
   if (submodules.code !== 0) return `git cannot look at the submodules of ${where}`;
   for (const name of submodules.output.split('\n').filter(Boolean)) {
-    const unsaved = await unsavedInRepository(open, git, path === '' ? name : `${path}/${name}`, looking);
+    const unsaved = await unsavedInRepository(open, git, path === '' ? name : `${path}/${name}`, options);
     if (unsaved !== null) return unsaved;
   }
   return null;
@@ -232,12 +230,15 @@ async function unsavedInRepository(
 
 const COMMITS = ['log', '--oneline', '-n', '1', '--branches', '--tags', 'HEAD'];
 
-/** The branches of remotes, as options of git. A remote that is in the sandbox would be removed with it; one that is gone has nothing. */
+/**
+ * The remotes whose commits count as saved, as options of git. Not one that is in the sandbox, because it would be deleted with it, nor one
+ * that is gone.
+ */
 async function remotesOutside(open: OpenSandbox, cwd: string, listed: string): Promise<string[]> {
   const outside: string[] = [];
   for (const [, name = '', url = ''] of listed.matchAll(/^([^\t]+)\t(.*) \(push\)$/gm)) {
     const path = url.replace(/^file:\/\/(localhost)?/, '');
-    // Others have a host before a colon, and no slash before that.
+    // Other addresses are like `host:path`: they have a colon, and no slash before it.
     const isPath = path !== url || !/^[^/]*:/.test(url);
     if (!isPath || (await isThereOutside(open, posix.resolve(cwd, path)))) outside.push(`--remotes=${name}`);
   }
@@ -247,9 +248,9 @@ async function remotesOutside(open: OpenSandbox, cwd: string, listed: string): P
 async function isThereOutside(open: OpenSandbox, path: string): Promise<boolean> {
   const [real, own] = await Promise.all([open.realPath(path), open.realPath(posix.dirname(open.work))]);
   if (real.startsWith(`${own}/`)) return false;
-  // One that programs in the sandbox do not see is none for them: a /tmp of their own, which is gone with each of them.
+  // A path that programs in the sandbox do not see does not exist for them: for example in a /tmp of their own, which is deleted when they end.
   const folder = await open.folder(real).catch((error: unknown) => {
-    if (error instanceof ThroughlineError && error.code === 'refused') return null;
+    if (hasCode(error, 'refused')) return null;
     throw error;
   });
   return folder !== null && (await folder.list('')) !== null;

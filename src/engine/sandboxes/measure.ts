@@ -19,17 +19,17 @@ export async function measure({ parts, owner, id, open }: Measured): Promise<Dis
   return disk;
 }
 
-/** For measuring because somebody asks: it reads a whole disk, so one at a time in this process. */
+/** Measurements that callers ask for read a whole disk: one at a time in this process. */
 const turns = new AtMost({ most: 1, longestMs: LONGEST_TIMER_MS });
 const MOST_ASKED = 20;
-/** What was measured so recently is not measured again. */
+/** A measurement is used again for this long. */
 const KEPT_MS = 3_000;
-/** So that one with many sandboxes does not keep the others waiting. */
+/** So that an owner with many sandboxes does not delay others. */
 const MOST_OF_OWNER = 10;
-/** What is measured now or waits for that, by id: whoever asks for the same gets the same. */
+/** Measurements that run or wait, by id of the sandbox: all who ask for the same one share it. */
 const asked = new WeakMap<Store, Map<string, { readonly owner: string; readonly end: Promise<unknown> }>>();
 
-/** Measures it for somebody who asks, unless that was just done. Throws `too_many` when too many others wait for theirs. */
+/** Measures a sandbox for a caller, unless that was just done. Throws `too_many` when too many measurements wait. */
 export async function measureAsked(entrance: Measured & Pick<Entrance, 'signal'>, { disk }: Sandbox): Promise<void> {
   const { parts, owner, id, signal } = entrance;
   const { store, clock } = parts;
@@ -64,7 +64,7 @@ function tooMany(which: string): ThroughlineError {
 
 const MEASURE_MS = 60_000;
 
-/** What is in its folders, in bytes. Another program counts, so that this process goes on. Null: it could not be counted. */
+/** The size of its folders, in bytes, measured by another program so that this process is not blocked. Null: it cannot be measured. */
 async function measuredIn(
   sandbox: OpenSandbox,
   monotonic: () => number,
@@ -72,7 +72,7 @@ async function measuredIn(
   const du = await sandbox.find('du');
   if (du === null) return null;
   const { work, state, home } = sandbox;
-  // A home of its own is beside the state; the person's is not counted.
+  // A home of the sandbox itself is beside the state. The home of the person is not counted.
   const owned = posix.dirname(home) === posix.dirname(state) ? [state, home] : [state];
   const options = { signal: AbortSignal.timeout(MEASURE_MS), timeoutMs: MEASURE_MS, monotonic };
   const { output } = await runIn(sandbox, [du, '-sk', work, ...owned], options);

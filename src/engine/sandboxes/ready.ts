@@ -7,8 +7,8 @@ import { measure } from './measure.ts';
 import { type Entrance, setUp } from './set-up.ts';
 
 /**
- * Makes a sandbox ready: notes that this process opens it, which keeps it from being removed; sets it up where that was not done; and
- * refuses one that is too large. Throws `refused`. Returns early when the signal aborts.
+ * Makes a sandbox ready: records that this process has it open, so that nobody removes it; sets it up if that was not done; and checks its
+ * size. Throws `refused`. Returns early when the signal aborts.
  */
 export async function readySandbox(entrance: Entrance): Promise<void> {
   const { known } = entrance;
@@ -21,7 +21,7 @@ export async function readySandbox(entrance: Entrance): Promise<void> {
     tell({ kind: `sandbox.${opened}`, turn: null, payload: { id, name } });
   }
   if (opened !== 'created' && (await parts.sandboxes.find(id)) === null) {
-    // Somebody has deleted its files, and what was set up with them; or a rented machine is gone.
+    // Its files were deleted, or its rented machine is gone: it has to be set up again.
     if (sandbox.setup.length > 0) await parts.store.changeSandbox(entrance.owner, id, { setup: [] });
     await entrance.gone?.();
   }
@@ -29,12 +29,12 @@ export async function readySandbox(entrance: Entrance): Promise<void> {
   await checkSize(entrance, sandbox);
 }
 
-/** A folder of one conversation alone is made with it, and says nothing new. */
+/** The own folder of a conversation is always made with it, so an event would say nothing new. */
 function isAnnounced({ sandboxes, settings }: EngineParts, { name }: Pick<Sandbox, 'name'>): boolean {
   return name !== null || settings.sandbox.setup.length > 0 || sandboxes.rest !== undefined;
 }
 
-/** Waits until no other process has it alone. Null: the signal has aborted. */
+/** Waits until no other process has the sandbox alone. Null: the signal has aborted. */
 async function enter(entrance: Entrance): Promise<OpenedSandbox | null> {
   const { parts, worker, owner, id, place, signal } = entrance;
   while (!signal.aborted) {
@@ -56,20 +56,20 @@ async function checkSize(entrance: Entrance, { name, id }: Pick<Sandbox, 'name' 
   const size = Math.ceil((disk.work + disk.state) / MEBIBYTE);
   throw new ThroughlineError(
     'refused',
-    `The sandbox ${name ?? id} has ${size} MiB, and may have ${diskMb} ("sandbox.diskMb").`,
+    `The sandbox ${name ?? id} has ${size} MiB; the limit is ${diskMb} ("sandbox.diskMb").`,
     {
       hint: `Nothing was sent. Delete files in it ("throughline sandbox exec ${name ?? id} -- …"), or raise the limit.`,
     },
   );
 }
 
-/** A limit that nobody can check would be none. */
+/** A size that cannot be measured counts as too large: otherwise the limit would have no effect. */
 function notMeasured(sandbox: string): ThroughlineError {
   return new ThroughlineError(
     'refused',
     `The size of the sandbox ${sandbox} cannot be measured, and "sandbox.diskMb" limits it.`,
     {
-      hint: 'Nothing was sent. It is measured by "du" in the sandbox, within a minute: install it there, delete files that it cannot read, or leave the limit out.',
+      hint: 'Nothing was sent. The command "du" measures it in the sandbox, for at most a minute. Install it there, delete files that it cannot read, or remove the limit.',
     },
   );
 }

@@ -19,21 +19,25 @@ import type { Entrance } from './set-up.ts';
 const MOST_USES = 100;
 const EXEC_MS = 600_000;
 
-/** What an owner does with sandboxes. */
+/** The verbs for the sandboxes of an owner. */
 export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: Actor): EngineSandboxes {
   const { store, sandboxes } = parts;
-  const found = async (idOrName: string): Promise<Sandbox> => {
+  const find = async (idOrName: string): Promise<Sandbox> => {
     const sandbox = await store.findSandbox(owner, idOrName);
     if (sandbox === null) throw noSuch('sandbox', idOrName);
     return sandbox;
   };
-  const entranceOf = ({ id, place }: Sandbox): Entrance => ({
-    ...{ parts, worker: worker.self, owner, id, place: checkHere(place, sandboxes.place), signal: worker.shutdown },
-    open: async () => sandboxes.open(id, { cwd: isWorktree(id) ? await repositoryOf(parts, owner, id) : null }),
-    tell: () => {},
-  });
+  const entranceOf = ({ id, place }: Sandbox): Entrance => {
+    checkHere(place, sandboxes.place);
+    return {
+      ...{ parts, worker: worker.self, owner, id, place, signal: worker.shutdown },
+      open: async () => sandboxes.open(id, { cwd: isWorktree(id) ? await repositoryOf(parts, owner, id) : null }),
+      tell: () => {},
+    };
+  };
   const leaving = async (idOrName: string) => {
-    const sandbox = await found(idOrName);
+    const sandbox = await find(idOrName);
+    checkHere(sandbox.place, sandboxes.place);
     return { parts, worker, sandbox, by, reason: `${by} asked for it` };
   };
   return {
@@ -43,9 +47,9 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
     },
     diskUse: () => store.diskUse(owner),
     async show(idOrName, { measure = false } = {}) {
-      const known = await found(idOrName);
+      const known = await find(idOrName);
       if (measure && known.openedAt !== null) await measureAsked(entranceOf(known), known);
-      const sandbox = await found(known.id);
+      const sandbox = await find(known.id);
       const uses = await store.sandboxUses(owner, sandbox.id, MOST_USES);
       return { sandbox: toPublicSandbox(sandbox), setup: toPublicSteps(sandbox.setup), uses };
     },
@@ -55,18 +59,18 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
       return { owner, sandbox, conversation: id, session: newest?.id ?? null };
     },
     async open(name) {
-      const sandbox = await found(await namedSandbox(parts, owner, checkKey(name, 'sandbox')));
+      const sandbox = await find(await namedSandbox(parts, owner, checkKey(name, 'sandbox')));
       await readySandbox(entranceOf(sandbox));
-      return toPublicSandbox(await found(sandbox.id));
+      return toPublicSandbox(await find(sandbox.id));
     },
     async exec(idOrName, command) {
       checkCommand(command);
-      return execIn(entranceOf(await found(idOrName)), command);
+      return execIn(entranceOf(await find(idOrName)), command);
     },
     async rest(idOrName) {
       const request = await leaving(idOrName);
       await restSandbox(request);
-      return toPublicSandbox(await found(request.sandbox.id));
+      return toPublicSandbox(await find(request.sandbox.id));
     },
     async remove(idOrName, { force = false } = {}) {
       const request = await leaving(idOrName);
@@ -85,10 +89,9 @@ function execIn(entrance: Entrance, command: readonly string[]): Promise<ExecRes
   });
 }
 
-/** Throws `refused` when it is not `here`. */
-function checkHere(place: string, here: string): string {
-  if (place === here) return place;
-  throw new ThroughlineError('refused', 'The sandbox is in another data home.', { hint: 'Ask there.' });
+function checkHere(place: string, here: string): void {
+  if (place === here) return;
+  throw new ThroughlineError('refused', 'The sandbox is in another data home.', { hint: 'Use it from there.' });
 }
 
 /** A worktree is opened with the directory of the conversation that it belongs to. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ThroughlineError } from '../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import type { EventDraft } from '../../core/event.ts';
 import type { SetupResult } from '../../core/sandbox/sandbox.ts';
 import type { SetupStep } from '../../core/sandbox/sandbox-settings.ts';
@@ -16,13 +16,13 @@ export interface Entrance {
   readonly owner: string;
   readonly id: string;
   readonly place: string;
-  /** The worker has it open already, as it is stored. Left out: it has to be opened. */
+  /** The sandbox as it is stored, if the worker has it open. Left out: it has to be opened. */
   readonly known?: NonNullable<TurnFacts['sandbox']>;
   /** Opens it; its set-up runs in its own working directory. */
   readonly open: () => Promise<OpenSandbox>;
-  /** Called when its files are no longer there: what was opened before is of no use. */
+  /** Called when its files are gone: what was opened before cannot be used. */
   readonly gone?: () => Promise<void>;
-  /** Tells the conversation. */
+  /** Adds an event to the conversation. */
   readonly tell: (event: EventDraft) => void;
   /** Called when a step of the set-up writes something. */
   readonly heard?: () => void;
@@ -30,9 +30,9 @@ export interface Entrance {
 }
 
 /**
- * Runs the steps of the settings that were not run in this sandbox yet: from the first one that is new, has changed or failed, because
- * later ones may need it. One process does it, others wait. Throws `refused` when a step fails; it is tried again at the next turn.
- * Returns early when the signal aborts.
+ * Runs the set-up steps that were not run in this sandbox yet: the first one that is new, has changed or failed, and all after it, because
+ * they may need it. One process does this, others wait. Throws `refused` when a step fails; the next turn tries it again. Returns early
+ * when the signal aborts.
  */
 export async function setUp(entrance: Entrance): Promise<void> {
   const { setup: steps } = entrance.parts.settings.sandbox;
@@ -43,7 +43,7 @@ export async function setUp(entrance: Entrance): Promise<void> {
     await runSteps(entrance, AbortSignal.any([entrance.signal, lost]));
     return lost.aborted;
   });
-  // Another process has it alone now, or the store did not answer. The next call waits, or runs the remaining steps.
+  // Another process took the sandbox, or the store did not answer. The next call waits, or runs the remaining steps.
   if (isLost && !entrance.signal.aborted) await setUp(entrance);
 }
 
@@ -68,7 +68,7 @@ async function runSteps(entrance: Entrance, signal: AbortSignal): Promise<void> 
   const results = [...(stored?.setup ?? [])].slice(0, first);
   for (const step of steps.slice(first)) {
     const result = await runStep(entrance, step, signal);
-    // It was stopped: nobody knows how far it got, so it runs again.
+    // The step was stopped in the middle, so it has to run again.
     if (signal.aborted) return;
     results.push(result);
     await parts.store.changeSandbox(owner, id, { setup: results });
@@ -92,13 +92,13 @@ async function runStep(entrance: Entrance, step: SetupStep, signal: AbortSignal)
     const late = ran.code === null && ran.ms >= timeoutMs ? `\n(ended after ${timeoutMs / 1_000} s)` : '';
     return { ...known, ...ran, output: `${ran.output}${late}`.trim() };
   } catch (error) {
-    if (!(error instanceof ThroughlineError && error.code === 'agent_unavailable')) throw error;
+    if (!hasCode(error, 'agent_unavailable')) throw error;
     return { ...known, ms: 0, code: null, output: error.message };
   }
 }
 
 function stepFailed({ name, code, output }: SetupResult, sandbox: string): ThroughlineError {
-  const how = code === null ? 'did not come to its end' : `failed with exit code ${code}`;
+  const how = code === null ? 'did not finish' : `failed with exit code ${code}`;
   const last = output.split('\n').at(-1)?.slice(0, 300);
   return new ThroughlineError('refused', `The set-up step "${name}" ${how}${last ? `: ${last}` : '.'}`, {
     hint: `Nothing was sent. "throughline sandbox show ${sandbox}" has its output. The next turn tries it again.`,

@@ -205,7 +205,7 @@ test('a turn in a sandbox that is too large is refused', async () => {
   const chat = tl.conversation('chat', { sandbox: 'website' });
   await chat.ask('Hello.');
   await tl.sandbox('website').exec(['/bin/sh', '-c', 'head -c 3000000 /dev/zero > big']);
-  await refusedWith('refused', chat.ask('Hello.'), /has 3 MiB, and may have 1/);
+  await refusedWith('refused', chat.ask('Hello.'), /has 3 MiB; the limit is 1/);
   const { disk } = (await tl.sandbox('website').show()).sandbox;
   const bytes = (disk?.work ?? 0) + (disk?.state ?? 0) + (disk?.copies ?? 0);
   expect(bytes).toBeGreaterThan(3_000_000);
