@@ -5,7 +5,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Opened, OpenRequest } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import { refused } from '../shared/flight.ts';
+import { OPENING_CANCELLED, refused } from '../shared/flight.ts';
 import { parseScriptedOptions, type ScriptedOptions } from './options.ts';
 import { ScriptedSession } from './session.ts';
 import { historyOf, isSessionId, readPosition, storageDir, storageFile, tailOf } from './storage.ts';
@@ -19,14 +19,14 @@ const PROGRAM = fileURLToPath(
 );
 
 /**
- * Node starts 4 ms sooner with the hash seed that is in its snapshot than with one of its own. A seed of its own is against callers who
- * choose keys that collide, and this agent has none to fear.
+ * With the hash seed of its snapshot, Node starts 4 ms sooner than with a random one. A random seed protects against keys that were chosen
+ * to collide. Nobody sends such keys to this agent.
  */
 const COMMAND = [process.execPath, '--no-rehash-snapshot', PROGRAM];
 
 interface ScriptedSettings {
   readonly name: string;
-  /** `ScriptedOptions` in part, as they stand in the settings; checked here. */
+  /** A part of `ScriptedOptions`, as the settings have it; checked here. */
   readonly options?: Partial<ScriptedOptions> | Readonly<Record<string, unknown>> | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
@@ -59,11 +59,11 @@ export function scriptedAgent({ name, options: given, env = {} }: ScriptedSettin
   };
 }
 
-/** Every turn asks for the traits; Node is looked for until it was found. By `host` of sandboxes. */
-const installed = new Set<string>();
+/** The `host`s of sandboxes that have Node. Every turn asks for the traits, so Node is looked for only until it was found. */
+const hostsWithNode = new Set<string>();
 
 async function traitsOf(sandbox: OpenSandbox, options: ScriptedOptions): Promise<AgentTraits> {
-  if (!installed.has(sandbox.host)) {
+  if (!hostsWithNode.has(sandbox.host)) {
     if ((await sandbox.find(process.execPath)) === null) {
       throw new ThroughlineError(
         'agent_unavailable',
@@ -71,7 +71,7 @@ async function traitsOf(sandbox: OpenSandbox, options: ScriptedOptions): Promise
         { hint: `In a container, bind it and ${dirname(PROGRAM)} ("sandbox.binds").` },
       );
     }
-    installed.add(sandbox.host);
+    hostsWithNode.add(sandbox.host);
   }
   const onDisk = options.memory === 'disk';
   return {
@@ -97,7 +97,7 @@ async function open(
   const { how, sandbox, noTools, signal } = request;
   if (how.kind === 'rehydrate') return refused('refused', 'this agent cannot read a transcript');
   if (noTools && !options.noTools) return refused('refused', 'this agent has no profile without tools');
-  if (signal.aborted) return refused('refused', 'opening was cancelled');
+  if (signal.aborted) return OPENING_CANCELLED;
   const dir = storageDir(sandbox, options);
   if (how.id !== null && !isSessionId(how.id)) {
     return refused(
@@ -123,11 +123,9 @@ async function open(
       return { ok: true, session, proof: how.kind === 'new' ? 'counted' : known ? 'proved' : 'none' };
     }
     await session.close();
-    return answer.type === 'refused'
-      ? refused(answer.reason, answer.message)
-      : refused('refused', 'opening was cancelled');
+    return answer.type === 'refused' ? refused(answer.reason, answer.message) : OPENING_CANCELLED;
   } catch (error) {
-    if (signal.aborted) return refused('refused', 'opening was cancelled');
+    if (signal.aborted) return OPENING_CANCELLED;
     throw error;
   }
 }

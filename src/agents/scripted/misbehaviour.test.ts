@@ -87,7 +87,7 @@ describe('ids', () => {
     expect((await ask(await resumed(strict, first), RECALL)).reply).toBe('I have seen no codewords.');
   });
 
-  test('an agent that issues ids takes none, and one that does not makes up none', async () => {
+  test('an agent that issues ids refuses an assigned one; an agent that does not needs one', async () => {
     const request = { sandbox, noTools: false, signal: new AbortController().signal };
     const given = await agentWith({}).open({ how: { kind: 'new', id: 'ours' }, ...request });
     const missing = await agentWith({ ids: 'assigned' }).open({ how: { kind: 'new', id: null }, ...request });
@@ -96,7 +96,7 @@ describe('ids', () => {
 });
 
 describe('forgetting', () => {
-  test('memory of the process: another process knows nothing', async () => {
+  test('memory in the process only: another process knows nothing', async () => {
     const agent = agentWith({ memory: 'process' });
     expect(await agent.traits(sandbox)).toMatchObject({ resume: false, position: false });
     const session = await open(agent);
@@ -177,7 +177,7 @@ describe('refusing', () => {
     expect((await ask(session, RECALL)).reply).toBe('I have seen no codewords.');
   });
 
-  test('without a profile without tools, a session that needs it is refused', async () => {
+  test('an agent that has no profile without tools refuses to open a session with it', async () => {
     const request = {
       how: { kind: 'new', id: null },
       sandbox,

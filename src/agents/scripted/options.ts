@@ -12,7 +12,7 @@ const amount = value<number>(
 export const SCRIPTED_OPTIONS = checked(
   object({
     ids: about(
-      "Who chooses a session's id: the agent, the caller, or the agent, a new one with every prompt.",
+      'Who chooses the id of a session. `issued`: the agent. `assigned`: the caller. `rotating`: the agent, a new id with every prompt.',
       oneOf(['issued', 'assigned', 'rotating']),
     ),
     nameLate: about('The agent reports the id of a new session only with its first answer.', flag),
@@ -37,7 +37,7 @@ export const SCRIPTED_OPTIONS = checked(
     window: about('The window in tokens.', amount),
     chunkMs: about('The time between the words of an answer; 0: it comes at once.', amount),
     startMs: about('Opening takes at least this long.', amount),
-    maxPromptTokens: about('A longer prompt is refused; null: none is.', orNull(amount)),
+    maxPromptTokens: about('A longer prompt is refused; null: no limit.', orNull(amount)),
     survives: about('When its input ends during a turn, the process finishes the turn.', flag),
     lingers: about('When its input ends while it waits for a prompt, the process does not exit.', flag),
     cancelGraceMs: about('How long the agent may take to stop after a cancel before it is killed.', amount),
@@ -55,7 +55,7 @@ export const SCRIPTED_OPTIONS = checked(
 
 export type ScriptedOptions = Required<Output<typeof SCRIPTED_OPTIONS>>;
 
-/** They make an agent without faults. */
+/** An agent without faults. */
 export const SCRIPTED_DEFAULTS: ScriptedOptions = {
   ids: 'issued',
   nameLate: false,

@@ -32,7 +32,7 @@ export type FromProgram =
   | { readonly type: 'refused'; readonly reason: RefusalReason; readonly message: string }
   /** The prompt is in the session, as an entry with its own id, after `parent`. */
   | { readonly type: 'taken'; readonly prompt: string; readonly parent: string | null }
-  /** What an agent does in a turn has the form of the port's events. */
+  /** What happens in a turn, in the form of the port's events. */
   | Extract<AgentEvent, { type: 'session' | 'update' | 'permission' | 'usage' }>
   | { readonly type: 'ended'; readonly prompt: string; readonly outcome: AgentOutcome };
 

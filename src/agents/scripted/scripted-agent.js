@@ -21,9 +21,9 @@
 //   /say TEXT   /think TEXT      answers; thinks aloud
 //   /stream CHUNKS MS            answers in so many chunks, so far apart
 //   /update JSON                 reports this update (ACP) as it is: a plan, its commands, text with several lines
-//   /retract                     takes back what it has said since the last tool, as an agent whose model broke off
+//   /retract                     takes back what it has said since the last tool, as after a broken connection to the model
 //   /await FILE                  continues when there is such a file
-//   /condense                    says that it has replaced everything before by a summary of its own
+//   /condense                    reports that it has replaced everything before by a summary of its own
 //   /title TEXT                  offers a title for the session
 //   /fail CODE [N]               the turn fails with agent_failed, too_long, …; with N only the first N times, and may be tried again
 //   /die [after-tool]            kills itself; after-tool: in the next tool, after its effect and before its end

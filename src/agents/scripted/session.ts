@@ -49,7 +49,7 @@ export class ScriptedSession implements AgentSession {
     this.#open = open;
     this.#options = open.options;
     this.#prompted = open.how === 'resume';
-    this.#answer.promise.catch(() => {}); // it may come when nobody waits for it
+    this.#answer.promise.catch(() => {}); // it may reject when nobody waits for it
     const listener = {
       line: (line: string) => {
         const message = parseMessage(line);
@@ -128,7 +128,7 @@ export class ScriptedSession implements AgentSession {
     return this.#flight;
   }
 
-  /** What comes while the storage is read waits until it was: events keep their order. */
+  /** Messages that come while the storage is read wait for that, so that events keep their order. */
   #inOrder(step: () => void | Promise<void>): void {
     const done = this.#reading === null ? step() : this.#reading.then(step);
     if (done === undefined) return;

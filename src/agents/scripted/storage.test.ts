@@ -64,9 +64,9 @@ const wordsOf = async (prompt: string | null, position: string | null) => {
 test('the tail is what follows from the prompt, and nothing before, beside or after it', async () => {
   write(entry(1), said(2, 1), entry(3), said(4, 3), said(5, 4));
   expect(await wordsOf('u3', '2:u2')).toEqual(['4', '5', '5:u5']);
-  // The place before the prompt need not be known.
+  // The position before the prompt need not be known.
   expect(await wordsOf('u3', null)).toEqual(['4', '5', '5:u5']);
-  // Somebody else went on from the same place, or after us: where it stands now is not ours.
+  // Somebody else continued from the same entry, or after us: the position is not ours.
   write(entry(1), said(2, 1), { ...entry(3), parent: 'u2' }, { ...entry(4), parent: 'u2' }, said(5, 3), said(6, 4));
   expect(await wordsOf('u3', '2:u2')).toEqual(['5', null]);
   write(entry(1), said(2, 1), entry(3), said(4, 3));
@@ -87,7 +87,7 @@ test('a prompt that never arrived has no tail; the position is the old one, or n
 test('reading the position takes no longer for a long session', async () => {
   const lines = Array.from({ length: 40_000 }, (_, at) => entry(at + 1, 'x'.repeat(200)));
   write(...lines);
-  /** The shortest of a few: whoever else had the processor meanwhile does not count. */
+  /** The shortest of a few, because other programs use the processor, too. */
   const timed = async (work: () => Promise<void>) => {
     let least = Number.POSITIVE_INFINITY;
     for (let n = 0; n < 5; n += 1) {

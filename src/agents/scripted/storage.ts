@@ -16,7 +16,7 @@ export function storageDir(sandbox: OpenSandbox, options: ScriptedOptions): stri
   return join(root, path);
 }
 
-/** `root` is trusted, because settings or we have named it; an agent may have made what is in it. */
+/** `root` is trusted, because the settings or we have named it. What is in it is not: the agent may have made it. */
 function storageIn({ state, work }: OpenSandbox, { dir, tied }: ScriptedOptions): { root: string; path: string } {
   const own = tied ? work.replaceAll(/[^A-Za-z0-9]/g, '-') : '';
   return dir === null ? { root: state, path: join('scripted', own) } : { root: resolve(state, dir), path: own };
@@ -91,8 +91,8 @@ export async function tailOf(file: SessionFile, { prompt, position }: SentPrompt
     follows.add(entry.uuid);
     updates.push(entry.update);
   }
-  const stands = last && positionAt(last.n, last.uuid);
-  return { updates, position: stands === position || follows.has(last?.uuid ?? null) ? stands : null };
+  const current = last && positionAt(last.n, last.uuid);
+  return { updates, position: current === position || follows.has(last?.uuid ?? null) ? current : null };
 }
 
 type ProofEvent = Extract<AgentEvent, { type: 'proof' }>;
@@ -136,9 +136,9 @@ function readPart({ folder, path }: SessionFile, range: Range): Promise<FileRead
 
 const FIRST_READ = 4_096;
 
-/** Reads backwards in growing pieces until an entry is wanted. Null: none is, or there is no file. */
+/** The last entry that is `wanted`. Reads backwards in growing pieces. Null: there is none, or no file. */
 async function lastEntry(file: SessionFile, wanted: (entry: Entry) => boolean): Promise<Entry | null> {
-  // It has mostly grown a little: then one read reaches its end.
+  // Mostly the file has grown only a little since the last read. Then one read reaches its end.
   let from = Math.max(0, (file.size ?? 0) - FIRST_READ);
   let read = await readPart(file, { from, most: 4 * FIRST_READ });
   const size = read?.size ?? 0;
@@ -169,7 +169,7 @@ function lastIn(lines: readonly string[], wanted: (entry: Entry) => boolean): En
 
 /** Null: the line is incomplete or damaged. */
 function parseLine(line: string): Entry | null {
-  // The file ends with an empty one, and an error takes as long to make as the rest of the look.
+  // After the last newline there is an empty line. To throw for it takes as long as all the rest of reading a position.
   const entry = line === '' ? null : (parseObject(line) as Partial<Entry> | null);
   return typeof entry?.uuid === 'string' && typeof entry.n === 'number' ? (entry as Entry) : null;
 }

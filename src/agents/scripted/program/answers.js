@@ -1,7 +1,7 @@
 /** @import { Session } from './session.js' */
 
 /**
- * What it replies to a message that is not a command, from the session's context alone.
+ * The reply to a message that is not a command, made from the session's context alone.
  * @param {string} message
  * @param {Session} session
  */

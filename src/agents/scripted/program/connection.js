@@ -19,8 +19,8 @@ export class Connection {
   }
 
   /**
-   * As long as it has nothing else to do, it waits for the next message. `process.stdin` takes milliseconds to load, and whoever started
-   * us would wait for that. It is used from the first message on that takes longer: others may come meanwhile.
+   * While nothing is running, blocks until the next message comes: `process.stdin` takes milliseconds to load, and the adapter would wait
+   * for that. From the first message on that takes longer, `process.stdin` is used, because others may come meanwhile.
    */
   async listen() {
     for (let isIdle = true; isIdle; ) {
@@ -51,7 +51,7 @@ export class Connection {
       try {
         done += writeSync(fd, bytes, done);
       } catch (error) {
-        if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EAGAIN') return; // nobody listens any more
+        if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EAGAIN') return; // the reader is gone
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
       }
     }
@@ -86,7 +86,7 @@ function readLines() {
       if (length === 0) end = 'closed';
       else chunks.push(space.subarray(0, length));
     } catch {
-      end = 'unreadable'; // in this way; `process.stdin` can
+      end = 'unreadable'; // for `readSync`; `process.stdin` can read it
     }
   }
   return { text: Buffer.concat(chunks).toString(), end };
@@ -94,7 +94,7 @@ function readLines() {
 
 /** Whether the work is done without waiting for anything. @param {Promise<void>[]} work */
 function isDoneAtOnce(work) {
-  // A fault of one that takes longer still ends the program: the race would handle it.
+  // An error in work that takes longer must still end the program. Without this, the race would count as its handler.
   for (const one of work) void one.then();
   const waits = new Promise((resolve) => setImmediate(resolve, false));
   return Promise.race([Promise.all(work).then(() => true), waits]);

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 /** @import { Entry } from '../protocol.ts' */
 /** @import { Update } from '../../../core/turn/update.ts' */
 
-/** The prompts and answers of a session, in order; also on disk, unless the session is to end with the process. */
+/** The prompts and answers of a session, in order. They are also on disk, unless the session ends with the process. */
 export class Memory {
   /** @type {Entry[]} The context: what the session knows. */
   entries = [];
@@ -56,8 +56,8 @@ export class Memory {
     this.entries.reverse();
   }
 
-  /** Continues the storage without reading the context from it. @param {string} id */
-  pretend(id) {
+  /** A hollow resume: continues the storage without the context that is in it. @param {string} id */
+  loadHollow(id) {
     this.#read(id);
   }
 

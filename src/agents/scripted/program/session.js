@@ -54,7 +54,7 @@ export class Session {
     if (this.memory.lockedUntil(id) > Date.now()) return refused('locked', `Session ${id} is in use elsewhere`);
     this.id = id;
     if (resume === 'real') this.memory.load(id);
-    else this.memory.pretend(id);
+    else this.memory.loadHollow(id);
     return { type: 'opened', id };
   }
 

@@ -183,7 +183,7 @@ export class Turn {
   }
 }
 
-/** The last text block. What comes before it is a record or a file, and never a command. @param {Prompt} content */
+/** The last text block. What comes before it is a record or a file, never a command. @param {Prompt} content */
 function personMessage(content) {
   const texts = content.filter((block) => block.type === 'text');
   const last = texts.at(-1)?.text ?? '';
