@@ -4,7 +4,7 @@ import { basename, dirname, join, sep } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { importCycles } from './architecture/cycles.ts';
 import { faultsOfDecisions } from './architecture/decisions.ts';
-import { crowdedFolders, meaninglessFolders } from './architecture/folders.ts';
+import { crowdedFolders, faultsOfRooms, meaninglessFolders } from './architecture/folders.ts';
 import { brokenImportRules, isTest } from './architecture/import-rules.ts';
 import { faultsOfRules, rulesIn, unknownRules } from './architecture/invariants.ts';
 import { longFunctions } from './architecture/long-functions.ts';
@@ -90,6 +90,11 @@ describe('a reader', () => {
     const paths = sources.map(([path]) => path).filter((path) => !isMigration(path));
     expect(crowdedFolders(paths)).toEqual([]);
     expect(meaninglessFolders(paths)).toEqual([]);
+  });
+
+  test('finds in ARCHITECTURE.md which file of each room of the engine comes first', () => {
+    const paths = sources.map(([path]) => path);
+    expect(faultsOfRooms(read('ARCHITECTURE.md'), paths)).toEqual([]);
   });
 
   test('reads every function on one screen', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { crowdedFolders, MOST_FILES, MOST_FILES_OF_ENGINE, meaninglessFolders } from './folders.ts';
+import { crowdedFolders, faultsOfRooms, MOST_FILES, MOST_FILES_OF_ENGINE, meaninglessFolders } from './folders.ts';
 
 const folder = (name: string, files: number) => Array.from({ length: files }, (_, n) => `${name}/file-${n}.ts`);
 
@@ -18,4 +18,14 @@ test('a folder that is named after nothing is found at any depth', () => {
     'helpers',
   ]);
   expect(meaninglessFolders(['core/utils.ts', 'agents/shared/lines.ts'])).toEqual([]);
+});
+
+test('a room of the engine without a file to read first is named, and so is a first file that is not there', () => {
+  const document = '| room | read first |\n|---|---|\n| `engine/turn` | `run-turn.ts` | how? |\n';
+  const paths = ['engine/engine.ts', 'engine/turn/run-turn.ts', 'core/turn/turn.ts'];
+  expect(faultsOfRooms(document, paths)).toEqual([]);
+  expect(faultsOfRooms(document, [...paths, 'engine/worker/held.ts'])).toEqual([
+    'engine/worker has no file to read first',
+  ]);
+  expect(faultsOfRooms(document, ['engine/turn/turn.ts'])).toEqual(['engine/turn/run-turn.ts is not there']);
 });

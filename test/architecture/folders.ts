@@ -28,3 +28,17 @@ export function meaninglessFolders(paths: readonly string[]): string[] {
   const folders = new Set(paths.flatMap((path) => posix.dirname(path).split('/')));
   return MEANINGLESS.filter((name) => folders.has(name));
 }
+
+/** What is wrong with the table of rooms in a document: a room without a row, or whose first file is not there. `paths`: of `src/`. */
+export function faultsOfRooms(document: string, paths: readonly string[]): string[] {
+  const rows = document.matchAll(/^\| `(engine\/[\w-]+)` \| `([\w-]+\.ts)` \|/gm);
+  const first = new Map([...rows].map(([, room = '', file = '']) => [room, file]));
+  const rooms = new Set(paths.map(posix.dirname).filter((folder) => folder.startsWith('engine/')));
+  return [
+    ...[...rooms].filter((room) => !first.has(room)).map((room) => `${room} has no file to read first`),
+    ...[...first]
+      .map(([room, file]) => `${room}/${file}`)
+      .filter((path) => !paths.includes(path))
+      .map((path) => `${path} is not there`),
+  ];
+}
