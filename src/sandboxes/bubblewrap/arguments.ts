@@ -1,4 +1,4 @@
-import { depth, isBelow, isOfSystem, keptPaths, nearest, type Visible } from '../shared/isolated/visible.ts';
+import { depth, isBelow, isOfSystem, mountedPaths, nearest, type Visible } from '../shared/isolated/visible.ts';
 
 /*
  * The words that bubblewrap is called with, from what was decided. What is not named here does not exist in the sandbox: no path is bound but
@@ -88,7 +88,7 @@ function coveredInProc({ path, isFolder }: Mounts['proc'][number]): string[] {
 }
 
 function boundPaths(mounts: Mounts): string[] {
-  const kept = keptPaths(mounts, systemPaths(mounts));
+  const kept = mountedPaths(mounts, systemPaths(mounts));
   const own = [...kept].slice(mounts.system.length);
   const words = own.flatMap(([path, kind]) => {
     if (kind === 'hidden') return ['--tmpfs', path];

@@ -10,7 +10,7 @@ import {
   checkWork,
   isBelow,
   isFile,
-  type Kept,
+  type Protected,
   realIfThere,
   seenFolder,
   visibleOf,
@@ -33,7 +33,7 @@ import { checkBubblewrap } from './probe.ts';
 import { isFiltered, seccompFilter } from './seccomp.ts';
 import { startInBubblewrap } from './start.ts';
 
-export interface BubblewrapParts extends Kept {
+export interface BubblewrapParts extends Protected {
   readonly settings: IsolationSettings;
 }
 

@@ -5,7 +5,7 @@ import { Readable, type Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
 import { MARK } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
-import { covered, exported } from '../shared/isolated/launch.ts';
+import { coverInherited, exported } from '../shared/isolated/launch.ts';
 import { LISTEN } from '../shared/isolated/way-out.ts';
 import type { AllowlistProxy } from '../shared/proxy.ts';
 import { type LocalProcesses, spawnInGroup } from '../shared/spawn.ts';
@@ -104,7 +104,7 @@ function launched(start: Start, mark: string): ChildProcess {
       cwd: '/',
       env: { PATH: process.env.PATH ?? '', [MARK]: mark },
       detached: true,
-      stdio: [...stdio, ...covered(nothing, stdio.length)],
+      stdio: [...stdio, ...coverInherited(nothing, stdio.length)],
     });
     // A program may end before anybody reads: without a listener, Node throws away what it said.
     for (const output of [child.stdout, child.stderr]) output?.on('readable', () => {});

@@ -1,6 +1,6 @@
 import { MARK } from '../../core/process.ts';
 import type { ContainerSettings } from '../../core/sandbox/sandbox-settings.ts';
-import { keptPaths, type Visible } from '../shared/isolated/visible.ts';
+import { mountedPaths, type Visible } from '../shared/isolated/visible.ts';
 import { type EngineName, MARK_LABEL, PART_LABEL } from './engine.ts';
 
 /*
@@ -51,7 +51,7 @@ export function containerArguments(contained: Contained): string[] {
     ...['--env', `${MARK}=${mark}`, ...UNSET.flatMap((name) => ['--env', `${name}=`])],
     ...limitArguments(contained),
     ...['/tmp', '/var/tmp', '/run'].flatMap((path) => ['--tmpfs', `${path}:rw,nosuid,nodev,mode=1777`]),
-    ...[...keptPaths(visible)].flatMap(([path, kind]) => ['--mount', mountOf(engine, path, kind)]),
+    ...[...mountedPaths(visible)].flatMap(([path, kind]) => ['--mount', mountOf(engine, path, kind)]),
     ...['--entrypoint', '/bin/sh'],
     ...('image' in root ? [root.image] : ['--rootfs', `${root.folder}:O`]),
   ];

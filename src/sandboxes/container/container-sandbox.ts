@@ -9,7 +9,7 @@ import {
   accessTo,
   bindsOf,
   checkWork,
-  type Kept,
+  type Protected,
   seenFolder,
   type Visible,
   visibleOf,
@@ -23,7 +23,7 @@ import { writtenFilter } from './filter.ts';
 import { identityOfContainer } from './processes.ts';
 import { startInContainer } from './start.ts';
 
-export interface ContainerParts extends Kept {
+export interface ContainerParts extends Protected {
   readonly settings: ContainerSettings;
 }
 

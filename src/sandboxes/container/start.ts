@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
 import { identityOfLocal, MARK } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
-import { covered, exported } from '../shared/isolated/launch.ts';
+import { coverInherited, exported } from '../shared/isolated/launch.ts';
 import { LISTEN } from '../shared/isolated/way-out.ts';
 import type { AllowlistProxy } from '../shared/proxy.ts';
 import { type LocalProcesses, spawnInGroup } from '../shared/spawn.ts';
@@ -116,7 +116,7 @@ interface Guard {
 function launched(start: Start, mark: string, token: string, size: number): { client: ChildProcess; guard: Guard } {
   const { engine, words, command, cwd } = start;
   const nothing = openSync('/dev/null', 'r');
-  const inherited = covered(nothing, 3);
+  const inherited = coverInherited(nothing, 3);
   const env = { ...engineEnvironment(), [MARK]: mark };
   const inside = ['-c', INSIDE, 'sh', token, String(size), cwd, ...command];
   try {

@@ -4,7 +4,15 @@ import type { Changes } from '../../core/changes.ts';
 import { hasCode } from '../../core/errors.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { changesInside, comparedInside } from '../shared/changes-inside.ts';
-import { BARE, compare, GitFailed, inTime, noRepository, type Repository, repositoryBy } from '../shared/compare.ts';
+import {
+  compare,
+  GitFailed,
+  inTime,
+  noRepository,
+  type Repository,
+  repositoryBy,
+  SAFE_ENV,
+} from '../shared/compare.ts';
 import { isBelow } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { refuseBorrowed, run, withOwnGit } from './git.ts';
@@ -88,7 +96,7 @@ async function findRepository(
   within: string | null,
   signal: AbortSignal,
 ): Promise<Repository> {
-  const env = { ...BARE, ...(within !== null && { GIT_CEILING_DIRECTORIES: dirname(within) }) };
+  const env = { ...SAFE_ENV, ...(within !== null && { GIT_CEILING_DIRECTORIES: dirname(within) }) };
   const found = await repositoryBy((...args) => run(args, start, env, signal), start).catch((error: unknown) => {
     throw error instanceof GitFailed ? noRepository(directory) : error;
   });

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import { MOST_SAID, upTo } from '../shared/changes-inside.ts';
 import {
-  BARE,
   formatFor,
   type Git,
   GitFailed,
-  mostOf,
+  outputLimit,
   type Printed,
-  QUIET,
   type Repository,
+  SAFE_ENV,
+  SAFE_OPTIONS,
 } from '../shared/compare.ts';
 
 interface Where {
@@ -49,7 +49,7 @@ async function gitDirectory(
   // Without it every file would be compared byte by byte; and none is known to git.
   await copyIfThere(index, join(ours, 'index'));
   await copyIfThere(exclude, join(ours, 'info', 'exclude'));
-  return { ...BARE, GIT_DIR: ours, GIT_WORK_TREE: top, GIT_OBJECT_DIRECTORY: objects };
+  return { ...SAFE_ENV, GIT_DIR: ours, GIT_WORK_TREE: top, GIT_OBJECT_DIRECTORY: objects };
 }
 
 /** Throws `GitFailed` for what is no file: to open a pipe would block a thread that all work with files needs, until somebody writes to it. */
@@ -93,13 +93,13 @@ export async function run(
 ): Promise<Printed> {
   const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
   const own = { PATH: process.env.PATH ?? '', ...env };
-  const child = spawn('git', [...QUIET, ...args], { cwd, env: own, signal, killSignal: 'SIGKILL', stdio });
+  const child = spawn('git', [...SAFE_OPTIONS, ...args], { cwd, env: own, signal, killSignal: 'SIGKILL', stdio });
   const ended = once(child, 'close').catch((cause: NodeJS.ErrnoException) => {
     const isMissing = cause.code === 'ENOENT';
     throw isMissing ? new ThroughlineError('refused', 'Cannot run git.', { hint: 'Install git.', cause }) : cause;
   });
   const [out, said, [code]] = await Promise.all([
-    upTo(mostOf(args), child.stdout, () => child.kill('SIGKILL')),
+    upTo(outputLimit(args), child.stdout, () => child.kill('SIGKILL')),
     upTo(MOST_SAID, child.stderr),
     ended,
   ]);

@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Keep, Kept } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
-import { BARE, type Git, GitFailed } from '../shared/compare.ts';
+import { type Git, GitFailed, SAFE_ENV } from '../shared/compare.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { run, withOwnGit } from './git.ts';
 import {
@@ -117,7 +117,7 @@ async function mergeCommit(git: Git, one: { there: string; ours: string; branch:
 
 /** Only if it is where we have seen it. */
 async function moveHead(gitDirectory: string, { to, from }: { to: string; from: string }, signal: AbortSignal) {
-  const env = { ...BARE, ...NOBODY, GIT_DIR: gitDirectory };
+  const env = { ...SAFE_ENV, ...NOBODY, GIT_DIR: gitDirectory };
   await run(['update-ref', '-m', 'throughline', 'HEAD', to, from], gitDirectory, env, signal).catch(
     (error: unknown) => {
       throw refused(
@@ -187,7 +187,7 @@ async function refuseFiltered(git: Git, ...range: string[]): Promise<void> {
 
 /** Who commits: as git knows the person. Only these two values are read. */
 async function identity({ from }: Worktree, signal: AbortSignal): Promise<Record<string, string>> {
-  const { GIT_CONFIG_GLOBAL: _, ...bare } = BARE;
+  const { GIT_CONFIG_GLOBAL: _, ...bare } = SAFE_ENV;
   const { HOME = homedir(), XDG_CONFIG_HOME } = process.env;
   const env = { ...bare, HOME, ...(XDG_CONFIG_HOME !== undefined && { XDG_CONFIG_HOME }), GIT_DIR: from };
   const value = async (name: string) => {

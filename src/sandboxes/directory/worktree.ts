@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { bounded, type Changes, untrackedFile } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import { branchOf } from '../../core/sandbox/sandbox-id.ts';
-import { BARE, type Git, GitFailed, type Printed, type Repository } from '../shared/compare.ts';
+import { type Git, GitFailed, type Printed, type Repository, SAFE_ENV } from '../shared/compare.ts';
 import { isBelow } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { refuseBorrowed, run, withOwnGit } from './git.ts';
@@ -101,7 +101,7 @@ export async function repositoryAt(
   { isolated }: Pick<TreeUse, 'isolated'>,
   signal = AbortSignal.timeout(WORK_MS),
 ): Promise<Named> {
-  const git = (...args: string[]) => run(['-c', 'safe.directory=*', 'rev-parse', ...args], cwd, BARE, signal);
+  const git = (...args: string[]) => run(['-c', 'safe.directory=*', 'rev-parse', ...args], cwd, SAFE_ENV, signal);
   const refuse = (why: string, hint: string) => new ThroughlineError('refused', `${cwd} ${why}.`, { hint });
   const asked = ['--path-format=absolute', '--git-common-dir', '--git-dir', '--show-toplevel', '--show-prefix'];
   const found = await git(...asked).catch((error: unknown) => {
@@ -146,7 +146,7 @@ async function whyNotOwn(
   if (!isolated) return null;
   // Of another worktree, and of a submodule.
   const back = await readFile(join(from, 'gitdir'), 'utf8').catch(() => '');
-  const env = { ...BARE, GIT_DIR: from };
+  const env = { ...SAFE_ENV, GIT_DIR: from };
   const { text } = await run(['config', '--get', 'core.worktree'], from, env, signal).catch(notSaid);
   const named = [back === '' ? '' : dirname(back.trim()), text.trim()].filter(Boolean);
   const real = await Promise.all(named.map((path) => realpath(resolve(from, path)).catch(() => null)));
@@ -166,7 +166,7 @@ async function makeWorktree(folder: string, id: string, cwd: string, use: TreeUs
   await rm(tree, { recursive: true, force: true });
   const exists = (await commitOf(named.common, `refs/heads/${branch}`, signal)) !== null;
   const from = exists ? [tree, branch] : ['-b', branch, tree, head];
-  await run(['-c', 'safe.directory=*', 'worktree', 'add', '--force', '--no-checkout', ...from], cwd, BARE, signal);
+  await run(['-c', 'safe.directory=*', 'worktree', 'add', '--force', '--no-checkout', ...from], cwd, SAFE_ENV, signal);
   const admin = await realpath((await readFile(join(tree, '.git'), 'utf8')).replace(/^gitdir: /, '').trim());
   const worktree = { tree, admin, ...named, branch };
   await resetFiles(worktree, signal);
@@ -199,7 +199,7 @@ export async function repositoryOf({ tree, admin, common }: Worktree, signal: Ab
 
 /** Null: there is no such reference. Runs nothing. */
 export async function commitOf(gitDirectory: string, name: string, signal: AbortSignal): Promise<string | null> {
-  const env = { ...BARE, GIT_DIR: gitDirectory };
+  const env = { ...SAFE_ENV, GIT_DIR: gitDirectory };
   try {
     return (await run(['rev-parse', '--verify', '--quiet', `${name}^{commit}`], gitDirectory, env, signal)).text.trim();
   } catch (error) {
@@ -266,7 +266,7 @@ export async function forgetWorktree(worktree: Worktree): Promise<void> {
   const isMerged = unmerged === 0 && head !== null && head === (await commitOf(admin, 'HEAD', signal));
   await rm(worktree.tree, { recursive: true, force: true, maxRetries: 3 });
   await rm(admin, { recursive: true, force: true, maxRetries: 3 });
-  if (isMerged) await run(['update-ref', '-d', name, head], from, { ...BARE, GIT_DIR: from }, signal);
+  if (isMerged) await run(['update-ref', '-d', name, head], from, { ...SAFE_ENV, GIT_DIR: from }, signal);
 }
 
 function gone({ common, tree }: Worktree): ThroughlineError {

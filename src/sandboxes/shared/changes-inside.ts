@@ -3,26 +3,26 @@ import type { Changes } from '../../core/changes.ts';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import {
-  BARE,
   compare,
   formatFor,
   type Git,
   GitFailed,
   inTime,
-  mostOf,
   noRepository,
+  outputLimit,
   type Printed,
-  QUIET,
   type Repository,
   repositoryBy,
+  SAFE_ENV,
+  SAFE_OPTIONS,
 } from './compare.ts';
 
 /** Programs take a while to start in some sandboxes. */
 const TIME_MS = 60_000;
 
 /**
- * What differs in the working directory of a sandbox from the last commit, by a git that runs in it: whatever the agent has written into
- * the repository, nothing is read that it could not read itself. `within`: repositories that begin above the directory do not count.
+ * What differs in the working directory of a sandbox from the last commit. Git runs in the sandbox: whatever the agent has written into
+ * the repository, git reads only what the agent can read itself. `within`: repositories that begin above the directory do not count.
  * Throws as `Sandboxes.changes`.
  */
 export async function changesInside(sandbox: OpenSandbox, { within }: { within: boolean }): Promise<Changes> {
@@ -30,7 +30,8 @@ export async function changesInside(sandbox: OpenSandbox, { within }: { within: 
   const folder = await sandbox.folder(work);
   const above = within ? { GIT_CEILING_DIRECTORIES: posix.dirname(work) } : {};
   return comparedInside(sandbox, work, (program, signal) => {
-    const plain: Git = (...args) => run(sandbox, [program, ...QUIET, ...args], { env: above, cwd: work, signal });
+    const plain: Git = (...args) =>
+      run(sandbox, [program, ...SAFE_OPTIONS, ...args], { env: above, cwd: work, signal });
     return repositoryBy(plain, work).catch(async (error: unknown) => {
       const isThere = error instanceof GitFailed && (await folder.stat('.git')) !== null;
       throw error instanceof GitFailed && !isThere && !signal.aborted ? noRepository(work) : error;
@@ -38,7 +39,7 @@ export async function changesInside(sandbox: OpenSandbox, { within }: { within: 
   });
 }
 
-/** The same for a directory and a repository that are known: what git reads of both has to be visible in the sandbox. */
+/** The same for a known directory and repository. Both have to be visible in the sandbox. */
 export async function comparedInside(
   sandbox: OpenSandbox,
   directory: string,
@@ -53,7 +54,7 @@ export async function comparedInside(
   const folder = await sandbox.folder(directory);
   return inTime(directory, TIME_MS, async (signal) => {
     const repository = await find(program, signal);
-    const git = ownGit(sandbox, [program, ...QUIET], repository, { cwd: directory, signal });
+    const git = ownGit(sandbox, [program, ...SAFE_OPTIONS], repository, { cwd: directory, signal });
     return compare(git, repository.head, folder, signal);
   });
 }
@@ -90,14 +91,14 @@ interface RunOptions {
 /** Throws `GitFailed`. */
 async function run(sandbox: OpenSandbox, command: readonly string[], options: RunOptions): Promise<Printed> {
   const { env, cwd, signal } = options;
-  const child = await sandbox.spawn(command, { env: { ...BARE, ...env }, cwd });
+  const child = await sandbox.spawn(command, { env: { ...SAFE_ENV, ...env }, cwd });
   const end = () => child.kill('SIGKILL');
   if (signal.aborted) end();
   else signal.addEventListener('abort', end, { once: true });
   try {
     child.stdin.end();
     const [out, said, { code }] = await Promise.all([
-      upTo(mostOf(command), child.stdout, () => child.kill('SIGTERM')),
+      upTo(outputLimit(command), child.stdout, () => child.kill('SIGTERM')),
       upTo(MOST_SAID, child.stderr),
       child.exited,
     ]);
@@ -110,7 +111,7 @@ async function run(sandbox: OpenSandbox, command: readonly string[], options: Ru
 
 export const MOST_SAID = 2_000;
 
-/** Reads all of it, and keeps its beginning. */
+/** Reads all of the output, and keeps its beginning. `beyond` is called when there is more. */
 export async function upTo(most: number, output: AsyncIterable<Uint8Array>, beyond = () => {}): Promise<Printed> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

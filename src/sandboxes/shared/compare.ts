@@ -15,10 +15,10 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { Folder } from '../../ports/sandbox.ts';
 
 /*
- * The agent can write to the repository, its configuration included, and much of that runs programs: hooks, external diffs, text
- * conversions, filters, file system monitors, the fetching of missing objects. So git never works with that configuration. Only where the
- * repository is, is asked of it. The rest happens in a git directory of our own, which has no configuration, and reads the objects of
- * the repository, a copy of its index, and the files.
+ * An agent can write to the repository and to its configuration, which can run programs: hooks, external diffs, text conversions,
+ * filters, file system monitors, the fetching of missing objects. So git uses that configuration only to find the repository.
+ * Everything else runs in a git directory of our own. It has no configuration, and reads the objects of the repository, a copy of its
+ * index, and the files.
  */
 
 export interface Repository {
@@ -33,7 +33,7 @@ export interface Repository {
 
 export interface Printed {
   readonly text: string;
-  /** It printed no more than is taken. */
+  /** False: the output was cut at the limit. */
   readonly isWhole: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface Printed {
 export type Git = (...args: string[]) => Promise<Printed>;
 
 export class GitFailed extends Error {
-  /** What it had printed until then. */
+  /** Its standard output until then. */
   readonly printed: string;
 
   constructor(said: string, printed = '') {
@@ -52,11 +52,11 @@ export class GitFailed extends Error {
 
 const NOWHERE = '/dev/null';
 
-/** Arguments of every call. */
-export const QUIET = ['-c', 'core.fsmonitor=false', '-c', `core.hooksPath=${NOWHERE}`, '--no-pager'];
+/** Options of every call. */
+export const SAFE_OPTIONS = ['-c', 'core.fsmonitor=false', '-c', `core.hooksPath=${NOWHERE}`, '--no-pager'];
 
 /** No settings of the person or the machine, no questions, nothing fetched, nothing written. */
-export const BARE = {
+export const SAFE_ENV = {
   ...{ LC_ALL: 'C', HOME: NOWHERE },
   ...{ GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: NOWHERE, GIT_ATTR_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' },
   ...{ GIT_NO_LAZY_FETCH: '1', GIT_ALLOW_PROTOCOL: 'none', GIT_OPTIONAL_LOCKS: '0', GIT_LITERAL_PATHSPECS: '1' },
@@ -66,8 +66,8 @@ const MOST_LISTED = 4 * 1_048_576;
 
 const MOST_STAGED = 64 * 1_048_576;
 
-/** How much is taken of what git prints. */
-export function mostOf(args: readonly string[]): number {
+/** How many bytes of the output of a git command are kept. */
+export function outputLimit(args: readonly string[]): number {
   if (args.includes('--stage')) return MOST_STAGED;
   return args.includes('--patch') ? MOST_PATCHES : MOST_LISTED;
 }
@@ -76,7 +76,10 @@ export function mostOf(args: readonly string[]): number {
 export const formatFor = (head: string | null) =>
   head !== null && head.length > 40 ? '[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n' : '';
 
-/** Asks git, which runs in `directory`, only for names of files: that runs nothing. Throws `GitFailed` when there is no repository. */
+/**
+ * The repository of a directory; `git` runs in it. Git is asked only for paths, so nothing that the repository names is run. Throws
+ * `GitFailed` when there is none.
+ */
 export async function repositoryBy(git: Git, directory: string): Promise<Repository> {
   const ask = (...args: string[]) => git('-c', 'safe.directory=*', 'rev-parse', ...args);
   const paths = ['objects', 'index', 'info/exclude'].flatMap((name) => ['--git-path', name]);
@@ -92,7 +95,7 @@ export async function repositoryBy(git: Git, directory: string): Promise<Reposit
   return { top, objects, index, exclude, head: head?.text.trim() ?? null };
 }
 
-/** What git, which runs in `folder`, finds there. */
+/** The changes in a folder; `git` runs in it. */
 export async function compare(git: Git, head: string | null, folder: Folder, signal: AbortSignal): Promise<Changes> {
   const [tracked, untracked] = await Promise.all([
     head === null ? { files: [], more: 0 } : trackedFiles(git, head),
@@ -136,7 +139,7 @@ async function untrackedFiles(
   return { files, more: paths.length - files.length + (isWhole ? 0 : 1) };
 }
 
-/** Null: it is no file, or not a small text. */
+/** Null: it is not a file, or it is too large. */
 async function textOf(folder: Folder, path: string): Promise<string | null> {
   try {
     const found = await folder.read(path, { most: MOST_PATCH });
@@ -148,7 +151,7 @@ async function textOf(folder: Folder, path: string): Promise<string | null> {
   }
 }
 
-/** Gives the work a signal that aborts when its time is over. Throws `timed_out` then, and `refused` for what git cannot do. */
+/** Does the work within a time limit. Throws `timed_out`, and `refused` when git fails. */
 export async function inTime<T>(
   directory: string,
   milliseconds: number,
@@ -168,6 +171,10 @@ export async function inTime<T>(
       cause: error,
     });
   }
+}
+
+export function noWorkYet(): ThroughlineError {
+  return new ThroughlineError('not_found', 'The agent of this conversation has not worked in a directory yet.');
 }
 
 export function noRepository(directory: string): ThroughlineError {

@@ -1,19 +1,20 @@
+import { ThroughlineError } from '../../core/errors.ts';
 import { bestFiles, type Files, isLookedInto } from '../../core/public/files.ts';
 import type { Entry, Folder } from '../../ports/sandbox.ts';
 
-/** So many entries are looked at, so deep, and for so long: a directory may be a whole disk. */
-const MOST_LOOKED_AT = 20_000;
-const MOST_DEEP = 20;
+/** Limits of a search: a directory may be a whole disk. */
+const MOST_ENTRIES = 20_000;
+const MOST_DEPTH = 20;
 const MOST_MS = 1_000;
 
-/** Nobody can type it, and it would break the line that it stands in. */
+/** Control characters cannot be typed, and would break the line that shows the name. */
 const CONTROLS = /\p{Cc}/u;
 
-/** The files in a folder that fit `match`, out of the nearest ones. Links are neither listed nor followed. */
+/** The files below a folder that match, nearest folders first. Links are neither listed nor followed. */
 export async function filesIn(
   root: Folder,
   match: string,
-  { most = MOST_LOOKED_AT, ms = MOST_MS }: { readonly most?: number; readonly ms?: number } = {},
+  { most = MOST_ENTRIES, ms = MOST_MS }: { readonly most?: number; readonly ms?: number } = {},
 ): Promise<Files> {
   const until = performance.now() + ms;
   const [paths, folders] = [[] as string[], ['']];
@@ -29,7 +30,7 @@ export async function filesIn(
       const path = `${folder}${name}${kind === 'folder' ? '/' : ''}`;
       paths.push(path);
       if (kind === 'file' || !isLookedInto(path, match)) continue;
-      if (path.split('/').length <= MOST_DEEP) folders.push(path);
+      if (path.split('/').length <= MOST_DEPTH) folders.push(path);
       else isWhole = false;
     }
   }
@@ -43,4 +44,11 @@ async function entriesOf(root: Folder, folder: string): Promise<Entry[] | null> 
   } catch {
     return null;
   }
+}
+
+export function directoryMissing(cwd: string, cause: unknown): ThroughlineError {
+  return new ThroughlineError('not_found', `The directory of this conversation, ${cwd}, does not exist.`, {
+    hint: 'It existed when the conversation was created. Create it again, or fork the conversation into another one.',
+    cause,
+  });
 }

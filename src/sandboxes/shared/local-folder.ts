@@ -5,6 +5,7 @@ import {
   closeSync,
   constants,
   type Dirent,
+  type FSWatcher,
   fchmodSync,
   fstatSync,
   linkSync,
@@ -26,13 +27,13 @@ import { type Opened, type Opener, openerIn, openFolder } from './opened.ts';
 /*
  * A folder of this machine's file system.
  *
- * Short calls are synchronous: what a turn wrote is in the page cache, and is read faster than an asynchronous read starts. A long read
- * goes in pieces, and lets others run between them.
+ * Short calls are synchronous: the files of a turn are in the page cache, and reading them is faster than starting an asynchronous
+ * read. A long read is done in pieces, and lets others run between them.
  */
 
 const PIECE_BYTES = 1024 * 1024;
 const MOST_ENTRIES = 100_000;
-/** Where the system does not tell of changes (network file systems, a folder that is not there yet), they are seen this late. */
+/** How often a watched file is checked, because the system does not report all changes (network file systems, a missing folder). */
 const LOOK_MS = 200;
 
 /** `root`: an absolute path without links. `procfs`: see `openerIn`. */
@@ -50,7 +51,7 @@ class LocalFolder implements Folder {
   }
 
   async stat(path: string): Promise<FileStat | null> {
-    return this.#use(path, 'looked at', (opened) => describe(opened.stat()));
+    return this.#use(path, 'inspected', (opened) => describe(opened.stat()));
   }
 
   async read(path: string, { from = 0, most }: Range): Promise<FileRead | null> {
@@ -61,7 +62,7 @@ class LocalFolder implements Folder {
       const length = Math.max(0, Math.min(most, Number(stats.size) - from));
       return { ...describe(stats), bytes: await readPart(fd, from, length) };
     } catch (error) {
-      throw trouble(this.#at(path), 'read', error);
+      throw fileError(this.#at(path), 'read', error);
     } finally {
       closeSync(fd);
     }
@@ -78,7 +79,7 @@ class LocalFolder implements Folder {
       }
       return entries;
     } catch (error) {
-      throw trouble(this.#at(path), 'listed', error);
+      throw fileError(this.#at(path), 'listed', error);
     } finally {
       folder.close();
     }
@@ -91,7 +92,7 @@ class LocalFolder implements Folder {
       const { bavail, bsize } = statfsSync(folder.path);
       return { writable: isWritable(folder.path), freeBytes: bavail * bsize };
     } catch (error) {
-      throw trouble(this.#at(path), 'looked at', error);
+      throw fileError(this.#at(path), 'inspected', error);
     } finally {
       folder.close();
     }
@@ -102,7 +103,7 @@ class LocalFolder implements Folder {
       const made = linkTo(temporary, join(folder.path, basename(path)));
       if (made === 'made') return 'written';
       if (made === 'unsupported') return this.#putWithoutLinks(folder, path, content);
-      return this.#compared(path, content);
+      return compareContent(this, path, content);
     });
   }
 
@@ -128,7 +129,7 @@ class LocalFolder implements Folder {
       for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
       return true;
     } catch (error) {
-      throw trouble(this.#at(path), 'written', error);
+      throw fileError(this.#at(path), 'written', error);
     } finally {
       closeSync(fd);
     }
@@ -141,7 +142,7 @@ class LocalFolder implements Folder {
     try {
       unlinkSync(join(folder.path, basename(full)));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw trouble(full, 'removed', error);
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw fileError(full, 'removed', error);
     } finally {
       folder.close();
     }
@@ -156,24 +157,24 @@ class LocalFolder implements Folder {
     });
   }
 
-  /** Whatever the name stands for, and whether it can be looked at: never throws. */
+  /** Changes with the file, and with the reason why it cannot be read. Never throws. */
   #version(path: string): string {
     try {
-      return this.#use(path, 'looked at', (opened) => describe(opened.stat()).version) ?? '';
+      return this.#use(path, 'inspected', (opened) => describe(opened.stat()).version) ?? '';
     } catch (error) {
       return String(error);
     }
   }
 
   /** Opens it, and closes it again after `use`. Null: there is nothing of that name. */
-  #use<T>(path: string, what: Deed, use: (opened: Opened) => T): T | null {
+  #use<T>(path: string, what: Action, use: (opened: Opened) => T): T | null {
     const full = this.#at(path);
     let opened: Opened | null = null;
     try {
       opened = this.#opener.open(full);
       return opened === null ? null : use(opened);
     } catch (error) {
-      throw trouble(full, what, error);
+      throw fileError(full, what, error);
     } finally {
       opened?.close();
     }
@@ -183,7 +184,7 @@ class LocalFolder implements Folder {
     try {
       return openFolder(this.#opener, this.path, full, mode);
     } catch (error) {
-      throw trouble(full, mode === null ? 'opened' : 'made', error);
+      throw fileError(full, mode === null ? 'opened' : 'created', error);
     }
   }
 
@@ -200,11 +201,11 @@ class LocalFolder implements Folder {
   #onlyFile(opened: Opened, path: string): void {
     const stats = opened.stat();
     if (stats.isFile()) return;
-    const what = { link: 'a link', folder: 'a folder', other: 'no file', file: '' }[kindOf(stats)];
+    const what = { link: 'a link', folder: 'a folder', other: 'not a file', file: '' }[kindOf(stats)];
     throw new ThroughlineError('refused', `${this.#at(path)} is ${what}.`);
   }
 
-  /** Writes the content under another name into the same folder, and removes that name again after `place`. */
+  /** Writes the content to a temporary file in the same folder, and removes that name again after `place`. */
   async #withTemporary<T>(
     path: string,
     content: string | Uint8Array,
@@ -218,7 +219,7 @@ class LocalFolder implements Folder {
       await writeFile(temporary, content, { flag: 'wx', mode });
       return await place(folder, temporary);
     } catch (error) {
-      throw trouble(full, 'written', error);
+      throw fileError(full, 'written', error);
     } finally {
       removeIfThere(temporary);
       folder.close();
@@ -232,14 +233,10 @@ class LocalFolder implements Folder {
       await writeFile(file, content, { flag: 'wx', mode: 0o600 });
       return 'written' as const;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return this.#compared(path, content);
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return compareContent(this, path, content);
       removeIfThere(file);
       throw error;
     }
-  }
-
-  async #compared(path: string, content: string | Uint8Array): Promise<'same' | 'exists'> {
-    return compareContent(this, path, Buffer.from(content));
   }
 
   /** The full path of a relative one. `file`: the folder itself is refused. */
@@ -248,19 +245,20 @@ class LocalFolder implements Folder {
   }
 }
 
-/** Throws `refused` for a path that is not one of something in the folder. */
+/** Throws `refused` for a path that can lead out of the folder. */
 export function checkedPath({ path: root }: Pick<Folder, 'path'>, path: string): string {
   const parts = path.split('/');
   if (!path.includes('\0') && parts.every((part) => part !== '' && part !== '.' && part !== '..')) return path;
   throw new ThroughlineError('refused', `${JSON.stringify(path)} is not a path inside of ${root}.`);
 }
 
-/** What a file that exists already is to somebody who would have written it. */
+/** Whether an existing file already has the content that was to be written. */
 export async function compareContent(
   folder: Pick<Folder, 'read'>,
   path: string,
-  bytes: Buffer,
+  content: string | Uint8Array,
 ): Promise<'same' | 'exists'> {
+  const bytes = Buffer.from(content);
   const there = await folder.read(path, { most: bytes.length });
   return there !== null && there.size === bytes.length && bytes.equals(there.bytes) ? 'same' : 'exists';
 }
@@ -294,7 +292,7 @@ function kindOf(what: BigIntStats | Dirent): FileStat['kind'] {
   return what.isSymbolicLink() ? 'link' : 'other';
 }
 
-/** Links instead of renaming: a rename would replace what somebody else has just written. */
+/** Links instead of renaming: a rename would replace a file that another process has just written. */
 function linkTo(temporary: string, file: string): 'made' | 'exists' | 'unsupported' {
   try {
     linkSync(temporary, file);
@@ -316,7 +314,7 @@ function setPermissions(file: string, mode: number): void {
   }
 }
 
-/** Whoever may read a file may enter the folder that is made for it. */
+/** A user who may read the file may also enter the folder that is created for it. */
 export function folderMode(mode: number): number {
   return mode | ((mode & 0o444) >> 2);
 }
@@ -325,7 +323,7 @@ function removeIfThere(file: string): void {
   try {
     unlinkSync(file);
   } catch {
-    // It was never made, or has another name by now.
+    // It was never created, or has another name by now.
   }
 }
 
@@ -338,14 +336,14 @@ function isWritable(folder: string): boolean {
   }
 }
 
-type Deed = 'looked at' | 'opened' | 'read' | 'listed' | 'made' | 'written' | 'removed';
-const WRITES: readonly Deed[] = ['made', 'written', 'removed'];
+export type Action = 'inspected' | 'opened' | 'read' | 'listed' | 'created' | 'written' | 'removed';
+export const WRITES: readonly Action[] = ['created', 'written', 'removed'];
 
-/** What the file system says, as one of our errors. `what`: what could not be done. */
-function trouble(full: string, what: Deed, cause: unknown): ThroughlineError {
+/** An error of the file system as one of ours. `action`: what could not be done. */
+function fileError(full: string, action: Action, cause: unknown): ThroughlineError {
   if (cause instanceof ThroughlineError) return cause;
   const { code = '', message } = cause as NodeJS.ErrnoException;
-  const cannot = `${full} cannot be ${what}`;
+  const cannot = `${full} cannot be ${action}`;
   if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code)) {
     return new ThroughlineError('storage_full', `${cannot}: the disk is full.`, { hint: 'Free some space.', cause });
   }
@@ -356,7 +354,7 @@ function trouble(full: string, what: Deed, cause: unknown): ThroughlineError {
   if (['EACCES', 'EPERM'].includes(code)) {
     const hint = 'Check who owns it, and its permissions.';
     return new ThroughlineError(
-      WRITES.includes(what) ? 'storage_readonly' : 'refused',
+      WRITES.includes(action) ? 'storage_readonly' : 'refused',
       `${cannot}: permission denied.`,
       { hint, cause },
     );
@@ -372,10 +370,10 @@ interface WatchSettings {
   readonly changed: () => void;
 }
 
-/** The system says when something changes in the folder; then, and now and then without a word, the file is looked at. */
+/** Checks the file when the system reports a change in its folder, and every `LOOK_MS`. */
 function watching({ version, folder: openFolderOf, changed }: WatchSettings): Watch {
   let last = version();
-  let told: { close(): void } | null = null;
+  let watcher: FSWatcher | null = null;
   const look = () => {
     listen();
     const now = version();
@@ -384,15 +382,15 @@ function watching({ version, folder: openFolderOf, changed }: WatchSettings): Wa
     changed();
   };
   const listen = () => {
-    if (told !== null) return;
+    if (watcher !== null) return;
     let folder: Opened | null = null;
     try {
       folder = openFolderOf();
       if (folder === null) return;
-      const watcher = watchFolder(folder.path, { persistent: false }, look);
+      const opened = watchFolder(folder.path, { persistent: false }, look);
       // The folder is gone, or the system's limit is reached: the timer still looks.
-      watcher.on('error', () => watcher.close());
-      told = watcher;
+      opened.on('error', () => opened.close());
+      watcher = opened;
     } catch {
       // As above.
     } finally {
@@ -404,7 +402,7 @@ function watching({ version, folder: openFolderOf, changed }: WatchSettings): Wa
   return {
     stop() {
       clearInterval(timer);
-      told?.close();
+      watcher?.close();
     },
   };
 }

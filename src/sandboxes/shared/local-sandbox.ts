@@ -9,11 +9,11 @@ import { type LocalProcesses, spawnInGroup } from './spawn.ts';
 
 export interface LocalSandboxSettings {
   readonly id: string;
-  /** The directory that is its own, with everything of it that we made. */
+  /** Its own directory, with everything that we have created for it. */
   readonly folder: string;
   readonly work: string;
   readonly state: string;
-  /** What else an isolated agent needs of this machine, and files in it that it must not change. Those that are missing are left out. */
+  /** Other paths of this machine that an isolated agent needs; `fixed`: files that it must not change. Missing ones are left out. */
   readonly around?: {
     readonly write: readonly string[];
     readonly read: readonly string[];
@@ -50,7 +50,7 @@ export function localSandbox({ id, work, state, processes }: Omit<LocalSandboxSe
   };
 }
 
-/** What was started in sandboxes of this machine, as `Sandboxes` tells it. */
+/** Finds and ends programs that were started in sandboxes of this machine. */
 export function localProcesses(processes: LocalProcesses): Pick<Sandboxes, 'status' | 'end' | 'orphans'> {
   return {
     async status(process) {
@@ -67,7 +67,7 @@ export function localProcesses(processes: LocalProcesses): Pick<Sandboxes, 'stat
 
 const ALLOWED = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'TERM', 'TZ', 'TMPDIR']);
 
-/** The part of our environment that every program may have. The rest can hold secrets and stays with us. */
+/** The part of our environment that every program may have. The rest can hold secrets. */
 export function allowedEnvironment(ours: NodeJS.ProcessEnv): Record<string, string> {
   const allowed: Record<string, string> = {};
   for (const [name, value] of Object.entries(ours)) {

@@ -4,13 +4,14 @@ import { basename, dirname, join } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 
 /*
- * Opens what lies in a folder in which somebody else may put links at any moment.
+ * Opens files in a folder where an agent may create links at any moment.
  *
- * Linux: the path is opened as a mere reference (O_PATH), which has no effect on what it leads to: no pipe is waited for, no device is
- * started. Then the kernel says where that reference really is (/proc/self/fd/N). If this is not the path that was asked for, a link was
- * on the way. Everything else is done through the reference, which nobody can redirect.
+ * Linux: the path is opened as a mere reference (O_PATH), which does not touch the file itself: it waits for no pipe and starts no
+ * device. The link /proc/self/fd/N then shows the real path of that reference. If this is not the path that was asked for, a link was on
+ * the way. Everything else uses the reference, which nobody can redirect.
  *
- * Elsewhere there is no such reference: every part of the path is checked first. Somebody who replaces a part between the check and the use can still win.
+ * Other systems have no such reference, so every part of the path is checked first. A part that is replaced between the check and the use
+ * is not noticed.
  */
 
 const O_PATH = 0o10000000;
@@ -26,11 +27,11 @@ export interface Opened {
 export interface Opener {
   /** `full`: the real path. A link as its last part is opened itself. Null: there is nothing. Throws `refused` for a path through a link. */
   open(full: string): Opened | null;
-  /** Flags for opening `Opened.path` in earnest. */
+  /** Flags for opening `Opened.path` to read or write. */
   readonly flags: number;
 }
 
-/** Often enough for a file that somebody replaces all the time. */
+/** Enough for a file that is replaced all the time. */
 const MOST_TRIES = 100;
 const DELETED = ' (deleted)';
 
@@ -44,7 +45,7 @@ const byReference: Opener = {
       const real = readlinkSync(path);
       if (real === full) return { path, stat: () => fstatSync(fd, { bigint: true }), close: () => closeSync(fd) };
       closeSync(fd);
-      // It was removed or replaced after it was opened: what is there now?
+      // It was removed or replaced after it was opened: open it again.
       if (real !== full + DELETED) throw throughLink(full);
     }
     return null;
@@ -89,8 +90,8 @@ export function openerIn(root: string, procfs = existsSync('/proc/self/fd')): Op
 }
 
 /**
- * Opens a folder, and makes it with those above it when it is missing. `root` itself is trusted, and made with all above it.
- * `mode`: the permissions of those that are made; null: none is made.
+ * Opens a folder, and creates it and the folders above it when they are missing. `root` itself is trusted.
+ * `mode`: the permissions of created folders; null: none is created.
  */
 export function openFolder(opener: Opener, root: string, full: string, mode: number | null): Opened | null {
   const there = opener.open(full);
@@ -112,7 +113,7 @@ export function openFolder(opener: Opener, root: string, full: string, mode: num
     }
   }
   const made = openFolder(opener, root, full, null);
-  if (made === null) throw new ThroughlineError('refused', `${full} was removed while it was made.`);
+  if (made === null) throw new ThroughlineError('refused', `${full} was removed while it was created.`);
   return made;
 }
 
@@ -124,7 +125,7 @@ function makeFolder(path: string, mode: number): void {
   }
 }
 
-function throughLink(full: string): ThroughlineError {
+export function throughLink(full: string): ThroughlineError {
   return new ThroughlineError('refused', `The path ${full} contains a symbolic link.`, {
     hint: 'Links in the folders of agents are not followed. Put the file itself there.',
   });

@@ -27,13 +27,13 @@ export interface ProxySettings {
   /** Null: agents have their keys themselves. */
   readonly model: KeptKey | null;
   readonly limits?: Partial<ProxyLimits>;
-  /** All addresses of a name. Left out: as the system finds them. */
+  /** Finds all addresses of a name. Left out: the system's resolver. */
   readonly resolve?: (name: string, done: (error: Error | null, found: readonly LookupAddress[]) => void) => void;
 }
 
-/** The key that requests in origin-form get. */
+/** The key that is added to requests in origin-form. */
 export interface KeptKey {
-  /** Where they are sent; its path is put before theirs. */
+  /** Where these requests are sent. Its path is put before theirs. */
   readonly url: URL;
   /** `x-api-key`, or `authorization`. */
   readonly header: string;
@@ -51,15 +51,15 @@ export interface ProxyLimits {
 
 const LIMITS: ProxyLimits = { connections: 256, headerBytes: 32_768, headerMs: 30_000, idleMs: 900_000 };
 
-/** About one connection, not about what is sent through it: they are never passed on. */
+/** Headers of one connection: never forwarded. */
 const HOP_BY_HOP = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authorization', 'proxy-authenticate', 'te', 'trailer'],
   ...['transfer-encoding', 'upgrade', 'host', 'expect'],
 ]);
-/** What a client could name another account with. */
+/** Headers that could name another account. */
 const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
 
-/** Addresses of this machine and of its own networks, and those that lead to them. One list a family: one list would compare them with each other. */
+/** Addresses of this machine and of its own networks, and those that lead to them. One list for each family: a BlockList of both compares one with the other. */
 const PRIVATE = {
   4: networks('ipv4', [
     ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
@@ -84,7 +84,7 @@ function within(lists: typeof PRIVATE, address: string): boolean {
 
 export const isPrivate = (address: string) => within(PRIVATE, address);
 
-/** What the client is told instead. */
+/** An error that the client is told. */
 class Refusal extends Error {
   readonly status: number;
 
@@ -106,35 +106,38 @@ export class AllowlistProxy {
 
   constructor({ allow, model, limits, resolve }: ProxySettings) {
     this.#limits = { ...LIMITS, ...limits };
-    // Not the model's: it is reached with our key, never with one of the agent's own account.
+    // Without the model's address: it is reached only with our key, never with one of the agent's own account.
     this.#allow = allow;
     this.#model = model;
     this.#resolve = resolve ?? ((name, done) => lookup(name, { all: true }, done));
     const pool = { keepAlive: true, timeout: this.#limits.idleMs };
     this.#agents = { http: new HttpAgent(pool), https: new HttpsAgent(pool) };
     const { headerBytes, headerMs, connections } = this.#limits;
-    const often = Math.min(headerMs, 5_000);
-    const times = { headersTimeout: headerMs, requestTimeout: 0, connectionsCheckingInterval: often };
-    this.#server = createServer({ maxHeaderSize: headerBytes, ...times });
+    this.#server = createServer({
+      maxHeaderSize: headerBytes,
+      headersTimeout: headerMs,
+      requestTimeout: 0,
+      connectionsCheckingInterval: Math.min(headerMs, 5_000),
+    });
     this.#server.maxConnections = connections;
     this.#server.on('connection', (socket: Socket) => this.#accept(socket));
     this.#server.on('request', (request, response) => this.#request(request, response));
     this.#server.on('connect', (request, socket: Socket, head) => this.#connect(request, socket, head));
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
       const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
-      if (socket.writable) socket.end(answer(new Refusal(status, 'The request cannot be understood.')));
+      if (socket.writable) socket.end(answer(new Refusal(status, 'The request is malformed.')));
       else socket.destroy();
     });
   }
 
-  /** On a socket that somebody else has opened, as in the network of a sandbox. */
+  /** Serves on a socket that another process has opened in the network of a sandbox. */
   adopt(listener: Listener & { allowHalfOpen?: boolean }): void {
     this.#listener = listener;
     listener.maxConnections = this.#limits.connections;
-    // As servers of HTTP have it: who has sent all of a request may close that direction, and still gets the answer.
+    // As in servers of HTTP: a client that closes its side after the request still gets the answer.
     listener.allowHalfOpen = true;
     listener.on('connection', (socket) => this.#server.emit('connection', socket));
-    // Node looks how long headers take only on a server that listens.
+    // Node checks `headersTimeout` only on a server that listens.
     this.#server.emit('listening');
   }
 
@@ -154,14 +157,14 @@ export class AllowlistProxy {
 
   #keep(socket: Duplex): void {
     this.#sockets.add(socket);
-    socket.on('error', () => {}); // a cut connection concerns nobody but its ends
+    socket.on('error', () => {}); // both ends notice a cut connection themselves
     socket.once('close', () => this.#sockets.delete(socket));
   }
 
   #request(request: IncomingMessage, response: ServerResponse): void {
     try {
       const { url, key } = this.#target(request.url ?? '');
-      // It is answered with the request as it came, and the key in it.
+      // The answer to TRACE repeats the request, with the key in it.
       if (key !== null && request.method === 'TRACE') throw new Refusal(405, 'The method TRACE is not allowed.');
       this.#forward(url, key, request, response);
     } catch (error) {
@@ -169,7 +172,7 @@ export class AllowlistProxy {
     }
   }
 
-  /** Where a request is to be sent, and with which key. Throws a `Refusal`. */
+  /** Where a request is sent, and with which key. Throws a `Refusal`. */
   #target(asked: string): { readonly url: URL; readonly key: KeptKey | null } {
     if (asked.startsWith('/')) {
       const model = this.#model;
@@ -201,7 +204,7 @@ export class AllowlistProxy {
     );
   }
 
-  /** Connecting uses what this returns, so what was checked is what is connected to. */
+  /** The connection uses the addresses that were checked here. */
   #lookup(destination: Destination): LookupFunction {
     return (name, options, done) => {
       this.#resolve(name, (error, found) => {
@@ -220,23 +223,23 @@ export class AllowlistProxy {
 
   #forward(url: URL, key: KeptKey | null, request: IncomingMessage, response: ServerResponse): void {
     const isTls = url.protocol === 'https:';
-    const { host } = destinationOf(url);
+    const destination = destinationOf(url);
+    const { host } = destination;
     const options: RequestOptions = {
-      host,
-      port: destinationOf(url).port,
+      ...destination,
       method: request.method,
       path: url.pathname + url.search,
-      headers: ['host', url.host, ...passedOn(request, key)],
-      lookup: this.#lookup(destinationOf(url)),
+      headers: ['host', url.host, ...forwardedHeaders(request, key)],
+      lookup: this.#lookup(destination),
       ...(isTls
         ? { agent: this.#agents.https, ...(isIP(host) === 0 && { servername: host }) }
         : { agent: this.#agents.http }),
     };
     const upstream = (isTls ? httpsRequest : httpRequest)(options);
-    upstream.on('error', (error) => refuse(response, unreachable(destinationOf(url), error)));
-    upstream.on('timeout', () => upstream.destroy(new Error('it sends nothing')));
+    upstream.on('error', (error) => refuse(response, unreachable(destination, error)));
+    upstream.on('timeout', () => upstream.destroy(new Error('no data for too long')));
     upstream.on('response', (answered) => {
-      response.writeHead(answered.statusCode ?? 502, withoutHops(answered));
+      response.writeHead(answered.statusCode ?? 502, endToEndHeaders(answered));
       pipeline(answered, response, () => {});
     });
     response.on('close', () => upstream.destroy());
@@ -244,20 +247,20 @@ export class AllowlistProxy {
   }
 
   #connect(request: IncomingMessage, client: Socket, head: Buffer): void {
-    const say = (error: unknown) => client.end(answer(asRefusal(error)));
+    const refuseClient = (error: unknown) => client.end(answer(asRefusal(error)));
     const destination = parseAuthority(request.url ?? '');
     try {
       if (destination === null) throw new Refusal(400, 'CONNECT takes HOST:PORT.');
       this.#check(destination);
     } catch (error) {
-      say(error);
+      refuseClient(error);
       return;
     }
     const upstream = connect({ ...destination, lookup: this.#lookup(destination), allowHalfOpen: true });
     this.#keep(upstream);
-    const failed = (error: Error) => say(unreachable(destination, error));
+    const failed = (error: Error) => refuseClient(unreachable(destination, error));
     upstream.once('error', failed);
-    upstream.setTimeout(this.#limits.idleMs, () => upstream.destroy(new Error('it sends nothing')));
+    upstream.setTimeout(this.#limits.idleMs, () => upstream.destroy(new Error('no data for too long')));
     client.once('close', () => upstream.destroy());
     upstream.once('connect', () => {
       upstream.off('error', failed);
@@ -265,7 +268,7 @@ export class AllowlistProxy {
       upstream.write(head);
       client.pipe(upstream);
       upstream.pipe(client);
-      // What is cut on one side is cut on the other; what has only ended may still be answered.
+      // If one side is cut, the other is cut as well. If one direction only ends, the other goes on.
       upstream.once('close', () => client.destroySoon());
     });
   }
@@ -300,7 +303,7 @@ function unreachable(destination: Destination, error: Error): Refusal {
   return new Refusal(502, `${formatDestination(destination)} cannot be reached (${why}).`);
 }
 
-const asRefusal = (error: unknown) => (error instanceof Refusal ? error : new Refusal(500, 'The proxy has failed.'));
+const asRefusal = (error: unknown) => (error instanceof Refusal ? error : new Refusal(500, 'The proxy failed.'));
 
 function refuse(response: ServerResponse, error: unknown): void {
   const { status, message } = asRefusal(error);
@@ -308,7 +311,7 @@ function refuse(response: ServerResponse, error: unknown): void {
     response.destroy();
     return;
   }
-  // The rest of the body is not read, so nothing more can be on this connection.
+  // The rest of the body is not read, so the connection cannot be used again.
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' }).end(`${message}\n`);
 }
 
@@ -322,18 +325,18 @@ function answer({ status, message }: Refusal): string {
   return `HTTP/1.1 ${status} Refused\r\n${head.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** The headers of a message as it came, without those that are about the connection. */
-function withoutHops({ rawHeaders, headers }: IncomingMessage): string[] {
+/** The headers of a message as it came, without those of the connection. */
+function endToEndHeaders({ rawHeaders, headers }: IncomingMessage): string[] {
   const named = (headers.connection ?? '').toLowerCase().split(/\s*,\s*/);
   return pairs(rawHeaders)
     .filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase()) && !named.includes(name.toLowerCase()))
     .flat();
 }
 
-function passedOn(request: IncomingMessage, key: KeptKey | null): string[] {
-  // Node writes a body in chunks only if it is told so; otherwise the body of a GET would be read as a second request.
+function forwardedHeaders(request: IncomingMessage, key: KeptKey | null): string[] {
+  // Without this header Node does not chunk the body, and the body of a GET would be read as a second request.
   const framing = request.headers['transfer-encoding'] === undefined ? [] : ['transfer-encoding', 'chunked'];
-  const kept = pairs(withoutHops(request));
+  const kept = pairs(endToEndHeaders(request));
   if (key === null) return [...kept.flat(), ...framing];
   const others = kept.filter(([name]) => ![...KEY_HEADERS, key.header].includes(name.toLowerCase()));
   return [...others.flat(), key.header, key.value, ...framing];

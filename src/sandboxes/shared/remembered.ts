@@ -1,4 +1,4 @@
-/** What is loaded once. A failure is tried again: a person may have repaired it meanwhile. */
+/** Loads a value once. After a failure it tries again, because a person may have repaired the cause. */
 export function remembered<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | null = null;
   return () => {

@@ -6,7 +6,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { localProcess, MARK, type ProcessIdentity } from '../../core/process.ts';
 import type { ByteSink, Child } from '../../ports/sandbox.ts';
 
-/** What the machine that we run on does for sandboxes. */
+/** The processes of this machine, as far as sandboxes need them. */
 export interface LocalProcesses {
   /** Distinguishes a process from a later one with the same pid. */
   identify(pid: number): ProcessIdentity | null;
@@ -24,22 +24,22 @@ export interface LocalProcesses {
 
 export interface SpawnSettings {
   readonly cwd: string;
-  /** All of the program's environment, but for the mark. */
+  /** The whole environment of the program, except the mark. */
   readonly env: Readonly<Record<string, string>>;
   /** The mark of the process that it is a part of; left out: it gets its own. */
   readonly mark?: string | undefined;
   readonly processes: LocalProcesses;
-  /** Starts it in another way, with this environment, as the leader of a group; left out: as a plain program. */
+  /** Starts the program in another way, with this environment, as the leader of a process group. Left out: as a plain program. */
   readonly launch?: (env: Readonly<Record<string, string>>) => ChildProcess;
 }
 
 /** How often we look for more output after a process has ended: a process that it left behind can hold the pipe open for ever. */
 const LOOK_AFTER_EXIT_MS = 1_000;
-/** After so many looks without progress, while output waits to be read: the reader may be waiting for a full disk. */
+/** Looks without progress before unread output is dropped. The reader may be waiting for a full disk. */
 const MOST_LOOKS = 10;
-/** After so many looks with nothing to read: the pipe was empty, so later output is not from the ended process. */
+/** Looks at an empty pipe before it is closed: later output is not from the ended process. */
 const MOST_EMPTY = 2;
-/** More than a pipe holds: what comes after this is not from the ended process either. */
+/** More than a pipe holds: output beyond this is not from the ended process either. */
 const MOST_IN_PIPE_BYTES = 2 ** 20;
 
 /** Starts a program as the leader of a process group of its own. Throws `agent_unavailable`. */
@@ -57,7 +57,7 @@ export async function spawnInGroup(command: readonly string[], settings: SpawnSe
       hint: 'Throughline needs /proc on Linux, and "ps" elsewhere.',
     });
   }
-  // A part of another process has that one's mark: whoever ends the part must not end the whole.
+  // A part shares the mark of the whole. Its identity has no mark, so that ending the part does not end the whole.
   return asChild(child as Running, settings.mark === undefined ? { ...identity, mark } : identity, settings.processes);
 }
 
@@ -80,21 +80,21 @@ function spawnChild(program: string, args: readonly string[], { cwd, env, launch
 type Running = ChildProcess & { stdin: Writable; stdout: Socket; stderr: Socket };
 
 /**
- * Closes the output of an ended process once nothing more comes and everything was read. After a kill nobody needs the rest.
- * Returns a function that calls this off.
+ * Closes the output of an ended process once nothing more comes and everything was read. After a kill, unread output is dropped.
+ * Returns a function that cancels this.
  */
 function endWhenQuiet(output: Socket, killed: boolean): () => void {
   const atExit = output.bytesRead;
   let taken = atExit - output.readableLength;
-  let [inVain, empty] = [0, 0];
+  let [withoutProgress, empty] = [0, 0];
   let timer: NodeJS.Timeout;
   const look = () => {
     const [before, { bytesRead, readableLength }] = [taken, output];
     taken = bytesRead - readableLength;
-    inVain = taken > before ? 0 : inVain + 1;
+    withoutProgress = taken > before ? 0 : withoutProgress + 1;
     if (readableLength === 0) empty += 1;
     const most = readableLength > 0 && !killed ? MOST_LOOKS : 1;
-    const more = inVain < most && empty < MOST_EMPTY && bytesRead - atExit <= MOST_IN_PIPE_BYTES;
+    const more = withoutProgress < most && empty < MOST_EMPTY && bytesRead - atExit <= MOST_IN_PIPE_BYTES;
     if (more) lookLater();
     else output.destroy();
   };
@@ -117,21 +117,21 @@ function asChild(
   const forget = endWithUs(pid, () => {
     if (mark !== undefined) endMarkedNow(mark);
   });
-  // Reading from or writing to an ended program is no error: `exited` tells.
+  // Reading from or writing to an ended program is no error: `exited` reports the end.
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
 
   const exited = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
     child.once('exit', (code, signal) => {
       alive = false;
       forget();
-      // What the program started and left behind must not work on unseen, so we end it. While such a process lives, the
-      // group's number cannot be reused; when there is none, the signal reaches nobody.
+      // End what the program left running. While such a process lives, the number of the group is not reused; if there is
+      // none, the signal reaches no process.
       if (identify(pid) === null) signalGroup(pid, 'SIGKILL');
-      // Without free file numbers nobody can look for it; `doctor` finds it later.
+      // This fails when no file descriptor is free; `doctor` finds the processes later.
       const rest = mark === undefined ? Promise.resolve() : endMarked(mark).catch(() => {});
       const outputs = [child.stdout, child.stderr];
       const stops = outputs.map((output) => endWhenQuiet(output, killed));
-      // Not the event `close` of the process: it also waits for other pipes, and never comes when a channel was closed from here.
+      // Not the event `close` of the process: it also waits for other pipes, and is not emitted if we have closed a channel.
       void Promise.all(outputs.map(closed)).then(async () => {
         for (const stop of stops) stop();
         await rest;
@@ -158,8 +158,8 @@ function asChild(
 }
 
 /**
- * Its end reaches the program at once. Node would tell it in the next turn of its event loop, and so after what we store in this one, while
- * the program could exit meanwhile.
+ * `end` closes the pipe at once, so that the program can exit while we store the turn. Node itself would close it only in the next
+ * turn of the event loop.
  */
 function inputOf(stdin: Writable): ByteSink {
   return {
@@ -179,7 +179,7 @@ function closed(stream: Socket): Promise<void> {
 function started(child: ChildProcess, program: string, cwd: string): Promise<void> {
   return new Promise((resolve, reject) => {
     child.once('spawn', () => {
-      child.on('error', () => {}); // later errors are failed signals; `exited` tells what matters
+      child.on('error', () => {}); // later errors are failed signals; `exited` reports the end
       resolve();
     });
     child.once('error', (error: NodeJS.ErrnoException) => reject(notStarted(program, cwd, error)));
@@ -207,16 +207,16 @@ function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-leader, signal);
   } catch {
-    // ESRCH: nobody is left in it. EPERM: it is not ours.
+    // ESRCH: the group is empty. EPERM: it is not ours.
   }
 }
 
-/** Running groups, each with a way to end what it started outside of its group. */
+/** Running groups by their leader. The function ends what the program started outside of its group. */
 const running = new Map<number, () => void>();
 
 /**
- * Ends the group when our own process exits, so that nothing works on unwatched. When we are killed by SIGKILL this cannot
- * run; then the program sees its input end. Returns a function that takes it back.
+ * Ends the group when our own process exits. After SIGKILL this cannot run; then only the program's input ends. Returns a function
+ * that undoes this.
  */
 function endWithUs(leader: number, endRest: () => void): () => void {
   if (running.size === 0) process.once('exit', endAll);

@@ -48,7 +48,7 @@ export async function connect(settings: SshSettings): Promise<{ client: Client; 
     sock: socket,
     username: settings.user,
     readyTimeout: CONNECT_MS,
-    // Only keys that can be compared are asked for; if none is known, the refusal names the one that came.
+    // Ask only for kinds of keys that we can compare. If none is known, any is accepted here, and the refusal shows it.
     ...(known.length > 0 && { algorithms: { serverHostKey: [...new Set(known)] as never } }),
     hostVerifier: (key: Buffer) => {
       refused = whyRefused(key, keys, settings);
@@ -101,7 +101,7 @@ async function knownKeys({ hostKey, knownHosts, host, port }: SshSettings): Prom
   if (hostKey !== null) {
     const key = parseHostKey(hostKey);
     if (key !== null) return { known: [key], revoked: [] };
-    throw unavailable('"sandbox.hostKey" of the settings is no public key.', 'Write it as "ssh-ed25519 AAAA…".');
+    throw unavailable('"sandbox.hostKey" of the settings is not a public key.', 'Write it as "ssh-ed25519 AAAA…".');
   }
   const text = await readFile(knownHosts, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
@@ -123,7 +123,7 @@ function whyRefused(key: Buffer, { known, revoked }: KnownKeys, settings: SshSet
     const hint = `If this is its key, add a line to ${where} (connect once with "ssh"), or set "sandbox.hostKey" to "${typeOf(key)} ${text}".`;
     return unavailable(`The key of ${name} is not known: ${shown}.`, hint);
   }
-  const hint = `Somebody may pretend to be this machine. If its key was changed by you, correct ${where}.`;
+  const hint = `This may be an attack: another machine may answer in its place. If you have changed its key, correct ${where}.`;
   return unavailable(`The key of ${name} has changed: it is ${shown} now.`, hint);
 }
 
@@ -159,14 +159,14 @@ function notConnected(settings: SshSettings, error: Error & { level?: string }):
   const { identityFile, user } = settings;
   const name = machineName(settings);
   if (error.level === 'client-authentication') {
-    const key = identityFile ?? 'no key of the ssh agent';
-    const said = identityFile === null ? `accepts ${key}` : `does not accept the key ${key}`;
+    const rejects =
+      identityFile === null ? 'accepts no key of the ssh agent' : `does not accept the key ${identityFile}`;
     const hint = `Add its public part to ~/.ssh/authorized_keys of ${user} there, and check "sandbox.user".`;
-    return unavailable(`${name} ${said}.`, hint, error);
+    return unavailable(`${name} ${rejects}.`, hint, error);
   }
   if (/no matching host key/i.test(error.message)) {
     const hint = 'Its key may have changed. Compare it, then correct the known key.';
-    return unavailable(`${name} does not have the kind of key by which it is known.`, hint, error);
+    return unavailable(`${name} has no key of the known kind.`, hint, error);
   }
   return unavailable(`Cannot connect to ${name}: ${error.message}.`, 'Check that sshd runs there.', error);
 }

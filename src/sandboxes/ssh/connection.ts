@@ -3,23 +3,23 @@ import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Client, ClientChannel } from 'ssh2';
 import { ThroughlineError } from '../../core/errors.ts';
-import { type Ran, type RemoteProgram, word } from '../shared/remote/machine.ts';
+import { type RemoteProgram, type ScriptResult, word } from '../shared/remote/machine.ts';
 import { SHELL_COMMAND, Shell } from './shell.ts';
 
-/** A server allows ten sessions on a connection if nobody has changed it: these, the heartbeat, two for scripts and a spare one. */
+/** By default, sshd allows ten sessions on a connection: these, the heartbeat, two for scripts and a spare one. */
 const MOST_PROGRAMS = 6;
 const MOST_SCRIPTS = 2;
 /** Heartbeats without an answer before the connection counts as lost. */
 const MOST_MISSED = 3;
 
-/** Its time shows to the programs there that we are heard. Gone with the connection. */
+/** Keeps the heartbeat file: programs there see by its time that we are connected. Removes it when the connection ends. */
 const beatScript = (id: string) => `umask 077; d=$HOME/.throughline/beats; mkdir -p -- "$d" || exit 1
 find "$d" -type f -mtime +1 -exec rm -f -- {} + 2>/dev/null
 f=$d/${id}; : >"$f" || exit 1; trap '' HUP PIPE; echo "$f"
 while read -r n; do touch -- "$f"; echo "$n"; done
 rm -f -- "$f"`;
 
-/** One connection, with shells on it. It keeps our process alive only while something is done over it. */
+/** One connection, with shells on it. It keeps our process alive only while it is used. */
 export class Connection {
   readonly #client: Client;
   readonly #socket: Socket;
@@ -43,7 +43,7 @@ export class Connection {
     client.on('error', () => client.destroy());
   }
 
-  /** `connected`: authenticated already. Throws `agent_unavailable` when no shell can be started there. */
+  /** `connected`: already authenticated. Throws `agent_unavailable` when no shell can be started there. */
   static async over(
     connected: { readonly client: Client; readonly socket: Socket },
     settings: { readonly machine: string; readonly beatMs: number },
@@ -66,7 +66,7 @@ export class Connection {
     this.#client.destroy();
   }
 
-  run(script: string, input: Uint8Array): Promise<Ran> {
+  run(script: string, input: Uint8Array): Promise<ScriptResult> {
     return this.#using(async () => {
       await this.#turn();
       try {
@@ -110,13 +110,13 @@ export class Connection {
     return spare.isOpen ? spare : this.#shell();
   }
 
-  /** The next program need not wait for a shell. */
+  /** Starts a shell in advance, so that the next program need not wait for it. */
   async #prepare(): Promise<void> {
     if (this.#spare.length > 0) return;
     try {
       this.#spare.push(await this.#newShell());
     } catch {
-      // Whoever needs one is told.
+      // The next use tries again, and reports why it fails.
     }
   }
 
@@ -146,14 +146,14 @@ export class Connection {
 
   async #startBeat(beatMs: number): Promise<void> {
     const { stdin, stdout, stderr, ended } = (await this.#newShell()).start(beatScript(randomUUID()));
-    // Without it nothing would end there when the connection does.
+    // Without the heartbeat, programs there would not end with the connection.
     void ended.then(() => this.close());
-    const said = text(stderr);
+    const errors = text(stderr);
     const lines = stdout[Symbol.asyncIterator]();
     const first = await lines.next();
     if (first.done) {
       throw new ThroughlineError('agent_unavailable', `Cannot write to the home of the user on ${this.#machine}.`, {
-        hint: (await said).trim() || 'Look there for the reason.',
+        hint: (await errors).trim() || 'Check the permissions and the disk space there.',
       });
     }
     this.#beat = Buffer.from(first.value).toString().trim();

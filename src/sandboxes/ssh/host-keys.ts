@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
-/** The keys by which a machine is known: from a file like `known_hosts` of OpenSSH, or from the settings. */
+/* The known keys of a machine: from a file such as `known_hosts` of OpenSSH, or from the settings. */
 
 export interface HostKey {
   readonly type: string;
@@ -14,7 +14,7 @@ export interface KnownKeys {
   readonly revoked: readonly HostKey[];
 }
 
-/** The keys that a file knows for a machine. Certificate authorities are not used. */
+/** The keys of a machine in a file. Certificate authorities are not used. */
 export function keysIn(text: string, host: string, port: number): KnownKeys {
   const [known, revoked] = [[] as HostKey[], [] as HostKey[]];
   const name = port === 22 ? host.toLowerCase() : `[${host.toLowerCase()}]:${port}`;

@@ -3,18 +3,17 @@ import { PassThrough } from 'node:stream';
 import type { ClientChannel } from 'ssh2';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { ByteSink } from '../../ports/sandbox.ts';
-import type { Ran, RemoteProgram } from '../shared/remote/machine.ts';
+import { INHERITED, type RemoteProgram, type ScriptResult } from '../shared/remote/machine.ts';
 
 /*
  * A shell of the other machine that waits for scripts. Starting one may take long, because the user's own shell reads the user's files
- * first; so shells are kept, and used again. Scripts come by its input and not as arguments, which everybody there could read.
+ * first; so shells are kept, and used again. Scripts come by standard input and not as arguments, which everybody there could read.
  *
  *   run N END      the lines up to END are a script; it gets the N bytes after them as its input, and END with its code follow its output
  *   start 0 END    the lines up to END are a script; everything after them is its input, and the shell ends with it
  */
 
-const KEPT = 'PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TERM TZ TMPDIR'.split(' ');
-const CLEAN = `exec env -i ${KEPT.map((name) => `\${${name}+"${name}=$${name}"}`).join(' ')} /bin/sh -c "$1"`;
+const CLEAN = `exec env -i ${INHERITED.map((name) => `\${${name}+"${name}=$${name}"}`).join(' ')} /bin/sh -c "$1"`;
 const LOOP = `while read -r how count end; do s=
 while IFS= read -r l && [ "$l" != "$end" ]; do s="$s$l
 "; done
@@ -23,16 +22,16 @@ if [ "$count" -gt 0 ]; then head -c "$count" | { (eval "$s"); c=$?; cat >/dev/nu
 c=$?; echo; echo "$end $c"; echo "$end" >&2
 done`;
 
-/** Only single quotes around, and none inside: the user's own shell reads this, whichever it is. */
+/** The parts are in single quotes and contain none, so that every shell that the user may have reads them in the same way. */
 export const SHELL_COMMAND = `exec /bin/sh -c '${CLEAN}' sh '${LOOP}'`;
 
-/** A script that says nothing for so long has met something that does not answer. */
+/** A script without output for so long counts as hung. */
 const SILENT_MS = 30_000;
-/** How long something that an ended program left behind can hold its output open. */
+/** How long processes that an ended program left behind may hold its output open. */
 const HELD_MS = 2_000;
-/** How long we wait for whoever reads the output of an ended program: he may be waiting for a full disk. */
+/** How long we wait until the output of an ended program was read. The reader may be waiting for a full disk. */
 const UNREAD_MS = 10_000;
-/** After a kill, or a lost connection, few need the rest. */
+/** The same after a kill or a lost connection. */
 const UNREAD_KILLED_MS = 1_000;
 
 export class Shell {
@@ -46,7 +45,7 @@ export class Shell {
     channel.on('close', () => {
       this.isOpen = false;
     });
-    // Writing to one that has ended is no error: its end is told.
+    // Writing to a shell that has ended is no error: `close` reports its end.
     for (const stream of [channel, channel.stderr]) stream.on('error', () => {});
   }
 
@@ -55,11 +54,11 @@ export class Shell {
   }
 
   /** Throws `agent_unavailable` when the connection is lost or the script is silent for too long; the shell is closed then. */
-  run(script: string, input: Uint8Array): Promise<Ran> {
+  run(script: string, input: Uint8Array): Promise<ScriptResult> {
     const end = `end-${randomUUID()}`;
-    const { promise, resolve, reject } = Promise.withResolvers<Ran>();
+    const { promise, resolve, reject } = Promise.withResolvers<ScriptResult>();
     const channel = this.#channel;
-    const [out, said] = [new Tail(end, true), new Tail(end, false)];
+    const [out, err] = [new OutputUntil(end, true), new OutputUntil(end, false)];
     const fail = (why: string) => {
       stop();
       this.close();
@@ -68,33 +67,33 @@ export class Shell {
     const silent = () => fail(`did not answer for ${SILENT_MS / 1_000} seconds`);
     const lost = () => fail('is no longer connected');
     let timer = setTimeout(silent, SILENT_MS);
-    const take = (tail: Tail) => (chunk: Buffer) => {
+    const take = (output: OutputUntil) => (chunk: Buffer) => {
       clearTimeout(timer);
       timer = setTimeout(silent, SILENT_MS);
-      tail.add(chunk);
-      if (out.code === null || said.code === null) return;
+      output.add(chunk);
+      if (out.code === null || err.code === null) return;
       stop();
-      resolve({ code: out.code, stdout: out.bytes(), stderr: said.bytes().toString() });
+      resolve({ code: out.code, stdout: out.bytes(), stderr: err.bytes().toString() });
     };
-    const [onOut, onSaid] = [take(out), take(said)];
+    const [onOut, onErr] = [take(out), take(err)];
     const stop = () => {
       clearTimeout(timer);
       channel.off('data', onOut).off('close', lost).pause();
-      channel.stderr.off('data', onSaid).pause();
+      channel.stderr.off('data', onErr).pause();
     };
     channel.on('data', onOut).on('close', lost).resume();
-    channel.stderr.on('data', onSaid).resume();
+    channel.stderr.on('data', onErr).resume();
     if (!this.isOpen) lost();
     channel.write(`run ${input.length} ${end}\n${script}\n${end}\n`);
     if (input.length > 0) channel.write(input);
     return promise;
   }
 
-  /** The shell belongs to the script from now on. */
+  /** The shell ends with the script, and cannot be used again. */
   start(script: string): RemoteProgram {
     const end = `end-${randomUUID()}`;
     const channel = this.#channel;
-    // Of our own: the channel is closed only after its output was taken from it.
+    // Streams of our own take the output from the channel, which does not close before.
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     channel.pipe(stdout);
     channel.stderr.pipe(stderr);
@@ -104,7 +103,7 @@ export class Shell {
   }
 }
 
-/** Its code, once it has ended and its output was read; or when that is not read, or held open by something that it left behind. */
+/** Its exit code, when it has ended and its output was read. Output that is not read, or is held open, is waited for only for a while. */
 async function endOf(channel: ClientChannel, outputs: readonly PassThrough[]): Promise<number | null> {
   let code = null as number | null;
   const closed = new Promise<void>((resolve) => void channel.once('close', resolve));
@@ -130,14 +129,14 @@ function read(output: PassThrough): Promise<void> {
 
 async function within(ms: number, promise: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
-  // Not in the timer itself: if our process was suspended, what came meanwhile is read only after the timer.
+  // Not in the timer itself: if our process was suspended, the output of that time is read only after the timer.
   const timer = setTimeout(() => setImmediate(resolve), ms);
   await Promise.race([promise, late]);
   clearTimeout(timer);
 }
 
-/** What comes until the line with the end. */
-class Tail {
+/** The output up to the line that marks its end. */
+class OutputUntil {
   readonly #end: Buffer;
   readonly #hasCode: boolean;
   readonly #chunks: Buffer[] = [];

@@ -5,21 +5,21 @@ import { connect, machineName, type SshSettings } from './connect.ts';
 import { Connection } from './connection.ts';
 
 export interface SshSandboxSettings extends SshSettings, Pick<RemoteSettings, 'root' | 'place' | 'processes'> {
-  /** How long programs there live without a word from us. Left out: 20 seconds. */
+  /** How long programs there live without our heartbeats. Left out: 20 seconds. */
   readonly silenceSeconds?: number;
 }
 
-/** Beats within the time of silence: one that is lost, or late, ends nothing. */
+/** Heartbeats within that time: a lost or late one ends nothing. */
 const BEATS = 4;
 
-/** Sandboxes on another machine that is reached by ssh. Nothing is connected before one is needed. */
+/** Sandboxes on another machine that is reached by ssh. Connects when the first one is used. */
 export function sshSandboxes(all: SshSandboxSettings): Sandboxes {
   const { root, place, processes, silenceSeconds = 20, ...settings } = all;
   const machine = sshMachine(settings, silenceSeconds);
   return new RemoteSandboxes({ machine, kind: 'ssh', place, home: place, root, processes });
 }
 
-/** A machine with as many connections as its programs need. One that is lost is replaced when something is needed again. */
+/** A machine with as many connections as its programs need. A lost connection is replaced at the next use. */
 function sshMachine(settings: SshSettings, silenceSeconds: number): RemoteMachine {
   const name = machineName(settings);
   const beatMs = (silenceSeconds * 1_000) / BEATS;
@@ -38,7 +38,7 @@ function sshMachine(settings: SshSettings, silenceSeconds: number): RemoteMachin
     open = open.filter((one) => one.isOpen);
     const found = open.find(fits);
     if (found !== undefined) return found;
-    // Whoever needs one at the same time waits for the same.
+    // Concurrent callers wait for the same connection.
     opening ??= openAnother();
     const next = await opening;
     return fits(next) ? next : connection(fits);

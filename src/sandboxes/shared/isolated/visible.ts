@@ -5,9 +5,7 @@ import type { IsolationSettings } from '../../../core/sandbox/sandbox-settings.t
 import type { Folder } from '../../../ports/sandbox.ts';
 import type { LocalSandboxSettings } from '../local-sandbox.ts';
 
-/*
- * What an isolated agent sees of the files of this machine: each at its own path, and nothing but these.
- */
+/* The files of this machine that an isolated agent sees, each at its own path. It sees no others. */
 
 /** Absolute paths, links resolved; each has the same name inside and outside. */
 export interface Visible {
@@ -17,15 +15,15 @@ export interface Visible {
   readonly hidden: readonly string[];
   /** Files that exist and cannot be changed, also where a folder above them can. */
   readonly fixed: readonly string[];
-  /** Folders above those of `hidden` and `fixed`. Moved away, they would take what is mounted below with them, and make room for another. */
+  /** Folders above `hidden` and `fixed`. They are mounted, so that an agent cannot rename them and put others in their place. */
   readonly held: readonly string[];
 }
 
-/** What is decided outside of the sandbox. */
-export interface Kept {
-  /** Never seen in a sandbox, apart from what is bound below them: the data home. */
+/** What agents must not see or change. */
+export interface Protected {
+  /** Folders, such as the data home. Agents see only what is bound below them. */
   readonly hidden: readonly string[];
-  /** Files that decide how agents are started: not changed from within, also where they lie in the working directory. */
+  /** Files that decide how agents are started. Agents cannot change them, also in the working directory. */
   readonly fixed: readonly string[];
 }
 
@@ -36,45 +34,48 @@ export function visibleOf(
   { work, state, around }: Pick<LocalSandboxSettings, 'work' | 'state' | 'around'>,
   home: string,
   binds: { readonly write: readonly string[]; readonly read: readonly string[] },
-  kept: Kept,
+  secured: Protected,
 ): Visible {
-  const hidden = kept.hidden.map(realIfThere);
-  const named = [...[...kept.fixed, ...(around?.fixed ?? [])].map(realIfThere), join(work, 'throughline.config.json')];
+  const hidden = secured.hidden.map(realIfThere);
+  const named = [
+    ...[...secured.fixed, ...(around?.fixed ?? [])].map(realIfThere),
+    join(work, 'throughline.config.json'),
+  ];
   const fixed = [...new Set(named)].filter(isFile);
   return {
     write: [work, state, home, ...(around?.write ?? []), ...binds.write],
-    read: [...(around?.read ?? []).filter(isThereItself), ...binds.read],
+    read: [...(around?.read ?? []).filter(existsWithoutLinks), ...binds.read],
     hidden,
     fixed,
     held: [...hidden, ...fixed].flatMap(foldersAbove).filter((path) => existsSync(path)),
   };
 }
 
-/** What is mounted where. Outer paths first, so that none hides an inner one; and none twice. */
-export function keptPaths(
+/** What is mounted where, each path once. Outer paths come first, so that none hides an inner one. */
+export function mountedPaths(
   { write, read, hidden, fixed, held }: Visible,
   system: readonly string[] = [],
 ): Map<string, Kind> {
   const of = (kind: Kind, paths: readonly string[]) => paths.map((path) => ({ kind, path }));
   const all = [...of('write', write), ...of('read', read), ...of('hidden', hidden), ...of('fixed', fixed)];
-  const kept = new Map<string, Kind>(system.map((path) => [path, 'read']));
+  const mounted = new Map<string, Kind>(system.map((path) => [path, 'read']));
   for (const { kind, path } of [...all, ...of('held', held)].toSorted((a, b) => depth(a.path) - depth(b.path))) {
-    if (isNeeded(kind, nearest(kept, path)) && !(kind === 'held' && kept.has(path))) kept.set(path, kind);
+    if (isNeeded(kind, nearest(mounted, path)) && !(kind === 'held' && mounted.has(path))) mounted.set(path, kind);
   }
-  return kept;
+  return mounted;
 }
 
-/** What programs in the sandbox may do with a path, links resolved: for whoever reads and writes for them from outside. */
+/** What programs in the sandbox may do with a path without links. For code outside of the sandbox that does it for them. */
 export function accessTo(visible: Visible, system: readonly string[] = []): (path: string) => 'write' | 'read' | null {
-  const kept = keptPaths(visible, system);
+  const mounted = mountedPaths(visible, system);
   return (path) => {
-    const kind = nearest(kept, path);
+    const kind = nearest(mounted, path);
     if (kind === undefined || kind === 'hidden') return null;
     return kind === 'write' || kind === 'held' ? 'write' : 'read';
   };
 }
 
-/** Given what the sandbox has at a path already; undefined: nothing. */
+/** `around`: how the sandbox has the path already; undefined: not at all. */
 function isNeeded(kind: Kind, around: Kind | undefined): boolean {
   const isWritten = around === 'write' || around === 'held';
   if (kind === 'hidden') return around !== undefined && around !== 'hidden';
@@ -83,16 +84,17 @@ function isNeeded(kind: Kind, around: Kind | undefined): boolean {
   return around === undefined || around === 'hidden';
 }
 
-export function nearest(kept: ReadonlyMap<string, Kind>, path: string): Kind | undefined {
-  const above = [...kept.keys()].filter((one) => isBelow(path, one));
+/** How the innermost mounted folder that a path is in is mounted. */
+export function nearest(mounted: ReadonlyMap<string, Kind>, path: string): Kind | undefined {
+  const above = [...mounted.keys()].filter((one) => isBelow(path, one));
   const longest = above.toSorted((a, b) => b.length - a.length)[0];
-  return longest === undefined ? undefined : kept.get(longest);
+  return longest === undefined ? undefined : mounted.get(longest);
 }
 
-/** "/a" has 2. */
+/** That of "/a" is 2. */
 export const depth = (path: string) => path.split('/').length;
 
-/** Or it is the folder itself. */
+/** Also true for the folder itself. */
 export function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`);
 }
@@ -100,12 +102,12 @@ export function isBelow(path: string, folder: string): boolean {
 const NEVER = ['/', '/bin', '/boot', '/etc', '/lib', '/lib64', '/run', '/sbin', '/tmp', '/usr', '/var'];
 const NEVER_BELOW = ['/dev', '/proc', '/sys'];
 
-/** Folders that would open the sandbox if an agent could write to them. */
+/** An agent that can write to such a folder could leave the sandbox. */
 export function isOfSystem(work: string): boolean {
   return NEVER.includes(work) || NEVER_BELOW.some((folder) => isBelow(work, folder));
 }
 
-/** Throws `refused` for a working directory that would open the sandbox. */
+/** Throws `refused` for a working directory through which an agent could leave the sandbox. */
 export function checkWork(work: string): void {
   if (!isOfSystem(work)) return;
   throw new ThroughlineError('refused', `An isolated agent cannot work in ${work}: it is a part of the system.`, {
@@ -113,7 +115,7 @@ export function checkWork(work: string): void {
   });
 }
 
-/** Those of the settings, links resolved. Throws `refused` for one that is missing. */
+/** The binds of the settings, links resolved. Throws `refused` for one that is missing. */
 export function bindsOf({ binds }: IsolationSettings): { write: string[]; read: string[] } {
   const real = binds.map(({ path, write = false }) => {
     if (existsSync(path)) return { path: realpathSync(path), write };
@@ -125,8 +127,8 @@ export function bindsOf({ binds }: IsolationSettings): { write: string[]; read: 
   return { write: of(true), read: of(false) };
 }
 
-/** Not a link: an agent that works in the repository may have put one there, and would get by it whatever that leads to. */
-function isThereItself(path: string): boolean {
+/** Throws `refused` for a path through a link: an agent that works in the repository could have made it, to see what it leads to. */
+function existsWithoutLinks(path: string): boolean {
   if (!existsSync(path)) return false;
   const real = realpathSync(path);
   if (real === path) return true;
@@ -148,7 +150,7 @@ export function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-/** We read and write for programs of the sandbox from outside, where nothing is hidden or fixed. */
+/** The folder with the limits of the sandbox. We use it from outside, where nothing is hidden or fixed. */
 export function asSeen(folder: Folder, access: (path: string) => 'write' | 'read' | null): Folder {
   const check = (path: string, isWritten: boolean) => {
     const may = access(join(folder.path, path));
@@ -171,9 +173,7 @@ export function asSeen(folder: Folder, access: (path: string) => 'write' | 'read
   };
 }
 
-/**
- * A folder of the sandbox, as its programs see it. Throws `refused` for one that they do not see.
- */
+/** A folder of the sandbox, as its programs see it. Throws `refused` for one that they do not see. */
 export async function seenFolder(
   root: string,
   open: (root: string) => Promise<Folder>,

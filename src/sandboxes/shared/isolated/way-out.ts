@@ -3,30 +3,30 @@ import type { IsolationSettings } from '../../../core/sandbox/sandbox-settings.t
 import { AllowlistProxy, type KeptKey } from '../proxy.ts';
 
 /*
- * The network "model": what a program in the sandbox is told about the proxy outside, and how the proxy gets a socket in the network of
- * the sandbox.
+ * The network "model": the variables by which a program in the sandbox finds the proxy, and how the proxy outside gets a socket in the
+ * network of the sandbox.
  */
 
 /** Where the proxy is reached in the sandbox. Its loopback is its own, so no other program can have this port. */
 const PROXY_PORT = 3128;
 
-/** A program for Node, in the network of the sandbox: listens there, and gives us the socket by its channel. We accept on it from outside. */
+/** A Node program that listens in the network of the sandbox, and sends us the socket by its channel. We accept on it from outside. */
 export const LISTEN = `
 const server = require('node:net').createServer().listen(${PROXY_PORT}, '0.0.0.0', () => process.send('', server));
 process.once('message', () => process.exit());
 process.once('disconnect', () => process.exit(1));`;
 
 const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
-/** The same by another address of the loopback, which is never reached through the proxy. */
+/** The same port on another loopback address, which programs never reach through the proxy. */
 const MODEL_HOST = '127.0.0.2';
-/** What the agent has in place of its key. Some agents start only if they have one. */
+/** The agent has this in place of its key: some agents start only with a key. */
 const PLACEHOLDER = 'kept-outside-of-the-sandbox';
 
 type Environment = Readonly<Record<string, string>>;
 
 /**
  * The environment of a program with its way to the network, and the proxy that this needs; null: none. `chosenByAgent`: the program is a
- * command of an agent, which chooses its variables. It must not choose where a model is: the proxy would connect to it.
+ * command of an agent, which chooses its variables. It must not choose the address of the model: the proxy would connect to it.
  */
 export function wayOut(settings: IsolationSettings, env: Environment, chosenByAgent: boolean) {
   if (settings.network !== 'model') return { env, proxy: null };
@@ -47,14 +47,13 @@ function keptKey(
   if (key === null || value === undefined || value === '') return null;
   const { header, variable, urlVariable } = key;
   const url = new URL(env[urlVariable] ?? key.url);
-  const said = header === 'authorization' ? `Bearer ${value}` : value;
   return {
-    key: { url, header, value: said },
+    key: { url, header, value: header === 'authorization' ? `Bearer ${value}` : value },
     variables: { [variable]: PLACEHOLDER, [urlVariable]: `http://${MODEL_HOST}:${PROXY_PORT}` },
   };
 }
 
-/** Programs reach their own loopback directly, unless the list says that the one of this machine is meant. */
+/** Programs reach their own loopback directly, unless the allowlist names the loopback of this machine. */
 function proxyVariables(allow: readonly Destination[], variables: Environment) {
   const own = ['localhost', '127.0.0.1', '::1'].filter((host) => !allow.some((entry) => entry.host === host));
   const direct = [...own, MODEL_HOST].join(',');

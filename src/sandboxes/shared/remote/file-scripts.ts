@@ -1,15 +1,15 @@
 import { word, words } from './machine.ts';
 
 /*
- * What is done in a folder in which somebody else may put links at any moment, as scripts of POSIX sh.
+ * Scripts of POSIX sh that use files in a folder where an agent may create links at any moment.
  *
- * A script first goes to the folder of the file (`cd`), and asks the kernel where it is then (`pwd -P` as a program). If this is not the
- * path that was asked for, a link was on the way. The rest uses names in the current folder, which nobody can redirect. A file is opened
- * first and then compared with what its name stands for: the same device and number means that no link was followed.
+ * A script first goes to the folder of the file (`cd`), and reads its real path (`pwd -P` as a program). If this is not the path that was
+ * asked for, a link was on the way. The rest uses names in the current folder, which nobody can redirect. A file is opened first, and then
+ * compared with the file of that name: the same device and inode mean that no link was followed.
  */
 
-/** How a script ends when it has not done its work. */
-export const ENDED = { missing: 10, link: 11, notThis: 12, denied: 13, exists: 14, tooMany: 15 } as const;
+/** The exit codes of scripts that could not do their work. `notThis`: a folder instead of a file, or the other way round. */
+export const EXIT = { missing: 10, link: 11, notThis: 12, denied: 13, exists: 14, tooMany: 15 } as const;
 
 /** Raw mode, device, inode, size, times of the change and of the inode. */
 const STAT_FORMAT = '%f %d %i %s %y|%z';
@@ -19,37 +19,37 @@ const COMMON = `LC_ALL=C; export LC_ALL; umask 077
 here() { [ "$(env pwd -P; echo .)" = "$1
 ." ]; }
 why() { p=$2
-while [ -n "$p" ] && [ "$p" != "$1" ]; do [ ! -L "$p" ] || exit ${ENDED.link}; p=\${p%/*}; done
-[ ! -d "$2" ] || { [ -x "$2" ] && exit ${ENDED.link}; exit ${ENDED.denied}; }
+while [ -n "$p" ] && [ "$p" != "$1" ]; do [ ! -L "$p" ] || exit ${EXIT.link}; p=\${p%/*}; done
+[ ! -d "$2" ] || { [ -x "$2" ] && exit ${EXIT.link}; exit ${EXIT.denied}; }
 [ ! -e "$2" ] || exit $3
-exit ${ENDED.missing}; }
+exit ${EXIT.missing}; }
 enter() { cd -- "$2" 2>/dev/null && here "$2" || why "$1" "$2" "$3"; }
-there() { [ -e "$1" ] || [ -L "$1" ] || exit ${ENDED.missing}; }
-plain() { [ ! -L "$1" ] || exit ${ENDED.link}; [ -f "$1" ] || exit ${ENDED.notThis}; }
+there() { [ -e "$1" ] || [ -L "$1" ] || exit ${EXIT.missing}; }
+plain() { [ ! -L "$1" ] || exit ${EXIT.link}; [ -f "$1" ] || exit ${EXIT.notThis}; }
 `;
 
-/** Opens a file as descriptor 3, and no link instead of it; its stat is in $s. Again, if it was replaced in this moment. */
+/** Opens a file as descriptor 3, but no link; its stat is in $s. Tries again if the file was replaced at this moment. */
 const OPEN = `same() { [ "$2 $3" = "$(stat -c '%d %i' -- "$n" 2>/dev/null)" ]; }
 i=0
 while :; do there "$n"; plain "$n"
 exec 3<"$n"
 s=$(stat -L -c '${STAT_FORMAT}' /proc/self/fd/3) || exit 1
 ! same $s || break
-i=$((i + 1)); [ $i -lt 50 ] || exit ${ENDED.link}
+i=$((i + 1)); [ $i -lt 50 ] || exit ${EXIT.link}
 done
 `;
 
-/** Makes the folders on the way to a file, and goes there. */
+/** Creates the folders on the way to a file, and goes there. */
 const MAKE = `make() { r=$1; m=$2; shift 2
-[ -d "$r" ] || mkdir -p -- "$r" || exit ${ENDED.denied}
-cd -- "$r" && here "$r" || exit ${ENDED.link}
+[ -d "$r" ] || mkdir -p -- "$r" || exit ${EXIT.denied}
+cd -- "$r" && here "$r" || exit ${EXIT.link}
 for c; do
 said=$(umask 0; mkdir -m "$m" -- "./$c" 2>&1); r=$r/$c
 if cd -- "./$c" 2>/dev/null && here "$r"; then continue; fi
-[ ! -L "$r" ] || exit ${ENDED.link}
-[ ! -d "$r" ] || exit ${ENDED.link}
-[ ! -e "$r" ] || exit ${ENDED.notThis}
-echo "$said" >&2; exit ${ENDED.denied}
+[ ! -L "$r" ] || exit ${EXIT.link}
+[ ! -d "$r" ] || exit ${EXIT.link}
+[ ! -e "$r" ] || exit ${EXIT.notThis}
+echo "$said" >&2; exit ${EXIT.denied}
 done; }
 `;
 
@@ -61,7 +61,7 @@ export interface At {
 }
 
 const inFolder = ({ root, folder, name }: At) =>
-  `${COMMON}n=${word(`./${name}`)}\nenter ${words([root, folder, ENDED.missing])}\n`;
+  `${COMMON}n=${word(`./${name}`)}\nenter ${words([root, folder, EXIT.missing])}\n`;
 
 export const statScript = (at: At) => `${inFolder(at)}there "$n"\n${STAT} -- "$n" || { there "$n"; exit 1; }`;
 
@@ -74,20 +74,20 @@ echo "$s"; [ $left -gt $most ] || most=$left
 [ $most -gt 0 ] || exit 0
 if [ $from -gt 0 ]; then tail -c +$((from + 1)) <&3 | head -c $most; else head -c $most <&3; fi`;
 
-/** Prints a letter for the kind and the name of each, with a zero byte after it. */
+/** Prints the kind as a letter and the name of each entry, with a zero byte after it. */
 export const listScript = (
   root: string,
   folder: string,
   most: number,
-) => `${COMMON}enter ${words([root, folder, ENDED.notThis])}
+) => `${COMMON}enter ${words([root, folder, EXIT.notThis])}
 i=0
 for f in * .[!.]* ..?*; do
 if [ -L "$f" ]; then k=l; elif [ -d "$f" ]; then k=d; elif [ -f "$f" ]; then k=f; elif [ -e "$f" ]; then k=o; else continue; fi
-i=$((i + 1)); [ $i -le ${most} ] || exit ${ENDED.tooMany}
+i=$((i + 1)); [ $i -le ${most} ] || exit ${EXIT.tooMany}
 printf '%s%s\\0' "$k" "$f"
 done`;
 
-export const roomScript = (root: string, folder: string) => `${COMMON}enter ${words([root, folder, ENDED.notThis])}
+export const roomScript = (root: string, folder: string) => `${COMMON}enter ${words([root, folder, EXIT.notThis])}
 [ -w . ] && [ -x . ] && echo writable || echo fixed
 df -Pk . | tail -n 1`;
 
@@ -105,26 +105,26 @@ n=${word(`./${name}`)}; t=${word(`./${temporary}`)}; mode=${octal(mode)}
 make ${words([root, octal(folderMode), ...folder.slice(root.length).split('/').filter(Boolean)])}
 trap 'rm -f -- "$t"' EXIT
 `;
-const WRITE = `set -C; exec 3>"$t" || exit ${ENDED.denied}; set +C
-chmod "$mode" /proc/self/fd/3 || exit ${ENDED.denied}
-cat >&3 || exit ${ENDED.denied}
+const WRITE = `set -C; exec 3>"$t" || exit ${EXIT.denied}; set +C
+chmod "$mode" /proc/self/fd/3 || exit ${EXIT.denied}
+cat >&3 || exit ${EXIT.denied}
 exec 3>&-
 `;
 
 export const putScript = (file: Written) => `${writing(file)}${WRITE}
 said=$(link "$t" "$n" 2>&1) && exit 0
-if [ -e "$n" ] || [ -L "$n" ]; then plain "$n"; exit ${ENDED.exists}; fi
-echo "$said" >&2; exit ${ENDED.denied}`;
+if [ -e "$n" ] || [ -L "$n" ]; then plain "$n"; exit ${EXIT.exists}; fi
+echo "$said" >&2; exit ${EXIT.denied}`;
 
 export const replaceScript = (file: Written) => `${writing(file)}
-if [ -e "$n" ] || [ -L "$n" ]; then plain "$n"; mode=$(stat -c %a -- "$n") || exit ${ENDED.link}
+if [ -e "$n" ] || [ -L "$n" ]; then plain "$n"; mode=$(stat -c %a -- "$n") || exit ${EXIT.link}
 while [ \${#mode} -gt 3 ]; do mode=\${mode#?}; done; fi
 ${WRITE}
-mv -fT -- "$t" "$n" || exit ${ENDED.denied}`;
+mv -fT -- "$t" "$n" || exit ${EXIT.denied}`;
 
 export const appendScript = (at: At) => `${inFolder(at)}${OPEN}
-cat >>/proc/self/fd/3 || exit ${ENDED.denied}`;
+cat >>/proc/self/fd/3 || exit ${EXIT.denied}`;
 
 export const removeScript = (at: At) => `${inFolder(at)}
-[ -L "$n" ] || [ ! -d "$n" ] || exit ${ENDED.notThis}
-rm -f -- "$n" || exit ${ENDED.denied}`;
+[ -L "$n" ] || [ ! -d "$n" ] || exit ${EXIT.notThis}
+rm -f -- "$n" || exit ${EXIT.denied}`;

@@ -1,8 +1,8 @@
 import type { ByteSink } from '../../../ports/sandbox.ts';
 
 /*
- * A machine whose files and programs are not those of the machine that we run on. What a sandbox needs of it is small: it runs scripts of
- * POSIX sh. `RemoteSandboxes` are sandboxes of any such machine; its folders, programs and their ends are scripts.
+ * Another machine that runs scripts of POSIX sh. `RemoteSandboxes` needs nothing else of it: it reads files, starts programs and ends
+ * them by scripts.
  */
 
 export interface RemoteMachine {
@@ -12,18 +12,18 @@ export interface RemoteMachine {
    * Runs a short script to its end. Its input is `input`, else empty. The script may hold secrets, so it never becomes an argument of a
    * program there. Throws `agent_unavailable` when the machine cannot be reached or takes too long; then it may have run or not.
    */
-  run(script: string, options?: { readonly input?: Uint8Array }): Promise<Ran>;
+  run(script: string, options?: { readonly input?: Uint8Array }): Promise<ScriptResult>;
   /**
-   * Starts a script that reads from us and writes to us as long as it runs. It finds in `$BEAT` the path of a file whose time changes
-   * every few seconds as long as we are heard there, and which is gone when the connection is. The script ends itself when that stops.
-   * Throws as `run`.
+   * Starts a script whose input and output are connected with us while it runs. `$BEAT` is the path of a file there. Our heartbeats change
+   * its time every few seconds, and it is removed when the connection ends. The script ends itself when the heartbeats stop. Throws as
+   * `run`.
    */
   start(script: string): Promise<RemoteProgram>;
   /** How long `$BEAT` may stay the same before a script must end everything that it has started. */
   readonly silenceSeconds: number;
 }
 
-export interface Ran {
+export interface ScriptResult {
   readonly code: number;
   readonly stdout: Buffer;
   readonly stderr: string;
@@ -33,11 +33,14 @@ export interface RemoteProgram {
   readonly stdin: ByteSink;
   readonly stdout: AsyncIterable<Uint8Array>;
   readonly stderr: AsyncIterable<Uint8Array>;
-  /** Resolves once, when it has ended and both outputs were read, or a moment later. `null`: the connection was lost, nobody knows. */
+  /** Its exit code. Resolves once, when it has ended and both outputs were read, or a moment later. Null: the connection was lost. */
   readonly ended: Promise<number | null>;
 }
 
-/** One word of a script, whatever is in it. */
+/** The variables of the user there that programs get. */
+export const INHERITED = 'PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TERM TZ TMPDIR'.split(' ');
+
+/** Quotes any text as one word of a shell script. */
 export function word(text: string | number): string {
   return `'${String(text).replaceAll("'", "'\\''")}'`;
 }

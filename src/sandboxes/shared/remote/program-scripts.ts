@@ -2,11 +2,11 @@ import { MARK } from '../../../core/process.ts';
 import { word, words } from './machine.ts';
 
 /*
- * Programs on another machine, as scripts of POSIX sh for Linux.
+ * Scripts of POSIX sh that start, find and end programs on another Linux machine.
  *
- * The script that starts a program stays beside it as its runner. The program leads a session of its own and has the mark in its
- * environment, as has everything that it starts, in whatever session. A watchdog ends all of it when `$BEAT` is gone or stays the same
- * for too long, or when the runner is killed. The runner ends what is left when the program has ended, and ends with its code.
+ * The script that starts a program keeps running as its runner. The program leads a session of its own. It has the mark in its
+ * environment, and so has everything that it starts. A watchdog ends all of it when `$BEAT` is gone or stays the same for too long, or
+ * when the runner is killed. When the program has ended, the runner ends everything that it left, and exits with its code.
  */
 
 /** Ends every process that has the mark. A killed process starts nothing any more: when a look finds none, none is left. */
@@ -17,16 +17,16 @@ kill -s KILL $l 2>/dev/null; i=$((i + 1)); [ $i -lt 100 ] || return 1; sleep 0.0
 done; }
 `;
 
-/** Prints when a process started, as the kernel counts it; nothing: there is none, or only its remains. */
+/** Prints when a process started, as the kernel counts it; nothing: there is none, or it is a zombie. */
 const STARTED = `nth() { [ "$1" = Z ] || [ "$1" = X ] || { shift 19; echo "$1"; }; }
 started() { { read -r s </proc/$1/stat; } 2>/dev/null || return 0; set -f; nth \${s##*") "}; set +f; }
 `;
 
-/** Prints the machine's boot and the namespace in which its pids count. */
+/** Prints the boot id of the machine and its pid namespace. */
 const WHERE = `where() { read -r boot </proc/sys/kernel/random/boot_id; echo "$boot $(readlink /proc/self/ns/pid)"; }
 `;
 
-/** Prints the path of a program: $1 is a path, or a name that is looked for in the absolute folders of $2. */
+/** Prints the path of a program: $1 is a path, or a name that is searched in the absolute folders of $2. */
 const FIND = `find_program() { case $1 in
 /*) [ ! -f "$1" ] || [ ! -x "$1" ] || printf '%s' "$1" ;;
 */* | '') ;;
@@ -39,7 +39,7 @@ export const findScript = (program: string, path: string) => `${FIND}find_progra
 export interface Started {
   readonly command: readonly string[];
   readonly cwd: string;
-  /** All of the program's environment, but for the mark. */
+  /** The whole environment of the program, except the mark. */
   readonly env: Readonly<Record<string, string>>;
   readonly mark: string;
   /** It is a part of the process that has the mark: when it ends, that one stays. */
@@ -47,13 +47,13 @@ export interface Started {
   readonly silenceSeconds: number;
 }
 
-/** The first line that the program's output begins with; then the output itself. */
+/** The first word of the line that comes before the program's own output. */
 export const FIRST = { started: 'started', noDirectory: 'no-directory', noProgram: 'no-program' } as const;
 
 export function startScript({ command, cwd, env, mark, isPart, silenceSeconds }: Started): string {
   const [program = '', ...args] = command;
   const exported = Object.entries({ ...env, [MARK]: mark }).map(([name, value]) => `export ${name}=${word(value)}`);
-  // Its first words: the mark is in its environment by then, so whoever has read them finds it again.
+  // The mark is in its environment before it prints this line, so we can find the program again once we have read the line.
   const inner = `${STARTED}${WHERE}echo ${FIRST.started} $$ "$(started $$)" "$(where)"; exec "$@"`;
   return `${END_MARKED}${FIND}trap '' HUP PIPE
 sid=$(command -v setsid) || { echo "${FIRST.noProgram} setsid"; exit 127; }
@@ -87,7 +87,7 @@ exit $code`;
 }
 
 /** A process, as it was identified by its first line. */
-export interface Found {
+export interface RemoteIdentity {
   readonly pid: number;
   readonly started: string;
   readonly boot: string;
@@ -95,7 +95,7 @@ export interface Found {
   readonly mark?: string;
 }
 
-const LOOK = ({ pid, started, boot, namespace }: Found) => `${STARTED}${WHERE}
+const LOOK = ({ pid, started, boot, namespace }: RemoteIdentity) => `${STARTED}${WHERE}
 set -- $(where)
 [ "$2" = ${word(namespace)} ] || [ "$1" != ${word(boot)} ] || { echo unknown; exit; }
 [ "$1" = ${word(boot)} ] || { echo over; exit; }
@@ -103,18 +103,18 @@ lives() { [ "$(started ${pid})" = ${word(started)} ]; }
 `;
 
 /** Prints alive, dead, over (the machine has started again) or unknown. */
-export const statusScript = (found: Found) => `${LOOK(found)}lives && echo alive || echo dead`;
+export const statusScript = (identity: RemoteIdentity) => `${LOOK(identity)}lives && echo alive || echo dead`;
 
 /** Prints ended, over or unknown. */
-export const endScript = (found: Found) => `${END_MARKED}${LOOK(found)}
-if lives; then kill -s KILL -- -${found.pid} 2>/dev/null || kill -s KILL ${found.pid} 2>/dev/null; fi
-endmarked ${word(found.mark ?? '')} || { echo unknown; exit; }
+export const endScript = (identity: RemoteIdentity) => `${END_MARKED}${LOOK(identity)}
+if lives; then kill -s KILL -- -${identity.pid} 2>/dev/null || kill -s KILL ${identity.pid} 2>/dev/null; fi
+endmarked ${word(identity.mark ?? '')} || { echo unknown; exit; }
 i=0
 while lives; do i=$((i + 1)); [ $i -lt 100 ] || { echo unknown; exit; }; sleep 0.05; done
 echo ended`;
 
-export const signalScript = (found: Found, signal: 'TERM' | 'KILL') =>
-  `${LOOK(found)}! lives || kill -s ${signal} -- -${found.pid}`;
+export const signalScript = (identity: RemoteIdentity, signal: 'TERM' | 'KILL') =>
+  `${LOOK(identity)}! lives || kill -s ${signal} -- -${identity.pid}`;
 
 /** Prints pid, time of the start, boot, namespace and mark of each process that has a mark. */
 export const markedScript = () => `${STARTED}${WHERE}

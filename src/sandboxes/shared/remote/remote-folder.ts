@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
 import type { Entry, FileRead, FileStat, Folder, Range, Room, Watch } from '../../../ports/sandbox.ts';
-import { checkedPath, compareContent, folderMode } from '../local-folder.ts';
+import { type Action, checkedPath, compareContent, folderMode, WRITES } from '../local-folder.ts';
+import { throughLink } from '../opened.ts';
 import {
   type At,
   appendScript,
-  ENDED,
+  EXIT,
   listScript,
   putScript,
   readScript,
@@ -16,13 +17,11 @@ import {
   statRootScript,
   statScript,
 } from './file-scripts.ts';
-import type { Ran, RemoteMachine } from './machine.ts';
+import type { RemoteMachine, ScriptResult } from './machine.ts';
 
 const MOST_ENTRIES = 100_000;
-/** The other machine does not tell of changes, so they are seen this late. */
+/** How often a watched file is checked: the other machine reports no changes. */
 const LOOK_MS = 250;
-
-type Deed = 'looked at' | 'read' | 'listed' | 'written' | 'removed';
 
 /** A folder of another machine. */
 export class RemoteFolder implements Folder {
@@ -38,7 +37,7 @@ export class RemoteFolder implements Folder {
   async stat(path: string): Promise<FileStat | null> {
     const script = path === '' ? statRootScript(this.path) : statScript(this.#at(path));
     const ran = await this.#machine.run(script);
-    return this.#isThere(ran, path, 'looked at') ? describe(ran.stdout.toString()) : null;
+    return this.#isThere(ran, path, 'inspected') ? describe(ran.stdout.toString()) : null;
   }
 
   async read(path: string, { from = 0, most }: Range): Promise<FileRead | null> {
@@ -50,7 +49,7 @@ export class RemoteFolder implements Folder {
 
   async list(path: string): Promise<Entry[] | null> {
     const ran = await this.#machine.run(listScript(this.path, this.#full(path), MOST_ENTRIES));
-    if (ran.code === ENDED.tooMany) throw new ThroughlineError('too_large', `${path} has too many entries.`);
+    if (ran.code === EXIT.tooMany) throw new ThroughlineError('too_large', `${path} has too many entries.`);
     if (!this.#isThere(ran, path, 'listed')) return null;
     const entries = ran.stdout.toString().split('\0').filter(Boolean);
     return entries.map((entry) => ({ name: entry.slice(1), kind: KINDS[entry[0] ?? ''] ?? 'other' }));
@@ -58,7 +57,7 @@ export class RemoteFolder implements Folder {
 
   async room(path: string): Promise<Room | null> {
     const ran = await this.#machine.run(roomScript(this.path, this.#full(path)));
-    if (!this.#isThere(ran, path, 'looked at')) return null;
+    if (!this.#isThere(ran, path, 'inspected')) return null;
     const [access, disk = ''] = ran.stdout.toString().split('\n');
     const blocks = /\s(\d+)\s+\d+%/.exec(disk)?.[1];
     return { writable: access === 'writable', freeBytes: blocks === undefined ? null : Number(blocks) * 1024 };
@@ -68,14 +67,14 @@ export class RemoteFolder implements Folder {
     const bytes = Buffer.from(content);
     const ran = await this.#machine.run(putScript(this.#written(path, 0o600)), { input: bytes });
     if (ran.code === 0) return 'written';
-    if (ran.code !== ENDED.exists) throw this.#trouble(ran, path, 'written');
+    if (ran.code !== EXIT.exists) throw this.#failure(ran, path, 'written');
     return compareContent(this, path, bytes);
   }
 
   async replace(path: string, content: string | Uint8Array, { mode = 0o600 } = {}): Promise<void> {
     const script = replaceScript(this.#written(path, mode));
     const ran = await this.#machine.run(script, { input: Buffer.from(content) });
-    if (ran.code !== 0) throw this.#trouble(ran, path, 'written');
+    if (ran.code !== 0) throw this.#failure(ran, path, 'written');
   }
 
   async append(path: string, content: string | Uint8Array): Promise<boolean> {
@@ -98,29 +97,25 @@ export class RemoteFolder implements Folder {
   }
 
   /** Whether the script did its work; false: there is nothing of that name. */
-  #isThere(ran: Ran, path: string, deed: Deed): boolean {
+  #isThere(ran: ScriptResult, path: string, action: Action): boolean {
     if (ran.code === 0) return true;
-    if (ran.code === ENDED.missing || isMissing(ran)) return false;
-    throw this.#trouble(ran, path, deed);
+    if (ran.code === EXIT.missing || isMissing(ran)) return false;
+    throw this.#failure(ran, path, action);
   }
 
-  #trouble({ code, stderr }: Ran, path: string, deed: Deed): ThroughlineError {
+  #failure({ code, stderr }: ScriptResult, path: string, action: Action): ThroughlineError {
     const full = path === '' ? this.path : `${this.path}/${path}`;
-    const cannot = `${full} cannot be ${deed}`;
-    if (code === ENDED.link) {
-      return new ThroughlineError('refused', `The path ${full} contains a symbolic link.`, {
-        hint: 'Links in the folders of agents are not followed. Put the file itself there.',
-      });
-    }
-    if (code === ENDED.notThis) return new ThroughlineError('refused', `${full} is not what it should be there.`);
+    const cannot = `${full} cannot be ${action}`;
+    if (code === EXIT.link) return throughLink(full);
+    if (code === EXIT.notThis) return new ThroughlineError('refused', `${cannot}: it is of another kind.`);
     if (/no space left|quota exceeded|file too large/i.test(stderr)) {
       const hint = `Free some space on ${this.#machine.name}.`;
       return new ThroughlineError('storage_full', `${cannot}: the disk is full.`, { hint });
     }
     if (/permission denied|not permitted|read-only/i.test(stderr)) {
-      const isWrite = deed === 'written' || deed === 'removed';
+      const errorCode = WRITES.includes(action) ? 'storage_readonly' : 'refused';
       const hint = 'Check who owns it, and its permissions.';
-      return new ThroughlineError(isWrite ? 'storage_readonly' : 'refused', `${cannot}: permission denied.`, { hint });
+      return new ThroughlineError(errorCode, `${cannot}: permission denied.`, { hint });
     }
     return new ThroughlineError('refused', `${cannot} (${stderr.trim() || `the script ended with ${code}`}).`);
   }
@@ -141,15 +136,15 @@ export class RemoteFolder implements Folder {
 
 const KINDS: Readonly<Record<string, Entry['kind']>> = { f: 'file', d: 'folder', l: 'link', o: 'other' };
 
-/** The file was taken away between two steps of a script. */
-function isMissing({ code, stderr }: Ran): boolean {
+/** The file was removed between two steps of a script. */
+function isMissing({ code, stderr }: ScriptResult): boolean {
   return (code === 1 || code === 2) && /no such file/i.test(stderr);
 }
 
 /** By the first digit of the mode. */
 const TYPES: Readonly<Record<string, FileStat['kind']>> = { '8': 'file', '4': 'folder', a: 'link' };
 
-/** `line`: as `STAT_FORMAT` says. */
+/** `line`: in the format `STAT_FORMAT`. */
 function describe(line: string): FileStat {
   const [mode = '', device, inode, size, ...times] = line.trim().split(' ');
   const [modified = ''] = times.join(' ').split('|');
@@ -168,7 +163,7 @@ function timeOf(text: string): number {
   return Date.parse(`${date}T${time}${fraction}${zone.replace(/(\d\d)$/, ':$1') || 'Z'}`);
 }
 
-/** Looks again some time after the last look has ended. */
+/** Each look begins some time after the one before it has ended. */
 function watching(first: string, version: () => Promise<string>, changed: () => void): Watch {
   let [last, timer, isStopped] = [first, null as NodeJS.Timeout | null, false];
   const later = () => {

@@ -7,8 +7,8 @@ import type { RemoteMachine, RemoteProgram } from './machine.ts';
 import {
   endScript,
   FIRST,
-  type Found,
   markedScript,
+  type RemoteIdentity,
   type Started,
   signalScript,
   startScript,
@@ -17,18 +17,18 @@ import {
 
 export interface ProgramSettings {
   readonly machine: RemoteMachine;
-  /** What processes there are called in what is stored: `ssh`. */
+  /** The kind of stored processes: `ssh`. */
   readonly kind: string;
   readonly place: string;
-  /** Of the machine that we run on: those who start programs are processes here. */
+  /** Processes of this machine, which start the programs there. */
   readonly processes: Pick<LocalProcesses, 'newMark' | 'status'>;
 }
 
-/** The most that a first line can be; more is no runner of ours. */
+/** More than the first line of a runner can have. */
 const MOST_FIRST_LINE = 10_000;
-/** How often a machine that was lost is asked to end what ran there. */
+/** After a lost connection: how often we try to end what ran there. */
 const AGAIN_MS = 500;
-/** After the time in which a watchdog notices our silence, it needs some to end everything. */
+/** How long a watchdog takes to end everything, after it has noticed that our heartbeats stopped. */
 const WATCHDOG_MS = 5_000;
 
 /** Programs on another machine, found again by their identity on any connection. */
@@ -43,45 +43,45 @@ export class RemotePrograms implements Pick<Sandboxes, 'status' | 'end' | 'orpha
   async start(program: Omit<Started, 'mark' | 'isPart' | 'silenceSeconds'>, partOf?: SandboxProcess): Promise<Child> {
     const { machine, processes } = this.#settings;
     checkNames(program.env);
-    const whole = partOf && this.#found(partOf)?.mark;
+    const whole = partOf && this.#identityOf(partOf)?.mark;
     const mark = whole ?? processes.newMark();
     const { silenceSeconds } = machine;
     const script = startScript({ ...program, mark, isPart: whole !== undefined, silenceSeconds });
     const running = await machine.start(script);
     const { line, rest } = await firstLine(running.stdout);
-    const found = parseFirst(line);
-    if (found === null) throw notStarted(line, program, machine.name, await running.ended);
-    return this.#child({ ...running, stdout: rest }, whole === undefined ? { ...found, mark } : found);
+    const identity = parseFirst(line);
+    if (identity === null) throw notStarted(line, program, machine.name, await running.ended);
+    return this.#child({ ...running, stdout: rest }, whole === undefined ? { ...identity, mark } : identity);
   }
 
   async status(process: SandboxProcess): Promise<'alive' | 'dead' | 'unknown'> {
-    const found = this.#found(process);
-    const said = found && (await this.#say(statusScript(found)));
-    if (said === 'over') return 'dead';
-    return said === 'alive' || said === 'dead' ? said : 'unknown';
+    const identity = this.#identityOf(process);
+    const printed = identity && (await this.#ask(statusScript(identity)));
+    if (printed === 'over') return 'dead';
+    return printed === 'alive' || printed === 'dead' ? printed : 'unknown';
   }
 
   async end(process: SandboxProcess): Promise<'ended' | 'unknown'> {
-    const found = this.#found(process);
-    const said = found && (await this.#say(endScript(found)));
-    return said === 'ended' || said === 'over' ? 'ended' : 'unknown';
+    const identity = this.#identityOf(process);
+    const printed = identity && (await this.#ask(endScript(identity)));
+    return printed === 'ended' || printed === 'over' ? 'ended' : 'unknown';
   }
 
   async orphans(): Promise<SandboxProcess[]> {
     const { place, processes } = this.#settings;
-    const lines = (await this.#say(markedScript()))?.split('\n') ?? [];
+    const lines = (await this.#ask(markedScript()))?.split('\n') ?? [];
     const marked = lines.flatMap((line) => {
       const [pid, started = '', boot = '', namespace = '', mark = ''] = line.split(' ');
       const starter = starterOf(mark);
       const isOrphan = starter?.place === place && processes.status(starter.process) === 'dead';
       return isOrphan ? [{ pid: Number(pid), started, boot, namespace, mark }] : [];
     });
-    const first = new Map(marked.toReversed().map((found) => [found.mark, found]));
-    return [...first.values()].map((found) => this.#stored(found));
+    const first = new Map(marked.toReversed().map((identity) => [identity.mark, identity]));
+    return [...first.values()].map((identity) => this.#processOf(identity));
   }
 
-  /** Null: the machine cannot be reached. */
-  async #say(script: string): Promise<string | null> {
+  /** What the script prints. Null: the machine cannot be reached. */
+  async #ask(script: string): Promise<string | null> {
     try {
       return (await this.#settings.machine.run(script)).stdout.toString().trim();
     } catch (error) {
@@ -90,34 +90,34 @@ export class RemotePrograms implements Pick<Sandboxes, 'status' | 'end' | 'orpha
     }
   }
 
-  #stored(found: Found): SandboxProcess {
+  #processOf(identity: RemoteIdentity): SandboxProcess {
     const { kind, place, machine } = this.#settings;
-    return { kind, id: JSON.stringify({ place, ...found }), label: `process ${found.pid} on ${machine.name}` };
+    return { kind, id: JSON.stringify({ place, ...identity }), label: `process ${identity.pid} on ${machine.name}` };
   }
 
-  /** Null: it is of another kind or machine, or nobody can read it. */
-  #found({ kind, id }: SandboxProcess): Found | null {
+  /** Null: it is of another kind or machine, or not readable. */
+  #identityOf({ kind, id }: SandboxProcess): RemoteIdentity | null {
     if (kind !== this.#settings.kind) return null;
     try {
-      const { place, ...found } = JSON.parse(id) as Found & { place: string };
-      return place === this.#settings.place && Number.isSafeInteger(found.pid) ? found : null;
+      const { place, ...identity } = JSON.parse(id) as RemoteIdentity & { place: string };
+      return place === this.#settings.place && Number.isSafeInteger(identity.pid) ? identity : null;
     } catch {
       return null;
     }
   }
 
-  #child(running: RemoteProgram, found: Found): Child {
-    const identity = this.#stored(found);
+  #child(running: RemoteProgram, identity: RemoteIdentity): Child {
+    const process = this.#processOf(identity);
     const { machine } = this.#settings;
     let alive = true;
     const exited = running.ended.then(async (code) => {
       alive = false;
-      // Nobody saw its end: until it is ended for certain, it may still work.
-      if (code === null) await this.#endLost(identity);
-      return code === null || code <= 128 ? { code, signal: null } : { code: null, signal: signalOf(code - 128) };
+      if (code === null) await this.#endLost(process);
+      if (code === null || code <= 128) return { code, signal: null };
+      return { code: null, signal: SIGNALS[code - 128] ?? `signal ${code - 128}` };
     });
     return {
-      identity,
+      identity: process,
       stdin: running.stdin,
       stdout: running.stdout,
       stderr: running.stderr,
@@ -128,15 +128,15 @@ export class RemotePrograms implements Pick<Sandboxes, 'status' | 'end' | 'orpha
       kill(signal) {
         if (!alive) return;
         // If the machine cannot be reached, its watchdog ends the program.
-        void machine.run(signalScript(found, signal === 'SIGTERM' ? 'TERM' : 'KILL')).catch(() => {});
+        void machine.run(signalScript(identity, signal === 'SIGTERM' ? 'TERM' : 'KILL')).catch(() => {});
       },
     };
   }
 
-  /** Returns when it is ended: by us on another connection, or else by its watchdog, in its time. */
-  async #endLost(identity: SandboxProcess): Promise<void> {
+  /** After a lost connection the program may still run. Returns when we have ended it on another connection, or its watchdog must have. */
+  async #endLost(process: SandboxProcess): Promise<void> {
     const until = performance.now() + this.#settings.machine.silenceSeconds * 1_000 + WATCHDOG_MS;
-    while ((await this.end(identity)) !== 'ended' && performance.now() < until) await sleep(AGAIN_MS);
+    while ((await this.end(process)) !== 'ended' && performance.now() < until) await sleep(AGAIN_MS);
   }
 }
 
@@ -149,11 +149,7 @@ const SIGNALS: Readonly<Record<number, string>> = {
   15: 'SIGTERM',
 };
 
-function signalOf(number: number): string {
-  return SIGNALS[number] ?? `signal ${number}`;
-}
-
-/** A shell sets no others. */
+/** A shell can set no other names. */
 function checkNames(env: Readonly<Record<string, string>>): void {
   const wrong = Object.keys(env).find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
   if (wrong === undefined) return;
@@ -183,7 +179,7 @@ async function firstLine(
   return { line, rest: rest() };
 }
 
-function parseFirst(line: string): Found | null {
+function parseFirst(line: string): RemoteIdentity | null {
   const [first, pid = '', started = '', boot = '', namespace = ''] = line.split(' ');
   if (first !== FIRST.started || !/^\d+$/.test(pid) || !started || !boot || !namespace) return null;
   return { pid: Number(pid), started, boot, namespace };
@@ -208,5 +204,5 @@ function notStarted(
     return fail(`The program ${program} was not found on ${machine}.`, hint);
   }
   const why = code === null ? 'the connection was lost' : `it ended with ${code}`;
-  return fail(`Cannot start ${program} on ${machine}: ${why}.`, 'Look at that machine, and try again.');
+  return fail(`Cannot start ${program} on ${machine}: ${why}.`, 'Check that machine, and try again.');
 }

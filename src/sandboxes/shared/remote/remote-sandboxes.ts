@@ -4,9 +4,10 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { checkedId, PROBE } from '../../../core/sandbox/sandbox-id.ts';
 import type { Folder, OpenSandbox, Sandboxes } from '../../../ports/sandbox.ts';
 import { changesInside } from '../changes-inside.ts';
-import { filesIn } from '../files.ts';
+import { noWorkYet } from '../compare.ts';
+import { directoryMissing, filesIn } from '../files.ts';
 import { remembered } from '../remembered.ts';
-import { type RemoteMachine, word, words } from './machine.ts';
+import { INHERITED, type RemoteMachine, word, words } from './machine.ts';
 import { findScript } from './program-scripts.ts';
 import { RemoteFolder } from './remote-folder.ts';
 import { type ProgramSettings, RemotePrograms } from './remote-programs.ts';
@@ -18,39 +19,37 @@ export interface RemoteSettings extends ProgramSettings {
   readonly root: string;
 }
 
-/** What a machine says of itself. */
-interface Machine {
+interface Inspected {
+  /** The real path of the directory of all sandboxes. */
   readonly root: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
-const ALLOWED = 'PATH HOME USER LOGNAME SHELL LANG LC_ALL LC_CTYPE TERM TZ TMPDIR'.split(' ');
-
 /**
- * Sandboxes on another machine: directories `root/<id>/{work,state}` there. They are separate, and not isolated: a program in one can do
+ * Sandboxes on another machine: directories `root/<id>/{work,state}` there. They are separate, but not isolated: a program in one can do
  * what the user there can.
  */
 export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
   readonly place: string;
   readonly home: string;
   readonly #settings: RemoteSettings;
-  readonly #machine: () => Promise<Machine>;
+  readonly #inspected: () => Promise<Inspected>;
 
   constructor(settings: RemoteSettings) {
     super(settings);
     this.place = settings.place;
     this.home = settings.home;
     this.#settings = settings;
-    this.#machine = remembered(() => greet(settings.machine, settings.root));
+    this.#inspected = remembered(() => inspect(settings.machine, settings.root));
   }
 
   async open(id: string, { cwd }: { cwd: string | null }): Promise<OpenSandbox> {
-    const { root } = await this.#machine();
+    const { root } = await this.#inspected();
     return this.#openAt(id, `${root}/${checkedId(id)}`, cwd);
   }
 
   async probe({ cwd }: { cwd: string | null } = { cwd: null }): Promise<OpenSandbox & AsyncDisposable> {
-    const { root } = await this.#machine();
+    const { root } = await this.#inspected();
     const folder = `${root}/${PROBE}${randomUUID()}`;
     const remove = () => this.#remove(folder);
     try {
@@ -62,14 +61,14 @@ export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
   }
 
   async list(): Promise<{ root: string; ids: string[] }> {
-    const { root } = await this.#machine();
+    const { root } = await this.#inspected();
     const entries = (await this.#folder(root).list('')) ?? [];
     return { root, ids: entries.map(({ name }) => name).filter((name) => !name.startsWith(PROBE)) };
   }
 
   async find(id: string): Promise<string | null> {
-    const { root } = await this.#machine();
-    // Before every turn: the shell says this without starting a program.
+    const { root } = await this.#inspected();
+    // This runs before every turn, so it starts no program there.
     const script = `cd -- ${word(root)} 2>/dev/null || exit 2; [ -e ${word(checkedId(id))} ] || [ -L ${word(id)} ]`;
     const { code } = await this.#settings.machine.run(script);
     const isThere = code === 0 || (code !== 1 && (await this.#folder(root).stat(id)) !== null);
@@ -77,27 +76,22 @@ export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
   }
 
   async changes(id: string, { cwd }: { cwd: string | null }) {
-    if (cwd === null && (await this.find(id)) === null) {
-      throw new ThroughlineError('not_found', 'The agent of this conversation has not worked in a directory yet.');
-    }
+    if (cwd === null && (await this.find(id)) === null) throw noWorkYet();
     return changesInside(await this.open(id, { cwd }), { within: cwd === null });
   }
 
   async files(id: string, { cwd, match }: { cwd: string | null; match: string }) {
-    const { root } = await this.#machine();
+    const { root } = await this.#inspected();
     const work = `${root}/${checkedId(id)}/work`;
     const real = await this.checkDirectory(cwd ?? work).catch((cause) => {
       if (cwd === null) return null;
-      throw new ThroughlineError('not_found', `The directory of this conversation, ${cwd}, does not exist.`, {
-        hint: 'It was there when the conversation was created. Make it again, or fork the conversation into another one.',
-        cause,
-      });
+      throw directoryMissing(cwd, cause);
     });
     return real === null ? { paths: [], more: false } : filesIn(this.#folder(real), match);
   }
 
   async remove(id: string): Promise<void> {
-    const { root } = await this.#machine();
+    const { root } = await this.#inspected();
     await this.#remove(`${root}/${checkedId(id)}`);
   }
 
@@ -107,7 +101,7 @@ export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
 
   async #openAt(id: string, folder: string, cwd: string | null): Promise<OpenSandbox> {
     const { machine, place } = this.#settings;
-    const { env } = await this.#machine();
+    const { env } = await this.#inspected();
     const [state = '', own = ''] = await this.#directories(
       `${folder}/state`,
       ...(cwd === null ? [`${folder}/work`] : []),
@@ -132,7 +126,7 @@ export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
     };
   }
 
-  /** Makes directories, or keeps existing ones and links to some. Returns their real paths. */
+  /** Creates directories, or keeps existing ones and links to directories. Returns their real paths. */
   async #directories(...paths: string[]): Promise<string[]> {
     const { machine } = this.#settings;
     const script = `umask 077; for d in ${words(paths)}; do mkdir -p -- "$d" && cd -- "$d" && env pwd -P || exit 1; done`;
@@ -168,8 +162,8 @@ export class RemoteSandboxes extends RemotePrograms implements Sandboxes {
   }
 }
 
-/** Looks at a machine for the first time, and makes the directory of all sandboxes. Throws `agent_unavailable` for one that is not fit. */
-async function greet(machine: RemoteMachine, root: string): Promise<Machine> {
+/** Checks that a machine has what we need, and creates the directory of all sandboxes. Throws `agent_unavailable` when it lacks something. */
+async function inspect(machine: RemoteMachine, root: string): Promise<Inspected> {
   const script = `umask 077
 [ -r /proc/self/environ ] && [ -r /proc/sys/kernel/random/boot_id ] || { echo /proc; exit 10; }
 for p in setsid stat link grep env readlink; do command -v $p >/dev/null || { echo "$p"; exit 10; }; done
@@ -189,8 +183,8 @@ env -0 2>/dev/null || env | tr '\\n' '\\0'`;
   const env = Object.fromEntries(
     variables.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
-  const allowed = ALLOWED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
-  return { root: stdout.toString('utf8', 0, end), env: Object.fromEntries(allowed) };
+  const inherited = INHERITED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
+  return { root: stdout.toString('utf8', 0, end), env: Object.fromEntries(inherited) };
 }
 
 /** Resolves links as far as the path exists, so that it has the same name before an agent creates it and afterwards. */
@@ -203,14 +197,14 @@ readlink -f -- "\${p:-/}"; printf %s "$rest"`;
   return posix.join(real, rest);
 }
 
-function unusable(path: string, machine: string, said: string): ThroughlineError {
+function unusable(path: string, machine: string, stderr: string): ThroughlineError {
   const cannot = `Cannot create the sandbox directory ${path} on ${machine}`;
-  if (/no space left|quota exceeded/i.test(said))
+  if (/no space left|quota exceeded/i.test(stderr))
     return new ThroughlineError('storage_full', `${cannot}: the disk is full.`);
-  if (/permission denied|not permitted|read-only/i.test(said)) {
+  if (/permission denied|not permitted|read-only/i.test(stderr)) {
     return new ThroughlineError('storage_readonly', `${cannot}: permission denied.`);
   }
-  return new ThroughlineError('refused', `${cannot} (${said.trim()}).`, {
-    hint: 'Move what has its name, or the name of a directory above it.',
+  return new ThroughlineError('refused', `${cannot} (${stderr.trim()}).`, {
+    hint: 'Move the file or broken link that has its name, or the name of a directory above it.',
   });
 }
