@@ -1,4 +1,4 @@
-/* What was changed in a directory since the last commit of its git repository. Pure: made from what git prints. */
+/* The changes in a directory since the last commit of its git repository. Pure: made from the output of git. */
 
 import { ThroughlineError } from './errors.ts';
 
@@ -10,11 +10,11 @@ import { ThroughlineError } from './errors.ts';
  * for (const { path, change, added, removed } of files) console.log(change, path, added, removed);
  */
 export interface Changes {
-  /** The commit that it is compared with; null: the repository has none yet. */
+  /** The commit that the files are compared with; null: the repository has none yet. */
   readonly head: string | null;
   /** By path. */
   readonly files: readonly ChangedFile[];
-  /** How many more files have changed. They are left out. */
+  /** How many changed files are left out. */
   readonly more: number;
   /** Of a conversation that works in a worktree of its own. */
   readonly worktree?: {
@@ -26,13 +26,13 @@ export interface Changes {
 }
 
 /**
- * What is to be done with the changes in a worktree.
+ * What to do with the changes in a worktree.
  *
  * @example
  * await chat.keepChanges({ commit: 'Add a parser', merge: true });
  */
 export interface Keep {
-  /** Commits all that is changed, with this message. */
+  /** Commits all changes, with this message. */
   readonly commit?: string;
   /** Merges the commits of the worktree into the branch that is checked out in the directory which the conversation was given. */
   readonly merge?: boolean;
@@ -54,7 +54,7 @@ export interface Kept {
 }
 
 /**
- * One of the files that were changed.
+ * A changed file.
  *
  * @example
  * import type { ChangedFile } from 'throughline';
@@ -65,14 +65,14 @@ export interface ChangedFile {
   /** Below the directory, with slashes. */
   readonly path: string;
   readonly change: (typeof CHANGE_KINDS)[number];
-  /** Lines; null: it is not text, or larger than is looked at. */
+  /** Lines; null: the file is not text, or too large. */
   readonly added: number | null;
   readonly removed: number | null;
-  /** As git prints it; null: it is not text, or it or all of them together are too large. */
+  /** As git prints it; null: the file is not text, or this patch or all together are too large. */
   readonly patch: string | null;
 }
 
-/** Throws `invalid` when nothing is to be done. */
+/** Throws `invalid` when there is nothing to do. */
 export function checkKeep({ commit, merge = false }: Keep): Keep {
   if (commit !== undefined && (typeof commit !== 'string' || commit.trim() === ''))
     throw new ThroughlineError('invalid', 'The message of the commit is empty.');
@@ -81,17 +81,17 @@ export function checkKeep({ commit, merge = false }: Keep): Keep {
   throw new ThroughlineError('invalid', 'Nothing to do: give "commit" a message, or set "merge".');
 }
 
-/** `untracked`: new, and not known to git. `retyped`: a file became a link, or the reverse. */
+/** `retyped`: a file became a link, or the reverse. */
 export const CHANGE_KINDS = ['added', 'modified', 'deleted', 'retyped', 'untracked'] as const;
 
-/** One file has at most so much text, and all together. */
+/** The longest patch of one file, and of all files together. */
 export const MOST_PATCH = 256 * 1_024;
 export const MOST_PATCHES = 4 * 1_048_576;
 export const MOST_FILES = 500;
 
 const KINDS: Readonly<Record<string, ChangedFile['change']>> = { A: 'added', D: 'deleted', T: 'retyped' };
 
-/** Of `git diff --raw -z --no-renames`: `:MODE MODE HASH HASH STATUS`, NUL, PATH, NUL. */
+/** Reads the output of `git diff --raw -z --no-renames`: `:MODE MODE HASH HASH STATUS`, NUL, PATH, NUL. */
 export function rawEntries(raw: string): { readonly path: string; readonly change: ChangedFile['change'] }[] {
   const parts = raw.split('\0');
   const entries: { path: string; change: ChangedFile['change'] }[] = [];
@@ -102,12 +102,12 @@ export function rawEntries(raw: string): { readonly path: string; readonly chang
   return entries;
 }
 
-/** A line of a file never begins as a header does: it has a sign before it. Only `\n` ends a line here; `^` would also match after others. */
+/** Lines of a file never match: each has a sign before it. Only `\n` ends a line here; `^` would also match after other line ends. */
 const HEADERS = /(?<=^|\n)(?=diff --git )/;
 
 /**
- * The patches of these files, in their order, out of what `git diff --patch` printed, perhaps cut off at its end. A file that became a
- * link has two headers.
+ * The patches of these files, in their order, from the output of `git diff --patch`, which may be cut off at its end. A file that became
+ * a link has two headers.
  */
 export function patchesOf(entries: readonly { readonly change: ChangedFile['change'] }[], text: string): string[] {
   const parts = text.split(HEADERS);
@@ -119,7 +119,7 @@ export function patchesOf(entries: readonly { readonly change: ChangedFile['chan
   });
 }
 
-/** `isWhole`: nothing of the patch was cut off. */
+/** `isWhole`: the patch was not cut off. */
 export function changedFile(path: string, change: ChangedFile['change'], patch: string, isWhole: boolean): ChangedFile {
   let [added, removed, inHunk, isText] = [0, 0, false, !patch.includes('\0')];
   for (const line of patch.split('\n')) {
@@ -134,7 +134,7 @@ export function changedFile(path: string, change: ChangedFile['change'], patch: 
   return isShown ? { path, change, added, removed, patch } : { path, change, added: null, removed: null, patch: null };
 }
 
-/** Of a file that git does not know, as if it had been added; null text: it is not text, or too large. */
+/** A file that git does not track, shown as if it had been added. `text` null: it is not text, or too large. */
 export function untrackedFile(path: string, text: string | null): ChangedFile {
   if (text === null || text.includes('\0')) {
     return { path, change: 'untracked', added: null, removed: null, patch: null };
@@ -149,7 +149,7 @@ export function untrackedFile(path: string, text: string | null): ChangedFile {
   return { path, change: 'untracked', added: lines.length, removed: 0, patch };
 }
 
-/** At most so many, and of patches only as many as fit; by path. */
+/** Sorts the files by path, and leaves out files and patches beyond the limits. */
 export function bounded(head: string | null, all: readonly ChangedFile[], more: number): Changes {
   let left = MOST_PATCHES;
   const files = all

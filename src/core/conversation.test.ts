@@ -72,9 +72,9 @@ describe('a filter of conversations', () => {
   });
 
   test.each([
-    [{ state: 'busy' }, /no state "busy".*/],
-    [{ state: [] }, /no state/],
-    [{ state: ['asks', ''] }, /no state ""/],
+    [{ state: 'busy' }, /no conversation state "busy".*/],
+    [{ state: [] }, /no conversation state/],
+    [{ state: ['asks', ''] }, /no conversation state ""/],
     [{ since: 'yesterday' }, /"since" must be a time/],
     [{ until: '2026-13-31' }, /"until" must be a time/],
     [{ since: '2026-02-30T12:00Z' }, /"since" must be a time/],

@@ -15,12 +15,12 @@ export type TitleSource = (typeof TITLE_SOURCES)[number];
 export type Driver = 'worker' | 'tracker';
 
 /**
- * What a conversation is doing, or what its last turn came to:
+ * What a conversation is doing, or how its last turn ended:
  *
  *   asks         an agent waits for the answer to a question (a permission)
  *   running      a turn runs
  *   queued       turns wait, and none has begun; `stranded` and `delayed` say why, where there is a reason
- *   unrestored   nothing is open, and the turn that ended last failed because its context could not be restored
+ *   unrestored   no turn is open, and the turn that ended last failed because its context could not be restored
  *   failed       … failed for another reason
  *   interrupted  … was interrupted: by a limit, or because a process ended
  *   idle         … completed or was cancelled, or no turn has ended here
@@ -36,7 +36,7 @@ export const CONVERSATION_STATES = [
 ] as const;
 
 /**
- * What a conversation is doing, or what its last turn came to.
+ * What a conversation is doing, or how its last turn ended.
  *
  * @example
  * const needsMe = await tl.conversations({ state: ['asks', 'unrestored', 'failed'] });
@@ -47,7 +47,7 @@ export type ConversationState = (typeof CONVERSATION_STATES)[number];
 export interface StateFacts {
   /** The state of its oldest open turn, the only one that can have begun; null: none is open. */
   readonly open: TurnState | null;
-  /** How the turn went that ended last; null: none has ended here. What was imported ended elsewhere. */
+  /** The turn that ended last; null: none has ended here. Imported turns ended elsewhere and do not count. */
   readonly last: { readonly outcome: TurnEnd; readonly failure: Pick<Failure, 'code'> | null } | null;
 }
 
@@ -59,10 +59,10 @@ export function conversationState({ open, last }: StateFacts): ConversationState
   return outcome === 'failed' || outcome === 'interrupted' ? outcome : 'idle';
 }
 
-/** Nothing was sent without the context, or it was found out afterwards that the agent lacked it. */
+/** The prompt was not sent because the context was missing, or the agent turned out to lack the context. */
 const UNRESTORED: readonly ErrorCode[] = ['restore_failed', 'context_refuted'];
 
-/** Which conversations to list; all that is given must hold. */
+/** Which conversations to list. All given conditions must hold. */
 export interface ConversationFilter {
   /** The agent of the last turn; before the first one, the agent that was set for the conversation. */
   readonly agent?: string;
@@ -74,7 +74,7 @@ export interface ConversationFilter {
   readonly until?: number | string | Date;
 }
 
-/** The same, checked. Every field is left out where nothing was asked for. */
+/** A checked filter. A condition that was not given is left out. */
 export interface CheckedFilter {
   readonly agent?: string;
   readonly states?: readonly ConversationState[];
@@ -89,7 +89,7 @@ export function checkFilter({ agent, state, since, until }: ConversationFilter):
   return { ...(agent === undefined ? {} : { agent: checkText(agent, 'agent') }), ...states, ...times };
 }
 
-/** What is found in another way is not filtered: throws `invalid`. */
+/** Throws `invalid` when conversations are found by `by` and a filter is given as well. */
 export function checkUnfiltered(by: string, { agent, state, since, until }: ConversationFilter): void {
   const [name] = Object.keys(given({ agent, state, since, until }));
   if (name === undefined) return;
@@ -101,14 +101,14 @@ function checkStates(state: unknown): ConversationState[] {
   const known = CONVERSATION_STATES.filter((one) => states.includes(one));
   const unknown = states.find((one) => !known.some((other) => other === one));
   if (unknown === undefined && known.length > 0) return known;
-  throw new ThroughlineError('invalid', `There is no state ${shown(unknown)} of a conversation.`, {
+  throw new ThroughlineError('invalid', `There is no conversation state ${shown(unknown ?? state)}.`, {
     hint: `States: ${CONVERSATION_STATES.join(', ')}.`,
   });
 }
 
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
-/** The last one that has a year of four digits. */
+/** The last time with a year of four digits. */
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** In milliseconds; a day is its beginning (UTC). */
@@ -122,7 +122,7 @@ function checkTime(value: unknown, name: string): number | undefined {
   throw new ThroughlineError('invalid', `"${name}" must be a time: ${example}, not ${shown(value)}.`);
 }
 
-/** What of a conversation is shown as it is stored. */
+/** The fields of a conversation that are shown as they are stored. */
 export interface ShownConversation {
   readonly id: string;
   readonly owner: string;
@@ -137,7 +137,7 @@ export interface ShownConversation {
   readonly driver: Driver;
   /** The working directory that the caller named; null: a directory of its own. */
   readonly cwd: string | null;
-  /** What was set for this conversation alone; the rest comes from the current settings. */
+  /** The restore settings of this conversation alone; the rest comes from the current settings. */
   readonly restore: RestoreOverride;
   /** How much may be spent in it on a day (UTC), within what the settings allow; null: it has no limit of its own. */
   readonly limitPerDay: Budget | null;
@@ -151,7 +151,7 @@ export interface ShownConversation {
   readonly lastSeq: number;
   /** The log that `lastSeq` counts in. When it changes, a number stands for another event than before: read again from the start. */
   readonly logId: string;
-  /** What it is doing, or what its last turn came to. */
+  /** What it is doing, or how its last turn ended. */
   readonly state: ConversationState;
   /** The agent of its last turn, which gets the next prompt that names none; before the first turn, `agent`. */
   readonly lastAgent: string | null;
@@ -185,7 +185,7 @@ export function titleWins(next: TitleSource, current: TitleSource): boolean {
   return next === 'prompt' ? rise > 0 : rise >= 0;
 }
 
-/** We do not run turns of a conversation that a program drives itself. */
+/** Throws `refused` for a conversation whose turns a program runs itself, through the tracker. */
 export function checkDriver({ driver, key, id }: Conversation): void {
   if (driver !== 'tracker') return;
   throw new ThroughlineError('refused', `"${key ?? id}" is driven by another program through a ConversationTracker.`, {

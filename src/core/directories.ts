@@ -1,12 +1,12 @@
-/** What of `node:fs` makes directories. */
+/** The functions of `node:fs` that are used here. */
 export interface DirectoryMaker {
   statSync(path: string, options: { throwIfNoEntry: false }): { isDirectory(): boolean } | undefined;
   mkdirSync(path: string, options: { mode: number }): unknown;
 }
 
 /**
- * Creates a directory and those above it that are missing, for this user alone. Throws what the system says. One directory after the other:
- * Node's own recursive mkdir loops for ever below one that accepts no entries, such as /proc, and reports a read-only file system as ENOENT.
+ * Creates a directory and its missing parents, for this user alone. Throws the error of the system. One directory after the other: Node's
+ * own recursive mkdir never returns below one that accepts no entries, such as /proc, and reports a read-only file system as ENOENT.
  */
 export function createDirectories(path: string, fs: DirectoryMaker): void {
   const found = fs.statSync(path, { throwIfNoEntry: false });

@@ -158,9 +158,8 @@ export const RESTORE_HINT = 'Restore a backup with "throughline restore FILE"; s
 
 /** A thrown `ThroughlineError` as data. */
 export function failureOf(error: ThroughlineError): Failure {
-  return error.hint === undefined
-    ? { code: error.code, message: error.message }
-    : { code: error.code, message: error.message, hint: error.hint };
+  const { code, message, hint } = error;
+  return { code, message, ...(hint !== undefined && { hint }) };
 }
 
 /** A failure as an error that can be thrown. */
@@ -168,7 +167,7 @@ export function errorOf({ code, message, hint }: Failure): ThroughlineError {
   return new ThroughlineError(code, message, hint === undefined ? {} : { hint });
 }
 
-/** The server cannot be reached any more, and a turn was accepted before: it is not lost. `fate`: what is known of it. */
+/** The server became unreachable after it had accepted a turn. The turn is stored. `fate`: what happens to it next. */
 export function lostSightOf(
   lost: ThroughlineError,
   { n, conversationId }: { readonly n: number; readonly conversationId: string },
@@ -187,29 +186,29 @@ export function asSentence(text: string): string {
   return /[.!?…]$/.test(words) ? words : `${words}.`;
 }
 
-/** A part of a sentence as its beginning. */
+/** Makes a part of a sentence its beginning. */
 export function upperFirst(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 const TRANSIENT: readonly ErrorCode[] = ['storage_full', 'storage_busy', 'storage_readonly', 'storage_gone'];
 
-/** The storage takes nothing just now, and may later: a full disk gets space, a lock is released. */
+/** The storage cannot be written now, and may be later: a full disk gets space, a lock is released. */
 export function isTransientFault(error: unknown): error is ThroughlineError {
-  return error instanceof ThroughlineError && TRANSIENT.includes(error.code);
+  return hasCode(error, ...TRANSIENT);
 }
 
-/** A part of the storage cannot be read, and waiting does not mend it. */
+/** A part of the storage cannot be read, and waiting does not repair it. */
 export function isDamage(error: unknown): error is ThroughlineError {
-  return error instanceof ThroughlineError && error.code === 'storage_damaged';
+  return hasCode(error, 'storage_damaged');
 }
 
-/** What is stored is no longer where it was opened. A reader that came back would find the same, until it is put back or the program restarts. */
+/** The data file is no longer where it was opened. Reading again fails until it is put back or the program restarts. */
 export function isGone(error: unknown): error is ThroughlineError {
-  return error instanceof ThroughlineError && error.code === 'storage_gone';
+  return hasCode(error, 'storage_gone');
 }
 
-/** The rows of one conversation or task are damaged, and which one is known. */
+/** The rows of one conversation or task, which is known, are damaged. */
 export class DamagedRows extends ThroughlineError {
   readonly id: string;
 
@@ -219,7 +218,7 @@ export class DamagedRows extends ThroughlineError {
   }
 }
 
-/** The same for whoever waits for it: accepted turns need nothing more than that the cause is gone. */
+/** The same error, with a hint for somebody who waits: accepted turns continue by themselves when its cause is gone. */
 export function whileWaiting({ code, message, hint, cause }: ThroughlineError): ThroughlineError {
   return new ThroughlineError(code, message, {
     hint: CONTINUES[code] ?? hint ?? 'Work continues by itself when it is gone.',
@@ -229,13 +228,14 @@ export function whileWaiting({ code, message, hint, cause }: ThroughlineError): 
 
 const CONTINUES: Partial<Record<ErrorCode, string>> = {
   storage_full: 'Free some space; work then continues by itself.',
-  storage_readonly: 'Make it writable for this user, file and directory or database; work then continues by itself.',
+  storage_readonly:
+    'Make the data file and its directory, or the database, writable for this user; work then continues by itself.',
   storage_busy:
-    'Work continues by itself when it answers or its lock is released. If that takes long, look for what hangs there.',
+    'Work continues by itself when the database answers or its lock is released. If that takes long, find the program that keeps the lock.',
   storage_damaged: 'Throughline tries again from time to time. "throughline doctor" says what is damaged.',
 };
 
-/** Not a bug of this program: the storage refuses, it was closed, or the lease is another's. */
+/** Not a bug of this program: the storage fails, it was closed, or another worker has the lease. */
 export function isStorageFault(error: unknown): boolean {
   return (
     error instanceof ThroughlineError &&

@@ -9,7 +9,7 @@ import type { Sent, TurnEnd } from './turn/turn.ts';
 import type { Update } from './turn/update.ts';
 import type { Usage } from './turn/usage.ts';
 
-/** A step of the set-up; what it wrote is shown with the sandbox. */
+/** A step of the set-up. Its output is shown with the sandbox. */
 export interface SetupEvent {
   readonly name: string;
   readonly ms: number;
@@ -43,7 +43,7 @@ export interface EventPayloads {
   'turn.update': { acp: number; update: Update };
   /** This attempt failed in a way that may be tried again within the turn. */
   'turn.retrying': { n: number; attempt: number; failure: Failure };
-  /** The agent gives no sign of life. `endsInMs`: when the turn is ended if that stays so; null: never. */
+  /** The agent gives no sign of life. `endsInMs`: when the turn is ended if nothing comes; null: never. */
   'turn.stalled': { n: number; silentMs: number; tool: string | null; endsInMs: number | null };
   'turn.cancel_requested': { n: number; by: string };
   /**
@@ -103,22 +103,22 @@ export type EventDraft = {
   [K in EventKind]: { readonly kind: K; readonly turn: string | null; readonly payload: EventPayloads[K] };
 }[EventKind];
 
-/** What checking the chain of a conversation's events has found. */
+/** The result of checking the chain of a conversation's events. */
 export interface ChainCheck {
   /** The first event that does not fit the chain; null: all fit. */
   readonly broken: number | null;
   /**
-   * The end of the chain: the number of its last event and the digest of everything up to there, as `12:9f86…`. Whoever can
-   * write the database can compute the chain again; a head that is kept elsewhere shows that.
+   * The end of the chain: the number of its last event and the digest of everything up to there, as `12:9f86…`. Somebody who can
+   * write the database can also compute a new chain; a head that is kept elsewhere reveals that.
    */
   readonly head: string;
   /** Whether the chain goes through the head that was given; left out: none was. */
   readonly kept?: boolean;
-  /** Events that were stored and are missing, which nobody has accepted yet; left out: none is known. */
+  /** Stored events that are missing, when nobody has accepted the loss yet; left out: none is known. */
   readonly lost?: Pick<LostEvents, 'had' | 'has'>;
 }
 
-/** Where a reader wants to continue: after the event of this number, in this log; `log` left out: it does not say. */
+/** Where a reader continues: after the event of this number, in this log; `log` left out: in any. */
 export interface ReadingPlace {
   readonly after: number;
   readonly log?: string | undefined;
@@ -130,7 +130,7 @@ export function checkPlace(
   known: { readonly lastSeq: number; readonly logId: string },
 ): void {
   const hint =
-    'Stored events were lost, or a backup was restored. Read again from the first event ("after" 0), and forget what you have.';
+    'Stored events were lost, or a backup was restored. Discard what you have, and read again from the first event ("after" 0).';
   if (log !== undefined && log !== known.logId) {
     throw new ThroughlineError('log_changed', `The log ${shown(log)} no longer exists. There is another one now.`, {
       hint,

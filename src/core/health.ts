@@ -1,13 +1,13 @@
 import type { Failure } from './errors.ts';
 
-/** Why a process cannot do all of its work. It names nobody's conversations: whoever operates the server sees it. */
+/** Why a process cannot do all of its work. It names no conversation, because operators of the server see it. */
 export interface Reason extends Failure {
   readonly hint: string;
-  /** True: it can accept nothing new, and requests are better sent elsewhere. False: the rest goes on. */
+  /** True: it accepts nothing new, and requests should go to another process. False: the rest works. */
   readonly unready: boolean;
 }
 
-/** `degraded`: something does not work, the rest does. `unready`: it accepts nothing new. `stopping`: nor will it again. */
+/** `degraded`: something does not work, the rest does. `unready`: it accepts nothing new. `stopping`: it shuts down. */
 export const HEALTH_STATES = ['ok', 'degraded', 'unready', 'stopping'] as const;
 export type HealthState = (typeof HEALTH_STATES)[number];
 

@@ -1,13 +1,13 @@
 import { ThroughlineError } from './errors.ts';
 import { checkKey } from './input/names.ts';
 
-/** What a signed-in browser can have: it is one person, and acts for no other. */
+/** The scopes that a signed-in browser can have. It acts for one person only, so `act-as` is not among them. */
 export const PAGE_SCOPES = ['read', 'prompt', 'approve', 'admin'] as const;
 export type PageScope = (typeof PAGE_SCOPES)[number];
 
 /**
- * What a key may do. `read` looks, `prompt` speaks to agents, `approve` answers their questions, `admin` reaches the machine. With
- * `act-as` it may do what its other scopes allow for other owners as well: for an application with its own login.
+ * What a key allows: to `read`, to `prompt` agents, to `approve` what they ask for, and as `admin` to reach the machine. With `act-as`,
+ * its other scopes also hold for other owners: for an application with its own login.
  */
 export const SCOPES = [...PAGE_SCOPES, 'act-as'] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -16,7 +16,7 @@ export type Scope = (typeof SCOPES)[number];
 export interface Grant {
   readonly owner: string;
   readonly scopes: readonly PageScope[];
-  /** When it ends. In a link: at the latest; null: a week after it was opened. */
+  /** When the sign-in ends. In a sign-in link, null means a week after it was opened. */
   readonly expiresAt: number | null;
 }
 
@@ -24,7 +24,7 @@ export interface Grant {
 export interface ApiKey {
   /** The part of the key that may be shown. */
   readonly id: string;
-  /** On whose behalf it acts. */
+  /** For whom it acts. */
   readonly owner: string;
   /** What it is for, as its creator described it. */
   readonly name: string;
@@ -54,8 +54,8 @@ export function ownersOf({ scopes, owners }: Pick<ApiKey, 'scopes' | 'owners'>):
 }
 
 /**
- * Whether the owner is one of these. The names are compared as they are, in upper and lower case, and have at least one character after
- * the prefix. A prefix ends with a separator, so that `app:*` has nothing of `app2:ann` or `application`.
+ * Whether the owner is one of these. Case matters, and a name has at least one character after the prefix. A prefix ends with a
+ * separator, so that `app:*` matches neither `app2:ann` nor `application`.
  */
 export function isAmong(owners: string | null, owner: string): boolean {
   if (owners === null || owners === ALL_OWNERS) return owners !== null;
@@ -65,7 +65,7 @@ export function isAmong(owners: string | null, owner: string): boolean {
 
 const OWNERS = /^[^*]+[:/]\*$/;
 
-/** Checks what somebody who creates a key wants. Throws `invalid`. */
+/** Checks the rights of a new key. Throws `invalid`. */
 export function checkRights({ scopes, owners }: Pick<ApiKey, 'scopes' | 'owners'>): void {
   const isActing = scopes.includes('act-as');
   if (isActing && scopes.every((scope) => scope === 'act-as')) {

@@ -1,4 +1,4 @@
-/** Stored data that is gone: what a mark outside the database remembered, and the database does not have. */
+/** Stored data that is missing: the high-water mark, outside of the database, shows that it was committed. */
 export interface Loss {
   readonly noticedAt: number;
   /** `tail`: the newest part is missing. `other`: the file is another one than was used before. */
@@ -17,7 +17,7 @@ export interface LostEvents {
   /** Null: it has none, or the conversation is missing as a whole. */
   readonly key: string | null;
   readonly had: Extent;
-  /** When the loss was noticed. Null: nothing of it is left. */
+  /** What was left when the loss was noticed; null: nothing. */
   readonly has: Extent | null;
 }
 
@@ -28,7 +28,7 @@ export interface Extent {
   readonly turns: number;
 }
 
-/** In a sentence that names no conversation, for whoever operates the program. */
+/** A sentence for operators. It names no conversation. */
 export function lossInWords({ kind, events, changes, conversations }: Loss): string {
   const where = conversations.length === 0 ? '' : ` of ${count(conversations.length, 'conversation')}`;
   const missing = [
@@ -41,7 +41,7 @@ export function lossInWords({ kind, events, changes, conversations }: Loss): str
 
 export const LOSS_CAUSE = 'The end of the log was cut or damaged, or an older copy of the data file was put back.';
 
-/** To somebody who looks for a conversation by its key, when some are lost as a whole. */
+/** For a key that is not found, when whole conversations are missing. */
 export const LOST_WHOLE =
   'Stored conversations are missing, and their keys with them: it may be one of them. "throughline doctor" names them by id; verify it by that.';
 

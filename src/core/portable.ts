@@ -18,7 +18,7 @@ export const EXPORT_VERSION = 1;
 const MOST_TURNS = 2 ** 31 - 1;
 const LAST_TIME = 8.64e15;
 const LONGEST_ID = 4_096;
-/** How large a turn may be that is imported, in bytes as JSON: it is stored in one step. */
+/** The largest turn that can be imported, in bytes of JSON: it is stored in one step. */
 export const MOST_OF_TURN = 12 * 1_048_576;
 
 /**
@@ -57,7 +57,7 @@ export function* exportSteps(input: unknown): Generator<undefined, ExportedConve
   for (const record of input.records) {
     last = checkRecord(record, last);
     if (sizeOf(record) > MOST_OF_TURN) throw tooLarge(last);
-    // What agents said is not the importer's to correct. What persons said was checked above.
+    // The caller cannot correct what agents said, so it is repaired. What persons said was checked above.
     records.push(wellFormed(record));
     yield;
   }
@@ -83,7 +83,7 @@ function parseConversation(conversation: unknown): object {
   if (agent !== null && !isId(agent)) throw fault('"conversation.agent" must be a text or null');
   if (typeof title !== 'string') throw fault('"conversation.title" must be a text');
   parseRestore(restore, 'conversation.restore');
-  // The importer did not choose the title and cannot correct it, so it is shortened instead of refused.
+  // The caller did not choose the title and cannot correct it, so it is shortened instead of refused.
   return { ...conversation, title: asTitle(title) };
 }
 

@@ -3,9 +3,9 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** When it started, as the operating system counts it; opaque. */
   readonly started: string;
-  /** The boot of the machine that it runs on. No two boots of any machines have the same, so it stands for the machine as well. */
+  /** The id of the boot of its machine. It is unique among all machines, so it identifies the machine as well. */
   readonly boot: string;
-  /** The pid namespace; a pid of another namespace means nothing here. */
+  /** The pid namespace. Pids of another namespace are not valid here. */
   readonly namespace: string;
   /** The value of `MARK` in its environment and in that of everything it starts; left out: it has none. */
   readonly mark?: string;
@@ -14,8 +14,8 @@ export interface ProcessIdentity {
 }
 
 /**
- * A process in a sandbox, as it is stored. Only the sandboxes of its kind know what it means: they find it again and end it. Everybody
- * else keeps it and gives it back.
+ * A process in a sandbox, as it is stored. Only the sandboxes of its kind can read the id, find the process and end it. For all other
+ * code it is opaque.
  */
 export interface SandboxProcess {
   readonly kind: string;
@@ -31,7 +31,7 @@ export function localProcess(identity: ProcessIdentity): SandboxProcess {
   return { kind: LOCAL, id: JSON.stringify(identity), label: processLabel(identity) };
 }
 
-/** Null: it is of another kind, or nobody can read it. */
+/** Null: it is of another kind, or its id cannot be read. */
 export function identityOfLocal({ kind, id }: SandboxProcess): ProcessIdentity | null {
   if (kind !== LOCAL) return null;
   try {
@@ -42,7 +42,7 @@ export function identityOfLocal({ kind, id }: SandboxProcess): ProcessIdentity |
   }
 }
 
-/** As it was stored. Earlier versions knew only processes of their own machine, and stored those. */
+/** Reads what is stored. Earlier versions stored the identity of a process of their own machine. */
 export function storedProcess(stored: SandboxProcess | ProcessIdentity | null): SandboxProcess | null {
   return isIdentity(stored) ? localProcess(stored) : stored;
 }
@@ -51,35 +51,35 @@ function isIdentity(value: unknown): value is ProcessIdentity {
   return typeof value === 'object' && value !== null && 'pid' in value && 'started' in value && 'boot' in value;
 }
 
-/** From where one looks at processes. */
+/** The boot and the namespace in which we run ourselves. */
 export interface Viewpoint extends Pick<ProcessIdentity, 'boot' | 'namespace'> {
-  /** Whether a boot was one of this machine, and is over. False when in doubt. */
+  /** Whether this was an earlier boot of this machine. False when in doubt. */
   isOver(boot: string): boolean;
 }
 
 /**
- * Where a process is. Only `here` it can be looked at. Of `before` it is dead: its machine has started again. `elsewhere`, in another
- * pid namespace or perhaps on another machine, nothing can be said of it, and its leases have to expire.
+ * Where a process is. `here`: its state can be read. `before`: it is dead, because its machine has started again. `elsewhere`: in another
+ * pid namespace, or perhaps on another machine. Its state is unknown, and its leases have to expire.
  */
 export function whereIs({ boot, namespace }: ProcessIdentity, from: Viewpoint): 'here' | 'before' | 'elsewhere' {
   if (boot !== from.boot) return from.isOver(boot) ? 'before' : 'elsewhere';
   return namespace === from.namespace ? 'here' : 'elsewhere';
 }
 
-/** A program that holds leases through a server. It is on no boot that anybody knows: its leases have to expire. */
+/** A program that holds leases through a server. Its boot is unknown, so its leases have to expire. */
 export function clientProcess(holder: string): ProcessIdentity {
   return { pid: 0, started: '', boot: '', namespace: `client ${holder}` };
 }
 
-/** How the holder of a lease is called, where people do not see its machine. */
+/** The name of a lease holder for people, without its machine. */
 export function processLabel({ pid, namespace }: Pick<ProcessIdentity, 'pid' | 'namespace'>): string {
   return pid === 0 ? namespace : `process ${pid}`;
 }
 
 /**
- * An environment variable that every program starts with; its value is unique, and names who started it. Agents may start tools in
- * process groups of their own (Claude does), which outlive the agent and its group. The mark finds them. It also finds a program
- * whose starter was killed before it could store anything: the mark is there from the first moment.
+ * An environment variable of every program that we start; its value is unique, and names the process that started it. Agents may start
+ * tools in process groups of their own (Claude does), which outlive the agent and its group. The mark finds them. It also finds a
+ * program whose starter was killed before it could store anything.
  */
 export const MARK = 'THROUGHLINE_MARK';
 
@@ -94,7 +94,7 @@ export function formatMark(id: string, { place, process: { pid, started, boot, n
   return [id, place, pid, started, boot, namespace].map(encodeURIComponent).join(':');
 }
 
-/** Null: the mark does not say who. Then it was not made by `formatMark`. */
+/** Null: the mark was not made by `formatMark`. */
 export function starterOf(mark: string): Starter | null {
   const parts = mark.split(':').map(decoded);
   const [id, place, pid, started, boot, namespace] = parts;

@@ -32,9 +32,10 @@ describe('of the wanted queue', () => {
 
 test.each([
   ['notes', /must be a list/],
-  [['notes'], /turn id must be a non-empty text/],
+  [['notes'], /as an object, not "notes"/],
+  [[{}], /turn id must be a non-empty text/],
   [[{ turn: 'a' }, { turn: 'a' }], /"a" is in the list twice/],
-  [[{ turn: 'a', delete: true }], /no field "delete"/],
+  [[{ turn: 'a', delete: true }], /no option "delete"/],
   [[{ turn: 'a', drop: 'yes' }], /"drop" must be true or false/],
   [[{ turn: 'a', drop: true, prompt: 'b' }], /not both/],
   [[{ turn: 'a', prompt: '' }], /prompt/i],
@@ -56,7 +57,7 @@ test('a list may name new prompts as text, and turns that are not dropped', () =
 test('what is different is said, and only the beginning of much', () => {
   const gone = [{ n: 2, state: 'running' } as const];
   expect(queueChanged({ gone, unnamed: [7] }).message).toBe(
-    'The queue is not as given: turn 2 is running, turn 7 is queued and not in the list. Nothing was changed.',
+    'The queue differs from the list: turn 2 is running, turn 7 is queued and not in the list. Nothing was changed.',
   );
   expect(queueChanged({ gone: [], unnamed: [1, 2, 3, 4, 5, 6, 7] }).message).toMatch(/turn 5 .* and 2 more\./);
 });

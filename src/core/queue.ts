@@ -1,14 +1,14 @@
 import { ThroughlineError } from './errors.ts';
-import { checkText, shown } from './input/arguments.ts';
+import { checkBoolean, checkOptions, checkText, shown } from './input/arguments.ts';
 import { type Prompt, parsePrompt } from './turn/content.ts';
 import type { TurnState } from './turn/turn.ts';
 
 /*
- * The queue of a conversation is its turns that were accepted and not begun, by number. A number is never given anew, so a turn that
- * is edited, or that must run after one with a higher number, is ended as cancelled, and another one takes its place.
+ * The queue of a conversation is its turns that were accepted and have not begun, by number. Numbers are never reused. So a turn that is
+ * edited, or that must run after one with a higher number, ends as cancelled, and a new one takes its place.
  */
 
-/** What becomes of a queued turn. With neither, it stays as it is, in the place that it has in the list. */
+/** What to do with a queued turn. With neither `prompt` nor `drop`, only its place in the list counts. */
 export interface QueueChange {
   readonly turn: string;
   /** Its new prompt. */
@@ -16,7 +16,7 @@ export interface QueueChange {
   readonly drop?: boolean;
 }
 
-/** How long a list may be: it is carried out in one transaction, and everybody else waits meanwhile. */
+/** The longest list. It is applied in one transaction, and all other writers wait for that. */
 export const MOST_QUEUED = 200;
 
 /** Checks what a caller gives as the list of all queued turns. Throws `invalid`. */
@@ -39,19 +39,11 @@ export function parseQueueChanges(value: unknown): QueueChange[] {
   return changes;
 }
 
-const FIELDS = ['turn', 'prompt', 'drop'];
-
-function parseQueueChange(value: unknown): QueueChange {
-  const fields: Record<string, unknown> = typeof value === 'object' && value !== null ? { ...value } : {};
-  const unknown = Object.keys(fields).find((name) => !FIELDS.includes(name));
-  if (unknown !== undefined) {
-    throw new ThroughlineError('invalid', `A turn of the queue has no field "${unknown}".`, {
-      hint: `Known fields: ${FIELDS.join(', ')}.`,
-    });
-  }
-  const { prompt, drop = false } = fields;
-  const turn = checkText(fields.turn, 'turn id');
-  if (typeof drop !== 'boolean') throw new ThroughlineError('invalid', `"drop" must be true or false.`);
+function parseQueueChange(value: { turn?: unknown; prompt?: unknown; drop?: unknown }): QueueChange {
+  checkOptions(value, { turn: true, prompt: true, drop: true }, 'A turn of the queue');
+  const { prompt, drop = false } = value;
+  const turn = checkText(value.turn, 'turn id');
+  checkBoolean(drop, '"drop"');
   if (drop && prompt !== undefined) {
     throw new ThroughlineError('invalid', 'A turn of the queue is either dropped or gets a new prompt, not both.');
   }
@@ -59,7 +51,7 @@ function parseQueueChange(value: unknown): QueueChange {
 }
 
 export interface QueuePlan<T> {
-  /** They stay as they are. All others come after them. */
+  /** Unchanged. All others come after them. */
   readonly keep: readonly T[];
   /** In the wanted order. */
   readonly replace: readonly T[];
@@ -67,8 +59,8 @@ export interface QueuePlan<T> {
 }
 
 /**
- * Replaces as few turns as possible. New turns get higher numbers, so what stays is a beginning of the wanted list: as far as numbers
- * rise and no prompt is new.
+ * Replaces as few turns as possible. New turns get higher numbers, so only the beginning of the wanted list can stay: up to the first
+ * lower number or new prompt.
  */
 export function planQueue<T extends QueueChange & { readonly n: number }>(wanted: readonly T[]): QueuePlan<T> {
   const stay = wanted.filter(({ drop }) => !drop);
@@ -77,9 +69,11 @@ export function planQueue<T extends QueueChange & { readonly n: number }>(wanted
   return { keep: stay.slice(0, kept), replace: stay.slice(kept), drop: wanted.filter(({ drop }) => drop) };
 }
 
-/** Turns that the caller took for queued, and are not; numbers of queued ones that he did not name. */
+/** How the queue differs from the list of the caller. */
 export interface QueueDifference {
+  /** Turns of the list that are not queued. */
   readonly gone: readonly { readonly n: number; readonly state: TurnState }[];
+  /** The numbers of queued turns that are not in the list. */
   readonly unnamed: readonly number[];
 }
 
@@ -89,7 +83,7 @@ export function queueChanged({ gone, unnamed }: QueueDifference): ThroughlineErr
     ...unnamed.map((n) => `turn ${n} is queued and not in the list`),
   ];
   const few = what.slice(0, 5).join(', ') + (what.length > 5 ? ` and ${what.length - 5} more` : '');
-  return new ThroughlineError('conflict', `The queue is not as given: ${few}. Nothing was changed.`, {
-    hint: 'Read the queue again, and name every turn of it.',
+  return new ThroughlineError('conflict', `The queue differs from the list: ${few}. Nothing was changed.`, {
+    hint: 'Read the queue again, and list every turn of it.',
   });
 }

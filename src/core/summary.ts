@@ -1,7 +1,7 @@
 import type { ProcessIdentity } from './process.ts';
 import type { Usage } from './turn/usage.ts';
 
-/** What of a summary is shown as it is stored. */
+/** The fields of a summary that are shown as they are stored. */
 export interface ShownSummary {
   readonly key: string | null;
   readonly title: string;
@@ -10,7 +10,7 @@ export interface ShownSummary {
   /** The numbers and times of the first and the last completed turn; null: none yet. */
   readonly first: { readonly n: number; readonly at: number } | null;
   readonly last: { readonly n: number; readonly at: number } | null;
-  /** How many sessions of agents the conversation has lived in, and how often it moved from one to another. */
+  /** How many sessions of agents the conversation has used, and how often it changed from one to another. */
   readonly sessions: number;
   readonly changes: number;
   /** Turns that have not ended. */

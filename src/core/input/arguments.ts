@@ -19,10 +19,10 @@ export function checkAfter(value: unknown): number {
   throw new ThroughlineError('invalid', `"after" must be a whole number, 0 or more, not ${shown(value)}.`);
 }
 
-/** A page of what is numbered: forwards after a number, or backwards before one, then in rising order as well. */
+/** A page of numbered things: those after a number, or the last ones before a number. Always in rising order. */
 export type CheckedRange = { readonly limit: number } & ({ readonly after: number } | { readonly before: number });
 
-/** The page that a caller asks for: forwards from the start, unless `before` is given. `end`: later than every number. */
+/** The page that a caller asks for: from the start, unless `before` is given. `end`: later than every number. */
 export function checkRange({
   after,
   before,
@@ -67,15 +67,15 @@ export function checkSignal(value: unknown): void {
   throw new ThroughlineError('invalid', `"signal" must be an AbortSignal, not ${shown(value)}.`);
 }
 
-/** Errors show the address of a server. */
+/** A password in the address of a server would be shown in error messages. */
 export function checkNoPassword({ username, password }: Pick<URL, 'username' | 'password'>): void {
   if (username === '' && password === '') return;
   throw new ThroughlineError('invalid', 'The address of a server must not contain a user or a password.', {
-    hint: 'A server knows its callers by a token or a key. Leave the rest out.',
+    hint: 'Servers identify callers by a token or a key. Leave user and password out.',
   });
 }
 
-export function checkBoolean(value: unknown, name: string): void {
+export function checkBoolean(value: unknown, name: string): asserts value is boolean {
   if (typeof value === 'boolean') return;
   throw new ThroughlineError('invalid', `${name} must be true or false, not ${shown(value)}.`);
 }
@@ -103,7 +103,7 @@ export function checkText(value: unknown, what: string, longest = LONGEST): stri
   return value;
 }
 
-/** What paths have to contain; empty: anything. */
+/** The text that listed paths have to contain; empty: all are listed. */
 export function checkMatch(value: unknown = ''): string {
   return value === '' ? '' : checkText(value, 'match');
 }

@@ -1,5 +1,5 @@
 import { ThroughlineError } from '../errors.ts';
-import { type ContentBlock, isObject, promptText } from '../turn/content.ts';
+import { type ContentBlock, isObject } from '../turn/content.ts';
 import { shown } from './arguments.ts';
 
 /** The content of a message in one form, whatever library it comes from. */
@@ -18,7 +18,7 @@ export type Content =
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Throws `invalid` for what is not known: nothing is left out silently. */
+/** Throws `invalid` for unknown content: nothing is left out silently. */
 export function contentOf(message: Fields, at: string): Content[] {
   const { content, role } = message;
   if (content === undefined && Array.isArray(message.parts)) {
@@ -27,7 +27,7 @@ export function contentOf(message: Fields, at: string): Content[] {
   const calls = callsOf(message, at);
   if (role === 'function' || (role === 'tool' && message.tool_call_id !== undefined)) {
     const id = text(message.tool_call_id) ?? text(message.name) ?? at;
-    return [{ type: 'result', id, ...named(message.name), output: outputText(content), failed: false }];
+    return [resultOf(id, message.name, content, false)];
   }
   if (typeof content === 'string') return [...(content === '' ? [] : [said(content)]), ...calls];
   if (content === null || content === undefined) {
@@ -66,13 +66,10 @@ function partOf(part: unknown, at: string): Content[] {
       return []; // only the model's maker can read it
     case 'tool_use':
       return [{ type: 'call', id: needed(part, 'id', at), name: needed(part, 'name', at), input: part.input }];
-    case 'tool-call':
-      return [
-        {
-          ...{ type: 'call', id: needed(part, 'toolCallId', at), name: needed(part, 'toolName', at) },
-          input: part.input ?? part.args,
-        },
-      ];
+    case 'tool-call': {
+      const [id, name] = [needed(part, 'toolCallId', at), needed(part, 'toolName', at)];
+      return [{ type: 'call', id, name, input: part.input ?? part.args }];
+    }
     case 'tool_result':
       return [resultOf(needed(part, 'tool_use_id', at), undefined, part.content, part.is_error === true)];
     case 'tool-result':
@@ -82,7 +79,7 @@ function partOf(part: unknown, at: string): Content[] {
   }
 }
 
-/** Of the AI SDK: `output` says of which type it is; older versions have a `result`. */
+/** Of the AI SDK: `output` has a type and a value; older versions have a `result`. */
 function toolResult(part: Fields, at: string): Content {
   const output = part.output ?? part.result;
   const type = isObject(output) ? text(output.type) : null;
@@ -92,10 +89,11 @@ function toolResult(part: Fields, at: string): Content {
 }
 
 function resultOf(id: string, name: unknown, output: unknown, failed: boolean): Content {
-  return { type: 'result', id, ...named(name), output: outputText(output), failed };
+  const named = typeof name === 'string' ? { name } : {};
+  return { type: 'result', id, ...named, output: outputText(output), failed };
 }
 
-/** What a tool returned, as text. What is not text is named in brackets. */
+/** The output of a tool as text. Anything but text is named in brackets. */
 function outputText(output: unknown): string {
   if (typeof output === 'string') return output;
   if (output === undefined || output === null) return '';
@@ -151,7 +149,7 @@ const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,(.*)$/s;
 function media(data: unknown, mimeType: string, name: string, at: string): ContentBlock {
   const value = data instanceof URL ? data.href : (base64Of(data) ?? data);
   if (typeof value !== 'string' || value === '') {
-    throw fault(`${at} has no data`, 'What is only in a file store of an API cannot be imported: leave it out.');
+    throw fault(`${at} has no data`, 'A file that only an API stores cannot be imported: leave it out.');
   }
   if (/^https?:/.test(value)) return { type: 'resource_link', uri: value, name };
   const [, named = mimeType, bytes = value] = DATA_URL.exec(value) ?? [];
@@ -173,7 +171,7 @@ function imageType(named: string, bytes: string): string {
   return IMAGES.find(([begin]) => bytes.startsWith(begin))?.[1] ?? 'image/png';
 }
 
-/** Null: these are no bytes. */
+/** Null: `data` is not bytes. */
 function base64Of(data: unknown): string | null {
   const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
   if (!(bytes instanceof Uint8Array)) return null;
@@ -184,7 +182,7 @@ function base64Of(data: unknown): string | null {
   return btoa(binary);
 }
 
-/** The same messages as JSON can hold them: bytes as base64, addresses as text. */
+/** The same messages in a form that JSON can hold: bytes as base64, addresses as text. */
 export function asJsonMessages(value: unknown): unknown {
   if (value instanceof URL) return value.href;
   const bytes = base64Of(value);
@@ -192,11 +190,6 @@ export function asJsonMessages(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asJsonMessages);
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, asJsonMessages(inner)]));
-}
-
-/** A block that an assistant gave, as a part of its answer. */
-export function textOf(block: ContentBlock): string {
-  return promptText([block]);
 }
 
 export function fault(what: string, hint?: string): ThroughlineError {
@@ -208,10 +201,6 @@ export function fault(what: string, hint?: string): ThroughlineError {
 
 function said(words: string): Content {
   return { type: 'block', block: { type: 'text', text: words } };
-}
-
-function named(name: unknown): { name?: string } {
-  return typeof name === 'string' ? { name } : {};
 }
 
 function mimeOf({ mediaType, mimeType, media_type }: Fields): string | null {

@@ -1,16 +1,16 @@
 import { ThroughlineError, upperFirst } from '../errors.ts';
 import { EXPORT_FORMAT, EXPORT_VERSION, type ExportedConversation, exportSteps } from '../portable.ts';
-import { type ContentBlock, isObject, titleOf } from '../turn/content.ts';
+import { type ContentBlock, isObject, promptText, titleOf } from '../turn/content.ts';
 import { PartsBuilder, type TurnRecord } from '../turn/record.ts';
 import { NO_USAGE } from '../turn/usage.ts';
 import { shown } from './arguments.ts';
-import { type Content, contentOf, fault, textOf } from './message-content.ts';
+import { type Content, contentOf, fault } from './message-content.ts';
 
 /*
- * A list of messages, as programs keep it that call a model themselves, as a conversation to import. Known are the messages of the AI
- * SDK (`ModelMessage`), of OpenAI's chat completions, and of Anthropic's messages, with their content parts and tools.
+ * Makes a conversation to import of a list of messages, as kept by programs that call a model themselves. Supported are the messages of
+ * the AI SDK (`ModelMessage`), of OpenAI's chat completions, and of Anthropic's messages, with their content parts and tools.
  *
- *   turn     what users said one after another, and everything up to what a user says next
+ *   turn     consecutive messages of users, and everything up to the next message of a user
  *   prompt   all blocks of those user messages
  *   answer   the texts of the assistant's messages, each a paragraph; thoughts and tools between them
  *
@@ -30,13 +30,13 @@ import { type Content, contentOf, fault, textOf } from './message-content.ts';
  * const imported = await tl.import(messages, { key: 'ticket-4711' });
  */
 export interface Message {
-  /** Lists of these libraries may also hold `system` and `developer`: a message of those is refused, with what to do instead. */
+  /** Messages with the roles `system` and `developer` are refused, with a hint. */
   readonly role: 'user' | 'assistant' | 'tool' | 'function' | 'system' | 'developer';
   /** A text, or a list of parts. */
   readonly content?: unknown;
 }
 
-/** What is imported beside the value itself. */
+/** What an import needs besides the value. */
 export interface ImportFrame {
   /** The agent that the caller names for messages. */
   readonly agent?: string | undefined;
@@ -45,13 +45,13 @@ export interface ImportFrame {
   readonly now: number;
 }
 
-/** What `export` wrote, or a list of messages, as a conversation to import. In steps, because either can be very long. */
+/** Makes a conversation to import of an export or a list of messages. In steps, because either can be very long. */
 export function* importSteps(
   input: unknown,
   { agent, defaultAgent, now }: ImportFrame,
 ): Generator<undefined, ExportedConversation> {
   if (Array.isArray(input)) {
-    const read = yield* messageSteps(input, { agentOf: () => agent ?? defaultAgent(), now });
+    const read = yield* messageSteps(input, () => agent ?? defaultAgent(), now);
     return yield* exportSteps(read);
   }
   const exported = yield* exportSteps(input);
@@ -61,16 +61,14 @@ export function* importSteps(
   });
 }
 
-interface Frame {
-  /** The agent that continues the conversation. Its sessions are told that the answers are its own. Asked for after the messages were checked. */
-  readonly agentOf: () => string;
-  readonly now: number;
-}
-
-/** One step for each message: a list can be very long. Throws `invalid` with the place of the fault. */
+/**
+ * One step for each message. Throws `invalid` with the place of the fault. `agentOf`: the agent that continues the conversation; its
+ * sessions are told that the answers are its own. Called after the messages were checked.
+ */
 function* messageSteps(
   messages: readonly unknown[],
-  { agentOf, now }: Frame,
+  agentOf: () => string,
+  now: number,
 ): Generator<undefined, ExportedConversation> {
   if (messages.length === 0) throw fault('the list is empty');
   const turns = new Turns(now);
@@ -90,13 +88,13 @@ function* messageSteps(
   };
 }
 
-/** What a list of messages says that begins with the assistant. */
+/** The prompt of the first turn when a list begins with the assistant. */
 const NO_PROMPT: ContentBlock = { type: 'text', text: '[no prompt: the assistant spoke first]' };
 
 const NO_ANSWER = {
   code: 'interrupted',
   message: 'The messages that were imported end before the answer.',
-  hint: 'Retry the turn to have one.',
+  hint: 'Retry the turn to get an answer.',
 } as const;
 
 class Turns {
@@ -159,7 +157,7 @@ class Turns {
     for (const content of contents) {
       switch (content.type) {
         case 'block':
-          this.#say(textOf(content.block), isFirst);
+          this.#say(promptText([content.block]), isFirst);
           isFirst = false;
           break;
         case 'thought':
@@ -201,12 +199,16 @@ class Turns {
   #close(isOpen: boolean): void {
     const now = this.#now;
     this.#records.push({
-      ...{ version: 1, n: this.#records.length + 1, sessionId: null },
+      version: 1,
+      n: this.#records.length + 1,
+      sessionId: null,
       outcome: isOpen ? 'interrupted' : 'completed',
       prompt: this.#prompt.length === 0 ? [NO_PROMPT] : this.#prompt,
       parts: this.#parts.parts(),
       failure: isOpen ? NO_ANSWER : null,
-      ...{ usage: NO_USAGE, startedAt: now, endedAt: now },
+      usage: NO_USAGE,
+      startedAt: now,
+      endedAt: now,
     });
     this.#prompt = [];
     this.#parts = new PartsBuilder();
@@ -216,11 +218,11 @@ class Turns {
   }
 }
 
-/** A person may see what was said in a conversation, and instructions of a program are often not for persons. */
+/** Users can read a conversation, and a program's instructions are often not meant for them. So they are refused. */
 function instructions(at: string, role: string): ThroughlineError {
   return new ThroughlineError(
     'invalid',
-    `${upperFirst(at)} has the role "${role}", and instructions are no part of a history.`,
+    `${upperFirst(at)} has the role "${role}", and instructions are not part of a history.`,
     {
       hint:
         `Leave such messages out, for example with messages.filter(({ role }) => role !== "${role}"), and give the agent its ` +

@@ -17,8 +17,8 @@ export function checkName(name: unknown, what: string): string {
 }
 
 /**
- * Checks a name by which something is found again: a key, a sandbox, an agent, an owner. Two of them must not look the same, and each
- * must be a part of a URL: "." and ".." are removed from one, also when they are percent-encoded. Throws `invalid`.
+ * Checks a name that identifies something: a key, a sandbox, an agent, an owner. No two of them may look the same, and each must fit into
+ * the path of a URL: "." and ".." are removed from one, even percent-encoded. Throws `invalid`.
  */
 export function checkKey(name: unknown, what: string): string {
   const text = checkName(name, what);
@@ -40,25 +40,25 @@ export function checkAgent({ agents }: { readonly agents: ReadonlyMap<string, un
   if (name !== undefined && !agents.has(name)) throw noSuchAgent(name, agents.keys());
 }
 
-/** It has the owner, however long, and by what they act. */
+/** It contains the owner, and the name of what acts for them. */
 const LONGEST_BY = 2 * LONGEST_NAME;
 
-/** Who acts: the owner on whose behalf, and the name that is recorded. */
+/** Who acts: the owner, and the name that is recorded. */
 export interface Actor {
   readonly owner: string;
   readonly by: string;
 }
 
 /**
- * `by` is given where the owner is known already, from a key or a task: older versions took names that `checkKey` refuses, and what they
- * stored must stay within reach. Throws `invalid`, also for an unpaired surrogate: a database stores all of those as the same character.
+ * `by` is given when the owner comes from a stored key or task: older versions accepted names that `checkKey` refuses, and their data must
+ * stay reachable. Throws `invalid`, also for an unpaired surrogate: a database stores all of those as the same character.
  */
 export function actor(owner: string, by?: string): Actor {
   if (by === undefined) return { owner: checkKey(owner, 'owner'), by: owner };
   return { owner: checkText(owner, 'owner'), by: checkText(by, 'name of who acts', LONGEST_BY) };
 }
 
-/** Whether a text looks like an id that we have made. Unless somebody says so, it is not meant as the key of something new. */
+/** Whether a text looks like one of our ids. Then the caller probably means something that exists, not the key of something new. */
 export function looksLikeId(text: string): boolean {
   return UUID_V7.test(text);
 }
@@ -75,7 +75,7 @@ export function asTitle(text: string, longest = LONGEST_NAME): string {
   return `${start.trimEnd()}…`;
 }
 
-/** How much of a text is looked at for a title: a text may have megabytes. */
+/** How much of a text is read for a title: a text may have megabytes. */
 const MOST_READ = 20_000;
 /** Whole terminal sequences: if only their first character were removed, the rest would be left as text. */
 const ESCAPES =
@@ -84,7 +84,7 @@ const ESCAPES =
 const SPACES = /[\s\p{Cc}]+/gu;
 const HALF_AT_END = /[\ud800-\udbff]$/;
 
-/** What people name on a command line, and can be helped to: completed, or corrected. */
+/** What a name on the command line stands for. It can be completed, and corrected. */
 export type NameKind = 'conversation' | 'agent' | 'task' | 'question' | 'installable';
 
 export interface Name {

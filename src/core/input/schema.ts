@@ -1,21 +1,22 @@
 import { asSentence, ThroughlineError } from '../errors.ts';
+import { isObject } from '../turn/content.ts';
 import { shown } from './arguments.ts';
 
 /*
- * Descriptions of what callers write: settings, options of agents, task plans. One description checks a value at run time, is its
- * TypeScript type (`Input`), and prints as JSON Schema (`json`) for editors. Without a library: see docs/decisions/0005.
+ * Schemas of what callers write: settings, options of agents, task plans. One schema checks a value at run time, gives its TypeScript
+ * type (`Input`), and is printed as JSON Schema (`json`) for editors. Why without a library: see docs/decisions/0005.
  */
 
-/** The place of a value: `['tasks', 2, 'gate']`. */
+/** Where a value is: `['tasks', 2, 'gate']`. */
 export type Path = readonly (string | number)[];
 
-/** What is wrong with the value at a place. `known`: its name is not among these. `must`: what it must be. `says`: a sentence. */
+/** What is wrong with the value at a path. `known`: its name is not one of these. `must`: what it must be. `says`: a sentence. */
 export type Wrong =
   | { readonly known: readonly string[] }
   | { readonly must: string; readonly value?: { readonly is: unknown } }
   | { readonly says: string; readonly hint?: string };
 
-/** Makes the error for whoever wrote the value. */
+/** Makes the error for the caller. */
 export type Report = (at: Path, wrong: Wrong) => ThroughlineError;
 
 export type JsonSchema = { readonly [word: string]: unknown };
@@ -34,9 +35,9 @@ export interface Schema<In, Out = In> {
 export type Input<S> = S extends { readonly takes?: (value: infer In) => void } ? In : never;
 export type Output<S> = S extends { read(value: unknown, at: Path, report: Report): infer Out } ? Out : never;
 
-/** A value that holds or does not, and is used as it is. `hidden`: a message does not show it, because it may be a secret. */
+/** A value that is checked and used as it is. `hidden`: messages do not show it, because it may be a secret. */
 export function value<T>(
-  holds: (value: unknown) => boolean,
+  isValid: (value: unknown) => boolean,
   must: string,
   json: JsonSchema,
   { hidden = false } = {},
@@ -45,7 +46,7 @@ export function value<T>(
     json,
     must,
     read(value, at, report) {
-      if (holds(value)) return value as T;
+      if (isValid(value)) return value as T;
       throw report(at, hidden ? { must } : { must, value: { is: value } });
     },
   };
@@ -56,6 +57,24 @@ const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
 
 export const text = value<string>(isText, 'a non-empty text', { type: 'string', minLength: 1 });
 export const flag = value<boolean>((one) => typeof one === 'boolean', 'true or false', { type: 'boolean' });
+
+/** A text that matches the pattern. */
+export function matching(pattern: RegExp, must: string, options: { hidden?: boolean } = {}): Schema<string> {
+  const isMatch = (one: unknown) => typeof one === 'string' && pattern.test(one);
+  return value<string>(isMatch, must, { type: 'string', pattern: pattern.source }, options);
+}
+
+export const environmentVariable = matching(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable');
+
+export function isCommand(words: unknown): words is readonly string[] {
+  return Array.isArray(words) && words.length > 0 && words[0] !== '' && words.every((one) => typeof one === 'string');
+}
+
+export const command = value<readonly string[]>(isCommand, 'a list of texts: the program, then its arguments', {
+  type: 'array',
+  items: { type: 'string' },
+  minItems: 1,
+});
 
 /** `of`: what is counted, in words: " of milliseconds". */
 export function whole({
@@ -170,7 +189,7 @@ export function object<F extends Fields>(fields: F): Schema<Flat<ObjectInput<F>>
   };
 }
 
-/** The fields themselves in messages of the compiler, instead of how they were computed. */
+/** Makes the compiler show the fields instead of the types that they were computed from. */
 export type Flat<T> = T extends infer Whole ? { [K in keyof Whole]: Whole[K] } : never;
 
 type Variants = Readonly<Record<string, Schema<never, object>>>;
@@ -200,11 +219,11 @@ export function kinds<Tag extends string, V extends Variants>(
 }
 
 function entriesOf(value: unknown, at: Path, report: Report): [string, unknown][] {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.entries(value);
+  if (isObject(value)) return Object.entries(value);
   throw report(at, { must: 'an object', value: { is: value } });
 }
 
-/** The same, and what `check` finds wrong with the whole; null: nothing. */
+/** The same schema with a further check of the whole value. `check` returns what is wrong; null: nothing. */
 export function checked<In, Out>(schema: Schema<In, Out>, check: (value: Out) => Wrong | null): Schema<In, Out> {
   return {
     ...schema,
@@ -217,7 +236,7 @@ export function checked<In, Out>(schema: Schema<In, Out>, check: (value: Out) =>
   };
 }
 
-/** Something else made of it. `make` returns null for what it cannot use. */
+/** Converts the value. `make` returns null for a value that is not valid. */
 export function made<In, Out>(schema: Schema<In>, must: string, make: (value: unknown) => Out | null): Schema<In, Out> {
   return {
     json: schema.json,
@@ -230,7 +249,7 @@ export function made<In, Out>(schema: Schema<In>, must: string, make: (value: un
   };
 }
 
-/** For the type and the JSON Schema of what is read in another way. */
+/** Only for the type and the JSON Schema. The value is read in another way. */
 export function either<A, B>(one: Schema<A, unknown>, other: Schema<B, unknown>): Schema<A | B> {
   return {
     json: { anyOf: [one.json, other.json] },

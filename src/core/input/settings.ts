@@ -4,14 +4,17 @@ import { TIMES } from '../limits/time-limits.ts';
 import { RESTORE } from '../restore/restore-settings.ts';
 import { CREDENTIALS } from '../sandbox/credentials.ts';
 import { SANDBOX } from '../sandbox/sandbox-settings.ts';
+import { isObject } from '../turn/content.ts';
 import { PERMISSION_MODES } from '../turn/turn.ts';
 import { shown } from './arguments.ts';
 import { checkKey } from './names.ts';
 import {
   about,
   byName,
+  command,
   invalidValue,
   kinds,
+  matching,
   type Output,
   object,
   oneOf,
@@ -67,9 +70,9 @@ const PERMISSIONS = object({
   ),
 });
 const TURNS = object({
-  parallel: about('In all. Default: one for every 512 MiB of memory, from 4 to 64.', count),
+  parallel: about('For all owners together. Default: one for every 512 MiB of memory, from 4 to 64.', count),
   perOwner: about(
-    'Of one owner; and as many more that wait for the answer to a permission question. Default: three quarters of parallel.',
+    'For one owner; as many more may wait for the answer to a permission question. Default: three quarters of parallel.',
     count,
   ),
 });
@@ -77,21 +80,13 @@ const TURNS = object({
 const ENV = about(
   'Added to the allowlisted environment that the agent starts with.',
   value<Readonly<Record<string, string>>>(
-    (env) => isRecord(env) && Object.values(env).every((one) => typeof one === 'string'),
+    (env) => isObject(env) && Object.values(env).every((one) => typeof one === 'string'),
     'an object whose values are texts',
     { type: 'object', additionalProperties: { type: 'string' } },
     { hidden: true },
   ),
 );
-const COMMAND = about(
-  'The program to start and its first arguments. Left out: it is looked for.',
-  value<readonly string[]>(
-    (words) =>
-      Array.isArray(words) && words.length > 0 && words[0] !== '' && words.every((one) => typeof one === 'string'),
-    'a list of texts: the program, then its arguments',
-    { type: 'array', items: { type: 'string' }, minItems: 1 },
-  ),
-);
+const COMMAND = about('The program to start and its first arguments. Left out: it is looked for.', command);
 const FOLDER = about(
   "A folder whose node_modules holds the agent. Relative paths start at this file's directory.",
   text,
@@ -102,18 +97,16 @@ const AGENT_TIMES = about(
   object(TIMES),
 );
 
-const STORE_ADDRESS = /^(sqlite:.+|postgres(ql)?:\/\/.+)/;
 const STORE = about(
-  "Where conversations live. Relative paths start at this file's directory. Left out: throughline.db in the data home.",
-  value<string>(
-    (store) => typeof store === 'string' && STORE_ADDRESS.test(store),
+  "Where conversations are stored. Relative paths start at this file's directory. Left out: throughline.db in the data home.",
+  matching(
+    /^(sqlite:.+|postgres(ql)?:\/\/.+)/,
     '"sqlite:PATH" or "postgres://USER@HOST/DATABASE"',
-    { type: 'string', pattern: STORE_ADDRESS.source },
-    { hidden: true }, // it may have a password
+    { hidden: true }, // it may contain a password
   ),
 );
 
-/** The address of a store that is in no settings file. `name`: where it was given. Throws `invalid`, without the address. */
+/** The address of a store that is not from a settings file. `name`: where it was given. Throws `invalid`, without the address. */
 export function parseStoreAddress(address: unknown, name: string): string {
   return STORE.read(address, [name], invalidValue());
 }
@@ -150,15 +143,15 @@ export function settingsWith<O extends OptionsByAdapter>(options: O) {
       'How long a turn may take, in seconds, and how much may be spent; null: no limit. The times of an agent or a turn come first.',
       LIMITS,
     ),
-    permissions: about('What happens when an agent asks for permission and the turn does not say it.', PERMISSIONS),
+    permissions: about('What happens when an agent asks for permission, unless the turn sets it.', PERMISSIONS),
     sandbox: about('Where agents act, and how far they are isolated.', SANDBOX),
     tasks: object({ parallel: about('How many tasks of a data home may run at once. Default 4.', count) }),
     turns: about('How many turns may run at once in a process. Further ones wait for a slot.', TURNS),
   });
 }
 
-/** The adapter checks them, when it is loaded. */
-const UNCHECKED = value<Readonly<Record<string, unknown>>>(isRecord, 'an object', { type: 'object' });
+/** The adapter checks its options when it is loaded. */
+const UNCHECKED = value<Readonly<Record<string, unknown>>>(isObject, 'an object', { type: 'object' });
 const SETTINGS = settingsWith({
   scripted: UNCHECKED,
   'claude-sdk': UNCHECKED,
@@ -190,7 +183,7 @@ const report = invalidValue({ prefix: 'Settings: ', hint: HINT });
 
 /** Checks settings from a file or a caller. Throws `invalid`, and says which setting is wrong. */
 export function parseSettings(input: unknown): Settings {
-  if (!isRecord(input)) throw report([], { says: 'the settings must be an object' });
+  if (!isObject(input)) throw report([], { says: 'the settings must be an object' });
   const unpaired = findUnpaired(input);
   if (unpaired !== null) throw report([], { says: unpairedIn(`"${unpaired.path}"`, unpaired) });
   const { $schema: _, agents = {}, defaultAgent, ...rest } = SETTINGS.read(input, [], report);
@@ -199,8 +192,9 @@ export function parseSettings(input: unknown): Settings {
     throw report([], { says: `"defaultAgent" names "${defaultAgent}", which is not among the agents` });
   }
   const complete = Object.entries(agents).map(([name, agent]) => [name, { env: {}, options: {}, ...agent }] as const);
+  const defaults = { restore: {}, sandbox: {}, lock: {}, permissions: {}, limits: {}, tasks: {}, turns: {} };
   return {
-    ...{ restore: {}, sandbox: {}, lock: {}, permissions: {}, limits: {}, tasks: {}, turns: {} },
+    ...defaults,
     ...rest,
     ...(defaultAgent === undefined ? {} : { defaultAgent }),
     agents: Object.fromEntries(complete),
@@ -210,10 +204,6 @@ export function parseSettings(input: unknown): Settings {
 /** Checks the options of an agent, as its adapter knows them. Throws `invalid`, and says which option is wrong. */
 export function parseOptions<Out>(schema: Schema<never, Out>, agent: string, options: unknown): Out {
   return schema.read(options ?? {}, ['agents', agent, 'options'], report);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function checkAgentName(name: string): void {

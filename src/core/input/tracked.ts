@@ -1,12 +1,12 @@
 import { ThroughlineError } from '../errors.ts';
 import { type Prompt, parsePrompt } from '../turn/content.ts';
 import { parseUsage, type Usage } from '../turn/usage.ts';
-import { checkOptions, given, type OptionNames, shown } from './arguments.ts';
+import { checkBoolean, checkOptions, given, type OptionNames, shown } from './arguments.ts';
 import { checkName } from './names.ts';
 
 /* Checks what the caller of a tracker gives, embedded or over HTTP, so that errors read the same. Each throws `invalid`. */
 
-/** The arguments of `trackRequest`. A repetition has the same. */
+/** The arguments of `trackRequest`. A repeated request has the same. */
 export interface AskedRequest {
   readonly requestId: string;
   readonly agentId: string | null;
@@ -38,7 +38,7 @@ export function parseRequest(
   if (agentId !== null) checkId(agentId, 'agent id');
   if (sessionId !== null) checkId(sessionId, 'session id');
   const { current = false, waitMs = 0, signal } = options;
-  if (typeof current !== 'boolean') throw new ThroughlineError('invalid', '"current" must be true or false.');
+  checkBoolean(current, '"current"');
   if (current && sessionId !== null) {
     throw new ThroughlineError('invalid', '"current" and a session id cannot be used together.', {
       hint: 'Give null as the session id: the answer says which one it is.',
@@ -51,7 +51,7 @@ export function parseRequest(
   return { requestId, agentId, sessionId, prompt, current, waitMs, signal };
 }
 
-/** An id of a request, an agent or a session. A path must be able to hold it. */
+/** An id of a request, an agent or a session. It must fit into the path of a URL. */
 export function checkId(id: unknown, what: string): string {
   const name = checkName(id, what);
   if (name !== '.' && name !== '..') return name;
@@ -79,7 +79,6 @@ export function parseFailed(done: EndOptions): ReportedEnd {
 }
 
 function parseEnd(done: EndOptions, known: OptionNames<EndOptions>, what: string): ReportedEnd {
-  if (typeof done !== 'object' || done === null) throw new ThroughlineError('invalid', `${what} must be an object.`);
   checkOptions(done, known, what);
   const { prompt, reply, usage, reason } = done;
   for (const [name, text] of Object.entries({ reply, reason })) {
@@ -100,7 +99,7 @@ export function notTracked(requestId: string): ThroughlineError {
   });
 }
 
-/** Of a caller whose signal has aborted. */
+/** For a caller whose signal was aborted. */
 export function stoppedWaiting({ reason }: AbortSignal): ThroughlineError {
   if (reason instanceof ThroughlineError) return reason;
   return new ThroughlineError('cancelled', 'The caller has stopped waiting for the lock.');

@@ -1,18 +1,18 @@
 /*
- * Some characters are not seen, and change what is: they reorder a line, end it, join or hide its letters, or carry a text of their
- * own (tags). People decide by what they see, and programs read line by line. So these characters are written as `\u{202e}` where
- * people look, and as escapes of JSON where programs read.
+ * Some characters are invisible and change the visible ones: they reorder a line, end it, join or hide its letters, or carry a text of
+ * their own (tags). People decide by what they see, and programs read line by line. So these characters are written as `\u{202e}` for
+ * people, and as JSON escapes for programs.
  */
 
-/** Nothing in it is unseen, and no list of Unicode is loaded to find that. */
+/** Texts without invisible characters. Checked first, because it needs no Unicode tables. */
 const PLAIN = /^[\t\n\x20-\x7e]*$/;
 
-/** Has a character that is invisible by definition (Unicode's Default_Ignorable_Code_Point), or the end of a line or an annotation. */
+/** Whether a character is invisible by definition (Unicode's Default_Ignorable_Code_Point), or ends a line or an annotation. */
 function hasInvisible(text: string): boolean {
   return !PLAIN.test(text) && /[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\ufff9-\ufffb]/u.test(text);
 }
 
-/** Where such a character belongs to the writing: after which other one. Made when it is needed: that takes longer than a command's other constants. */
+/** Pairs of such a character and the one before it that are ordinary writing. Compiled on first use, because that is slow. */
 let inUse: readonly (readonly [RegExp, RegExp])[] | undefined;
 const charactersInUse = () =>
   [
@@ -37,7 +37,7 @@ export function escapedChar(char: string): string {
   return `\\u{${char.codePointAt(0)?.toString(16)}}`;
 }
 
-/** A text without invisible characters, or with something in the place of each. */
+/** A text without invisible characters, or with a replacement for each. */
 export function withoutInvisible(text: string, instead: (char: string) => string = () => ''): string {
   if (!hasInvisible(text)) return text;
   let before = '';
@@ -64,7 +64,7 @@ export function jsonLine(value: unknown): string {
   return harmlessJson(JSON.stringify(value));
 }
 
-/** The same for JSON that is written already. */
+/** The same for a value that is JSON already. */
 export function harmlessJson(json: string): string {
   if (PLAIN.test(json)) return json;
   // DEL, C1, and what is invisible except joiners and variants, which only change how their letters look. JSON has these characters

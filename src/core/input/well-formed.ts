@@ -19,7 +19,7 @@ interface Place {
 
 /** The first unpaired surrogate in a value, also in the names of its fields; null: there is none. */
 export function findUnpaired(value: unknown): Place | null {
-  // Without recursion, and nothing twice: nobody has limited the depth yet, or looked for cycles.
+  // Without recursion, and nothing twice: the value may be very deep or have cycles.
   const open = [{ path: '', value }];
   const seen = new Set<unknown>();
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -69,7 +69,7 @@ export function wellFormed<T>(value: T): T {
   return isWellFormed(value) ? value : (replaced(value) as T);
 }
 
-/** Mostly all is well: that is found without copying anything. */
+/** The usual case, which is checked without copying. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (Array.isArray(value)) return value.every(isWellFormed);
@@ -91,7 +91,7 @@ function replaced(value: unknown): unknown {
   return same ? value : Object.fromEntries(after);
 }
 
-/** Bytes, for example, are not plain: they stay as they are. */
+/** Other objects, such as bytes, stay as they are. */
 function isPlain(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false;
   const prototype = Object.getPrototypeOf(value);

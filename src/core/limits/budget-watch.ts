@@ -34,7 +34,7 @@ export class BudgetWatch {
     return this.over;
   }
 
-  /** The cost of the turn so far; null: the update does not tell. */
+  /** The cost of the turn so far; null: the update does not report it. */
   #costIn(update: Update): number | null {
     const reported = costOf(update);
     if (reported === null) return null;

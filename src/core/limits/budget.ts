@@ -14,7 +14,7 @@ export const NO_BUDGET: Budget = { costMicros: null, tokens: null };
 const AMOUNT = /^\s*(?:(\$)\s*)?(\d{1,12}(?:\.\d{1,6})?)\s*(k|m)?\s*(usd|dollars?|tokens?)?\s*$/i;
 const SCALE: Record<string, number> = { '': 1, k: 1_000, m: 1_000_000 };
 
-/** How a caller writes one: an amount with its unit, or amounts by unit. */
+/** A budget as a caller writes it: an amount with its unit, or amounts by unit. */
 export type BudgetInput = string | { readonly usd?: number; readonly tokens?: number };
 
 /** `2.50 USD`, `$2.50`, `50000 tokens`, `50k tokens`, or `{usd}`, `{tokens}`. Null: anything else. */
@@ -34,9 +34,9 @@ export function parseBudget(input: unknown): Budget | null {
 function fromObject(input: Record<string, unknown>): Budget | null {
   const { usd, tokens: count, ...rest } = input;
   if (Object.keys(rest).length > 0 || (usd === undefined && count === undefined)) return null;
-  const money = usd === undefined ? NO_BUDGET : typeof usd === 'number' ? dollars(String(usd)) : null;
-  const words = count === undefined ? NO_BUDGET : typeof count === 'number' ? tokens(count) : null;
-  return money && words && { costMicros: money.costMicros, tokens: words.tokens };
+  const inDollars = usd === undefined ? NO_BUDGET : typeof usd === 'number' ? dollars(String(usd)) : null;
+  const inTokens = count === undefined ? NO_BUDGET : typeof count === 'number' ? tokens(count) : null;
+  return inDollars && inTokens && { costMicros: inDollars.costMicros, tokens: inTokens.tokens };
 }
 
 function dollars(amount: string): Budget | null {

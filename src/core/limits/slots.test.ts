@@ -106,8 +106,8 @@ test('each reason says what to do', () => {
   ];
   expect(said.every((why) => isDelayed(why) && why.hint !== '')).toBe(true);
   expect(said.map(({ message }) => message)).toEqual([
-    'Turn 7 waits for a slot: 3 turns are running for its owner, as many as one owner may have.',
-    'Turn 7 waits for a slot: 1 turn is running, as many as may run at once.',
+    'Turn 7 waits for a slot: 3 turns are running for its owner, which is the limit.',
+    'Turn 7 waits for a slot: 1 turn is running, which is the limit.',
     'Turn 7 waits: too many turns of its owner wait for the answer to a permission question.',
     'Turn 7 waits in process 9, which holds the conversation.',
   ]);

@@ -2,10 +2,10 @@
  * Which turn runs next. A process has a number of slots, and every running turn holds one.
  *
  *   - One owner holds at most `perOwner` of them, so that others find a free one.
- *   - A turn that waits for the answer to a permission question holds none, and goes on at once when the answer comes, with
- *     or without a free slot. Its agent keeps running meanwhile, so these are bounded, too: an owner may have `perOwner` of
- *     them before none of his turns begins, and all owners together `parallel`. An owner who has none is never held back
- *     by the questions of others.
+ *   - A turn that waits for the answer to a permission question holds none, and continues at once when the answer comes, with
+ *     or without a free slot. Its agent keeps running meanwhile, so these turns are limited, too: when an owner has `perOwner`
+ *     of them, or all owners together `parallel`, no further turn of that owner begins. An owner without such a turn is never
+ *     delayed by the questions of others.
  *   - A free slot goes to the owner with the fewest running turns; among equals, to the next one after the owner who was
  *     served last, in the order of their names.
  */
@@ -30,10 +30,10 @@ export interface Loads {
   readonly owners: ReadonlyMap<string, Load>;
 }
 
-/** The owner has as many slots as he may have · all slots are in use · too many of the owner's turns wait for an answer. */
+/** The owner has all the slots that one owner may have · all slots are in use · too many of the owner's turns wait for an answer. */
 export const SLOT_REASONS = ['owner_slots', 'all_slots', 'owner_questions'] as const;
 export type SlotReason = (typeof SLOT_REASONS)[number];
-/** `other_process`: another process holds the conversation. Only that one knows more. */
+/** `other_process`: another process holds the conversation. Its slots are not known here. */
 export const DELAY_REASONS = [...SLOT_REASONS, 'other_process'] as const;
 
 /** Why a queued turn that will run has not begun, and what to do about it. */
@@ -61,11 +61,11 @@ export function whyNoSlot(loads: Loads, { parallel, perOwner }: SlotLimits, owne
 
 /** In which order owners are served. */
 export interface Share {
-  /** Owners without a running turn come first: whoever is named in neither list, from the first name after this one, round. */
+  /** First come the owners in neither list, who have no running turn: by name, beginning after this one, then from the first name. */
   readonly after: string;
   /** Then these, in this order. */
   readonly busy: readonly string[];
-  /** And these not at all. */
+  /** These are not served. */
   readonly full: readonly string[];
 }
 
@@ -91,8 +91,8 @@ function byShare(loads: Loads, after: string, a: string, b: string): number {
 }
 
 /**
- * Which conversations to leave so that at most `most` keep their agents: of the owner who has the most, the one that rests
- * longest. So nobody loses his agents to the many conversations of another.
+ * Which conversations lose their warm agents so that at most `most` keep them: of the owner who has the most, the one that was idle
+ * longest. So the many conversations of one owner do not cost others their agents.
  */
 export function leavesFirst<T extends { readonly owner: string; readonly since: number }>(
   warm: readonly T[],
@@ -113,11 +113,11 @@ export function leavesFirst<T extends { readonly owner: string; readonly since: 
   return leaving;
 }
 
-/** A machine's memory that one agent may take. */
+/** The memory that one agent is expected to need. */
 const MEMORY_PER_SLOT = 512 * 2 ** 20;
 const [FEWEST, MOST] = [4, 64];
 
-/** What the settings say. Left out: one slot for every 512 MiB of memory, from 4 to 64, and three quarters of them for one owner. */
+/** The limits of the settings. Default: one slot for every 512 MiB of memory, from 4 to 64, and three quarters of them for one owner. */
 export function slotLimits(
   given: { readonly parallel?: number; readonly perOwner?: number },
   memory: number,
@@ -134,13 +134,13 @@ export function delayedBy(reason: SlotReason, n: number, { parallel, perOwner }:
     case 'all_slots':
       return {
         reason,
-        message: `Turn ${n} waits for a slot: ${running(parallel)}, as many as may run at once.`,
+        message: `Turn ${n} waits for a slot: ${running(parallel)}, which is the limit.`,
         hint: `${BY_ITSELF} The setting "turns.parallel" is the limit.`,
       };
     case 'owner_slots':
       return {
         reason,
-        message: `Turn ${n} waits for a slot: ${running(perOwner)} for its owner, as many as one owner may have.`,
+        message: `Turn ${n} waits for a slot: ${running(perOwner)} for its owner, which is the limit.`,
         hint: `${BY_ITSELF} The setting "turns.perOwner" is the limit.`,
       };
     case 'owner_questions':

@@ -2,14 +2,14 @@ import type { Failure } from '../errors.ts';
 import { addUsage, NO_USAGE, type Usage } from '../turn/usage.ts';
 import { type Budget, isUnpriced, NO_BUDGET, tokensOf, usd } from './budget.ts';
 
-/* How much may be spent on a day (UTC), by a conversation and by an owner. A task has its own budget beside it. */
+/* How much may be spent on a day (UTC), by a conversation and by an owner. A task has its own budget besides. */
 
 /** What was spent on a day. */
 export interface DaySpending {
   readonly costMicros: number;
   /** All kinds together. */
   readonly tokens: number;
-  /** A turn used tokens and reported no cost, so that the cost says too little. */
+  /** A turn used tokens and reported no cost, so the sum of costs is too low. */
   readonly unpriced: boolean;
 }
 
@@ -23,7 +23,7 @@ export function addSpending(before: DaySpending, usage: Usage): DaySpending {
   };
 }
 
-/** The sums of the agents that an owner used on a day, as one. */
+/** The total over the agents that an owner used on a day. */
 export function spendingOf(usages: readonly Usage[]): DaySpending {
   const { costMicros, tokens } = addSpending(NO_SPENDING, usages.reduce(addUsage, NO_USAGE));
   return { costMicros, tokens, unpriced: usages.some(isUnpriced) };
@@ -53,7 +53,7 @@ export function perDayBy({ conversationPerDay, ownerPerDay, owners }: SpendingSe
   return { conversation: conversationPerDay, owner: owners.get(owner) ?? ownerPerDay };
 }
 
-/** With the conversation's own limit. Null: nothing is limited, so nobody has to know what was spent. */
+/** With the conversation's own limit. Null: nothing is limited, so spending need not be read. */
 export function effectivePerDay({ conversation, owner }: PerDay, own: Budget | null): PerDay | null {
   const limits = { conversation: lower(conversation, own ?? NO_BUDGET), owner };
   return isSet(limits.conversation) || isSet(limits.owner) ? limits : null;

@@ -1,13 +1,13 @@
 import type { Failure } from '../errors.ts';
 import { about, invalidValue, type Output, object, orNull, value } from '../input/schema.ts';
 
-/** How long a turn may take, in seconds. Null: as long as it wants. The time that a permission question waits does not count. */
+/** How long a turn may take, in seconds. Null: no limit. The time that a permission question waits does not count. */
 export interface TimeLimits {
-  /** From the moment that a worker begins the turn, with restoring. */
+  /** From the moment that a worker begins the turn, including the restore. */
   readonly turnSeconds: number | null;
-  /** Without a sign of life of the agent: an update, a question, a report of any kind. Then the turn is ended. */
+  /** The turn is ended after so long without a sign of life of the agent: an update, a question, a report of any kind. */
   readonly stallSeconds: number | null;
-  /** Without a sign of life: then an event says so. */
+  /** An event reports it after so long without a sign of life. */
   readonly noticeSeconds: number | null;
 }
 
@@ -21,11 +21,11 @@ const seconds = orNull(
   }),
 );
 
-/** What a caller may set, in seconds; null: no limit. What is left out is taken from the level below (turn, agent, settings, default). */
+/** What a caller may set, in seconds; null: no limit. A limit that is left out is taken from the next level (turn, agent, settings, default). */
 export const TIMES = {
   turnSeconds: about('The turn is ended when it takes longer. Default: no limit.', seconds),
   stallSeconds: about('The turn is ended when the agent gives no sign of life for so long. Default 1800.', seconds),
-  noticeSeconds: about('An event says so when the agent gives no sign of life for so long. Default 120.', seconds),
+  noticeSeconds: about('An event reports that the agent gives no sign of life for so long. Default 120.', seconds),
 } satisfies Record<keyof TimeLimits, unknown>;
 const TURN_TIMES = object(TIMES);
 export type TimeOverride = Output<typeof TURN_TIMES>;
@@ -39,11 +39,11 @@ export function parseTimes(input: unknown): TimeOverride {
   return TURN_TIMES.read(input, ['limits'], invalidValue());
 }
 
-/** What has passed of a turn, in milliseconds, without the time that questions waited. */
+/** How long a turn has taken, in milliseconds, without the time that questions waited. */
 export interface Passed {
   readonly sinceBegin: number;
   readonly sinceHeard: number;
-  /** The silence was said already. */
+  /** An event has reported the silence already. */
   readonly noticed: boolean;
 }
 
@@ -54,7 +54,7 @@ export type TimeVerdict =
   | { readonly due: 'notice'; readonly endsInMs: number | null }
   | { readonly due: 'end'; readonly failure: Failure };
 
-/** What is to be done about a turn that has taken so long. `tool`: the one that it runs; null: none. */
+/** What to do about a turn that has taken so long. `tool`: the one that it runs; null: none. */
 export function judgeTime(limits: TimeLimits, passed: Passed, tool: string | null): TimeVerdict {
   const left = (seconds: number | null, ms: number) => (seconds === null ? null : seconds * 1000 - ms);
   const turn = left(limits.turnSeconds, passed.sinceBegin);

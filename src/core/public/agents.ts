@@ -1,5 +1,5 @@
 /**
- * Agents that are known by name, and the command that installs each. It works without any setting: what is installed is found.
+ * Agents that are known by name, and the command that installs each. An installed agent is found without any setting.
  * `throughline agents install` installs the version that our tests use, into the data home.
  */
 export const INSTALL_COMMANDS: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@ import type { Lock, ShownSummary, Summary } from '../summary.ts';
 import type { Hindrance, Stranded } from '../turn/standing.ts';
 
 /**
- * A conversation as all interfaces show it. Where it is stored and which sandbox it has stay inside.
+ * A conversation as all interfaces show it. Its place and its sandbox are not shown.
  *
  * @example
  * for (const { key, title, state } of await tl.conversations()) console.log(key, title, state);
@@ -18,7 +18,7 @@ export interface PublicConversation extends ShownConversation {
   readonly parent: PublicParent | null;
   /** Why no process runs its open turns, or would run the next one; null: they are run, or would be. */
   readonly stranded: Stranded | null;
-  /** Why they have not begun although a process will run them; null: they have, or are about to. */
+  /** Why its open turns have not begun although a process will run them; null: they have, or are about to. */
   readonly delayed: Delayed | null;
 }
 
@@ -37,9 +37,9 @@ export interface PublicParent {
  */
 export interface PublicSummary extends ShownSummary {
   readonly conversationId: string;
-  /** Why no process runs them; null: there is none, or they are run. */
+  /** Why no process runs its open turns; null: there are none, or they are run. */
   readonly stranded: Stranded | null;
-  /** Why they have not begun although a process will run them; null: they have, or are about to. */
+  /** Why its open turns have not begun although a process will run them; null: they have, or are about to. */
   readonly delayed: Delayed | null;
   /** Null: no process holds it. */
   readonly lock: PublicLock | null;

@@ -90,7 +90,7 @@ export interface PublicEventPayloads {
   /** This attempt failed in a way that allows another one within the turn. */
   'turn.retrying': { readonly n: number; readonly attempt: number; readonly failure: Failure };
   /**
-   * The agent gives no sign of life. `tool`: what it runs; null: nothing. `endsInMs`: when the turn is ended if that stays so;
+   * The agent gives no sign of life. `tool`: what it runs; null: nothing. `endsInMs`: when the turn is ended if nothing comes;
    * null: never.
    */
   'turn.stalled': {
@@ -133,13 +133,13 @@ export interface PublicEventPayloads {
 
   /** A way to restore the session is being tried, and takes a moment. `total`: how many turns the history has. */
   'restore.started': RestoreStarted;
-  /** How many turns the session has been given, of those that it is to have. */
+  /** How many turns the session has been given so far. */
   'restore.progress': RestoreProgress;
   /** One way to restore the session failed; the next is tried. */
   'restore.tried': Tried;
   'restore.receipt': PublicReceipt;
 
-  /** The sandbox was made. Not told of one that is only a folder of this conversation alone. `name`: of a shared one. */
+  /** The sandbox was made. There is no event for one that is only a folder of this conversation. `name`: of a shared one. */
   'sandbox.created': { readonly sandboxId: string; readonly name: string | null };
   /** Another process than the last one opened it. */
   'sandbox.reopened': { readonly sandboxId: string; readonly name: string | null };
@@ -154,7 +154,7 @@ export interface PublicEventPayloads {
   /** It was removed with everything in it. The next turn makes it again. */
   'sandbox.destroyed': { readonly sandboxId: string; readonly name: string | null; readonly reason: string };
 
-  /** `toolCall`: what the agent wants to do, as it said it (an ACP tool call). */
+  /** `toolCall`: what the agent wants to do, as the agent sent it (an ACP tool call). */
   'permission.asked': {
     readonly permissionId: string;
     readonly title: string;
@@ -162,7 +162,7 @@ export interface PublicEventPayloads {
     readonly options: readonly PermissionOption[];
   };
   'permission.answered': { readonly permissionId: string; readonly optionId: string; readonly by: string };
-  /** Nobody could answer, or nobody did in time: for the agent that is a no. */
+  /** Nobody could answer, or nobody did in time. The agent gets a refusal. */
   'permission.denied': { readonly permissionId: string; readonly reason: string };
   /** Its attempt ended before anybody answered. */
   'permission.withdrawn': { readonly permissionId: string; readonly reason: string };

@@ -1,7 +1,7 @@
-/* Files in the directory of a conversation, to be named in a prompt. Pure: which folders are looked into, and which files are listed. */
+/* Finds files in the directory of a conversation that a prompt can name. Pure: which folders are read, and which files are listed. */
 
 /**
- * Files and folders in the directory of a conversation, those that fit best first.
+ * Files and folders in the directory of a conversation, the best matches first.
  *
  * @example
  * const { paths, more } = await chat.files({ match: 'readme' });
@@ -10,23 +10,23 @@
 export interface Files {
   /** Below the directory, with slashes. A folder ends with one. */
   readonly paths: readonly string[];
-  /** More files fit, or not all folders were looked into. */
+  /** More files match, or not all folders were read. */
   readonly more: boolean;
 }
 
-/** So many are listed. */
+/** How many are listed. */
 export const MOST_PATHS = 100;
 
-/** What tools keep there, and nobody means who names a file. */
-const LEFT_OUT: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', 'node_modules', '.venv', '__pycache__']);
+/** Folders of tools, whose files a prompt rarely means. */
+const TOOL_FOLDERS: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', 'node_modules', '.venv', '__pycache__']);
 
-/** Whether a folder (`path` ends with a slash) is looked into. One that is left out is, when `match` names it. */
+/** Whether a folder is read (`path` ends with a slash). A folder of a tool is read only when `match` names it. */
 export function isLookedInto(path: string, match: string): boolean {
   const name = path.split('/').at(-2) ?? '';
-  return !LEFT_OUT.has(name) || match.toLowerCase().includes(`${name}/`);
+  return !TOOL_FOLDERS.has(name) || match.toLowerCase().includes(`${name}/`);
 }
 
-/** How well a path fits, smaller is better: its name begins so, its name has it, its folders have it. Null: it does not. */
+/** How well a path matches, smaller is better: its name begins with `match`, its name contains it, its folders do. Null: no match. */
 export function fitOf(path: string, match: string): number | null {
   const [whole, wanted] = [path.toLowerCase(), match.toLowerCase()];
   const at = whole.lastIndexOf(wanted);
@@ -36,13 +36,13 @@ export function fitOf(path: string, match: string): number | null {
   return at > name ? 1 : 2;
 }
 
-/** Those that fit best. Of equal ones, those in fewer folders come first, then by name. */
+/** The best matches. Of equal ones, those in fewer folders come first, then by name. */
 export function bestFiles(all: readonly string[], match: string, isWhole: boolean): Files {
-  const fitting = all.flatMap((path) => {
+  const matches = all.flatMap((path) => {
     const rank = fitOf(path, match);
     return rank === null ? [] : [{ path, rank, depth: path.split('/').length }];
   });
-  fitting.sort((a, b) => a.rank - b.rank || a.depth - b.depth || (a.path < b.path ? -1 : 1));
-  const paths = fitting.slice(0, MOST_PATHS).map(({ path }) => path);
-  return { paths, more: !isWhole || fitting.length > paths.length };
+  matches.sort((a, b) => a.rank - b.rank || a.depth - b.depth || (a.path < b.path ? -1 : 1));
+  const paths = matches.slice(0, MOST_PATHS).map(({ path }) => path);
+  return { paths, more: !isWhole || matches.length > paths.length };
 }

@@ -3,7 +3,7 @@ import { checkAfter, checkOptions, checkText, shown } from '../input/arguments.t
 import type { PublicEvent } from './event.ts';
 import type { PublicTaskEvent } from './task.ts';
 
-/** What one feed follows. Numbered ones continue after an event, in the log that its number counts in. */
+/** What one feed follows. A numbered feed continues after an event, in the log to which the number belongs. */
 type Followed =
   /** Which conversations have changed. */
   | { readonly of: 'hints' }
@@ -39,9 +39,9 @@ export type LiveFrame = { readonly feed: string } & (
     }
   | { readonly kind: 'event'; readonly event: PublicEvent }
   | { readonly kind: 'task'; readonly event: PublicTaskEvent }
-  /** The first one says that any conversation may have changed, and so does one after every reconnect. */
+  /** Which conversation may have changed; null: any. The first hint of a connection says `null`. */
   | { readonly kind: 'hint'; readonly hint: { readonly conversationId: string | null; readonly seq: number | null } }
-  /** The feed has ended, and the others go on: no such conversation, `log_changed`, damaged data. */
+  /** The feed has ended, and the others continue: no such conversation, `log_changed`, damaged data. */
   | { readonly kind: 'ended'; readonly failure: Failure }
 );
 
@@ -50,8 +50,7 @@ export const MOST_FEEDS = 100;
 
 const OPTIONS = { feed: true, of: true, conversation: true, after: true, log: true };
 
-/** Throws `invalid`. */
-export function checkFeed(feed: Feed): Feed {
+function checkFeed(feed: Feed): void {
   const { conversation, after, log, ...named } = feed as Feed & {
     conversation?: unknown;
     after?: unknown;
@@ -66,7 +65,6 @@ export function checkFeed(feed: Feed): Feed {
   if (named.of === 'conversation') checkText(conversation, 'conversation');
   checkAfter(after);
   if (log !== undefined) checkText(log, 'log');
-  return feed;
 }
 
 /** Throws `invalid`. */

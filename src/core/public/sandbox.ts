@@ -18,7 +18,7 @@ export interface PublicSandbox {
   readonly usedAt: number;
   /** How many conversations work in it. */
   readonly conversations: number;
-  /** What it takes on the disk, in bytes, as measured last; null: not measured yet. */
+  /** Its size on the disk, in bytes, as measured last; null: not measured yet. */
   readonly disk: DiskUse | null;
 }
 
@@ -31,7 +31,7 @@ export interface PublicSandbox {
  */
 export interface SandboxView {
   readonly sandbox: PublicSandbox;
-  /** How each step of the set-up went, in order. */
+  /** The last run of each step of the set-up, in order. */
   readonly setup: readonly PublicSetupStep[];
   /** The conversations in it, most recently changed first, at most 100. */
   readonly uses: readonly SandboxUse[];

@@ -3,7 +3,7 @@ import { NOTHING_OMITTED, type Receipt } from '../restore/receipt.ts';
 import type { Session, ShownSession } from '../restore/session.ts';
 
 /**
- * One agent's own session as all interfaces show it. What we know of its process and its files stays inside.
+ * One agent's own session as all interfaces show it. Its process and its files are not shown.
  *
  * @example
  * for (const { id, agent, state, watermark } of await chat.sessions()) console.log(agent, id, state, `up to turn ${watermark}`);
@@ -49,14 +49,12 @@ export function toPublicSessions(stored: readonly Session[]): PublicSession[] {
   });
 }
 
-const NOTHING_CONDENSED = { condensed: 0 };
-
 /** Field by field: a receipt of another version may have more. */
 export function toPublicReceipt(stored: Receipt): PublicReceipt {
   const { turn, attempt, agent, rung, sessionId, carried, dropped, delivered, deliveredTokens, unsettled } = stored;
-  // Receipts of older versions say neither what was condensed nor what was told in part, nor what is unknown.
-  const { shortened, leftOut, condensed } = { ...NOTHING_OMITTED, ...NOTHING_CONDENSED, ...stored };
-  const unknownBefore = stored.unknownBefore ?? null;
+  // Receipts of older versions do not have these fields.
+  const { shortened, leftOut } = { ...NOTHING_OMITTED, ...stored };
+  const { condensed = 0, unknownBefore = null } = stored;
   const { modelCalls, usage, toolsRan, proof, before, after, tried, lockWaits, ms } = stored;
   return {
     ...{ turn, attempt, agent, rung, sessionId, carried, condensed, dropped, shortened, leftOut },

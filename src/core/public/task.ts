@@ -31,7 +31,7 @@ export interface PublicTask extends ShownTask {
 export interface PublicTaskProgress extends ShownProgress {
   /** Null: not started. */
   readonly conversationId: string | null;
-  /** The last result of its gate; null: none yet. `lastLine`: of what its command wrote; empty: it wrote nothing, or an agent judged. */
+  /** The last result of its gate; null: none yet. `lastLine`: of the output of its command; empty: no output, or an agent judged. */
   readonly lastGate: (Pick<GateResult, 'verdict' | 'summary'> & { readonly lastLine: string }) | null;
 }
 
@@ -82,7 +82,7 @@ export interface PublicTaskUsageRow {
   readonly usage: Usage;
 }
 
-/** Without what only the next runner needs: the turn to retry, the next prompt, and whether a session was adopted. */
+/** Leaves out what only the next runner needs: the turn to retry, the next prompt, and whether a session was adopted. */
 export function toPublicTask(stored: Task, stranded: Stranded | null = null): PublicTask {
   const { id, owner, plan, name, goal, gate, milestone, agent, sessions, session, maxIterations, budget } = stored;
   const { after, retryInterrupted, cwd, sandbox, permissions, state, cancelRequested } = stored;
@@ -99,15 +99,15 @@ export function toPublicTask(stored: Task, stranded: Stranded | null = null): Pu
   };
 }
 
-/** What the next prompt says of the gate is its last result, also when there is no next prompt. */
+/** The feedback for the next prompt has the last result of the gate, also when there is no next prompt. */
 function lastGateOf({ progress: { feedback } }: Task): PublicTaskProgress['lastGate'] {
   const gate = feedback?.gate ?? null;
   return gate && { verdict: gate.verdict, summary: gate.summary, lastLine: lastLineOf(gate) };
 }
 
-export function toPublicTaskTurn({ turn, conversation, ...stored }: TaskTurn): PublicTaskTurn {
+function toPublicTaskTurn({ turn, conversation, ...stored }: TaskTurn): PublicTaskTurn {
   const { purpose, round, iteration, agent, outcome, failure, sessionId, rung, usage, endedAt } = stored;
-  const { lockWaits, denied = [] } = stored; // a turn that was stored before they were kept has none
+  const { lockWaits, denied = [] } = stored; // turns of older versions have no `denied`
   return {
     ...{ purpose, round, iteration, turnId: turn, conversationId: conversation, agent, outcome, failure },
     ...{ sessionId, rung, usage, lockWaits, denied, endedAt },

@@ -24,7 +24,7 @@ export interface PublicTurn extends ShownTurn {
 }
 
 /**
- * A turn without what was said in it: enough to draw a long conversation.
+ * A turn without its texts: enough to draw a long conversation.
  *
  * @example
  * for (const { n, sessionId, rung } of await chat.outline()) console.log(n, sessionId, rung);
@@ -60,10 +60,10 @@ export interface PublicTold {
   readonly attempt: number;
   /** How its session was given the context. */
   readonly rung: ReceiptRung;
-  /** The agent's id of the session; null: the agent never named it. */
+  /** The agent's id of the session; null: the agent never reported it. */
   readonly sessionId: string | null;
   readonly at: number;
-  /** In the order in which the session was given them; the last one is the turn's own prompt, with what was put before it. */
+  /** In the order in which the session got them; the last one is the turn's own prompt, with the block before it. */
   readonly parts: readonly ToldPart[];
 }
 
@@ -90,15 +90,15 @@ export interface PublicPermission extends ShownPermission {
  */
 export interface PublicTool {
   readonly id: string;
-  /** What the agent calls it. */
+  /** The agent's name for it. */
   readonly title: string;
   readonly kind: string;
   /** What it worked on: a path, a command; null: the agent did not say. */
   readonly target: string | null;
   readonly input: unknown;
-  /** What it printed and changed, the beginning and the end of it; null: nothing is known. */
+  /** The beginning and the end of what it printed and changed; null: unknown. */
   readonly output: string | null;
-  /** `unknown`: it began, and nobody saw its end. */
+  /** `unknown`: it began, and its end was not reported. */
   readonly status: ToolPart['status'];
   /** How long it took, in milliseconds. Left out: it is not known. */
   readonly ms?: number;
@@ -120,38 +120,34 @@ export function toPublicTurn(stored: Turn, hindrance: Hindrance = NO_HINDRANCE):
   const { replaces, replacedBy, cancelRequested, failure, recovered, delivered, usage, createdAt, startedAt, endedAt } =
     stored;
   return {
-    ...{
-      id,
-      conversationId: conversation,
-      n,
-      requestId,
-      state,
-      agent,
-      prompt,
-      options,
-      attempt,
-      sessionId,
-      retryOf,
-      replaces,
-      replacedBy,
-      imported,
-    },
+    id,
+    conversationId: conversation,
+    n,
+    requestId,
+    state,
+    agent,
+    prompt,
+    options,
+    attempt,
+    sessionId,
+    retryOf,
+    replaces,
+    replacedBy,
+    imported,
     sent: sent && toPublicSent(sent),
     cancelRequested,
     ...(hasEnded(state) ? NO_HINDRANCE : hindrance),
-    ...{
-      failure,
-      ...(recovered && { recovered }),
-      ...(delivered && { delivered }),
-      usage,
-      createdAt,
-      startedAt,
-      endedAt,
-    },
+    failure,
+    ...(recovered && { recovered }),
+    ...(delivered && { delivered }),
+    usage,
+    createdAt,
+    startedAt,
+    endedAt,
   };
 }
 
-/** Without our names of session and prompt, the process, the position in the agent's storage, and the hash of what was delivered. */
+/** Leaves out our ids of session and prompt, the process, the position in the agent's storage, and the hash of what was delivered. */
 export function toPublicSent({ attempt, rung, delivered, at }: Sent): PublicSent {
   return {
     attempt,

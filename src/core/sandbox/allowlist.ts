@@ -10,8 +10,8 @@ const WILDCARD = '*.';
 const HTTPS = 443;
 
 /**
- * `host:port` as a client sends it with CONNECT. IPv6 addresses are in brackets, and are returned without them. Null: it is not one. Anything but plain
- * names is refused, so that a text never means one host to us and another one to whoever resolves it.
+ * `host:port` as a client sends it with CONNECT. IPv6 addresses are in brackets, and are returned without them. Null: it is not one.
+ * Only plain names are accepted, so that a text never means one host to us and another one to the resolver.
  */
 export function parseAuthority(text: string): Destination | null {
   const [, address, name, digits = ''] = /^(?:\[([0-9a-f:.]{2,45})\]|([^:[\]]{1,255})):(\d{1,5})$/i.exec(text) ?? [];
@@ -22,7 +22,7 @@ export function parseAuthority(text: string): Destination | null {
   return { host, port };
 }
 
-/** An entry of the allowlist; without a port it is that of HTTPS. Null: it is not one. */
+/** An entry of the allowlist. The default port is that of HTTPS. Null: it is not one. */
 export function parseAllowed(entry: string): Destination | null {
   const isWildcard = entry.startsWith(WILDCARD);
   const plain = isWildcard ? entry.slice(WILDCARD.length) : entry;

@@ -1,8 +1,8 @@
-import { about, byName, checked, object, text, value } from '../input/schema.ts';
+import { about, byName, checked, environmentVariable, object, text } from '../input/schema.ts';
 
 /*
- * What an agent logs in with: handed to its program when a session is opened, and stored nowhere by us. A name says how the agent gets it:
- * "NAME" is a variable of its environment, "~/PATH" a file in its home.
+ * What an agent logs in with. It is passed to its program when a session is opened, and we do not store it. The name says how the agent
+ * gets it: "NAME" is an environment variable, "~/PATH" a file in its home.
  */
 
 /**
@@ -29,7 +29,7 @@ export interface CredentialsRequest {
 }
 
 /**
- * Asked whenever a session is opened. Null: this owner has none, and nothing is started. An empty object: none are needed.
+ * Called whenever a session is opened. Null: this owner has none, and nothing is started. An empty object: none are needed.
  *
  * @example
  * import { type CredentialsFor, open } from 'throughline';
@@ -39,7 +39,7 @@ export interface CredentialsRequest {
  */
 export type CredentialsFor = (request: CredentialsRequest) => Credentials | null | Promise<Credentials | null>;
 
-/** Where the settings say that a value is. */
+/** Where the settings say that a value comes from. */
 export type CredentialSource = { readonly env?: string; readonly file?: string };
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -50,10 +50,7 @@ const isVariable = (one: unknown) => typeof one === 'string' && VARIABLE.test(on
 
 const SOURCE = checked(
   object({
-    env: about(
-      'The variable of our own environment that has the value.',
-      value<string>(isVariable, 'the name of an environment variable', { type: 'string', pattern: VARIABLE.source }),
-    ),
+    env: about("The variable of Throughline's own environment that has the value.", environmentVariable),
     file: about(
       "The file that has the value. {owner} in it is the name of the owner. Relative paths start at this file's directory.",
       text,
@@ -66,17 +63,17 @@ const SOURCE = checked(
 const BY_NAME = byName(SOURCE);
 
 export const CREDENTIALS = about(
-  'What the agent logs in with, by the variable that it has it in, or by "~/PATH": a file in its home, for sandboxes with a home of their own.',
+  'What the agent logs in with, by the name of its environment variable, or by "~/PATH": a file in its home, for sandboxes with a home of their own.',
   checked({ ...BY_NAME, json: { ...BY_NAME.json, propertyNames: { pattern: `${VARIABLE.source}|^~/.` } } }, (all) => {
     const wrong = Object.keys(all).find((name) => placeOf(name) === null);
     return wrong === undefined ? null : { says: `"credentials" has ${JSON.stringify(wrong)}, which is ${NO_PLACE}` };
   }),
 );
 
-/** In words, after "it is". */
+/** Completes a sentence that ends with "is". */
 export const NO_PLACE = 'neither the name of a variable nor "~/PATH"';
 
-/** How the agent gets a value. Null: the name says neither. */
+/** How the agent gets a value. Null: the name is neither. */
 export function placeOf(name: string): { readonly variable: string } | { readonly file: string } | null {
   if (isVariable(name)) return { variable: name };
   if (!name.startsWith(HOME)) return null;
@@ -96,7 +93,7 @@ export function fileOfOwner(path: string, owner: string): string {
   return path.replaceAll(OWNER, () => part);
 }
 
-/** A shorter one may be a word that is said anyway. */
+/** A shorter value may be an ordinary word. */
 const SHORTEST_SECRET = 8;
 
 /** Longest first: a value may be the beginning of another. */
@@ -106,7 +103,7 @@ function secretsOf(credentials: Credentials): (readonly [name: string, secret: s
     .toSorted(([, one], [, other]) => other.length - one.length);
 }
 
-/** How many characters at the end of a text may be the beginning of a value, whose rest comes with the next text. */
+/** How many characters at the end of a text may be the beginning of a secret that continues in the next text. */
 export function unfinishedIn(credentials: Credentials): (text: string) => number {
   const secrets = secretsOf(credentials).map(([, secret]) => secret);
   const begun = (text: string, secret: string) => {
@@ -116,7 +113,7 @@ export function unfinishedIn(credentials: Credentials): (text: string) => number
   };
   return (text) => {
     const from = text.length - Math.max(0, ...secrets.map((secret) => begun(text, secret)));
-    // A whole value that goes on behind that point is not cut.
+    // A whole secret that continues after that point is not cut.
     const isCut = secrets.some((secret) => {
       const at = text.lastIndexOf(secret);
       return at !== -1 && at < from && at + secret.length > from;
@@ -125,7 +122,7 @@ export function unfinishedIn(credentials: Credentials): (text: string) => number
   };
 }
 
-/** Replaces the values of variables wherever they occur in the texts of a value; the same value, if they do not. */
+/** Replaces secrets wherever they occur in the texts of a value. Returns the same value if there are none. */
 export function hides(credentials: Credentials): <T>(value: T) => T {
   const secrets = secretsOf(credentials);
   const inText = (said: string) =>
@@ -135,23 +132,14 @@ export function hides(credentials: Credentials): <T>(value: T) => T {
     );
   const hide = (one: unknown): unknown => {
     if (typeof one === 'string') return inText(one);
-    if (Array.isArray(one)) return sameUnlessChanged(one, one.map(hide));
+    if (Array.isArray(one)) {
+      const hidden = one.map(hide);
+      return hidden.every((each, index) => each === one[index]) ? one : hidden;
+    }
     if (one === null || typeof one !== 'object' || ArrayBuffer.isView(one)) return one;
-    const entries = Object.entries(one);
-    const hidden = sameUnlessChanged(
-      entries,
-      entries.map(([name, each]) => [name, hide(each)] as const),
-      1,
-    );
-    return hidden === entries ? one : Object.fromEntries(hidden);
+    const before = Object.entries(one);
+    const after = before.map(([name, each]) => [name, hide(each)] as const);
+    return after.every(([, each], index) => each === before[index]?.[1]) ? one : Object.fromEntries(after);
   };
   return <T>(one: T) => (secrets.length === 0 ? one : (hide(one) as T));
-}
-
-function sameUnlessChanged<T>(before: readonly T[], after: readonly T[], at?: keyof T): readonly T[] {
-  const isSame = (one: T, index: number) => {
-    const other = after[index] as T;
-    return at === undefined ? one === other : one[at] === other[at];
-  };
-  return before.every(isSame) ? before : after;
 }

@@ -1,16 +1,16 @@
 import { ThroughlineError } from '../errors.ts';
 
 /*
- * The id of a sandbox says whose it is and what it is: the id of its conversation; the same after "tree-", when its working directory is a
- * worktree of a git repository; or the hash of a name that several conversations share. It is pinned with the conversation (R8).
+ * The id of a sandbox is one of three: the id of its conversation; the same after "tree-", when its working directory is a worktree of a git
+ * repository; or the hash of a name that several conversations share. It never changes for a conversation (R8).
  */
 
 const TREE = 'tree-';
 
-/** How the folders for looks at agents begin. No id of a sandbox does. */
+/** The prefix of folders for probes of agents. No id of a sandbox begins with it. */
 export const PROBE = '.probe-';
 
-/** An id becomes a part of a path. Throws `refused` for one that a path cannot have. */
+/** An id becomes a part of a path. Throws `refused` for one that is not safe there. */
 export function checkedId(id: string): string {
   if (/^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
   throw new ThroughlineError('refused', `${JSON.stringify(id)} is not a valid sandbox id.`, {

@@ -53,15 +53,15 @@ test.each([
   [{ kind: 'bubblewrap', network: 'none', binds: [{}] }, /path/],
   [{ kind: 'podman' }, /directory, bubblewrap/],
   [{ kind: 'bubblewrap', image: 'a' }, /"sandbox\.image" needs "sandbox\.kind": "container"/],
-  [{ kind: 'container', network: 'none' }, /needs "image" or "rootfs"/],
-  [{ kind: 'container', network: 'none', image: 'a', rootfs: 'b' }, /one of them/],
+  [{ kind: 'container', network: 'none' }, /needs either "sandbox.image" or "sandbox.rootfs"/],
+  [{ kind: 'container', network: 'none', image: 'a', rootfs: 'b' }, /needs either "sandbox.image" or "sandbox.rootfs"/],
   [
     { kind: 'container', network: 'none', engine: 'docker', rootfs: 'b' },
     /"sandbox\.rootfs" needs "sandbox\.engine": "podman"/,
   ],
   [{ kind: 'container', network: 'none', image: '--privileged' }, /name of an image/],
   [{ kind: 'container', image: 'a' }, /reaches nothing/],
-  [{ kind: 'ssh', host: 'a.example' }, /needs "host" and "user"/],
+  [{ kind: 'ssh', host: 'a.example' }, /needs "sandbox.host" and "sandbox.user"/],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', worktree: true }, /"sandbox\.worktree" needs files on this/],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', port: 0 }, /port/],
   [{ kind: 'ssh', host: 'a.example', user: 'ann', hostKey: 'AAAA' }, /ssh-ed25519 AAAA/],
@@ -73,7 +73,7 @@ test.each([
   [{ kind: 'ssh', host: 'a', user: 'b', place: 'team' }, /"sandbox\.place" names directories of servers/],
   [{ host: 'a.example' }, /"sandbox\.host" needs "sandbox\.kind": "ssh"/],
   [{ machine: {} }, /"sandbox\.machine" needs "sandbox\.kind": "vercel" or "e2b"/],
-  [{ kind: 'e2b', root: 'x' }, /"sandbox\.root" does not go with rented machines/],
+  [{ kind: 'e2b', root: 'x' }, /"sandbox\.root" cannot be used with rented machines/],
   [{ kind: 'vercel', network: 'none' }, /"sandbox\.network" needs/],
 ])('%j is refused', (sandbox, message) => {
   expect(() => isolationSettings(read(sandbox), (path) => path)).toThrow(

@@ -1,5 +1,19 @@
 import { ThroughlineError } from '../errors.ts';
-import { about, flag, list, type Output, object, oneOf, required, text, value, whole } from '../input/schema.ts';
+import {
+  about,
+  command,
+  environmentVariable,
+  flag,
+  list,
+  matching,
+  type Output,
+  object,
+  oneOf,
+  required,
+  text,
+  value,
+  whole,
+} from '../input/schema.ts';
 import { parseAllowed } from './allowlist.ts';
 import { isVendor, MACHINE, VENDOR_KINDS } from './vendor-settings.ts';
 
@@ -19,39 +33,20 @@ const HTTP_URL = value<string>(
   'an address that begins with http:// or https://',
   { type: 'string', pattern: '^https?://' },
 );
-const VARIABLE = value<string>(
-  (one) => typeof one === 'string' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(one),
-  'the name of an environment variable',
-  { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
-);
-const HEADER = value<string>(
-  (one) => typeof one === 'string' && /^[a-z][a-z0-9-]*$/.test(one),
-  'the name of a header, in lower case',
-  { type: 'string', pattern: '^[a-z][a-z0-9-]*$' },
-);
-
-// It becomes a word of a command line: never an option.
-const IMAGE = value<string>(
-  (one) => typeof one === 'string' && /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$/.test(one),
-  'the name of an image, such as "localhost/agent:1"',
-  { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$' },
-);
-
-const HOST_KEY = value<string>(
-  (one) => typeof one === 'string' && /^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?$/.test(one),
-  'a public key, as "ssh-ed25519 AAAA…"',
-  { type: 'string', pattern: '^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?$' },
-);
+const HEADER = matching(/^[a-z][a-z0-9-]*$/, 'the name of a header, in lower case');
+// It becomes an argument of a command, and must not be read as an option.
+const IMAGE = matching(/^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$/, 'the name of an image, such as "localhost/agent:1"');
+const HOST_KEY = matching(/^[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( .*)?$/, 'a public key, as "ssh-ed25519 AAAA…"');
 
 const KEY = object({
-  variable: about('The variable of the agent that has the key. Default ANTHROPIC_API_KEY.', VARIABLE),
+  variable: about('The variable of the agent that has the key. Default ANTHROPIC_API_KEY.', environmentVariable),
   header: about(
     'The header that the key is sent in; "authorization" sends it as a bearer token. Default x-api-key.',
     HEADER,
   ),
   urlVariable: about(
     'The variable of the agent that has the address of its model. Default ANTHROPIC_BASE_URL.',
-    VARIABLE,
+    environmentVariable,
   ),
   url: about('The address of the model, when that variable is not set. Default https://api.anthropic.com.', HTTP_URL),
 });
@@ -70,15 +65,7 @@ const BIND = object({
 const STEP = object({
   name: required(about('What it is called in lists and errors.', text)),
   command: required(
-    about(
-      'The program and its arguments, run inside of the sandbox, in its working directory.',
-      value<readonly string[]>(
-        (words) =>
-          Array.isArray(words) && words.length > 0 && words[0] !== '' && words.every((one) => typeof one === 'string'),
-        'a list of texts: the program, then its arguments',
-        { type: 'array', items: { type: 'string' }, minItems: 1 },
-      ),
-    ),
+    about('The program and its arguments, run inside of the sandbox, in its working directory.', command),
   ),
   timeoutSeconds: about('How long it may take. Default 600.', whole({ least: 1, most: 86_400 })),
 });
@@ -102,12 +89,8 @@ export const SANDBOX = object({
     text,
   ),
   place: about(
-    'A name for directories that several servers of one store reach, all at the same paths. Servers with the same name run each other’s conversations. Needs root. Left out: only this data home runs those that it began.',
-    value<string>(
-      (one) => typeof one === 'string' && /^[A-Za-z0-9._-]{1,100}$/.test(one),
-      'a name of letters, digits, ".", "_" and "-"',
-      { type: 'string', pattern: '^[A-Za-z0-9._-]{1,100}$' },
-    ),
+    'A name for directories that several servers of one store reach, all at the same paths. Servers with the same name run each other’s conversations. Needs root. Left out: only this data home runs the conversations that it began.',
+    matching(/^[A-Za-z0-9._-]{1,100}$/, 'a name of letters, digits, ".", "_" and "-"'),
   ),
   moveHere: about(
     'Whether this data home continues conversations of places in which no process runs any more: in an empty sandbox, without the files of their work. Default: no, unless somebody asks for it ("throughline move").',
@@ -129,7 +112,7 @@ export const SANDBOX = object({
   key: about('The key of the model stays outside of the sandbox: with the network "model", the proxy adds it.', KEY),
   limits: about('For isolated ones. What cannot be enforced on this machine is refused. Default: no limits.', LIMITS),
   binds: about('For isolated ones: what else agents see of this machine.', list(BIND)),
-  engine: about('For container: what runs it. Default podman.', oneOf(ENGINES)),
+  engine: about('For container: the program that runs it. Default podman.', oneOf(ENGINES)),
   image: about('For container: the image that agents run in. It is never pulled.', IMAGE),
   rootfs: about(
     "For container: a folder to run in, instead of an image. Relative paths start at this file's directory.",
@@ -137,7 +120,7 @@ export const SANDBOX = object({
   ),
   host: about('For ssh: the name or address of the machine.', text),
   port: about('For ssh. Default 22.', whole({ least: 1, most: 65_535 })),
-  user: about('For ssh: whom to log in as.', text),
+  user: about('For ssh: the user to log in as.', text),
   hostKey: about('For ssh: the public key of the machine, "ssh-ed25519 AAAA…". Left out: knownHosts has it.', HOST_KEY),
   knownHosts: about('For ssh: a file with the keys of machines. Default ~/.ssh/known_hosts.', text),
   identityFile: about('For ssh: the file of the private key to log in with. Left out: the ssh agent has it.', text),
@@ -152,11 +135,11 @@ export const SANDBOX = object({
     whole({ least: 1 }),
   ),
   restAfterSeconds: about(
-    'A server puts a sandbox to rest that nobody has used for so long: its sessions end, and a rented machine stops. Default: never.',
+    'A server puts a sandbox to rest when nobody has used it for so long: its sessions end, and a rented machine stops. Default: never.',
     whole({ least: 1 }),
   ),
   removeAfterSeconds: about(
-    'A server removes a sandbox that nobody has used for so long, unless unsaved work is in it. Default: never.',
+    'A server removes a sandbox when nobody has used it for so long, unless it contains unsaved work. Default: never.',
     whole({ least: 1 }),
   ),
 });
@@ -170,13 +153,13 @@ export interface SetupStep {
   readonly timeoutMs: number;
 }
 
-/** What is done with sandboxes of any kind. */
+/** The settings for sandboxes of any kind. */
 export interface PlaceSettings {
   /** Links first. */
   readonly setup: readonly SetupStep[];
   /** Null: no limit. */
   readonly diskMb: number | null;
-  /** How long nobody may have used one before it is put to rest, and before it is removed. Null: neither happens by itself. */
+  /** How long a sandbox is unused before it is put to rest, and before it is removed. Null: never. */
   readonly restAfterMs: number | null;
   readonly removeAfterMs: number | null;
   /** Whether conversations of places without a process are continued here, without their files. */
@@ -184,7 +167,10 @@ export interface PlaceSettings {
 }
 
 export const NO_PLACE_SETTINGS: PlaceSettings = {
-  ...{ setup: [], diskMb: null, restAfterMs: null, removeAfterMs: null },
+  setup: [],
+  diskMb: null,
+  restAfterMs: null,
+  removeAfterMs: null,
   moveHere: false,
 };
 
@@ -198,15 +184,20 @@ export function placeSettings(settings: SandboxSettings, absolute: (path: string
   const { setup = [], links = [], diskMb = null, restAfterSeconds, removeAfterSeconds, moveHere = false } = settings;
   const ms = (seconds: number | undefined) => (seconds === undefined ? null : seconds * 1_000);
   const link = ({ name, path }: Output<typeof LINK>): SetupStep => ({
-    ...{ name: `link ${name}`, timeoutMs: 60_000 },
+    name: `link ${name}`,
     command: ['/bin/sh', '-c', MAKE_LINK, 'link', absolute(path), name],
+    timeoutMs: 60_000,
   });
-  const step = ({ name, command, timeoutSeconds = 600 }: Output<typeof STEP>): SetupStep => ({
-    ...{ name, command, timeoutMs: timeoutSeconds * 1_000 },
+  const step = ({ timeoutSeconds = 600, ...rest }: Output<typeof STEP>): SetupStep => ({
+    ...rest,
+    timeoutMs: timeoutSeconds * 1_000,
   });
   return {
-    ...{ setup: [...links.map(link), ...setup.map(step)], diskMb },
-    ...{ restAfterMs: ms(restAfterSeconds), removeAfterMs: ms(removeAfterSeconds), moveHere },
+    setup: [...links.map(link), ...setup.map(step)],
+    diskMb,
+    restAfterMs: ms(restAfterSeconds),
+    removeAfterMs: ms(removeAfterSeconds),
+    moveHere,
   };
 }
 
@@ -221,7 +212,7 @@ export interface IsolationSettings {
 
 export interface ContainerSettings extends IsolationSettings {
   readonly engine: (typeof ENGINES)[number];
-  /** What the container has as its root: an image by its name, or a folder of this machine. */
+  /** The root of the container: an image by its name, or a folder of this machine. */
   readonly root: { readonly image: string } | { readonly folder: string };
 }
 
@@ -238,7 +229,7 @@ export interface SshSettings {
   /** On the other machine; a relative one begins at the home of the user there. */
   readonly root: string;
   readonly hostKey: string | null;
-  /** Null: the usual file of the person. */
+  /** Null: the usual file of the user. */
   readonly knownHosts: string | null;
   readonly identityFile: string | null;
   /** Any server with the same settings has the same sandboxes, so they are a place of their own. */
@@ -252,46 +243,49 @@ const ONLY_SSH = ['host', 'port', 'user', 'hostKey', 'knownHosts', 'identityFile
 /** Null: no setting contradicts another. */
 function contradiction(settings: SandboxSettings): string | null {
   const { kind = 'directory', network = 'model', allow = [], key } = settings;
-  const [isolated] = ONLY_ISOLATED.filter((name) => settings[name] !== undefined);
-  const [bySsh] = ONLY_SSH.filter((name) => settings[name] !== undefined);
+  const isIsolated = kind === 'bubblewrap' || kind === 'container';
+  const isSet = (name: keyof SandboxSettings) => settings[name] !== undefined;
+  const bySsh = ONLY_SSH.find(isSet);
   if (kind !== 'ssh' && bySsh !== undefined) return `"sandbox.${bySsh}" needs "sandbox.kind": "ssh"`;
-  const [ofContainer] = ONLY_CONTAINER.filter((name) => settings[name] !== undefined);
+  const ofContainer = ONLY_CONTAINER.find(isSet);
   if (kind !== 'container' && ofContainer !== undefined)
     return `"sandbox.${ofContainer}" needs "sandbox.kind": "container"`;
-  if (kind !== 'bubblewrap' && kind !== 'container' && isolated !== undefined)
-    return `"sandbox.${isolated}" needs "sandbox.kind": "bubblewrap" or "container"`;
+  const ofIsolated = ONLY_ISOLATED.find(isSet);
+  if (!isIsolated && ofIsolated !== undefined)
+    return `"sandbox.${ofIsolated}" needs "sandbox.kind": "bubblewrap" or "container"`;
   if (settings.place !== undefined && (kind === 'ssh' || isVendor(kind)))
     return `"sandbox.place" names directories of servers, and "${kind}" has its own machines`;
   if (settings.place !== undefined && settings.root === undefined)
     return '"sandbox.place" needs "sandbox.root": a directory that all servers of that place reach';
   if (kind === 'ssh' && settings.worktree) return '"sandbox.worktree" needs files on this machine, and "ssh" has none';
   if (kind === 'ssh')
-    return settings.host && settings.user ? null : 'the kind "ssh" of "sandbox" needs "host" and "user"';
+    return settings.host && settings.user ? null : '"sandbox.kind": "ssh" needs "sandbox.host" and "sandbox.user"';
   if (settings.machine !== undefined && !isVendor(kind)) {
     return '"sandbox.machine" needs "sandbox.kind": "vercel" or "e2b"';
   }
-  const [here] = (['root', 'worktree'] as const).filter((name) => settings[name] !== undefined);
-  if (here !== undefined && isVendor(kind)) return `"sandbox.${here}" does not go with rented machines`;
-  if (kind !== 'bubblewrap' && kind !== 'container') return null;
+  const local = (['root', 'worktree'] as const).find(isSet);
+  if (local !== undefined && isVendor(kind)) return `"sandbox.${local}" cannot be used with rented machines`;
+  if (!isIsolated) return null;
   const reaches = key !== undefined ? 'key' : allow.length > 0 ? 'allow' : null;
   if (network !== 'model' && reaches !== null) return `"sandbox.${reaches}" needs "sandbox.network": "model"`;
   if (network === 'model' && reaches === null)
-    return 'the network "model" of "sandbox" reaches nothing without "allow" or "key"';
+    return '"sandbox.network": "model" reaches nothing without "allow" or "key"';
   return kind === 'container' ? rootContradiction(settings) : null;
 }
 
 function rootContradiction({ engine = 'podman', image, rootfs }: SandboxSettings): string | null {
   if ((image === undefined) === (rootfs === undefined))
-    return 'a container needs "image" or "rootfs" of "sandbox", one of them';
+    return 'a container needs either "sandbox.image" or "sandbox.rootfs"';
   return rootfs !== undefined && engine === 'docker' ? '"sandbox.rootfs" needs "sandbox.engine": "podman"' : null;
 }
 
 const NETWORK_HINT =
   'Write "allow": ["api.anthropic.com"], or "key": {} to keep the key of Claude outside, or set "network" to "none" or "all". See docs/sandboxes.md.';
+const VENDOR_HINT = 'The settings of rented machines are in "sandbox.machine". See docs/sandboxes.md.';
 const HINTS = {
-  directory: 'Set the kind, or leave it out. See docs/sandboxes.md.',
-  vercel: 'What rented machines have is in "sandbox.machine". See docs/sandboxes.md.',
-  e2b: 'What rented machines have is in "sandbox.machine". See docs/sandboxes.md.',
+  directory: 'Set the kind, or leave the setting out. See docs/sandboxes.md.',
+  vercel: VENDOR_HINT,
+  e2b: VENDOR_HINT,
   ssh: 'Write "host": "build.example.org" and "user": "agents". See docs/sandboxes.md.',
   bubblewrap: NETWORK_HINT,
   container: `Write "image": "localhost/agent:1". ${NETWORK_HINT}`,

@@ -1,4 +1,5 @@
 import { ThroughlineError } from '../errors.ts';
+import { isCommand } from '../input/schema.ts';
 
 /** A sandbox as it is stored: whose it is, what was set up in it, how large it was. Its files are where `Sandboxes` keeps them. */
 export interface Sandbox {
@@ -25,7 +26,7 @@ export interface Sandbox {
   readonly conversations: number;
 }
 
-/** How a step of the set-up went, the last time that it ran. */
+/** The last run of a step of the set-up. */
 export interface SetupResult {
   readonly name: string;
   /** Of its command. A step with another digest has changed, and runs again. */
@@ -34,7 +35,7 @@ export interface SetupResult {
   readonly ms: number;
   /** Null: it was ended, or could not be started. */
   readonly code: number | null;
-  /** The end of what it wrote, standard output and errors together. */
+  /** The end of its output, standard output and errors together. */
   readonly output: string;
 }
 
@@ -67,7 +68,7 @@ export interface SandboxUse {
 }
 
 /**
- * How a command in a sandbox went.
+ * The result of a command in a sandbox.
  *
  * @example
  * const { code, output } = await tl.sandbox('website').exec(['git', 'status']);
@@ -76,19 +77,18 @@ export interface SandboxUse {
 export interface ExecResult {
   /** Null: it was ended after ten minutes. */
   readonly code: number | null;
-  /** The end of what it wrote to both outputs. */
+  /** The end of its output, standard output and errors together. */
   readonly output: string;
   readonly ms: number;
 }
 
 /** Throws `invalid`. */
 export function checkCommand(command: unknown): asserts command is readonly string[] {
-  const isList = Array.isArray(command) && command.length > 0 && command.every((word) => typeof word === 'string');
-  if (isList && command[0] !== '') return;
+  if (isCommand(command)) return;
   throw new ThroughlineError('invalid', 'The command must be a list of texts: the program, then its arguments.');
 }
 
-/** For whoever would change or remove a sandbox under somebody who works in it. `why` in words. */
+/** For a caller who would change or remove a sandbox in which somebody works. `why`: in words. */
 export function sandboxInUse(why: string): ThroughlineError {
   return new ThroughlineError('conflict', `The sandbox is in use: ${why}.`, {
     hint: 'Try again when its turns, tasks and commands have ended and its sessions are closed ("cancel" ends a turn, "kill" a session).',

@@ -16,7 +16,7 @@ export const MACHINE = object({
     whole({ least: 1_024, most: 65_535 }),
   ),
   key: about(
-    'The token or API key of the vendor. Left out: what its package takes from the environment (see docs/sandboxes.md).',
+    'The token or API key of the vendor. Left out: the one that its package finds in the environment (see docs/sandboxes.md).',
     text,
   ),
   team: about('For vercel, with "key": the id of the team.', text),
@@ -33,7 +33,7 @@ export interface VendorSettings {
 
 export const isVendor = (kind: string): kind is VendorKind => VENDOR_KINDS.some((one) => one === kind);
 
-/** `ours`: our environment. Throws `invalid` when the account is named in parts. */
+/** `ours`: our environment. Throws `invalid` when only a part of the account is given. */
 export function vendorSettings(
   kind: VendorKind,
   machine: Output<typeof MACHINE>,
@@ -54,7 +54,7 @@ function accountOf(
   if (key === undefined) return null;
   const [team, project] = [machine.team ?? ours.VERCEL_TEAM_ID, machine.project ?? ours.VERCEL_PROJECT_ID];
   if (team !== undefined && project !== undefined) return { key, team, project };
-  throw new ThroughlineError('invalid', 'A token of Vercel needs the ids of a team and of a project.', {
+  throw new ThroughlineError('invalid', 'A Vercel token needs the ids of a team and of a project.', {
     hint: 'Set VERCEL_TEAM_ID and VERCEL_PROJECT_ID, or "team" and "project" of "sandbox.machine".',
   });
 }

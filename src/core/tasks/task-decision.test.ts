@@ -115,7 +115,7 @@ test.each<[string, object]>([
   ['{"verdict":"yes","reason":"x"}', { malformed: '"verdict" must be "pass", "fail" or "ask"' }],
   ['{"verdict":"broken","reason":"x"}', { malformed: '"verdict" must be "pass", "fail" or "ask"' }],
   ['{"verdict":"pass"}', { malformed: '"reason" is not a text' }],
-  ['{"verdict":"pass","reason":"x","score":1}', { malformed: 'it has the field "score", which is not asked for' }],
+  ['{"verdict":"pass","reason":"x","score":1}', { malformed: 'it has the unknown field "score"' }],
 ])('the answer %s is a verdict or is not', (answer, verdict) => {
   expect(parseVerdict(answer)).toEqual(verdict);
 });

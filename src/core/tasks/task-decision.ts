@@ -69,7 +69,7 @@ export function decideAfter(standing: Standing, turn: EndedTurn, gate: GateResul
         ? done('no_gate', `The turn completed, and there is no gate.${denials(turn, ' ')}`)
         : byGate(standing, gate, turn);
     case 'interrupted':
-      return byRule(standing, turn.failure);
+      return afterInterruption(standing, turn.failure);
     case 'cancelled':
       // A runner that died since may have cancelled it because of the budget.
       return budgetSpent(standing) ?? ask('turn_cancelled', 'Somebody cancelled its turn, but not the task.');
@@ -78,7 +78,7 @@ export function decideAfter(standing: Standing, turn: EndedTurn, gate: GateResul
   }
 }
 
-/** What a decision needs to know of a turn. */
+/** The facts of a turn that a decision depends on. */
 interface EndedTurn {
   readonly outcome: TurnEnd;
   readonly failure: Failure | null;
@@ -115,7 +115,7 @@ function byGate(standing: Standing, gate: GateResult, turn: EndedTurn): Decision
     case 'broken':
       return ask('gate_broken', `The gate does not work: ${asSentence(gate.summary)}`);
     case 'fail':
-      // It would be denied again, and every turn costs something.
+      // The next turn would cost something and be denied again.
       if (turn.denied.length > 0) return ask('permission_denied', deniedBeforeGate(gate, turn));
       return (
         decideBefore({ ...standing, iteration: standing.iteration + 1 }) ?? {
@@ -136,8 +136,8 @@ function deniedBeforeGate(gate: GateResult, turn: EndedTurn): string {
   ].join(' ');
 }
 
-/** Nobody knows what an interrupted turn did: it is retried only if the task allows it. */
-function byRule(standing: Standing, failure: Failure | null): Decision {
+/** What an interrupted turn did is unknown: it is retried only if the task allows it. */
+function afterInterruption(standing: Standing, failure: Failure | null): Decision {
   const why = asSentence(failure?.message ?? 'a process ended');
   const { tries, retryInterrupted } = standing;
   if (tries >= retryInterrupted) {

@@ -25,16 +25,16 @@ import { PERMISSION_MODES } from '../turn/turn.ts';
 import { type Gate, SESSION_MODES, type TaskSpec } from './task.ts';
 import { checkTogether } from './task-together.ts';
 
-/** A plan that was checked: tasks that are added together, all or none of them. */
+/** A checked plan: tasks that are added together, all or none of them. */
 interface CheckedPlan {
   /** How many of these may run at once; null: only the limit of the data home applies. */
   readonly parallel: number | null;
   readonly tasks: readonly TaskSpec[];
 }
 
-/** The place of a value in the plan: `['tasks', 2, 'gate']`. */
+/** Where a value is in the plan: `['tasks', 2, 'gate']`. */
 export type PlanPath = Path;
-/** The place in words: `tasks.yaml, line 12: `. */
+/** Where it is, in words: `tasks.yaml, line 12: `. */
 export type Locate = (path: PlanPath) => string;
 
 const LONGEST_TEXT = 100_000;
@@ -42,14 +42,14 @@ const LONGEST_TEXT = 100_000;
 const LONGEST_COMMAND = 30_000;
 const LONGEST_PATH = 4_096;
 const LONGEST_MILESTONE = 400;
-/** All are stored in one transaction, and everything else waits for it. */
+/** All are stored in one transaction, and all other writers wait for it. */
 const MOST_TASKS = 1_000;
 const MOST_WAITS = 5_000;
 const DEFAULT_ITERATIONS = 10;
 const DEFAULT_TIMEOUT_S = 600;
 
 /** A text of at most this length. */
-function textOf(what: string, longest: number): Schema<string> {
+function limitedText(what: string, longest: number): Schema<string> {
   return {
     ...text,
     read(value, at, report) {
@@ -63,7 +63,7 @@ function textOf(what: string, longest: number): Schema<string> {
   };
 }
 
-/** A name that is found again. */
+/** A name that identifies something. */
 const NAME: Schema<string> = {
   ...text,
   read(value, at, report) {
@@ -91,15 +91,15 @@ const GOAL: Schema<string> = {
     if (typeof value !== 'string' || value.trim() === '') {
       throw report(at, { says: 'A task needs a goal, which is a non-empty text.' });
     }
-    return textOf('The goal', LONGEST_TEXT).read(value, at, report).trimEnd();
+    return limitedText('The goal', LONGEST_TEXT).read(value, at, report).trimEnd();
   },
 };
 
 const COMMAND = object({
-  command: required(textOf('A command', LONGEST_COMMAND)),
+  command: required(limitedText('A command', LONGEST_COMMAND)),
   timeout: whole({ least: 1, most: 86_400 }),
 });
-const JUDGE = object({ agent: required(NAME), ask: textOf('What a judge is asked', LONGEST_TEXT) });
+const JUDGE = object({ agent: required(NAME), ask: limitedText('The question to a judge', LONGEST_TEXT) });
 
 const GATE: Schema<Input<typeof COMMAND> | Input<typeof JUDGE> | string, Gate> = {
   ...either(text, either(COMMAND, JUDGE)),
@@ -148,7 +148,7 @@ const SHARED = {
     'How often in a row an interrupted turn is retried without asking a person. Default 0.',
     orNull(whole({ least: 0, most: 100 })),
   ),
-  cwd: about('A directory to work in. Left out: one of its own.', orNull(textOf('A directory', LONGEST_PATH))),
+  cwd: about('A directory to work in. Left out: one of its own.', orNull(limitedText('A directory', LONGEST_PATH))),
   sandbox: about('The name of a sandbox that it shares with others. Left out: one of its own.', orNull(NAME)),
   permissions: about('Default: deny.', orNull(oneOf(PERMISSION_MODES))),
 };
@@ -156,7 +156,7 @@ const SHARED = {
 const TASK = object({
   name: about('The name within the plan.', orNull(NAME)),
   goal: required(GOAL),
-  session: about('A native session to continue in, whatever "sessions" says.', orNull(NAME)),
+  session: about('The agent\'s id of a session to continue in, whatever "sessions" says.', orNull(NAME)),
   after: about('Names of tasks of the same plan that must be done first.', orNull(NAMES)),
   ...SHARED,
 });
@@ -188,7 +188,7 @@ export type TaskPlan =
   | readonly TaskInput[]
   | {
       readonly tasks: readonly TaskInput[];
-      /** For tasks that do not say otherwise. */
+      /** Used by tasks that do not set these fields. */
       readonly defaults?: Input<typeof DEFAULTS>;
       /** How many of these may run at once. */
       readonly parallel?: number | null;
@@ -200,7 +200,7 @@ const PLAN = object({
   parallel: orNull(whole({ least: 1, most: 1_000 })),
 });
 
-/** For documents: one task, and a plan of several. `parsePlan` checks more than they can say. */
+/** For documents: one task, and a plan of several. `parsePlan` checks more than they express. */
 export const PLAN_SCHEMAS = { task: TASK.json, plan: PLAN.json };
 
 /** Checks a plan from a file or a caller: one task, a list of them, or `{tasks, defaults, parallel}`. Throws `invalid`. */
@@ -221,7 +221,7 @@ export function inWords(path: PlanPath): string {
   return name === '' ? '' : `${name}: `;
 }
 
-/** The place of a task's field in the plan as the caller gave it. */
+/** Where the field of a task is in the plan as the caller gave it. */
 export function placesIn(plan: unknown, locate: Locate): (index: number, field: keyof TaskSpec) => string {
   return (index, field) => locate(asGiven(plan, ['tasks', index, field]));
 }
@@ -239,13 +239,13 @@ class PlanReader {
     if (!Array.isArray(tasks) || tasks.length === 0) {
       throw this.#fault(['tasks'], { says: '"tasks" must be a list of at least one task.' });
     }
-    this.#notTooMany(tasks);
+    this.#checkSize(tasks);
     const specs = tasks.map((task, i) => this.#task(task, defaults, ['tasks', i]));
     checkTogether(specs, (i, field, says, hint) => this.#fault(['tasks', i, field], { says, ...(hint && { hint }) }));
     return { parallel, tasks: specs };
   }
 
-  #notTooMany(tasks: readonly unknown[]): void {
+  #checkSize(tasks: readonly unknown[]): void {
     const hint = 'Split it into several plans.';
     if (tasks.length > MOST_TASKS) {
       const says = `A plan may have at most ${MOST_TASKS} tasks; this one has ${tasks.length}.`;

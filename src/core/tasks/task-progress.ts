@@ -20,21 +20,21 @@ export function firstProgress({ session }: Pick<TaskSpec, 'session'>): TaskProgr
   };
 }
 
-/** The request id of a task's turn. It is made from the progress, so after a crash the next runner asks for the same turn. */
+/** The request id of a task's turn. It is made from the progress, so after a crash the next runner submits the same turn. */
 export function requestIdOf(task: string, progress: TaskProgress, purpose: TurnPurpose, asked = 1): string {
   const { round, iteration, tries } = progress;
   const step = `task/${task}/${round}.${iteration}${tries > 0 ? `.${tries}` : ''}`;
   return purpose === 'work' ? step : `${step}/gate.${asked}`;
 }
 
-/** The id of the task that a turn with this request id would belong to; null: it is of another form. */
+/** The id of the task to which a turn with this request id belongs; null: it is not a turn of a task. */
 export function taskOfRequest(requestId: string | null): string | null {
   return requestId?.match(/^task\/([^/]+)\/\d/)?.[1] ?? null;
 }
 
 /** Adds cost and waits of ended turns. Each turn is counted once. */
 export function withTurns(progress: TaskProgress, ended: readonly TaskTurn[]): TaskProgress {
-  let { spent, adopted, denied = 0 } = progress; // progress that was stored before it was counted has none
+  let { spent, adopted, denied = 0 } = progress; // progress of older versions has no `denied`
   let { count, ms } = progress.lockWaits;
   for (const { usage, lockWaits, denied: questions, purpose, sessionId } of ended) {
     spent = addUsage(spent, usage);
@@ -59,7 +59,7 @@ export function withDecision(
   return { ...decided, iteration: progress.iteration + 1, tries: 0, retryOf: null, feedback: { gate, person: null } };
 }
 
-/** A person retries the task: a new round, which keeps what the gate said last. */
+/** A person retries the task: a new round, which keeps the last result of the gate. */
 export function retriedProgress(progress: TaskProgress, say: string | null): TaskProgress {
   const gate = progress.feedback?.gate ?? null;
   return {

@@ -3,19 +3,18 @@ import type { Feedback, Gate, Task } from './task.ts';
 import type { GateResult } from './task-gate.ts';
 
 /**
- * What an agent is told in a turn of a task. Made from what is stored and nothing else: after a crash it is the same text, and
- * so the same turn.
+ * The prompt of a turn of a task. It depends only on what is stored: after a crash it is the same text, and so the same turn.
  */
 export function taskPrompt({ goal, gate, maxIterations, progress, sessions, session }: Task): string {
   const { feedback, iteration, round } = progress;
   if (feedback === null) return gate === null ? goal : `${goal}\n\n${announced(gate)}`;
   const boundary = `output-of-turn-${round}.${iteration - 1}`;
   const left = maxIterations - iteration + 1;
-  const knowsNothing = sessions === 'blank' && session === null;
+  const hasNoHistory = sessions === 'blank' && session === null;
   return [
     ...personSays(feedback),
     ...gateSays(feedback, boundary),
-    knowsNothing ? beginAgain(goal, left) : continueWith(feedback, goal, left),
+    hasNoHistory ? beginAgain(goal, left) : continueWith(feedback, goal, left),
   ].join('\n\n');
 }
 
@@ -32,19 +31,19 @@ function personSays({ person }: Feedback): string[] {
 
 function gateSays({ gate }: Feedback, boundary: string): string[] {
   if (gate === null) return [];
-  // An agent that judges read what others wrote, and gives a reason of any length.
+  // The reason of a judge may have any length, and repeat what others wrote.
   const summary = isOneLine(gate.summary) ? ` ${gate.summary}` : `\n${quoted(gate.summary)}`;
   const said = `The check after your last turn ${gate.verdict === 'fail' ? 'failed' : 'could not tell'}:${summary}`;
   return gate.output === '' ? [said] : [said, outputBlock(gate, boundary)];
 }
 
-/** What a program wrote is data, and must not pass for our own words. */
+/** The output of a program is data. It must not look like our own words. */
 function outputBlock({ output, cut }: GateResult, boundary: string): string {
   const left = cut > 0 ? `[${cut} characters before this are left out]\n` : '';
   return `${left}${enclosed(output, boundary)}`;
 }
 
-/** What is inside is indented, so that nothing in it can look like the end of the block. */
+/** The text is indented, so that nothing in it can look like the end of the block. */
 function enclosed(text: string, boundary: string): string {
   return `<${boundary}>\n${quoted(text)}\n</${boundary}>`;
 }
@@ -63,7 +62,7 @@ function turnsLeft(left: number): string {
   return `You have ${left} more ${left === 1 ? 'turn' : 'turns'}.`;
 }
 
-/** What an agent that is a gate is asked. */
+/** The prompt for an agent that is a gate. */
 export function verdictPrompt({ goal }: Task, ask: string, reply: string, boundary: string): string {
   return [
     'Judge whether a goal was reached. Look at the files in your working directory; change nothing.',

@@ -35,7 +35,7 @@ export type ReportedSession = Pick<PublicSession, 'id' | 'agent' | 'origin' | 's
   readonly turns: number;
 };
 
-/** What several tasks came to. */
+/** The results of several tasks together. */
 export interface TaskTotals {
   readonly tasks: number;
   readonly states: Readonly<Partial<Record<TaskState, number>>>;
@@ -68,14 +68,14 @@ export function reportOf(
   sessions: readonly Omit<ReportedSession, 'turns'>[],
 ): TaskReport {
   const turns = events.flatMap((event) => (event.kind === 'task.turned' ? [event.payload] : []));
-  const of = (id: string) => turns.filter(({ sessionId }) => sessionId === id).length;
+  const turnsIn = (id: string) => turns.filter(({ sessionId }) => sessionId === id).length;
   return {
     task,
     turns,
     gates: events.flatMap((event) => (event.kind === 'task.gated' ? [{ ...event.payload, at: event.at }] : [])),
     decisions: events.flatMap((event) => (event.kind === 'task.decided' ? [{ ...event.payload, at: event.at }] : [])),
     sessions: sessions
-      .filter(({ id }) => of(id) > 0)
-      .map(({ id, agent, origin, state, watermark }) => ({ id, agent, origin, state, watermark, turns: of(id) })),
+      .filter(({ id }) => turnsIn(id) > 0)
+      .map(({ id, agent, origin, state, watermark }) => ({ id, agent, origin, state, watermark, turns: turnsIn(id) })),
   };
 }

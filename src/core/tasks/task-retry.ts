@@ -1,8 +1,9 @@
 import { ThroughlineError } from '../errors.ts';
 import { shown } from '../input/arguments.ts';
+import { invalidValue, oneOf, whole } from '../input/schema.ts';
 import { checkWellFormed } from '../input/well-formed.ts';
 import { type Budget, parseBudget } from '../limits/budget.ts';
-import { isPermissionMode, type PermissionMode } from '../turn/turn.ts';
+import { PERMISSION_MODES, type PermissionMode } from '../turn/turn.ts';
 
 /** Checked options of `retry`. */
 export interface CheckedRetry {
@@ -40,18 +41,14 @@ export function parseRetry(given: {
 }
 
 const MOST_SAID = 100_000;
-const MOST_ITERATIONS = 10_000;
 
 function checkIterations(given: unknown): number {
-  if (Number.isSafeInteger(given) && (given as number) >= 1 && (given as number) <= MOST_ITERATIONS)
-    return given as number;
-  const what = `"maxIterations" must be a whole number from 1 to ${MOST_ITERATIONS}, not ${shown(given)}.`;
-  throw new ThroughlineError('invalid', what, { hint: 'It counts turns after the retry.' });
+  const report = invalidValue({ hint: 'It counts turns after the retry.' });
+  return whole({ least: 1, most: 10_000 }).read(given, ['maxIterations'], report);
 }
 
-function checkPermissions(given: string): PermissionMode {
-  if (isPermissionMode(given)) return given;
-  throw new ThroughlineError('invalid', `"permissions" must be "ask" or "deny", not ${shown(given)}.`);
+function checkPermissions(given: unknown): PermissionMode {
+  return oneOf(PERMISSION_MODES).read(given, ['permissions'], invalidValue());
 }
 
 function checkSaid(say: unknown): string {

@@ -2,7 +2,7 @@ import type { ProcessIdentity } from '../process.ts';
 import { isThere, mayRun, runsAt, runsOnlyAt, type Stranded, type Takes } from '../turn/standing.ts';
 import type { Task } from './task.ts';
 
-/** What is known of the processes that could work on a queued task, this one apart. */
+/** The processes, other than this one, that could work on a queued task. */
 export interface TaskRunnerFacts {
   /** The task belongs to the data home of this process. */
   readonly here: boolean;

@@ -5,7 +5,7 @@ type Fault = (index: number, field: string, what: string, hint?: string) => Thro
 
 /** Finds contradictions between the tasks of a plan, before any of them is stored. */
 export function checkTogether(tasks: readonly TaskSpec[], fault: Fault): void {
-  const byName = names(tasks, fault);
+  const byName = indexByName(tasks, fault);
   for (const [i, { after }] of tasks.entries()) {
     const unknown = after.find((name) => !byName.has(name));
     if (unknown !== undefined) {
@@ -13,12 +13,12 @@ export function checkTogether(tasks: readonly TaskSpec[], fault: Fault): void {
       throw fault(i, 'after', `No task of this plan is called ${JSON.stringify(unknown)}.`, hint);
     }
   }
-  cycles(tasks, byName, fault);
-  sessions(tasks, fault);
-  milestones(tasks, fault);
+  checkCycles(tasks, byName, fault);
+  checkSessions(tasks, fault);
+  checkMilestones(tasks, fault);
 }
 
-function names(tasks: readonly TaskSpec[], fault: Fault): Map<string, number> {
+function indexByName(tasks: readonly TaskSpec[], fault: Fault): Map<string, number> {
   const byName = new Map<string, number>();
   for (const [i, { name }] of tasks.entries()) {
     if (name === null) continue;
@@ -31,8 +31,8 @@ function names(tasks: readonly TaskSpec[], fault: Fault): Map<string, number> {
 }
 
 /** Tasks that wait for each other would never start. */
-function cycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, number>, fault: Fault): void {
-  /** Tasks of which it is not known yet that they can start. */
+function checkCycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, number>, fault: Fault): void {
+  /** Tasks that wait for others that are in this set; in the end, those that never start. */
   const open = new Set(tasks.keys());
   const waitsFor = (i: number) => tasks[i]?.after.map((name) => byName.get(name) as number).find((j) => open.has(j));
   for (let before = 0; before !== open.size; ) {
@@ -51,8 +51,8 @@ function cycles(tasks: readonly TaskSpec[], byName: ReadonlyMap<string, number>,
   throw fault(path.at(-1) as number, 'after', `These tasks wait for each other: ${circle}.`, hint);
 }
 
-/** A native session belongs to one conversation for good: a second task could never use it. */
-function sessions(tasks: readonly TaskSpec[], fault: Fault): void {
+/** A session of an agent belongs to one conversation for good: a second task could never use it. */
+function checkSessions(tasks: readonly TaskSpec[], fault: Fault): void {
   const taken = new Map<string, number>();
   for (const [i, { session, milestone }] of tasks.entries()) {
     if (session === null) continue;
@@ -79,7 +79,7 @@ function sessions(tasks: readonly TaskSpec[], fault: Fault): void {
 }
 
 /** The directory of a conversation never changes, so tasks that share one must agree on it. */
-function milestones(tasks: readonly TaskSpec[], fault: Fault): void {
+function checkMilestones(tasks: readonly TaskSpec[], fault: Fault): void {
   const first = new Map<string, TaskSpec>();
   for (const [i, task] of tasks.entries()) {
     if (task.milestone === null) continue;

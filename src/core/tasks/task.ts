@@ -37,9 +37,9 @@ export function taskHasEnded(state: TaskState): state is TaskEnd {
 
 /** Throws `invalid` for an unknown state. */
 export function checkTaskStates(states: readonly TaskState[]): void {
-  const strange = states.find((state) => !TASK_STATES.includes(state));
-  if (strange === undefined) return;
-  throw new ThroughlineError('invalid', `Unknown task state "${strange}".`, {
+  const unknown = states.find((state) => !TASK_STATES.includes(state));
+  if (unknown === undefined) return;
+  throw new ThroughlineError('invalid', `Unknown task state "${unknown}".`, {
     hint: `Known states: ${TASK_STATES.join(', ')}.`,
   });
 }
@@ -59,7 +59,7 @@ export type Gate =
 /** Replaces the texts of a task whose conversation was erased. */
 export const ERASED = '[erased]';
 
-/** What every kind of task has: what a caller asks for, what is stored, what is shown. */
+/** The fields of a task as it is asked for, as it is stored, and as it is shown. */
 interface TaskBasics {
   /** The caller's name for it within its plan; null: none. */
   readonly name: string | null;
@@ -91,7 +91,7 @@ export interface TaskSpec extends TaskBasics {
   readonly after: readonly string[];
 }
 
-/** What of a task is shown as it is stored. */
+/** The fields of a task that are shown as they are stored. */
 export interface ShownTask extends TaskBasics {
   readonly id: string;
   readonly owner: string;
@@ -114,7 +114,7 @@ export interface Task extends ShownTask {
   readonly progress: TaskProgress;
 }
 
-/** What of the progress of a task is shown as it is stored. */
+/** The fields of the progress of a task that are shown as they are stored. */
 export interface ShownProgress {
   /** Starts at 1; every retry by a person adds one. */
   readonly round: number;
@@ -132,7 +132,7 @@ export interface ShownProgress {
   readonly decision: Decision | null;
 }
 
-/** All that the next runner of a task needs to know. Turns are found by their request ids. */
+/** Everything that the next runner of a task needs. Turns are found by their request ids. */
 export interface TaskProgress extends ShownProgress {
   /** Null: not started. */
   readonly conversation: string | null;
@@ -186,7 +186,7 @@ export interface Decision {
 export const TURN_PURPOSES = ['work', 'gate'] as const;
 export type TurnPurpose = (typeof TURN_PURPOSES)[number];
 
-/** What of an ended turn of a task is shown as it is stored. */
+/** The fields of an ended turn of a task that are shown as they are stored. */
 export interface ShownTaskTurn {
   readonly purpose: TurnPurpose;
   readonly round: number;

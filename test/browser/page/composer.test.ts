@@ -180,7 +180,7 @@ server.test(
     await chips(page).nth(1).getByRole('button', { name: 'Move up' }).click();
     await page
       .getByRole('status')
-      .getByText(/The queue is not as given.*Nothing was changed/)
+      .getByText(/The queue differs from the list.*Nothing was changed/)
       .waitFor();
     await expect.poll(() => texts(page)).toEqual(['/say two']);
     await first.go();

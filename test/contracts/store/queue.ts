@@ -174,7 +174,7 @@ export function queue(world: World): void {
       store.requeue(ANN, change(conversation, { ...turns, r: turn.id, o: other.id }, wanted)).catch((error) => error);
     expect(await message('a b')).toMatchObject({
       code: 'conflict',
-      message: 'The queue is not as given: turn 3 is cancelled. Nothing was changed.',
+      message: 'The queue differs from the list: turn 3 is cancelled. Nothing was changed.',
     });
     expect((await message('r a!')).message).toContain('turn 1 is running');
     expect((await message('')).message).toContain('turn 2 is queued and not in the list');

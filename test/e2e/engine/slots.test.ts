@@ -63,7 +63,7 @@ test('an owner with many conversations does not delay the turn of another: it be
   const b1 = await submit(bob, 'b1', '/say Hello.');
   const why = {
     reason: 'all_slots',
-    message: 'Turn 1 waits for a slot: 2 turns are running, as many as may run at once.',
+    message: 'Turn 1 waits for a slot: 2 turns are running, which is the limit.',
   };
   expect((await bob.turn(b1.id)).delayed).toMatchObject(why);
   expect(await bob.summary('b1')).toMatchObject({ stranded: null, delayed: why });

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => home.remove());
 
 const WHY =
-  'Turn 1 waits for a slot: 1 turn is running for its owner, as many as one owner may have. ' +
+  'Turn 1 waits for a slot: 1 turn is running for its owner, which is the limit. ' +
   'It begins by itself. The setting "turns.perOwner" is the limit.';
 
 test('a turn that waits for a slot says so, wherever one looks, and /metrics shows the slots', async () => {
