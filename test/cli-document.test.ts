@@ -26,7 +26,10 @@ describe.each(commands.map((command) => [nameOf(command), command] as const))('%
 });
 
 test('the text of a help is wrapped to the terminal, and what is indented is not', () => {
-  expect(wrapped('one two three\n  as it is\nfour', 8)).toBe('one two\nthree\n  as it is\nfour');
+  const indented = `  ${'as it is '.repeat(8)}`;
+  const words = Array.from({ length: 12 }, () => 'word');
+  const lines = [words.slice(0, 8).join(' '), words.slice(8).join(' '), indented, 'four'];
+  expect(wrapped(`${words.join(' ')}\n${indented}\nfour`, 40)).toBe(lines.join('\n'));
 });
 
 /** Without the program. A command that is used as the default of its parent is found by that. */

@@ -52,7 +52,7 @@ describe('throughline send', () => {
     const { code, stderr } = await home.start(['send', 'endless', '-'], { input: 'x'.repeat(8 * 1_048_576 + 1) }).ended;
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: 'throughline: The input has more than 8 MiB. Write it to a file, and name the file in the prompt.\n',
+      stderr: 'throughline: The input is larger than 8 MiB. Write it to a file, and name the file in the prompt.\n',
     });
     expect((await home.run('show', 'endless')).code).toBe(4);
   });

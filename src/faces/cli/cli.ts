@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Help as CommanderHelp } from 'commander';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Name, NameKind } from '../../core/input/names.ts';
 import type { ApiKey, PageScope } from '../../core/key.ts';
@@ -33,7 +33,7 @@ export interface Cli {
   /** The same for a command that only looks: data of an older version is not upgraded. */
   lookAt(work: (engine: Engine) => Promise<number | undefined>): Promise<void>;
   lookAtTasks(work: (desk: TaskDesk) => Promise<number | undefined>): Promise<void>;
-  /** The options, with which a part only looks. */
+  /** The global options for a part that only looks. */
   readonly looking: LookOptions;
   /** Gives another command of the program its arguments and options. */
   load(command: Command): Promise<void>;
@@ -59,14 +59,14 @@ export interface GlobalOptions {
   readonly quiet?: boolean;
 }
 
-/** `looks`: data of an older version is not upgraded, but shown from a copy, and this is called with what to tell the person. */
 export interface LookOptions extends GlobalOptions {
+  /** Data of an older version is shown from a copy, and this is called with a note about it. Left out: the data is upgraded. */
   readonly looks?: (note: string) => void;
 }
 
-/** Where everything comes from: `main.ts` knows, this face does not. */
+/** What commands work with. `main.ts` provides it, so that this face imports no implementation. */
 export interface Parts {
-  /** Of a server that is named or found, else embedded in this process. */
+  /** Opens an engine: that of a server that is named or found, else one in this process. */
   open(options: WhichEngine): Promise<Engine>;
   /** For a conversation at a terminal: the session stays open between turns. */
   chat(options: WhichEngine): Promise<ChatDesk>;
@@ -91,9 +91,8 @@ export interface Parts {
   /** Copies everything from one store to another. Throws `conflict` when the target has other data. */
   copyStore(request: StoreCopyRequest): Promise<StoreCopied>;
   /**
-   * Names of one kind, newest first, for somebody who is typing one. Nothing is started, upgraded or probed: they are read as they
-   * are, from the server that is named, else from the data home. `withinMs`: a server that has not answered by then has none. May
-   * throw.
+   * Names of one kind, newest first, for completion and suggestions. Starts, upgrades and probes nothing. Reads them from the server
+   * that is named, else from the data home. `withinMs`: a server that takes longer gives none. May throw.
    */
   names(options: GlobalOptions, kind: NameKind, withinMs?: number): Promise<Name[]>;
   /** What `throughline demo` works with. Throws `agent_unavailable`. */
@@ -109,7 +108,7 @@ export interface ChatDesk {
   readonly engine: Engine;
   /** A server runs the turns, and continues when this process ends. */
   readonly served: boolean;
-  /** The data home on this machine, for the prompts that were written here. */
+  /** The data home on this machine. It keeps the history of prompts. */
   readonly home: string;
 }
 
@@ -131,7 +130,7 @@ interface InstallResult {
 }
 
 export interface KeyDesk {
-  /** `key` is returned this once, and kept nowhere. */
+  /** `key` is returned only here; it is not stored. */
   create(wanted: Pick<ApiKey, 'name' | 'scopes' | 'owners' | 'expiresAt'>): Promise<{ key: string; made: ApiKey }>;
   list(): Promise<ApiKey[]>;
   revoke(id: string): Promise<ApiKey>;
@@ -188,27 +187,16 @@ export function asDescription(summary: string): string {
 
 const WIDEST_HELP = 100;
 
-/** Lines of more than a hundred columns are hard to read. Without a terminal: as commander takes it. */
+/** Longer lines are hard to read. Without a terminal: 80, the default of commander. */
 export function helpWidth(): number {
   return Math.min(WIDEST_HELP, process.stdout.columns || 80);
 }
 
-/** Paragraphs, one to a line, in lines of at most so many columns. One that begins with a space is left as it is. */
+/** Wraps each line of the text. A line that begins with a space is left as it is. */
 export function wrapped(text: string, columns: number): string {
-  return text
-    .split('\n')
-    .map((paragraph) => (paragraph.startsWith(' ') ? paragraph : inLines(paragraph.split(' '), columns).join('\n')))
-    .join('\n');
-}
-
-function inLines(words: readonly string[], columns: number): string[] {
-  const lines: string[] = [];
-  for (const word of words) {
-    const longer = `${lines.at(-1) ?? ''} ${word}`;
-    if (lines.length > 0 && longer.length <= columns) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  return lines;
+  const help = new CommanderHelp();
+  const lines = text.split('\n');
+  return lines.map((line) => (line.startsWith(' ') ? line : help.boxWrap(line, columns))).join('\n');
 }
 
 /** For a command that works on this machine: a named server must not be ignored. */
@@ -218,7 +206,7 @@ export function notThroughServer(command: string): ThroughlineError {
   });
 }
 
-/** The address of a store that is an argument: as `postgres://ann:secret@host/database`, and as `?password=secret`. */
+/** Refuses a password in an argument: `postgres://ann:secret@host/database` or `?password=secret`. `otherwise`: one more way to give it. */
 export function checkNoPassword(address: string, name: string, otherwise = ''): void {
   if (!/^[a-z]+:\/\/[^/@]*:[^?]*@|[?&]password=/i.test(address)) return;
   throw new ThroughlineError('refused', `Every user of this machine could see the password in ${name}.`, {

@@ -1,14 +1,12 @@
 import type { CommandModule } from './cli.ts';
 
-export interface CommandEntry {
+interface CommandEntry {
   readonly summary: string;
   readonly load: () => Promise<CommandModule>;
   /** Works on this machine; a server cannot do it. */
   readonly isLocal?: boolean;
-  /** For programs alone: it is in no list of commands. */
+  /** Only programs call it; help and completion do not list it. */
   readonly isHidden?: boolean;
-  /** It reads what the other commands are. */
-  readonly readsOthers?: boolean;
 }
 
 /** Every command, in the order of `--help`. Its file is loaded when it is used, so that starting stays fast. */
@@ -149,7 +147,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'what a shell asks for at a Tab',
     load: () => import('./commands/shell/answer-shell.ts'),
     isHidden: true,
-    readsOthers: true,
   },
 };
 

@@ -60,7 +60,7 @@ export async function readPrompt(argument: string, output: Pick<Output, 'note'>)
   return readPromptOfStdin();
 }
 
-/** At a terminal nothing else would show that this waits for the person. */
+/** At a terminal, nothing else shows that the command waits for input. */
 export function sayThatStdinIsRead(output: Pick<Output, 'note'>, what: string): void {
   if (process.stdin.isTTY) output.note(`Type ${what}, and press Ctrl-D at the end.`);
 }
@@ -82,7 +82,7 @@ export function readStdin(most: number, hint?: string): Promise<Buffer> {
   return readUpTo(most, process.stdin, 'The input', hint);
 }
 
-/** Stdin, a pipe or a device may be endless, so no more is read than is accepted. `name`: how the sentence about it begins. */
+/** Stdin, a pipe or a device may be endless, so no more is read than is accepted. `name`: the subject of the error message. */
 export async function readUpTo(most: number, source: AsyncIterable<Buffer>, name: string, hint?: string) {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -90,15 +90,17 @@ export async function readUpTo(most: number, source: AsyncIterable<Buffer>, name
     chunks.push(chunk);
     length += chunk.length;
     if (length > most)
-      throw new ThroughlineError('too_large', `${name} has more than ${most / MEBIBYTE} MiB.`, given({ hint }));
+      throw new ThroughlineError('too_large', `${name} is larger than ${most / MEBIBYTE} MiB.`, given({ hint }));
   }
   return Buffer.concat(chunks);
 }
 
 /** The text of a file; `-` is stdin. */
 export async function readInput(file: string, output: Pick<Output, 'note'>): Promise<string> {
-  if (file === '-') sayThatStdinIsRead(output, 'the export');
-  if (file === '-') return (await readStdin(MOST_OF_FILE)).toString('utf8');
+  if (file === '-') {
+    sayThatStdinIsRead(output, 'the export');
+    return (await readStdin(MOST_OF_FILE)).toString('utf8');
+  }
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
@@ -108,7 +110,7 @@ export async function readInput(file: string, output: Pick<Output, 'note'>): Pro
   }
 }
 
-/** Null: there is none. */
+/** Null: there is none (`not_found`). */
 export async function orNull<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;
@@ -142,10 +144,10 @@ export function turnOptions(flags: TurnFlags): Pick<SubmitOptions, 'restore' | '
   };
 }
 
-/** With commas. */
+/** Separated by commas. */
 export const scopes = (list: string): Scope[] => wordsOf(SCOPES, list);
 
-/** What a browser can be given, with commas. */
+/** The scopes that a browser can have, separated by commas. */
 export const pageScopes = (list: string): PageScope[] => wordsOf(PAGE_SCOPES, list);
 
 function wordsOf<T extends string>(known: readonly T[], list: string): T[] {

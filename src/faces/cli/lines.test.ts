@@ -96,7 +96,7 @@ test.each([
   ],
   [{ kind: 'edit', name: 'Edit a.ts', target: 'a.ts', status: 'completed', ms: 12 }, 'tool: Edit a.ts, 12 ms'],
   [{ kind: 'other', name: 'lookup', target: null, status: 'completed' }, 'tool: lookup'],
-  [{ kind: 'read', name: 'a\nturn 9', target: null, status: 'unknown' }, 'read: a turn 9, nobody saw its end'],
+  [{ kind: 'read', name: 'a\nturn 9', target: null, status: 'unknown' }, 'read: a turn 9, end unknown'],
 ] as const)('a tool is one line: %j', (tool, line) => {
   expect(toolLine({ type: 'tool', id: '1', input: null, output: null, ...tool })).toBe(line);
 });

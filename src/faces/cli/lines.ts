@@ -18,8 +18,8 @@ export function time(at: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-/** What is said of a turn that completed unseen. */
-export const RECOVERED = 'Nobody saw the end of this turn: it was read from the agent’s own storage.';
+/** Said of a turn that completed while no process of ours watched it. */
+export const RECOVERED = 'The end of this turn was not observed: it was read later from the agent’s own storage.';
 
 export function turns(count: number): string {
   return counted(count, 'turn');
@@ -32,7 +32,7 @@ export function counted(count: number, what: string): string {
 /** An agent that gives no sign of life, in one line. */
 export function stalledLine({ silentMs, tool, endsInMs }: PublicEventPayloads['turn.stalled']): string {
   const running = tool === null ? '' : ` while it runs ${tool}`;
-  const then = endsInMs === null ? '' : `; the turn is ended in ${duration(endsInMs)} if that stays so`;
+  const then = endsInMs === null ? '' : `; the turn is ended in ${duration(endsInMs)} if this continues`;
   return `no sign of life from the agent for ${duration(silentMs)}${running}${then}`;
 }
 
@@ -64,7 +64,7 @@ export function toolLine({ kind, name, target, status, ms }: ToolPart): string {
   const on = target === null || what.includes(oneLine(target)) ? '' : ` ${oneLine(target)}`;
   const sort = kind === 'other' || what.toLowerCase().startsWith(kind) ? 'tool' : oneLine(kind);
   const took = ms === undefined ? '' : `, ${shortTime(ms)}`;
-  const ended = { completed: '', failed: ', failed', unknown: ', nobody saw its end' }[status];
+  const ended = { completed: '', failed: ', failed', unknown: ', end unknown' }[status];
   return `${sort}: ${what}${on}${took}${ended}`;
 }
 
@@ -101,7 +101,7 @@ function extras(receipt: PublicReceipt): string[] {
   const { shortened, leftOut, unknownBefore, filesLeft, unsettled, modelCalls, toolsRan, lockWaits } = receipt;
   const result: string[] = [];
   if (unknownBefore !== null) result.push(`what was said before turn ${unknownBefore} is not known`);
-  if (filesLeft !== undefined) result.push(`moved: the files of the work are not here, but at ${filesLeft}`);
+  if (filesLeft !== undefined) result.push(`moved without the files of the work: they are at ${filesLeft}`);
   if (shortened > 0) result.push(`${shortened} of them shortened`);
   const kinds = { 'tool output': leftOut.outputs, image: leftOut.images, file: leftOut.files };
   const missing = Object.entries(kinds).flatMap(([kind, count]) => (count === 0 ? [] : [counted(count, kind)]));
@@ -130,9 +130,9 @@ const SHORTEST_BAR = 8;
 const FIGURES = ['in', 'out', 'cached', 'cost'];
 
 /**
- * Usage as a table with a bar for the tokens of each row, as wide as the terminal at most: without bars where they do not fit, and in
- * lines below the names where the table itself does not. What an agent does not report is `–`. `width` null: no terminal, so each
- * row is a sentence.
+ * Usage as a table with a bar for the tokens of each row. Where the bars do not fit into `width`, they are left out. Where the table
+ * itself does not fit, the figures stand below the names. What an agent does not report is `–`. `width` null: there is no terminal,
+ * and each row is a sentence.
  */
 export function usageTable(rows: readonly UsageOf[], width: number | null): string[] {
   if (width === null) {

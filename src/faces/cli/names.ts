@@ -1,21 +1,21 @@
 import type { Argument, Command, Option } from 'commander';
-import type { Failure } from '../../core/errors.ts';
+import type { ErrorCode, Failure } from '../../core/errors.ts';
 import type { Name, NameKind } from '../../core/input/names.ts';
 import type { GlobalOptions, Parts } from './cli.ts';
 
 /** Which arguments and options are names of something: for completion, and to correct a name that was typed wrong. */
 
 /** What can stand in a place of the command line. */
-export type Expected = NameKind | 'file' | 'directory' | 'shell' | null;
+export type Expected = NameKind | 'file' | 'directory' | null;
 
 const ARGUMENTS: Readonly<Record<string, Expected>> = {
   key: 'conversation',
+  conversation: 'conversation',
   turn: 'conversation',
   task: 'task',
   id: 'question',
   agent: 'installable',
   file: 'file',
-  shell: 'shell',
 };
 
 /** By the name of its value, as the help shows it. */
@@ -35,7 +35,7 @@ export function expectedOf(place: Argument | Option): Expected {
   return ARGUMENTS[place.name()] ?? null;
 }
 
-/** What failed, with the name that was probably meant. `command`: the one that ran; null: none did. Never throws. */
+/** The failure, with the name that was probably meant in its hint. `command`: the one that ran; null: none did. Never throws. */
 export async function withSuggestion(
   failure: Failure,
   command: Command | null,
@@ -53,14 +53,15 @@ export async function withSuggestion(
   return failure;
 }
 
+/** What a failure with this code did not find. */
+const KINDS_OF: Partial<Record<ErrorCode, readonly Expected[]>> = {
+  not_found: ['conversation', 'task', 'question', 'installable'],
+  agent_unavailable: ['agent'],
+};
+
 /** The names in the command line whose kind fits what was not found. */
 function namesGiven(command: Command, { code }: Failure): { word: string; kind: NameKind }[] {
-  const kinds: readonly Expected[] =
-    code === 'not_found'
-      ? ['conversation', 'task', 'question', 'installable']
-      : code === 'agent_unavailable'
-        ? ['agent']
-        : [];
+  const kinds = KINDS_OF[code] ?? [];
   const given: [Argument | Option, unknown][] = [
     ...command.registeredArguments.map((place, index): [Argument, unknown] => [place, command.processedArgs[index]]),
     ...command.options.map((place): [Option, unknown] => [place, command.getOptionValue(place.attributeName())]),
@@ -72,7 +73,7 @@ function namesGiven(command: Command, { code }: Failure): { word: string; kind: 
   });
 }
 
-/** The one that a person may have meant: few letters differ, or it is the only one that begins so. Null: none, or `word` itself is known. */
+/** The name that was probably meant: few letters differ, or only this one begins with `word`. Null: none, or `word` itself is known. */
 export function nearest(word: string, known: readonly string[]): string | null {
   if (known.includes(word)) return null;
   const [typed, ...names] = [word, ...known].map((name) => name.toLowerCase());
@@ -90,7 +91,7 @@ function mostOf(typed: string, name: string): number {
   return Math.min(3, Math.ceil(Math.max(typed.length, name.length) / 2) - 1);
 }
 
-/** How many letters to insert, remove, replace or swap with their neighbour. Far ones are not counted out. */
+/** How many letters to insert, remove, replace or swap with their neighbour. Infinity: the lengths differ too much. */
 function distanceOf(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 3) return Number.POSITIVE_INFINITY;
   let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)];

@@ -11,11 +11,19 @@ export interface Sink {
   on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
 }
 
-/** By their numbers in the escape sequence that begins them. */
+/** The numbers of the escape sequences that begin them. */
 export const STYLES = {
-  ...({ bold: 1, dim: 2, italic: 3, underline: 4, inverse: 7, strike: 9 } as const),
-  ...({ red: 31, green: 32, yellow: 33, cyan: 36 } as const),
-};
+  bold: 1,
+  dim: 2,
+  italic: 3,
+  underline: 4,
+  inverse: 7,
+  strike: 9,
+  red: 31,
+  green: 32,
+  yellow: 33,
+  cyan: 36,
+} as const;
 export type Style = keyof typeof STYLES;
 
 /** A text, or a text with a style. Styles are added after the text was cleaned: they are the only escape codes written. */
@@ -33,7 +41,7 @@ export interface OutputOptions {
   readonly color: boolean;
 }
 
-/** How often a wait is looked at, and how long nothing else was shown before it is. */
+/** How often the line about a wait is updated, and after how long without other output it appears. */
 const TICK_MS = 250;
 const IDLE_MS = 750;
 
@@ -47,10 +55,10 @@ export class Output {
   readonly #stripper = new ControlStripper();
   readonly #gone = new AbortController();
   #midLine = false;
-  /** What we wait for, and since when nothing else was shown; null: for nothing. */
+  /** What we wait for, and since when nothing else was shown; null: we do not wait. */
   #wait: { text: string; since: number } | null = null;
   #waitShown = false;
-  #ticker: NodeJS.Timeout | null = null;
+  #ticker: NodeJS.Timeout | undefined;
 
   constructor(options: OutputOptions) {
     this.#options = options;
@@ -58,10 +66,10 @@ export class Output {
     options.stdout.on('error', () => this.#gone.abort());
   }
 
-  /** Of the terminal that shows the result, in columns; null: no terminal does. */
+  /** Of the terminal that shows the result, in columns; null: there is no terminal. */
   get width(): number | null {
     const { stdout } = this.#options;
-    // A terminal that nobody looks at may have no columns.
+    // A pseudo-terminal without a window may have zero columns.
     return stdout.isTTY ? stdout.columns || null : null;
   }
 
@@ -132,7 +140,7 @@ export class Output {
     else this.note(`Waiting: ${asSentence(message)}${hint === undefined ? '' : ` ${hint}`}`);
   }
 
-  /** Why it takes long: at a terminal for as long as we wait, elsewhere as a line. */
+  /** Why it takes long: at a terminal in the line about the wait, elsewhere as a note. */
   explainWait(why: string): void {
     if (this.#options.stderr.isTTY) this.progress(`Waiting: ${why}`);
     else this.note(`Waiting: ${why}`);
@@ -149,23 +157,22 @@ export class Output {
   }
 
   /**
-   * What we wait for from now on, at a terminal alone: a line that any other output replaces, and that comes back with the seconds
-   * when nothing else was shown for a moment. Null: for nothing.
+   * Shows what we wait for, only at a terminal. Any other output replaces this line. It comes back, with the seconds, when nothing
+   * else was shown for a moment. Null: we do not wait any more.
    */
   progress(text: string | null): void {
     this.waitFor(text);
     if (this.#wait !== null) this.#showWait();
   }
 
-  /** The same for what mostly takes no time: it is not shown at once. */
+  /** The same, but not shown at once: most waits are too short to be noticed. */
   waitFor(text: string | null): void {
     const { stderr, quiet } = this.#options;
     if (quiet || this.json || !stderr.isTTY) return;
     this.#clearWait();
     this.#wait = text === null ? null : { text, since: performance.now() };
-    if (this.#wait === null && this.#ticker !== null) clearInterval(this.#ticker);
-    if (this.#wait === null) this.#ticker = null;
-    else this.#ticker ??= setInterval(() => this.#tick(), TICK_MS).unref();
+    clearInterval(this.#ticker);
+    this.#ticker = this.#wait === null ? undefined : setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
   #tick(): void {

@@ -9,12 +9,10 @@ import {
   helpWidth,
   notThroughServer,
 } from './cli.ts';
-import { COMMANDS, type CommandEntry } from './commands.ts';
+import { COMMANDS } from './commands.ts';
 
 export interface ProgramOptions {
   readonly version: string;
-  /** The first word of the command line; left out: there is none. */
-  readonly first?: string | undefined;
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
   /** Called when the command and the global options are known, before the command's own options are read. */
@@ -24,7 +22,7 @@ export interface ProgramOptions {
 }
 
 /** The commands and options as commander knows them. Throws a CommanderError after wrong use, and after help. */
-export function createProgram({ version, first, writeOut, writeErr, begin, acting }: ProgramOptions): Command {
+export function createProgram({ version, writeOut, writeErr, begin, acting }: ProgramOptions): Command {
   const program = new Command('throughline')
     .description('Conversations that outlive agent sessions.')
     .version(version, '-V, --version', 'print the version')
@@ -37,7 +35,7 @@ export function createProgram({ version, first, writeOut, writeErr, begin, actin
     )
     .option(
       '--store <address>',
-      'where conversations are kept: sqlite:FILE, or postgres://USER@HOST/DATABASE with the password elsewhere (default: $THROUGHLINE_STORE, else as the settings say)',
+      'where conversations are kept: sqlite:FILE, or postgres://USER@HOST/DATABASE without a password (default: $THROUGHLINE_STORE, else the setting)',
     )
     .option('--as <owner>', 'act for this owner (default: "local", or the owner of the key to the server)')
     .option(
@@ -51,7 +49,7 @@ export function createProgram({ version, first, writeOut, writeErr, begin, actin
     .exitOverride()
     .configureOutput({ writeOut, writeErr, outputError: () => {}, getOutHelpWidth: helpWidth });
   addHelp(program, HELP);
-  for (const [name, { summary, isHidden: hidden = false }] of commandsFor(first)) {
+  for (const [name, { summary, isHidden: hidden = false }] of Object.entries(COMMANDS)) {
     program.command(name, { hidden }).summary(summary);
   }
   program.hook('preAction', (_, command) => acting(command));
@@ -62,12 +60,6 @@ export function createProgram({ version, first, writeOut, writeErr, begin, actin
     await loadCommand(command, begin(command, program.opts()));
   });
   return program;
-}
-
-/** If the first word is a command, no other one can be meant. To make them all takes a millisecond. */
-function commandsFor(first = ''): [string, CommandEntry][] {
-  const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
-  return named === undefined || named.readsOthers ? Object.entries(COMMANDS) : [[first, named]];
 }
 
 /** Gives a command of the program its description, arguments, options and action. */
@@ -96,7 +88,7 @@ export function withInstallVersion(argv: readonly string[]): string[] {
 const HELP: Help = {
   about:
     'If the data home has a running server ("throughline serve"), the server does the work; else this process does. The token for ' +
-    '--server comes from $THROUGHLINE_TOKEN; for the server of the data home itself it is read from there.\n' +
+    '--server comes from $THROUGHLINE_TOKEN. The token for the server of the data home is read from the data home.\n' +
     'Exit codes: 0 done, 1 failed, 2 wrong use, 3 agent not available, 4 not found, 5 permission denied, 6 context could not be ' +
     'restored, 7 interrupted, 130 cancelled.',
   examples: [

@@ -20,7 +20,7 @@ export interface RunOptions {
 /** Runs one command line to its end and resolves with the exit code. Never rejects. Shows a stack only with THROUGHLINE_DEBUG. */
 export async function run(argv: readonly string[], options: RunOptions): Promise<number> {
   const { parts, version, stdout, stderr, env, clock } = options;
-  const unwritten = watched(stdout);
+  const checkWritten = watchWrites(stdout);
   stderr.on('error', () => {}); // there is no other place to report it
   const outputFor = ({ json = false, quiet = false }: GlobalOptions) =>
     new Output({ stdout, stderr, json, quiet, color: !env.NO_COLOR && env.TERM !== 'dumb' });
@@ -33,7 +33,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   const begin = (command: Command, given: GlobalOptions): Cli => {
     [begun, globals, output] = [command, given, outputFor(given)];
     command.hook('preSubcommand', (_, next) => {
-      // Not the default one, which nobody named.
+      // The default subcommand runs without being named.
       if (words.includes(next.name())) inner = next;
     });
     const waits = WAITS[command.name()] ?? 'working …';
@@ -44,7 +44,6 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   const words = withInstallVersion(withoutHelpCommand(argv));
   const program = createProgram({
     version,
-    first: words[0],
     writeOut: (text) => stdout.write(text),
     writeErr: (text) => stderr.write(text),
     begin,
@@ -56,7 +55,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
     await program.parseAsync(words, { from: 'user' }).catch((error) => {
       if (!(error instanceof CommanderError && error.exitCode === 0)) throw error;
     });
-    await unwritten();
+    await checkWritten();
     return exitCode;
   } catch (error) {
     const failure = await withSuggestion(failureOfThrown(error, argv, begun, inner), acted, parts, globals);
@@ -71,7 +70,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   }
 }
 
-/** An engine of this process may upgrade the data, or wait for another process that does; one of a server may be away. */
+/** This process may upgrade the data, or wait for another process that does. A server may not answer at once. */
 const OPENING = 'opening the data …';
 /** An agent may take a while to end. */
 const CLOSING = 'closing …';
@@ -125,7 +124,7 @@ function cliFor(own: Pick<Cli, 'parts' | 'clock' | 'output' | 'options' | 'waits
  * Returns a function that throws when something could not be written to stdout, for example on a full disk: half of an export
  * must not look like a whole one. A reader that has left (`| head`) is no error.
  */
-function watched(stdout: Sink): () => Promise<void> {
+function watchWrites(stdout: Sink): () => Promise<void> {
   let fault: NodeJS.ErrnoException | null = null;
   stdout.on('error', (error) => {
     if (error.code !== 'EPIPE') fault ??= error;
@@ -167,7 +166,7 @@ function failureOfThrown(
   };
 }
 
-/** A command that acts without a subcommand takes a wrong one for an argument too many. Null: it is something else. */
+/** For a command that also acts without a subcommand, commander reports a wrong subcommand as an excess argument. Null: another error. */
 function unknownSubcommand(
   { code }: CommanderError,
   argv: readonly string[],
@@ -179,11 +178,11 @@ function unknownSubcommand(
   const names = begun.commands.map((one) => one.name());
   if (names.includes(word)) return null;
   const meant = nearest(word, names);
-  const hint = meant === null ? `It has: ${names.join(', ')}.` : `Did you mean ${meant}?`;
+  const hint = meant === null ? `Commands of "${begun.name()}": ${names.join(', ')}.` : `Did you mean ${meant}?`;
   return { code: 'invalid', message: `Unknown command '${word}'.`, hint: `${hint} See "${help}".` };
 }
 
-/** commander says `error: unknown option '--x'`, and may suggest another on a second line. */
+/** commander writes `error: unknown option '--x'`, and may suggest another option on a second line. */
 function failureOfUse({ message }: CommanderError, help: string): Failure {
   const [what = '', guess] = message.replace(/^error: /, '').split('\n');
   const sentence = `${what.charAt(0).toUpperCase()}${what.slice(1)}`.replace(/\.?$/, '.');

@@ -15,8 +15,8 @@ let releaseHeld: (() => void) | null = null;
 
 /**
  * Keeps a signal for the next listener. While a turn is being accepted there is nothing to stop yet, and without a listener
- * the signal would end this process and leave the accepted turn behind. A second signal ends the process at once. Whoever
- * holds signals lets go of them at the end of its scope (`using`), also when nothing was accepted and nobody listened.
+ * the signal would end this process and leave the accepted turn behind. A second signal ends the process at once. Disposing
+ * (`using`) stops holding, also when nothing was accepted and nobody listened.
  */
 export function holdStopSignals(output: Pick<Output, 'note'>): Disposable {
   const held: NodeJS.Signals[] = [];

@@ -27,7 +27,7 @@ const STRINGS_ESC = [0x50, 0x58, 0x5d, 0x5e, 0x5f];
 export class ControlStripper {
   readonly #keepsInvisible: boolean;
   #state: State = 'text';
-  /** A high surrogate, kept until its low surrogate comes: written apart, both would be lost. */
+  /** A high surrogate, kept until its low surrogate arrives: written separately, both would be lost. */
   #half = '';
   /** The last character of the text, as it was shown; empty: it was not. */
   #before = '';
@@ -68,7 +68,7 @@ export class ControlStripper {
     return unseen ? escapedChar(char) : char;
   }
 
-  /** Half a character whose other half did not come. */
+  /** A high surrogate whose low surrogate did not arrive. */
   #lost(): string {
     const lost = this.#half === '' ? '' : this.#shown('\ufffd');
     this.#half = '';
@@ -152,7 +152,7 @@ export function cutTo(text: string, most: number): string {
   return most < 1 ? '' : `${kept}…`;
 }
 
-/** Made when it is first needed: that takes a third of the time in which Node starts. */
+/** Created when it is first needed: creating it takes a third of the time that Node needs to start. */
 let segmenter: Intl.Segmenter | null = null;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: everything that is one character by itself
 const NARROW = /^[\u0000-\u007e]*$/;

@@ -10,7 +10,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--turn <n>', 'the last turn to copy (default: all)', positiveNumber)
     .option('--key <new>', 'a key for the new conversation')
     .option('--title <text>', 'a title for the new conversation')
-    .option('--cwd <dir>', 'where its agent works (default: where the first one does)', directory)
+    .option('--cwd <dir>', 'where its agent works (default: where that of the original works)', directory)
     .action((key: string, flags: ForkOptions) => fork(key, flags, cli));
   addHelp(command, {
     about: 'Prints the key of the new conversation, or its id when it has no key.',

@@ -9,7 +9,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('<file>', 'what "throughline export" wrote, or a JSON list of messages {role, content}; - reads stdin')
     .option('--key <new>', 'another key than the exported one')
-    .option('--agent <name>', 'the agent that continues with messages (default: the default agent)')
+    .option('--agent <agent>', 'for messages: the agent that continues (default: the default agent)')
     .option('--cwd <dir>', 'where its agent works (default: a directory of its own)', directory)
     .action((file: string, flags: ImportOptions) => importFrom(file, flags, cli));
   addHelp(command, {

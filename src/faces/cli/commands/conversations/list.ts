@@ -12,14 +12,14 @@ import { oneLine } from '../../terminal-text.ts';
 export function define(command: Command, cli: Cli): void {
   command
     .option('--limit <n>', 'at most this many', positiveNumber, 50)
-    .option('--agent <name>', 'only those whose last turn was for this agent')
+    .option('--agent <agent>', 'only those whose last turn was for this agent')
     .option(
       '--state <states>',
-      `only those in one of these states, with commas: ${CONVERSATION_STATES.join(', ')}`,
+      `only those in one of these states, separated by commas: ${CONVERSATION_STATES.join(', ')}`,
       states,
     )
     .option('--since <time>', 'only those that changed then or later: 2026-01-31 (UTC), or 2026-01-31T12:00:00Z')
-    .option('--until <time>', 'only those that changed before')
+    .option('--until <time>', 'only those that changed before then')
     .option('--session <id>', 'only those that have used this session of an agent')
     .action((flags: ListFlags) => list(flags, cli));
   addHelp(command, {

@@ -4,13 +4,13 @@ import { oneLine } from '../../terminal-text.ts';
 import { type Completion, complete, type Sources } from './complete.ts';
 import { parseLine, quotedFor } from './shell-words.ts';
 
-/** The answer to a Tab in a shell, see completion.ts. Whatever goes wrong, it completes nothing and says nothing. */
+/** The answer to a Tab in a shell, see completion.ts. After an error it prints nothing. */
 export function define(command: Command, cli: Cli): void {
   command
     .argument('<shell>')
     .argument('[words...]')
     .action(async (shell: string, words: string[]) => {
-      const lines = await (shell === 'bash' ? inBash(words, command, cli) : elsewhere(shell, words, command, cli));
+      const lines = await (shell === 'bash' ? inBash(words, command, cli) : inZshOrFish(shell, words, command, cli));
       // One piece, and not line by line: names are cleaned already, and a backslash must stay.
       if (lines.length > 0) cli.output.line(lines.join('\n'));
     });
@@ -26,8 +26,8 @@ async function inBash([line = '', breaks = '']: readonly string[], command: Comm
   return linesOf({ names: written, files }, ({ name }) => quotedFor(name, typed));
 }
 
-/** zsh has taken the quotes off, fish not. Both put them on again. */
-async function elsewhere(shell: string, words: readonly string[], command: Command, cli: Cli): Promise<string[]> {
+/** zsh has removed the quotes, fish has not. Both add them again. */
+async function inZshOrFish(shell: string, words: readonly string[], command: Command, cli: Cli): Promise<string[]> {
   const before = words.slice(shell === 'fish' ? 1 : 0, -1);
   const typed = words.at(-1) ?? '';
   const current = shell === 'fish' ? parseLine(typed, '').current : typed;
@@ -44,12 +44,12 @@ function linesOf({ names, files }: Completion, written: (name: Completion['names
   return [':words', ...[...seen.values()].map(({ name, about }) => written({ name, about: short(oneLine(about)) }))];
 }
 
-/** Older versions took keys with control characters. */
+/** Older versions accepted keys with control characters. */
 function isOneLine(name: string): boolean {
   return oneLine(name) === name.replaceAll(/\s+/g, ' ').trim() && !/[\n\t]/.test(name);
 }
 
-/** A server may be away; the person at the keyboard does not wait for it. What is on this machine is read, however busy that is. */
+/** How long to wait for a server. Data on this machine is read however long that takes. */
 const SERVER_MS = 1_500;
 
 async function completed(before: readonly string[], current: string, command: Command, cli: Cli): Promise<Completion> {

@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
-import type { Name } from '../../../../core/input/names.ts';
-import { type Expected, expectedOf } from '../../names.ts';
+import type { Name, NameKind } from '../../../../core/input/names.ts';
+import { expectedOf } from '../../names.ts';
 
 /** What can stand at the cursor: names, or files that the shell itself completes. */
 export interface Completion {
@@ -10,29 +10,25 @@ export interface Completion {
 
 export interface Sources {
   /** The names of a kind; `line`: the options of the line that is typed, which may name another data home. */
-  names(
-    kind: Exclude<Expected, 'file' | 'directory' | 'shell' | null>,
-    line: Readonly<Record<string, string>>,
-  ): Promise<readonly Name[]>;
+  names(kind: NameKind, line: Readonly<Record<string, string>>): Promise<readonly Name[]>;
   /** Gives a command its arguments and options. */
   load(command: Command): Promise<void>;
 }
 
 const NOTHING: Completion = { names: [], files: null };
-const SHELLS = ['bash', 'zsh', 'fish'];
 
-/** How far a line has come, word by word. */
+/** The state after reading some words of a line. */
 interface Place {
   readonly command: Command;
-  /** How many arguments it has. */
+  /** How many arguments the command already has. */
   readonly taken: number;
-  /** The option whose value comes next. */
+  /** The option whose value comes next; null: none. */
   readonly option: Option | null;
   readonly onlyArguments: boolean;
   readonly line: Readonly<Record<string, string>>;
 }
 
-/** What can follow `before` (without the program) and begins with `current`. */
+/** What can follow the words `before` (without the program) and begins with `current`. */
 export async function complete(
   program: Command,
   before: readonly string[],
@@ -92,7 +88,6 @@ async function valuesOf(what: Argument | Option, { line }: Place, sources: Sourc
   const expected = expectedOf(what);
   if (expected === null) return NOTHING;
   if (expected === 'file' || expected === 'directory') return { names: [], files: expected };
-  if (expected === 'shell') return { names: SHELLS.map((name) => ({ name, about: '' })), files: null };
   return { names: await sources.names(expected, line), files: null };
 }
 

@@ -2,9 +2,9 @@ import { Argument, type Command } from 'commander';
 import { addHelp, type Cli } from '../../cli.ts';
 
 /*
- * What a shell runs for every Tab: `throughline complete SHELL -- …`. Its first line is `:words`, or `:file` or `:directory` for what the
- * shell completes better itself; each further line is a name, in bash as it is written there, elsewhere with a tab and what it is. A
- * name is data: none of these scripts lets the shell expand it.
+ * For every Tab, a shell runs `throughline complete SHELL -- …`. The first line of the answer is `:words`, or `:file` or `:directory` for
+ * what the shell completes itself. Each further line is a name: for bash already quoted, for the others followed by a tab and a
+ * description. A name is data: none of these scripts lets the shell expand it.
  */
 const SCRIPTS = {
   bash: `_throughline() {

@@ -1,6 +1,6 @@
 /*
- * A command line as bash has it, up to the cursor, and a name as it has to be written there. Bash does not tell a completion how the
- * word is quoted, and replaces only what comes after the last of its break characters: in `slack:C0`, the `C0`.
+ * Parses a bash command line up to the cursor, and quotes a name for that place. Bash does not tell a completion how the word is
+ * quoted, and replaces only what comes after the last of its break characters: in `slack:C0`, the `C0`.
  *
  *   none ──'──▶ single ──'──▶ none      none ──"──▶ double ──"──▶ none      a backslash takes the next character as it is
  */
