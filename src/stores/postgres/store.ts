@@ -15,6 +15,8 @@ import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import { LARGEST_PAGE } from '../shared/page.ts';
 import { restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
+import { census } from '../shared/verbs/census.ts';
+import { findToErase } from '../shared/verbs/erase.ts';
 import { keyStore } from '../shared/verbs/keys.ts';
 import {
   forgetWorker,
@@ -35,10 +37,10 @@ import {
   listConversations,
 } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
-import { eraseConversation, findToErase } from './conversations/erase.ts';
+import { eraseConversation } from './conversations/erase.ts';
 import { verify } from './conversations/verify.ts';
-import { census, measure } from './reading/census.ts';
 import { inspect } from './reading/inspect.ts';
+import { measure } from './reading/measure.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
 import { Access } from './server/access.ts';
@@ -46,7 +48,7 @@ import { Bell } from './server/bell.ts';
 import { Server, type Sql } from './server/connect.ts';
 import { openFault } from './server/faults.ts';
 import { upgrade } from './server/upgrade.ts';
-import { stepAccess } from './steps.ts';
+import { carryOut, stepAccess } from './steps.ts';
 import { taskStore } from './tasks/task-store.ts';
 import { changing } from './turns/changing.ts';
 import { claim, claimable, claimNamed, nextReady, nextTurn } from './turns/claim.ts';
@@ -146,7 +148,7 @@ function storeOn(access: Access): Store {
     // A server that loses what it has acknowledged is not noticed here: `fsync` and backups are its own.
     losses: async () => [],
     acceptLosses: async () => {},
-    census: () => access.readLong('', async (sql) => census(sql, (await access.times(sql)).monotonic)),
+    census: () => access.readLong('', async (sql) => carryOut(sql, census((await access.times(sql)).monotonic))),
     measure: () => access.read((sql) => measure(sql, access)),
     inspect: () => inspect((look) => access.readRaw(look)),
     tasks: taskStore(access),
@@ -177,7 +179,7 @@ function conversations(access: Access): ConversationStore {
     importConversation: access.heavyWriting(importConversation),
     eraseConversation: access.heavyWriting(eraseConversation),
     moveConversation: access.writing(changing(moveConversation)),
-    findToErase: access.reading(findToErase),
+    findToErase: stepAccess(access).reading(findToErase),
   };
 }
 

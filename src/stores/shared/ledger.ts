@@ -53,6 +53,12 @@ export function nextEvent(row: LeaseRow, now: number, kind: string, turn: TurnNa
   return { seq, json, salt };
 }
 
+export function hasOpenTurns(): ThroughlineError {
+  return new ThroughlineError('conflict', 'The conversation has turns that have not ended.', {
+    hint: 'Cancel them, and erase it when they have ended.',
+  });
+}
+
 /** Throws `conflict` when the chain ends with another event than somebody has seen. */
 export function checkEndsWith(
   { next_seq, chain }: Pick<LeaseRow, 'next_seq' | 'chain'>,

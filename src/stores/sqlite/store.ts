@@ -15,6 +15,7 @@ import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import { restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
+import { census } from '../shared/verbs/census.ts';
 import { keyStore } from '../shared/verbs/keys.ts';
 import {
   forgetWorker,
@@ -44,8 +45,8 @@ import { unlessDamaged, whileBusy } from './file/faults.ts';
 import { openDatabase } from './file/open.ts';
 import type { WriteQueue } from './file/write-queue.ts';
 import { acceptLosses, logId, losses } from './loss/losses.ts';
-import { census, measure } from './reading/census.ts';
 import { inspect } from './reading/inspect.ts';
+import { measure } from './reading/measure.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
 import { stepAccess } from './steps.ts';
@@ -110,7 +111,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     log: access.reading(logId),
     losses: access.reading(losses),
     acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
-    census: () => access.read((db) => census(db, access.clock.monotonic())),
+    census: stepAccess(access).lookingAt(census),
     measure: () => access.read((db) => measure(db, options.file, access.queue)),
     inspect: access.reading(inspect),
     tasks: taskStore(access),

@@ -145,6 +145,13 @@ export function erasing(world: World): void {
     expect(sessions).toMatchObject([{ agent: 'scripted', storage: 'scripted', process: null }]);
   });
 
+  test('does not name sessions that came with an import: they were used elsewhere', async () => {
+    const { store } = world;
+    const sessions = [{ id: 's1', agent: 'scripted', origin: 'new', watermark: 0, parent: null }] as const;
+    const { id } = await store.importConversation(ANN, spec(), { records: [], sessions });
+    expect(await store.eraseConversation(ANN, id)).toEqual({ cwd: null, sessions: [] });
+  });
+
   test('with its sandbox is refused while somebody else works in that, and changes nothing then', async () => {
     const { store } = world;
     const { conversation } = await said(world);

@@ -1,9 +1,10 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { type ChainCheck, seqOf } from '../../../core/event.ts';
 import { type ChainRow, hex, linkOf, NO_CHAIN } from '../../shared/chain.ts';
+import { verifiedOwner } from '../../shared/verbs/erase.ts';
 import type { Sql } from '../server/connect.ts';
+import { carryOut } from '../steps.ts';
 import { conversationRow } from './conversations.ts';
-import { verifiedOwner } from './erase.ts';
 
 const PAGE = `
   SELECT e.seq, e.kind, e.at, e.payload, e.salt, e.digest, e.chain, t.id AS turn
@@ -13,7 +14,7 @@ const LAST_CHAIN = 'SELECT chain, next_seq FROM leases WHERE conv = $1';
 
 /** Checks the chain up to its last event now. `head`: one that was kept elsewhere. */
 export async function verify(sql: Sql, owner: string, id: string, head?: string): Promise<ChainCheck> {
-  const { no, lastSeq: end } = await conversationRow(sql, await verifiedOwner(sql, owner, id), id);
+  const { no, lastSeq: end } = await conversationRow(sql, await carryOut(sql, verifiedOwner(owner, id)), id);
   const broken = await firstBroken(sql, id, no, end);
   const headAt = async (seq: number) =>
     `${seq}:${hex((await sql.one<{ chain: Uint8Array }>(CHAIN_AT, no, seq))?.chain ?? NO_CHAIN)}`;

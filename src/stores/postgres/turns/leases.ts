@@ -2,7 +2,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Fence, Holding, LeasedWorker, WorkerInfo } from '../../../ports/store/leases.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
-import { PLACE } from '../../shared/verbs/places.ts';
+import { STANDING } from '../../shared/verbs/census.ts';
 import { unindexed } from '../../shared/verbs/steps.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Access, Tx } from '../server/access.ts';
@@ -46,14 +46,7 @@ const REGISTER = `
 const LOCK_WORKER = 'SELECT 1 FROM workers WHERE no = $1 FOR UPDATE';
 const DROP_IDLE = `
   DELETE FROM workers WHERE no = $1 AND takes IS NULL AND NOT EXISTS (SELECT 1 FROM leases WHERE worker = $1)`;
-const STANDING = `
-  SELECT c.owner, c.id AS conversation, c.key, l.driver, l.place, f.value AS home, t.id AS turn, t.n, t.state, t.agent,
-    w.id AS holder, w.process, l.ready_at
-  FROM leases l JOIN conversations c ON c.no = l.conv
-    JOIN LATERAL (SELECT * FROM turns o WHERE o.conv = l.conv AND o.ended_at IS NULL ORDER BY o.n LIMIT 1) t ON true
-    LEFT JOIN workers w ON w.no = l.worker LEFT JOIN facts f ON f.owner = '' AND f.name = '${PLACE}' || l.place`;
 const STANDINGS = `${STANDING} WHERE c.id = ANY($1::text[]) AND ${unindexed('c.owner')} = $2 AND l.pending + 0 > 0 ORDER BY l.conv`;
-const ALL_STANDINGS = `${STANDING} WHERE l.pending > 0 AND l.driver = 'worker' ORDER BY l.conv`;
 
 export async function registerWorker(tx: Tx, worker: WorkerInfo): Promise<number> {
   const process = JSON.stringify(worker.process);
@@ -143,9 +136,4 @@ export async function standings(
   monotonic: number,
 ): Promise<Standing[]> {
   return (await sql.all<StandingRow>(STANDINGS, ids, owner)).map((row) => standingOf(row, monotonic));
-}
-
-/** Of all owners. */
-export async function allStandings(sql: Sql, monotonic: number): Promise<Standing[]> {
-  return (await sql.all<StandingRow>(ALL_STANDINGS)).map((row) => standingOf(row, monotonic));
 }

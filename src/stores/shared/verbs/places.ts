@@ -27,7 +27,7 @@ const SET_FACT = `
 /** The name of a place is a fact called by this and its id. */
 export const PLACE = 'place:';
 /** A fact of each conversation that was ever moved, so that nobody has to look through events. */
-const MOVED = 'moved:';
+export const MOVED = 'moved:';
 const SENT_SINCE = "SELECT 1 FROM events WHERE conv = ? AND seq > ? AND kind = 'turn.sent' ORDER BY seq LIMIT 1";
 const ENLIST = `
   INSERT INTO workers (owner, id, process, takes) VALUES ('', ?, ?, ?)

@@ -2,11 +2,12 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import { type ChainCheck, seqOf } from '../../../core/event.ts';
 import { type ChainRow, hex, linkOf, NO_CHAIN } from '../../shared/chain.ts';
 import { rowsOfStep } from '../../shared/page.ts';
+import { verifiedOwner } from '../../shared/verbs/erase.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import { losses } from '../loss/losses.ts';
+import { carryOut } from '../steps.ts';
 import { conversationRow } from './conversations.ts';
-import { verifiedOwner } from './erase.ts';
 
 const PAGE = `
   SELECT e.seq, e.kind, e.at, e.payload, e.salt, e.digest, e.chain, t.id AS turn
@@ -32,7 +33,7 @@ export async function verify(access: Access, owner: string, id: string, head?: s
 /** What is known of a conversation of which nothing is left: not even whose it was. */
 function rowOrLoss(db: Database, owner: string, id: string) {
   try {
-    return conversationRow(db, verifiedOwner(db, owner, id), id);
+    return conversationRow(db, carryOut(db, verifiedOwner(owner, id)), id);
   } catch (error) {
     const { lost } = lostOf(db, id);
     if (lost === undefined || lost.has !== null) throw error;

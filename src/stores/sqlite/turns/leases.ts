@@ -1,7 +1,7 @@
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Fence, Holding, WorkerInfo } from '../../../ports/store/leases.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
-import { PLACE } from '../../shared/verbs/places.ts';
+import { STANDING } from '../../shared/verbs/census.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
@@ -29,16 +29,9 @@ const REGISTER = `
   INSERT INTO workers (owner, id, process) VALUES ('', ?, ?)
   ON CONFLICT (id) DO UPDATE SET process = excluded.process RETURNING no`;
 const DELETE_WORKER = 'DELETE FROM workers WHERE no = ?';
-const STANDING = `
-  SELECT c.owner, c.id AS conversation, c.key, l.driver, l.place, f.value AS home, t.id AS turn, t.n, t.state, t.agent,
-    w.id AS holder, w.process, l.ready_at
-  FROM leases l JOIN conversations c ON c.no = l.conv
-    JOIN turns t ON t.no = (SELECT o.no FROM turns o WHERE o.conv = l.conv AND o.ended_at IS NULL ORDER BY o.n LIMIT 1)
-    LEFT JOIN workers w ON w.no = l.worker LEFT JOIN facts f ON f.owner = '' AND f.name = '${PLACE}' || l.place`;
 /** The plus: by their ids, and not by reading all of the owner's. */
 const STANDINGS = `
   ${STANDING} WHERE c.id IN (SELECT value FROM json_each(?)) AND +c.owner = ? AND l.pending > 0 ORDER BY l.conv`;
-const ALL_STANDINGS = `${STANDING} WHERE l.pending > 0 AND l.driver = 'worker' ORDER BY l.conv`;
 
 export function registerWorker(tx: Tx, worker: WorkerInfo): number {
   return tx.db.one<{ no: number }>(REGISTER, worker.id, JSON.stringify(worker.process))?.no as number;
@@ -82,9 +75,4 @@ export function holdings(db: Database, owner: string, limit: number, monotonic: 
 
 export function standings(db: Database, owner: string, ids: readonly string[], monotonic: number): Standing[] {
   return db.all<StandingRow>(STANDINGS, JSON.stringify(ids), owner).map((row) => standingOf(row, monotonic));
-}
-
-/** Of all owners. */
-export function allStandings(db: Database, monotonic: number): Standing[] {
-  return db.all<StandingRow>(ALL_STANDINGS).map((row) => standingOf(row, monotonic));
 }
