@@ -17,7 +17,7 @@ import type { AttemptResult } from './attempt.ts';
 
 // ── what the end of a turn writes: pure ────────────────────────────────────────────────────────────────────────────────
 
-/** Everything that is known when a turn ends. */
+/** Everything that decides what the end of a turn writes. */
 export interface EndFacts {
   readonly turn: Turn;
   readonly outcome: TurnEnd;
@@ -25,21 +25,15 @@ export interface EndFacts {
   readonly usage: Usage;
   /** Null: there is none to write. */
   readonly receipt: Receipt | null;
-  /** What the history keeps of it; null: it counts as never sent. */
+  /** For the record of the turn; null: it counts as never sent. */
   readonly said: Said | null;
-  /** Its prompt was sent, but the agent did not take it. */
+  /** The prompt was sent, but the agent did not take it. */
   readonly untaken: boolean;
-  /** The session that it counts for; null: none. */
-  readonly session: SessionFacts | null;
+  /** The session that the turn counts for; null: none. `effect`: what the turn did to it; null: nothing, or that is written already. */
+  readonly session: { readonly ref: string; readonly effect: SessionEffect | null } | null;
 }
 
 type Said = Pick<TurnRecord, 'parts' | 'sessionId' | 'startedAt' | 'endedAt' | 'recovered'>;
-
-export interface SessionFacts {
-  readonly ref: string;
-  /** What the turn did to it; null: nothing, or it is written already. */
-  readonly effect: SessionEffect | null;
-}
 
 export interface SessionEffect {
   readonly was: 'told' | 'cut off' | 'refuted' | 'not told';
@@ -106,7 +100,7 @@ function afterTurn(
   return { change: { ...change, state: 'closed', process: null }, reason: closeReason };
 }
 
-/** Codes of a turn that was stopped in the middle because a limit was reached. */
+/** The codes of a turn that a limit stopped in the middle. */
 const LIMITS: readonly ErrorCode[] = ['timed_out', 'stalled', 'over_budget'];
 
 function condensing({ n }: Turn, condensed: Condensed | null): Pick<SessionChange, 'condensedTo'> {
@@ -123,8 +117,9 @@ export function outcomeOf(failure: Failure | null, seenToTheEnd: boolean): TurnE
 }
 
 /**
- * Why the session is closed with the turn; null: it is kept. One that lacks history because of what this one turn asked for, or
- * because nothing else worked, must not count as one that has it. `cutTurns`: how many it was not told, or told shortened.
+ * Why the session is closed with the turn; null: it is kept. It is closed if it lacks history because this turn alone asked for that, or
+ * because no other step worked: later turns must not take it for a session with the history. `cutTurns`: how many turns it was not told,
+ * or told shortened.
  */
 export function closeReason({ options: { restore } }: Turn, rung: ReceiptRung, cutTurns: number): string | null {
   if (rung === 'fresh') return 'it was begun without the history';
@@ -155,7 +150,7 @@ export async function endTurn(held: Held, turn: Turn, ending: Ending): Promise<v
   if (as === 'untaken') return writeEnd(held, await untakenFacts(held, turn, ending, result));
   if (as === 'sent') {
     const facts = await sentFacts(held, turn, ending, result);
-    // All was read that only it can tell. It ends while this is stored; whoever gives the conversation back waits for that.
+    // Everything was read from the session. It ends while the turn is stored; the worker waits for that before it releases the lease.
     if (held.endsAgentWith(turn.id)) void result.session.close();
     return writeEnd(held, facts, result.title);
   }
@@ -210,10 +205,10 @@ function saidIn({ sessionId, startedAt, endedAt }: AttemptResult, parts: readonl
 async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptResult): Promise<EndFacts> {
   const { agent, traits, closeReason } = ended;
   const { session, ref } = result;
-  // Where the agent's storage is read, the output is stored first, so that readers do not wait for that. Otherwise both are one commit.
+  // Reading the agent's storage takes a while, so the output is stored before. Otherwise output and end are one commit.
   if (traits.position || session.transcript !== undefined) await held.lease.drained();
   const storage = await readStorage(held, agent, traits, result);
-  // Its process ended before it could say so.
+  // The agent finished the turn, but its process ended before it reported that.
   const recovered = storage.ended !== null && ended.failure?.code === 'agent_died';
   const ending = recovered ? { ...ended, failure: null } : ended;
   const { failure } = ending;
@@ -234,7 +229,7 @@ async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptR
     closeReason,
   };
   if (closeReason !== null) await closeSession(held, agent, result);
-  // It failed before the agent named its session: nobody would find its process again.
+  // The agent has not named its session, so nobody would find its process later.
   else if (ref === null) await session.close();
   return { ...facts, session: ref === null ? null : { ref, effect } };
 }
@@ -266,7 +261,7 @@ async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: Atte
   return { ...facts, session: { ref, effect } };
 }
 
-/** The end of the turn writes its state. */
+/** Closes the session. The end of the turn writes its new state. */
 async function closeSession(held: Held, agent: Agent, { session }: AttemptResult): Promise<void> {
   held.forgetLive(agent.name);
   await session.close();
@@ -281,10 +276,7 @@ async function mirror({ session, mirrored }: AttemptResult): Promise<SessionEffe
 
 // ── between two attempts, and after a crash ────────────────────────────────────────────────────────────────────────────
 
-/**
- * After a failed attempt that will be followed by another: the session has seen a failed prompt. True: its storage contains
- * that prompt now, as far as can be read.
- */
+/** Records before the next attempt that the session has seen a failed prompt. True: its storage contains that prompt now. */
 export async function noteFailedAttempt(
   held: Held,
   turn: Turn,
@@ -295,7 +287,7 @@ export async function noteFailedAttempt(
   if (result.ref === null) return false;
   const { session } = result;
   const { position } = await readStorage(held, agent, traits, result);
-  // Its position is unchanged: a session that was only locked has not seen the prompt.
+  // If its position is unchanged, it has not seen the prompt: it was locked, for example.
   const moved = traits.position && position !== result.sent.position;
   if (traits.position && session.alive && !moved) return false;
   const state = session.alive || traits.resume || traits.load ? 'unsettled' : 'lost';
@@ -313,7 +305,7 @@ interface Stored {
   readonly position: string | null;
   readonly found: RecordPart[];
   readonly condensed: Condensed | null;
-  /** The agent came to the end of the turn by itself; null: it did not, or nothing shows it. */
+  /** The agent finished the turn by itself; null: it did not, or its storage does not show it. */
   readonly ended: NonNullable<Tail['ended']> | null;
 }
 
@@ -327,10 +319,9 @@ async function readStorage(
   { session, sessionId, failure, sent, outcome }: AttemptResult,
 ): Promise<Stored> {
   if (!traits.position || sessionId === null) return { position: null, ...NOTHING_FOUND };
-  const told = 'position' in outcome ? outcome.position : undefined;
-  if (told !== undefined && (failure === null || session.alive)) return { position: told, ...NOTHING_FOUND };
-  if (failure === null || session.alive) return { position: await session.position(), ...NOTHING_FOUND };
-  return readTail(held, agent, sessionId, sent);
+  if (failure !== null && !session.alive) return readTail(held, agent, sessionId, sent);
+  const reported = 'position' in outcome ? outcome.position : undefined;
+  return { position: reported === undefined ? await session.position() : reported, ...NOTHING_FOUND };
 }
 
 /** What the agent's own storage contains of a turn that nobody saw. */

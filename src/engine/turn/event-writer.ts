@@ -5,8 +5,8 @@ import type { Lease } from '../../leases/lease.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /**
- * Stores what an agent does. Chunks of text are joined and stored at the latest `flushMs` after the first of them; all else
- * is stored at once. The first chunk after a pause does not wait, so that text appears at once.
+ * Stores what an agent does. Chunks of text are joined, and stored at most `flushMs` after the first of them; everything else is stored at
+ * once. The first chunk after a pause does not wait, so that text appears at once.
  */
 export class EventWriter {
   readonly parts = new PartsBuilder();
@@ -17,9 +17,9 @@ export class EventWriter {
   #chunks: { update: Update; texts: string[] } | null = null;
   #timer: NodeJS.Timeout | null = null;
   #flushedAt = Number.NEGATIVE_INFINITY;
-  /** The end of the last chunk, when it is the first half of a character: the other half may come with the next chunk. */
-  #half: Update | null = null;
-  /** It has done something that is no part of a record. */
+  /** The last code unit of the last chunk, if it is a high surrogate: the low one may come with the next chunk. */
+  #highSurrogate: Update | null = null;
+  /** The agent has done something that a record does not contain. */
   #acted = false;
 
   constructor(lease: Lease, turn: string, clock: Clock, flushMs: number) {
@@ -29,7 +29,7 @@ export class EventWriter {
     this.#flushMs = flushMs;
   }
 
-  /** Resolves when the next update may come, not when this one is durable. */
+  /** Resolves when the next update may be added, not when this one is durable. */
   async add(update: Update): Promise<void> {
     for (const one of this.#inWholeCharacters(update)) this.#add(one);
     await this.#lease.ready();
@@ -43,24 +43,24 @@ export class EventWriter {
     );
   }
 
-  /** Nothing more comes: stores what is left. */
+  /** No more updates come: stores the rest. */
   end(): void {
-    if (this.#half !== null) this.#add(this.#half);
-    this.#half = null;
+    if (this.#highSurrogate !== null) this.#add(this.#highSurrogate);
+    this.#highSurrogate = null;
     this.flush();
   }
 
-  /** Some agents cut their text anywhere, also inside of a character. */
+  /** Some agents split their text between the two surrogates of a character. */
   #inWholeCharacters(update: Update): Update[] {
-    const before = this.#half;
-    this.#half = null;
+    const before = this.#highSurrogate;
+    this.#highSurrogate = null;
     const text = joinable(update) ? chunkText(update) : null;
     const goesOn = text !== null && before !== null && sameStream(before, update);
     const whole = goesOn ? (chunkText(before) ?? '') + text : text;
     const updates = before !== null && !goesOn ? [before] : [];
-    if (whole === null || !FIRST_HALF.test(whole.slice(-1)))
+    if (whole === null || !HIGH_SURROGATE.test(whole.slice(-1)))
       return [...updates, goesOn ? withText(update, whole ?? '') : update];
-    this.#half = withText(update, whole.slice(-1));
+    this.#highSurrogate = withText(update, whole.slice(-1));
     return whole.length === 1 ? updates : [...updates, withText(update, whole.slice(0, -1))];
   }
 
@@ -99,8 +99,7 @@ export class EventWriter {
   }
 }
 
-/** Of a character that takes two units of UTF-16. */
-const FIRST_HALF = /[\ud800-\udbff]/;
+const HIGH_SURROGATE = /[\ud800-\udbff]/;
 
 function withText(chunk: Update, text: string): Update {
   return { ...chunk, content: { ...contentOf(chunk), text } } as Update;

@@ -9,8 +9,8 @@ import type { TurnSignal } from './turn-signal.ts';
 type Question = Extract<AgentEvent, { type: 'permission' }>;
 
 /**
- * Turns an agent's question into a stored one that anybody may answer, from any process, and passes the first answer back.
- * If nobody can answer, it is denied at once; if nobody does, after a while. Nothing here calls into a face.
+ * Stores the questions of an agent, so that anybody may answer them from any process, and passes the first answer to the agent. A question
+ * is denied at once if nobody can answer it, and after a while if nobody does.
  */
 export class PermissionDesk {
   readonly #lease: Lease;
@@ -41,7 +41,7 @@ export class PermissionDesk {
     const { fault, ...asked } = askedQuestion(question);
     const permission = { id, attempt: this.#turn.attempt, ...asked };
     await this.#lease.write({ write: 'ask', turn: this.#turn.id, permission });
-    // Where options cannot be told apart, the one that means no may be one that means yes.
+    // If options cannot be told apart, the one that denies may be one that allows.
     const no = fault === null ? (denyOption(question.options)?.optionId ?? null) : null;
     const why = fault ?? (this.#mode === 'deny' ? NOBODY_THERE : null);
     this.#signal.onPermission(id, why === null, ({ state, optionId, reason }) => {
@@ -52,7 +52,7 @@ export class PermissionDesk {
     else this.#denyLater(id);
   }
 
-  /** An agent that gives up after a denial reports only that. Why it was denied, and what to do, is known here. */
+  /** An agent that fails after a denial does not report the reason. Adds why the question was denied, and what to do. */
   explain(failure: Failure | null): Failure | null {
     if (failure?.code !== 'permission_denied' || this.#denied === null) return failure;
     const { title, reason } = this.#denied;
@@ -60,7 +60,7 @@ export class PermissionDesk {
     return { ...failure, hint: failure.hint === undefined ? hint : `${asSentence(failure.hint)} ${hint}` };
   }
 
-  /** The attempt is over: its open questions are withdrawn with the end of the turn. */
+  /** The attempt has ended. Its open questions are withdrawn with the end of the turn. */
   close(): void {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#signal.noMoreQuestions();

@@ -10,15 +10,15 @@ import { canReopen, type Held } from '../worker/held.ts';
 import { closeReason, readTail, type SessionEffect, writeEnd } from './end-turn.ts';
 
 /**
- * Ends a turn that an earlier holder of the lease had sent. First its process is ended, so that nothing more can happen;
- * then the agent's own storage is read for what nobody saw. If it shows that the agent came to the end of the turn by itself,
- * the turn is completed; else it is interrupted, with all that is known of it. Nothing is sent again, and no tool runs (R6).
+ * Ends a turn that an earlier holder of the lease had sent. First the agent's process is ended, so that nothing more can happen. Then the
+ * agent's own storage is read for the output that nobody saw. If it shows that the agent finished the turn, the turn is completed.
+ * Otherwise it is interrupted, with everything that is known of it. Nothing is sent again, and no tool runs (R6).
  */
 export async function recover(held: Held, turn: Turn): Promise<void> {
   const { store, sandboxes, clock, agents } = held.parts;
   const { owner, id } = held.conversation;
   const sentTo = turn.sent?.process ?? null;
-  // What is stored does not depend on the end of the process, and somebody may be waiting for this turn.
+  // The store is read while the process ends, because somebody may be waiting for this turn.
   const [processEnded, sessions, receipts] = await Promise.all([
     sentTo === null ? 'ended' : sandboxes.end(sentTo),
     unlessDamaged(store.sessions(owner, id, { agent: turn.agent, limit: 20 }), []),
@@ -26,7 +26,7 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   ]);
   const agent = agents.get(turn.agent)?.agent;
   const session = sessions.find((candidate) => candidate.id === turn.sessionId) ?? null;
-  // Mostly it is the same, and to end one takes several looks at all processes.
+  // Usually it is the same process, and ending one reads the list of all processes several times.
   if (session?.process && session.process.id !== sentTo?.id) await sandboxes.end(session.process);
 
   const seen = new PartsBuilder();
@@ -45,7 +45,7 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
     outcome: recovered ? 'completed' : 'interrupted',
     failure: recovered ? null : interrupted(processEnded === 'ended'),
     usage: addUsage(NO_USAGE, tail?.ended?.usage ?? {}),
-    // It was written before the prompt. What the agent condensed since then, nobody has noted on it.
+    // The receipt was written before the prompt, so it does not have what the agent condensed since then.
     receipt: condensed === null || receipt === null ? null : allCondensed(receipt),
     said: {
       parts: recovered ? tail.found : mergeParts(seen.parts(), tail?.found ?? []),
@@ -63,7 +63,7 @@ async function addSeen(seen: PartsBuilder, events: ReturnType<typeof eventsOfTur
   for await (const event of events) if (event.kind === 'turn.update') seen.add(event.payload.update, event.at);
 }
 
-/** What is stored of it may be damaged, and the turn must end anyway (R4). */
+/** The turn must end although what is stored of it is damaged (R4). */
 async function unlessDamaged<T>(read: Promise<T>, otherwise: T): Promise<T> {
   try {
     return await read;
@@ -87,24 +87,25 @@ function told(turn: Turn, { rung, dropped, shortened, leftOut }: Receipt): Told 
   };
 }
 
-/** The part of the turn that nobody saw. Null: it cannot be read; the turn must end anyway (R4). */
+/** The part of the turn that nobody saw. Null: it cannot be read. The turn must end anyway (R4). */
 async function unseen(held: Held, agent: Agent, sessionId: string, turn: Turn) {
   try {
     return turn.sent && (await readTail(held, agent, sessionId, turn.sent));
   } catch (error) {
-    // Its directory or the agent is gone: not a bug of ours.
-    if (!(error instanceof ThroughlineError)) held.parts.onBug(error, `reading what is left of turn ${turn.id}`);
+    // The directory or the agent is gone: that is not a bug of this program.
+    if (!(error instanceof ThroughlineError))
+      held.parts.onBug(error, `reading the agent's storage for turn ${turn.id}`);
     return null;
   }
 }
 
 function interrupted(processEnded: boolean): Failure {
   const unknown = processEnded
-    ? 'Whether the agent finished is not known.'
-    : 'Whether the agent finished, or still runs where we cannot end it, is not known.';
+    ? 'It is not known whether the agent finished.'
+    : 'It is not known whether the agent finished, or still runs where we cannot end it.';
   return {
     code: 'interrupted',
     message: `The program that ran this turn ended in the middle of it. ${unknown}`,
-    hint: 'The part that is known is kept, and the next turn gets it. "throughline retry" sends the prompt again.',
+    hint: 'What is known of the turn is kept, and the next turn gets it. "throughline retry" sends the prompt again.',
   };
 }

@@ -5,7 +5,7 @@ import { addLockWait, type LockWaits, nextLockWait } from '../../core/restore/lo
 import type { Receipt, Tried } from '../../core/restore/receipt.ts';
 import { effectiveRestore, type RestoreSettings } from '../../core/restore/restore-settings.ts';
 import type { AgentTraits } from '../../core/restore/traits.ts';
-import { choicesOf, mergeChoices } from '../../core/turn/choices.ts';
+import { type Choices, choicesOf, mergeChoices } from '../../core/turn/choices.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { type AttemptFacts, decideAfterAttempt, stopped, type TurnVerdict } from '../../core/turn/turn-decision.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
@@ -41,7 +41,7 @@ export async function runTurn(held: Held, begun: TurnToRun, stops: Stops): Promi
     for (let course = run.first; ; ) {
       const attempted = await makeAttempt(run, course);
       held.lease.lost.throwIfAborted();
-      const verdict = await waited(run, course, attempted);
+      const verdict = await decideAndWait(run, course, attempted);
       if (verdict.next === 'leave') return await leave(run, attempted);
       if (verdict.next === 'end') return await end(run, course, attempted, verdict);
       course = await again(run, course, attempted, verdict);
@@ -59,6 +59,9 @@ interface Run {
   readonly agent: Agent;
   readonly traits: AgentTraits;
   readonly restoring: RestoreSettings;
+  /** What the conversation has chosen, and that with what the turn itself has chosen (R7). */
+  readonly kept: Choices;
+  readonly choices: Choices;
   readonly signal: TurnSignal;
   readonly limits: readonly DayLimit[];
   readonly lock: LockWaits;
@@ -83,7 +86,7 @@ interface Attempted {
   readonly receipt: Receipt | null;
 }
 
-/** The limits of spending per day that hold for the turn, with what was spent of them. Mostly there are none. */
+/** The limits of spending per day that hold for the turn, with what was spent today. Usually there are none. */
 async function spendingLimits({ parts, conversation }: Held, { facts }: TurnToRun): Promise<DayLimit[]> {
   const { owner, id } = conversation;
   const perDay = effectivePerDay(perDayBy(parts.settings.spending, owner), facts.limitPerDay);
@@ -106,10 +109,10 @@ async function findAgent(held: Held, { agent: name }: Turn, stops: TurnSignal) {
   }
 }
 
-/** Nothing was started for it. */
+/** Ends a turn whose agent or sandbox cannot be used. */
 async function endWithoutAgent(held: Held, turn: Turn, { stop }: TurnSignal, failure: Failure): Promise<void> {
   held.lease.lost.throwIfAborted();
-  // It stays queued for the next worker.
+  // The turn stays queued for the next worker.
   if (stop === 'shutdown') return;
   await endUnsent(held, turn, stop === null ? failure : stopped(stop), null);
 }
@@ -124,19 +127,20 @@ async function prepare(
   const { settings } = held.parts;
   const restoring = effectiveRestore(settings.restore, held.conversation.restore, turn.options.restore);
   const rewind = await rewindAtFirst(held, turn, traits, restoring);
+  const { kept = {}, ...own } = choicesOf(turn.options);
+  const chosen = { kept, choices: mergeChoices(kept, own) };
   const first = { attempt: turn.attempt, tries: 1, rewind, shrink: 0, last: null };
-  return { held, turn, agent, traits, restoring, signal, limits, lock: { count: 0, ms: 0 }, tried: [], first };
+  const counted = { lock: { count: 0, ms: 0 }, tried: [] };
+  return { held, turn, agent, traits, restoring, ...chosen, signal, limits, ...counted, first };
 }
 
-/** Brings a session to the head, with the choices of the turn; or says why not. */
+/** Brings a session to the head and sets the choices of the turn; otherwise returns the failure. */
 async function restoreChosen(run: Run, { attempt, rewind, shrink }: Course) {
-  const { held, turn, agent, traits, restoring, signal, lock, tried } = run;
+  const { held, turn, agent, traits, choices, signal, lock, tried } = run;
   const { session: explicit = null, newSession = null } = turn.options;
-  const { kept, ...own } = choicesOf(turn.options);
   const known = {
-    ...{ held, agent, traits, turn, explicit, newSession, lock, tried },
-    choices: mergeChoices(kept, own),
-    settings: restoring,
+    ...{ held, agent, traits, turn, explicit, newSession, choices, lock, tried },
+    settings: run.restoring,
     signal: signal.signal,
     heard: () => signal.heard(),
   };
@@ -156,7 +160,7 @@ async function restoreChosen(run: Run, { attempt, rewind, shrink }: Course) {
 /** Brings a session to the head and sends the prompt. Nothing is sent once the turn has to stop. */
 async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
   const { held, turn, agent, traits, restoring, signal, limits } = run;
-  // The sessions belong to the next holder then: a restore would end its processes.
+  // If the lease is lost, the sessions belong to the next holder: a restore would end its processes.
   held.lease.lost.throwIfAborted();
   if (signal.stop) return unsent(null);
   const restored = await restoreChosen(run, course);
@@ -181,7 +185,7 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
   };
   try {
     const result = await runAttempt(request);
-    // Nobody else knows a session without a name.
+    // Only this process can end a session that has no id yet.
     if (held.lease.lost.aborted) await result.session.kill();
     return { sent: { result, restored }, failure: result.failure, receipt: result.receipt };
   } catch (error) {
@@ -195,20 +199,17 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
 }
 
 /** Nothing was sent to the session. A living one stays for the next turn, without the choices of this one (R7). */
-async function leaveUnsent({ held, turn, agent }: Run, session: AgentSession): Promise<void> {
+async function leaveUnsent({ held, agent, kept }: Run, session: AgentSession): Promise<void> {
   if (held.live.get(agent.name)?.session !== session) return session.close();
-  const { kept = {} } = choicesOf(turn.options);
   const isReset = session.choose === undefined || (await session.choose(kept)) === 'set';
   if (!isReset) await held.endLive(agent);
 }
 
-/** Sets the choices of the turn, of which the nearest wins (R7). A failure: the agent does not have them. */
+/** Sets the choices of the turn. A failure: the agent does not have them. */
 async function choose(run: Run, session: AgentSession): Promise<Failure | 'set' | 'reopen'> {
-  const { turn, agent } = run;
-  const { kept = {}, ...own } = choicesOf(turn.options);
-  const wanted = mergeChoices(kept, own);
-  const nothing = Object.keys(wanted).length === 0;
-  const chosen = session.choose === undefined ? (nothing ? 'set' : NOTHING_TO_CHOOSE) : await session.choose(wanted);
+  const { agent, choices } = run;
+  const nothing = Object.keys(choices).length === 0;
+  const chosen = session.choose === undefined ? (nothing ? 'set' : NOTHING_TO_CHOOSE) : await session.choose(choices);
   if (typeof chosen === 'string') return chosen;
   // Some of it may have been set.
   await leaveUnsent(run, session);
@@ -222,19 +223,19 @@ function unsent(failure: Failure | null, receipt: Receipt | null = null): Attemp
   return { sent: null, failure, receipt };
 }
 
-/** Why a restore ended early: it was stopped, or the agent could not be started. Anything else is a bug of this program. */
+/** Why a restore ended early: it was stopped, or the agent could not be started. Throws everything else. */
 function stoppedOrFailed(error: unknown, { stop }: TurnSignal): { failure: Failure | null; receipt: null } {
   if (stop) return { failure: null, receipt: null };
   if (!(error instanceof ThroughlineError) || error.code === 'lease_lost') throw error;
   return { failure: failureOf(error), receipt: null };
 }
 
-/** The verdict on an attempt. When the turn is stopped while it waits for its next attempt, the verdict is another. */
-async function waited(run: Run, course: Course, attempted: Attempted): Promise<TurnVerdict> {
+/** The verdict on an attempt, after the wait before the next one. If the turn is stopped during that wait, it is decided again. */
+async function decideAndWait(run: Run, course: Course, attempted: Attempted): Promise<TurnVerdict> {
   const { signal, lock } = run;
   const verdict = decideAfterAttempt(factsOf(run, course, attempted));
   if (verdict.next !== 'again') return verdict;
-  // A wait for a lock is counted for the receipt.
+  // The receipt counts the waits for a lock.
   if (verdict.failure.code === 'session_locked') addLockWait(lock, verdict.waitMs);
   if (verdict.waitMs > 0) await delay(verdict.waitMs, undefined, { signal: signal.signal }).catch(() => {});
   return signal.stop ? decideAfterAttempt(factsOf(run, course, attempted)) : verdict;
@@ -268,7 +269,7 @@ function factsOf(
   };
 }
 
-/** It stays queued for the next worker. The result of its restore is recorded. */
+/** The turn stays queued for the next worker. The result of its restore is recorded. */
 async function leave({ held, turn }: Run, { receipt }: Attempted): Promise<void> {
   if (receipt !== null) await held.lease.write({ write: 'receipt', receipt, turn: turn.id, session: null });
 }
@@ -282,7 +283,7 @@ async function end(run: Run, { last }: Course, attempted: Attempted, verdict: Tu
     as: verdict.as,
     failure: verdict.failure,
     result: sent?.result ?? last,
-    // The same object: the turn has added nothing to what was stored with the prompt.
+    // If it is the same object, it was stored with the prompt, and the turn has added nothing.
     receipt: receipt === restored?.receipt ? null : receipt,
     agent,
     traits,
@@ -313,7 +314,7 @@ async function again(
   };
 }
 
-/** The session was in the lineage with all of the history before this turn, and was told nothing for it. */
+/** The session was in the lineage and had the whole history before this turn, so nothing was delivered to it. */
 function sessionWasCurrent({ conversation }: Held, { open, receipt }: Restored): boolean {
   return open.ref !== null && open.watermark === conversation.head && receipt.delivered === 0 && !receipt.unsettled;
 }
