@@ -10,9 +10,9 @@ import type { Held } from '../worker/held.ts';
 import { type Delivered, NOTHING_DELIVERED, type RestoreRequest, type StepFailure } from './request.ts';
 
 /**
- * Everything that the session lacks, as one block before the prompt. Always as text: some agents show an embedded resource
- * to their model after the person's words, or only its address (docs/acp-agents.md). Images follow it as images. The hash covers
- * the text from mark to mark, marks included.
+ * Renders everything that the session lacks as one block before the prompt. Always as text: some agents put an embedded resource after the
+ * prompt, or give their model only its address (docs/acp-agents.md). Images follow the block as images. The hash covers the text from
+ * mark to mark, marks included.
  */
 export async function deliverBlock(
   { after, unsettled, except }: Extract<Delivery, { what: 'records' }>,
@@ -22,7 +22,7 @@ export async function deliverBlock(
   const first = records[0];
   const last = records.at(-1);
   if (first === undefined || last === undefined) {
-    // With the policy "auto", a session that gets a part of the history may continue. One that gets nothing is not a restore.
+    // With the policy "auto", a session that has a part of the history may continue. One that has nothing is not restored.
     if (request.settings.policy === 'auto' && after > 0) return { ...NOTHING_DELIVERED, dropped, unsettled };
     return { failure: nothingFits(dropped) };
   }
@@ -32,7 +32,7 @@ export async function deliverBlock(
   const hash = createHash('sha256').update(text).digest('hex');
   return {
     ...NOTHING_DELIVERED,
-    // Some agents put nothing between two blocks.
+    // Some agents join two blocks without anything between them.
     preface: [{ type: 'text', text: `${text}\n` }, ...images],
     sent: { from: first.n, to: last.n, count: records.length, hash, images: images.length },
     turns: records.length,
@@ -44,7 +44,7 @@ export async function deliverBlock(
   };
 }
 
-/** A number that nobody can guess, and that is in none of the turns. */
+/** A random value that is in none of the turns. */
 function nonceFor(turns: readonly string[]): string {
   for (;;) {
     const nonce = randomBytes(12).toString('hex');
@@ -52,7 +52,7 @@ function nonceFor(turns: readonly string[]): string {
   }
 }
 
-/** Only a budget that is smaller than a shortened turn leaves nothing. */
+/** For a budget that is smaller than one shortened turn. */
 export function nothingFits(lacking: number): string {
   const turns =
     lacking === 1 ? 'the turn that it lacks does not fit' : `none of the ${lacking} turns that it lacks fits`;
@@ -60,8 +60,8 @@ export function nothingFits(lacking: number): string {
 }
 
 /**
- * Turns after `after`, oldest first, as many of the newest as the budget allows. Reads no more than it takes. `except`: an
- * adopted session, which brought the turns up to its watermark along.
+ * Turns after `after`, oldest first: as many of the newest as the budget allows. Reads no more than these. `except`: an adopted session,
+ * whose own turns, up to its watermark, are left out.
  */
 export async function recordsWithin(
   after: number,
@@ -73,7 +73,7 @@ export async function recordsWithin(
   const { store } = held.parts;
   const own = except === undefined ? 0 : historyCount - (await countLacking(except, held));
   const lacking = (after === 0 ? historyCount : await store.countRecordsAfter(owner, id, after)) - own;
-  // An agent that failed with images of earlier turns gets them without.
+  // An agent that failed with images of earlier turns gets the turns without them.
   const fitter = new HistoryFitter(budgetFor(settings, traits, shrink), lacking, traits.images && shrink === 0);
   for (let upTo = head; upTo > after && !fitter.full; ) {
     const page = await store.recordsBefore(owner, id, { upTo, limit: PAGE });

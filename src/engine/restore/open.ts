@@ -13,12 +13,12 @@ import { inLineage, type OpenResult, type OpenSession, type RestoreRequest, type
 import { toldTo } from './told.ts';
 
 /*
- * One function for each way to open a session: the living process, the agent's own session again, a native session that the caller
- * named, a new one. Each proves, as far as the agent allows, that the session is at the recorded position.
+ * One function for each way to open a session: use the living process, resume the agent's own session, adopt a native session that the
+ * caller named, open a new one. Each proves, as far as the agent allows, that the session is at the recorded position.
  * (rehydrate.ts first restores the agent's own file.)
  */
 
-/** The process that we hold, if its storage is at the recorded position. */
+/** Uses the process that we hold, if its storage is at the recorded position. */
 export async function openLive(step: Step, row: Session, request: RestoreRequest): Promise<OpenResult> {
   const { held, agent, traits } = request;
   const live = held.living(agent.name);
@@ -27,13 +27,14 @@ export async function openLive(step: Step, row: Session, request: RestoreRequest
   if (traits.position && position !== row.position) {
     const moved = await movedByAgent(row, position, request);
     if (moved === null) return movedByOthers(row, position, request);
-    // What it did by itself is in its storage. Its process may still do more that nobody asked for.
+    // What it did by itself is in its storage. Its process is ended, because it may do more that nobody asked for.
     await held.endLive(agent);
     return { failure: moved.how };
   }
   const proof = position !== null ? 'proved' : traits.position ? 'counted' : step.proof;
-  if (isTooWeak(proof, request))
+  if (isTooWeak(proof, request)) {
     return { failure: 'nothing shows that it has the context, or passes it to the next session' };
+  }
   return { open: { ...inLineage(row), session: live.session }, proof };
 }
 
@@ -50,7 +51,7 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
     if (position !== row.position) {
       const moved = await movedByAgent(row, position, request);
       if (moved === null) return movedByOthers(row, position, request);
-      // It has more than the history: the lineage and the receipt say so.
+      // It has more than the history: the lineage and the receipt record that.
       const condensedTo = moved.condensed ? row.watermark : row.condensedTo;
       const change = { state: 'unsettled', position, process: null, condensedTo } as const;
       await held.lease.write({ write: 'change-session', ref: row.ref, change, reason: moved.how });
@@ -78,7 +79,7 @@ export async function openResumed(recorded: Session, request: RestoreRequest): P
   return { open: moved ? { ...same, ref: null, origin: 'rotated', parent: row.ref, mirrored: 0 } : same, proof };
 }
 
-/** What is found out of the agent's own summary is written into the lineage. */
+/** Records in the lineage up to which turn the agent has only its own summary, if that has changed. */
 export async function noteCondensed(
   known: Pick<OpenSession, 'ref' | 'condensedTo'>,
   condensedTo: number,
@@ -100,10 +101,10 @@ function notResumed(row: Session, { reason, message }: Opened & { ok: false }, r
   return reason === 'not_found' ? markUnusable(row, 'lost', failure, request) : { failure };
 }
 
-/** Of the conversation, as far as is recorded. */
+/** The recorded state of a session that was told nothing of the conversation. */
 export const KNOWS_NOTHING = { watermark: 0, dropped: 0, omitted: NOTHING_OMITTED, condensedTo: 0, mirrored: 0 };
 
-/** A native session that somebody else made. It is read first, and enters the lineage when the prompt is sent. */
+/** Opens a native session that somebody else made. It enters the lineage when the prompt is sent. */
 export async function openAdopted(id: string, request: RestoreRequest): Promise<OpenResult> {
   const { held, agent, traits } = request;
   await held.endLive(agent);
@@ -120,11 +121,11 @@ export async function openAdopted(id: string, request: RestoreRequest): Promise<
       : { failure: 'nothing shows what it knows; the policy "auto" uses it anyway' };
   }
   const parent = await previousSession(request);
-  // What could be read of it would be in the history, and it in the lineage.
+  // Its own history could not be read: otherwise it would be in the lineage, and would be resumed.
   return { open: { session, ref: null, origin: 'adopted', parent, position, ...KNOWS_NOTHING, unread: true }, proof };
 }
 
-/** An id that we assign is recorded before the agent gets it, and opens a session once (R1). */
+/** Opens a new session. An id that we assign is recorded before the agent gets it, and opens a session once (R1). */
 export async function openNew(step: Step, request: RestoreRequest): Promise<OpenResult> {
   const { held, agent, traits } = request;
   await held.endLive(agent);
@@ -145,8 +146,8 @@ export async function openNew(step: Step, request: RestoreRequest): Promise<Open
 }
 
 /**
- * Only we know an id that we made. If it is in use, an earlier attempt opened it, and now it is resumed (R1). One that the caller
- * chose may be the id of somebody else's session.
+ * If an id that we made is in use, an earlier attempt has opened the session, and it is resumed (R1). An id that the caller chose may be
+ * that of somebody else's session.
  */
 async function openAssigned(assigned: Assigned | null, noTools: boolean, request: RestoreRequest) {
   const id = assigned?.id ?? null;
@@ -158,7 +159,7 @@ async function openAssigned(assigned: Assigned | null, noTools: boolean, request
 
 // ── asking the agent ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Waits for a locked session for as long as the settings allow. */
+/** Opens a session. Waits for a locked one as long as the settings allow. */
 export async function openWithLockRetry(
   how: OpenHow,
   { held, agent, lock, signal, turn, heard, choices = {} }: RestoreRequest,
@@ -199,7 +200,7 @@ export function whyNotOpen(opened: Extract<Opened, { ok: false }> | StepFailure)
   return 'failure' in opened ? opened : { failure: `the agent refused: ${opened.message}` };
 }
 
-/** Whether the opened session is at the expected position. If the position cannot be read, the agent's own word counts. */
+/** Whether the opened session is at the expected position. If positions cannot be read, the proof of the adapter counts. */
 async function proveOpened(
   opened: Opened & { ok: true },
   expected: string | null,
@@ -216,7 +217,7 @@ function isTooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
 
 // ── the lineage ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The session is not used again, and no later step of this plan may use it. */
+/** Records that the session is not used again. No later step of this plan may use it. */
 export async function markUnusable(
   { ref }: Session,
   state: 'lost' | 'diverged' | 'closed',
@@ -227,13 +228,13 @@ export async function markUnusable(
   return { failure: reason, aside: ref };
 }
 
-/** An assigned id (`ref`) whose session was never opened. */
+/** Marks an assigned session (`ref`) as lost that could not be opened. Null: no id was assigned. */
 export async function neverOpened(ref: string | null, failure: StepFailure, { held, agent }: RestoreRequest) {
   if (ref !== null) await held.putAside(agent, { ref, state: 'lost', reason: failure.failure });
   return failure;
 }
 
-/** Somebody else used the session: it is never used again and never merged (R10). */
+/** Somebody else used the session: it is never used again, and never merged (R10). */
 function movedByOthers(row: Session, found: string | null, request: RestoreRequest): Promise<StepFailure> {
   if (found === null) return markUnusable(row, 'lost', 'the agent no longer has it', request);
   return markUnusable(
@@ -244,7 +245,7 @@ function movedByOthers(row: Session, found: string | null, request: RestoreReque
   );
 }
 
-/** What the agent did since its last turn without a prompt; null: somebody else used the session as well. */
+/** What the agent did by itself since its last turn; null: somebody else may have used the session. */
 async function movedByAgent(
   row: Session,
   position: string | null,
@@ -257,7 +258,7 @@ async function movedByAgent(
   for (const update of tail.updates) parts.add(update);
   const tools = parts.parts().flatMap((part) => (part.type === 'tool' ? [part.name] : []));
   const ran = tools.length === 0 ? 'no tool ran' : `these tools ran: ${tools.join(', ')}`;
-  return { how: `it went on by itself after its last turn, unasked; ${ran}`, condensed: parts.condensed !== null };
+  return { how: `it continued after its last turn without a prompt; ${ran}`, condensed: parts.condensed !== null };
 }
 
 /** The session that a new one follows in the lineage: the last of the conversation, of any agent. */
@@ -268,13 +269,13 @@ export async function previousSession({ held }: RestoreRequest): Promise<string 
 }
 
 /** The id that a new session is given, and our reference to it. `again`: an earlier attempt of the turn has recorded it. */
-export interface Assigned {
+interface Assigned {
   readonly id: string;
   readonly ref: string;
   readonly again: boolean;
 }
 
-/** Chooses the id of a new session and writes it down before the agent gets it (R1). */
+/** Chooses the id of a new session, and records it before the agent gets it (R1). */
 export async function assign(
   parent: string | null,
   origin: 'new' | 'rehydrated',
@@ -285,7 +286,7 @@ export async function assign(
     const { owner, id: conversation } = held.conversation;
     const known = (await held.parts.store.findSessions(owner, id)).find((one) => one.conversation === conversation);
     if (known !== undefined && isUsable(known)) return { id, ref: known.ref, again: true };
-    if (known !== undefined) return { failure: 'its id was used by a step before this one' };
+    if (known !== undefined) return { failure: 'an earlier step has used its id' };
   }
   const ref = randomUUID();
   const unused = { watermark: 0, dropped: 0, state: 'dormant', position: null, process: null } as const;

@@ -7,7 +7,7 @@ import { eventsOfTurn } from '../reading/views.ts';
 import type { Held } from '../worker/held.ts';
 import type { RestoreRequest, RewindTo } from './request.ts';
 
-/** The ways to restore, from what the store and the worker know now. The rules are in `planContinuity`. */
+/** Reads what the store and the worker know, and plans the steps. The rules are in `planContinuity`. */
 export async function planFor(request: RestoreRequest): Promise<Plan> {
   const { held, agent, traits, settings, explicit, newSession, rewind, turn } = request;
   const { owner, id, head } = held.conversation;
@@ -20,7 +20,7 @@ export async function planFor(request: RestoreRequest): Promise<Plan> {
   const living = rewind === null ? held.living(agent.name) : null;
   const { ref: live, unproved } = living ?? { ref: null, unproved: false };
   const [last] = newest;
-  // A warm-up delivers nothing. The turn decides whether to continue in this session, and from where.
+  // A warm-up delivers nothing: the next turn decides whether to continue in this session, and from where.
   const repeats = last === undefined || turn === null ? 0 : await countRepeats(held, last);
   const rewinds = rewind !== null && rewind.ref === last?.ref;
   const untold = await untoldOf(held, [...newest.slice(0, 1), ...own]);
@@ -28,7 +28,7 @@ export async function planFor(request: RestoreRequest): Promise<Plan> {
   return planContinuity({ ...known, traits, restore: settings, explicit, newSession });
 }
 
-/** Those that were adopted and have completed no prompt since: their watermark is still the last turn that they brought along. */
+/** The sessions that were adopted and have completed no prompt since: their watermark is still their last imported turn. */
 async function untoldOf(held: Held, sessions: readonly Session[]): Promise<string[]> {
   const { owner, id } = held.conversation;
   const untold: string[] = [];
@@ -41,8 +41,8 @@ async function untoldOf(held: Held, sessions: readonly Session[]): Promise<strin
 }
 
 /**
- * How many turns after its watermark an unsettled session has been told already: all up to the last one that was sent in it. What
- * other agents have answered since is new to it. One in which no turn has ended was rebuilt for this very turn, with all of them.
+ * How many turns after its watermark an unsettled session was told already: all up to the last one that was sent in it. What other agents
+ * have answered since is new to it. If no turn has ended in it, it was rebuilt for this turn, and was told all of them.
  */
 async function countRepeats(held: Held, session: Session): Promise<number> {
   if (session.state !== 'unsettled') return 0;
@@ -55,10 +55,10 @@ async function countRepeats(held: Held, session: Session): Promise<number> {
   return last === undefined ? lacking : lacking - (await store.countRecordsAfter(owner, id, last.n));
 }
 
-/** A session that missed more turns than this gets so much new text that repeats hardly matter: all turns count as known. */
+/** How many records are searched. A session that missed more turns gets so much new text that repeats hardly matter: all count as told. */
 const MOST_LOOKED_AT = 20;
 
-// ── rewinding before a failed prompt ──────────────────────────────────────────────────────────────────────────────────
+// ── rewinding to before a failed prompt ───────────────────────────────────────────────────────────────────────────────
 
 /** Where to rewind to, so that the model does not get a failed prompt twice; null: not possible. */
 export function rewindOf(ref: string | null, { position, prompt }: Sent): RewindTo | null {
@@ -79,8 +79,8 @@ export async function rewindAtFirst(
 }
 
 /**
- * After an attempt of an earlier holder of the lease, which then died. A started turn that was sent before had a failed attempt that
- * was recorded; otherwise it would have been ended as interrupted.
+ * After an attempt of an earlier holder of the lease, which then died. That attempt had failed, and this was recorded: otherwise the turn
+ * would have been ended as interrupted.
  */
 async function rewindOfEarlier(held: Held, turn: Turn): Promise<RewindTo | null> {
   const { store } = held.parts;
@@ -97,8 +97,8 @@ async function rewindOfEarlier(held: Held, turn: Turn): Promise<RewindTo | null>
 }
 
 /**
- * After a turn that failed without doing anything. When many turns in a row fail, each is rewound to the same place, so the context
- * does not grow with every failure. A session without a watermark would get the whole history again, so it is not rewound.
+ * After a turn that failed without doing anything. When many turns fail in a row, each is rewound to the same position, so that the
+ * context does not grow with every failure. A session without a watermark is not rewound: it would get the whole history again.
  */
 async function rewindOfFailed(held: Held, agent: string): Promise<RewindTo | null> {
   const { store } = held.parts;

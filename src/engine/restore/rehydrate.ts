@@ -15,12 +15,12 @@ import {
 import { inLineage, type OpenResult, type RestoreRequest } from './request.ts';
 import { transcriptTold } from './told.ts';
 
-/** The agent's own file as it was, if our copy reaches the head; otherwise a file made from the records. */
+/** Writes the agent's own file and opens its session: the file as it was, if our copy reaches the head; otherwise one made from records. */
 export async function openRehydrated(request: RestoreRequest): Promise<OpenResult> {
   await request.held.endLive(request.agent);
-  // The copy of the file has the id of its own session.
+  // Our copy contains the id of its session, so it cannot have the id that the caller chose.
   const mirrored = request.newSession === null ? await openMirrored(request) : null;
-  return mirrored ?? openSynthesised(request);
+  return mirrored ?? openFromRecords(request);
 }
 
 /** Null: there is no usable copy. */
@@ -30,7 +30,7 @@ async function openMirrored(request: RestoreRequest): Promise<OpenResult | null>
   const [row] = await held.parts.store.sessions(owner, conversation, { agent: agent.name, limit: 1 });
   const usable = row !== undefined && row.state !== 'diverged' && row.state !== 'closed';
   if (!usable || row.watermark !== head || row.position === null || row.mirrored === 0) return null;
-  // Whoever asks for this rung wants the turns themselves, not the agent's summary of them.
+  // A caller that asks for this rung gets the turns themselves, not the agent's summary of them.
   if (settings.rung === 'rehydrate' && row.condensedTo > 0) return null;
   const transcript = await held.parts.store.transcript(owner, conversation, row.ref);
   if (transcript === null) return null;
@@ -48,7 +48,7 @@ async function openMirrored(request: RestoreRequest): Promise<OpenResult | null>
   return { open: { session, ...known, mirrored: 0, told: toldBy(opened) }, proof: 'proved' };
 }
 
-async function openSynthesised(request: RestoreRequest): Promise<OpenResult> {
+async function openFromRecords(request: RestoreRequest): Promise<OpenResult> {
   const { records, dropped, omitted, images } = await recordsWithin(0, request);
   if (records.length === 0) return { failure: nothingFits(dropped) };
   const parent = await previousSession(request);

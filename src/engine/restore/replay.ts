@@ -15,7 +15,7 @@ import {
 import { promptTold, toldByReplay, worded } from './told.ts';
 
 /**
- * The earlier prompts of the person, one by one. Only if no tool can run, or if the caller accepted that tools run. The answers
+ * Sends the earlier prompts of the person, one by one. Only if no tool can run, or if the caller accepted that tools run. The answers
  * belong to the restore and never become turns.
  */
 export async function replay(open: OpenSession, request: RestoreRequest): Promise<Delivered | StepFailure> {
@@ -44,7 +44,7 @@ export async function replay(open: OpenSession, request: RestoreRequest): Promis
   return { ...NOTHING_DELIVERED, ...spent, ...told, session, parent: passed.last };
 }
 
-/** Sessions that the agent named during a replay and left again. They are recorded when seen, and never used (R1). */
+/** Records the sessions that the agent named during a replay and left again. They are never used (R1). */
 class PassedSessions {
   readonly #open: OpenSession;
   readonly #request: RestoreRequest;
@@ -54,7 +54,7 @@ class PassedSessions {
   constructor(open: OpenSession, request: RestoreRequest) {
     this.#open = open;
     this.#request = request;
-    // It is already in the lineage.
+    // A session that is in the lineage already is not recorded again.
     this.#current = open.ref === null ? open.session.id : null;
   }
 
@@ -116,7 +116,7 @@ async function withTools(
   const begun = await starts.begin(signal);
   const opened = await agent.open({ how, sandbox, noTools: false, signal, choices }).finally(begun);
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
-  // A replay into one process proves nothing about the next process. This is proved like any reopened session.
+  // A replay into one process proves nothing about the next process, so this is proved as for any reopened session.
   const known = traits.position && position !== null;
   const proof = known ? ((await opened.session.position()) === position ? 'proved' : 'refuted') : opened.proof;
   if (proof !== 'refuted' && (proof !== 'none' || settings.policy === 'auto')) return opened.session;
@@ -124,7 +124,7 @@ async function withTools(
   return { failure: 'after the replay nothing proves that the reopened session has it' };
 }
 
-/** An agent that reports no calls made at least one for a prompt that it has answered. */
+/** An agent that reports no model calls has made at least one for a prompt that it has answered. */
 function counted(usage: Usage): Usage {
   return usage.modelCalls > 0 ? usage : { ...usage, modelCalls: 1 };
 }

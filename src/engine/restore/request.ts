@@ -12,7 +12,8 @@ import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { Agent, AgentSession, Rewind } from '../../ports/agent.ts';
 import type { Held } from '../worker/held.ts';
 
-/** What a restore is asked for, and the values that its parts exchange. */
+/* What a restore is asked for, and the values that its parts exchange. */
+
 export interface RestoreRequest {
   readonly held: Held;
   readonly agent: Agent;
@@ -36,19 +37,19 @@ export interface RestoreRequest {
   /** Waits of this turn for locked sessions; those that come now are added. */
   readonly lock: LockWaits;
   readonly signal: AbortSignal;
-  /** Called when the agent shows that it lives, or waits for good reason; left out: nobody measures it. */
+  /** Called when the agent shows that it is alive, or waits for a lock; left out: nobody measures how long it is silent. */
   readonly heard?: () => void;
 }
 
 /** A session of the lineage, and the prompt to remove from it. */
 export type RewindTo = Rewind & { readonly ref: string };
 
-/** A session at the head, and what goes out before the prompt. */
+/** A session at the head, and what is sent before the prompt. */
 export interface Restored {
   readonly open: OpenSession;
   readonly receipt: Receipt;
   readonly preface: readonly ContentBlock[];
-  /** What the session was given already. */
+  /** What the session was told already. */
   readonly told: readonly ToldPart[];
   readonly delivered: Sent['delivered'];
   /** Turns of the history that this restore left out or shortened. */
@@ -62,7 +63,7 @@ export interface NotRestored {
   readonly receipt: Receipt;
 }
 
-/** A session that is open, with what has to be written about it. */
+/** An open session, with what is written about it into the lineage. */
 export interface OpenSession {
   readonly session: AgentSession;
   /** Our reference, when it is in the lineage already; null: it is written when the prompt is sent, or when it is named. */
@@ -75,15 +76,15 @@ export interface OpenSession {
   readonly omitted: Omissions;
   readonly condensedTo: number;
   readonly position: string | null;
-  /** How much of its transcript file we have a copy of. */
+  /** How many bytes of its transcript file we have a copy of. */
   readonly mirrored: number;
   /** Of a transcript that was made from records for this restore: turns left out or shortened, and its images. Left out: none was made. */
   readonly made?: { readonly cutTurns: number; readonly images: number };
   /** What was put into its storage; left out: nothing was. */
   readonly told?: readonly ToldPart[];
-  /** It is adopted, what it knew before could not be read, and no turn of it is recorded yet. Left out: it is not. */
+  /** It was adopted, its own history could not be read, and no turn in it is recorded yet. Left out: no. */
   readonly unread?: boolean;
-  /** It did something that is in no record, and the prompt says so. Left out: it did not. */
+  /** It did something that is in no record; the prompt tells it so. Left out: no. */
   readonly unsettled?: boolean;
 }
 
@@ -98,9 +99,8 @@ export function inLineage(row: Session): Omit<OpenSession, 'session'> {
 export type OpenResult = { readonly open: OpenSession; readonly proof: Proof } | StepFailure;
 
 /**
- * A step that did not work. `final`: no other step may be tried either. `aside`: our reference of a session that may not be used
- * again, though its agent might open it: closing one properly can put its storage back. `spent`: what the step has
- * cost; left out: nothing.
+ * A step that did not work. `final`: no other step may be tried. `aside`: our reference of a session that no later step may use, although
+ * its agent might open it: closing a session can restore its storage. `spent`: what the step has cost; left out: nothing.
  */
 export interface StepFailure {
   readonly failure: string;
@@ -127,7 +127,7 @@ export interface Delivered {
   readonly toolsRan: readonly string[];
   /** The session to continue with, if it had to be opened again for the delivery; null: the same. */
   readonly session: AgentSession | null;
-  /** Our reference of the last session that the agent passed through on the way; null: it stayed in one. */
+  /** Our reference of the last session that the agent left during a replay; null: it stayed in one. */
   readonly parent: string | null;
 }
 

@@ -31,14 +31,14 @@ import {
 } from './request.ts';
 
 /**
- * Brings one session to the head of the conversation by the best step that works, and leaves a receipt (never silently fresh).
- * A step opens a session and delivers what it lacks; a step that fails is noted, and the next one is tried.
+ * Brings one session to the head of the conversation by the best step that works, and returns a receipt (never silently fresh).
+ * A step opens a session and delivers what it lacks. If a step fails, that is recorded, and the next one is tried.
  */
 export async function restore(request: RestoreRequest): Promise<Restored | NotRestored> {
   const { held, explicit, newSession, tried } = request;
   const named = explicit ?? newSession;
   const started = held.parts.clock.monotonic();
-  /** By steps that did not work. */
+  /** The cost of the steps that failed. */
   let spent = NOTHING_SPENT;
   const fail = (failure: Failure): NotRestored => {
     const counts = { carried: 0, condensed: 0, dropped: held.conversation.historyCount };
@@ -73,7 +73,7 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
       const told = [...(open.told ?? []), ...given.told];
       return { open, receipt, preface: given.preface, told, delivered: given.sent, cutTurns, images };
     }
-    // It did not fail: it was stopped. Its cost so far is recorded.
+    // If it was stopped, it did not fail: only a step that has cost something is recorded.
     if (taken.spent === undefined) request.signal.throwIfAborted();
     else spent = addSpent(spent, taken.spent);
     const attempt: Tried = { rung: step.rung, sessionId: sessionIdOf(step), failure: taken.failure };
@@ -105,7 +105,7 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
     else await open.session.close();
     return given;
   }
-  // A session that is told all but its own turns lacks only what was left out of that.
+  // A session that is told all turns but its own lacks only what was left out of these.
   const before = 'except' in step.deliver ? 0 : open.dropped;
   const dropped = step.rung === 'fresh' ? held.conversation.historyCount : before + given.dropped;
   if (rung !== null && rung !== 'replay') {
@@ -115,7 +115,7 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
   const omitted = addOmissions(open.omitted, given.omitted);
   const condensedTo = await condensedAfter(step, open, given, request);
   const session = given.session ?? open.session;
-  // A replay has moved the session on: what it said there is no part of the turn that follows.
+  // A replay has moved the position. What the session said in it is no part of the next turn.
   const position = step.deliver.what === 'prompts' ? await session.position() : open.position;
   return {
     open: { ...open, session, position, dropped, omitted, condensedTo, parent: given.parent ?? open.parent },
@@ -124,21 +124,21 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
   };
 }
 
-/** The last condensed turn of a session that was given what it lacks. What an adopted one is given comes before its own turns. */
+/** The last condensed turn of a session after the delivery. An adopted session is given turns that come before its own. */
 async function condensedAfter(step: Step, open: OpenSession, given: Delivered, request: RestoreRequest) {
   const dropped = 'except' in step.deliver ? 0 : given.dropped;
   const condensedTo = condensedWhenTold(open, dropped, given.sent?.from ?? request.held.conversation.head + 1);
   return condensedTo > open.condensedTo ? noteCondensed(open, condensedTo, request) : condensedTo;
 }
 
-/** The rung of a step that starts a process for a history; null: the process lives, or there is no history to restore. */
+/** The rung of a step that starts a process to restore a history; null: the process runs already, or there is no history. */
 function slowRung({ rung, open }: Step): Rung | null {
   return open.how === 'live' || rung === 'new' || rung === 'fresh' || rung === 'none' ? null : rung;
 }
 
 /**
- * Tells followers that a step has begun, so that they see what they wait for. Stored while the process starts: nobody waits for the
- * disk. A failure aborts the lease, and with it the restore.
+ * Tells followers that a step has begun, so that they see what they wait for. It is stored while the process starts. If it cannot be stored,
+ * the lease is aborted, and with it the restore.
  */
 function announce(rung: Rung, { held, turn }: RestoreRequest): void {
   const payload = { rung, total: held.conversation.historyCount };
@@ -174,7 +174,7 @@ async function deliver(step: Step, open: OpenSession, request: RestoreRequest): 
         return await replay(open, request);
     }
   } catch (error) {
-    // Stopped, or the lease is lost: nobody else knows the process that was just started.
+    // It was stopped, or the lease is lost. Only this process can end the process that was just started.
     if (step.open.how !== 'live') await open.session.kill();
     throw error;
   }
@@ -184,13 +184,13 @@ function staysUnsettled(step: Step, { rewind }: RestoreRequest): boolean {
   return rewind === null && 'session' in step.open && step.open.session.state === 'unsettled';
 }
 
-/** Also of another agent or owner: a session is identified by its storage (R1). */
+/** Whether the session belongs to another conversation, of any agent or owner: it is identified by its storage (R1). */
 async function isElsewhere(id: string, { held, agent }: RestoreRequest): Promise<boolean> {
   const { owner, id: conversation } = held.conversation;
   return held.parts.store.sessionIsElsewhere(owner, conversation, { storage: await held.storage(agent), id });
 }
 
-/** A usable session that is not used: the receipt and the lineage say why. */
+/** Closes a usable session that the plan replaces. The receipt and the lineage have the reason. */
 async function replaceSession(
   { session, reason }: NonNullable<Plan['replaces']>,
   request: RestoreRequest,
@@ -232,13 +232,13 @@ async function countsOf({ condensedTo, dropped }: OpenSession, held: Held): Prom
   return turnCounts(historyCount, dropped, historyCount - since);
 }
 
-/** The last turn before which something is missing that nobody could read, and that the session does not have; null: nothing is. */
+/** The last turn before which the session lacks something that nobody could read; null: it lacks nothing. */
 async function unknownTo({ session, origin, parent }: OpenSession, { held, agent }: RestoreRequest) {
   const parts = await held.unknownParts();
   if (parts.length === 0) return null;
   const { owner, id } = held.conversation;
   const lineage = new Map((await held.parts.store.sessions(owner, id)).map((row) => [row.ref, row]));
-  // An agent may call a new session as one that is gone.
+  // A new session may have the id of one that is gone.
   const ids = session.id === null || origin === 'new' ? [] : [session.id];
   for (let from = origin === 'rotated' ? parent : null; from !== null; ) {
     const row = lineage.get(from);

@@ -5,6 +5,7 @@ import type { Prompt } from '../../core/turn/content.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
 import type { Sent } from '../../core/turn/turn.ts';
 import type { AgentSession } from '../../ports/agent.ts';
+import { allRecords } from '../reading/views.ts';
 import type { Held } from '../worker/held.ts';
 
 const PAGE = 100;
@@ -19,21 +20,19 @@ export function transcriptTold(file: string | Uint8Array): ToldPart {
   return { as: 'transcript', text, sha256: hash('sha256', text, 'hex') };
 }
 
-/** A prompt as the session passes it on. */
+/** The prompt as the adapter sends it to the agent. */
 export function worded(session: AgentSession, content: Prompt): Prompt {
   return session.wording?.(content) ?? content;
 }
 
-/** All that a session was told, oldest first: by its own turns and, where it began with a replay, by the prompts before. */
+/** Everything that a session was told, oldest first: by its own turns and, if it began with a replay, by the earlier prompts. */
 export async function toldTo(session: Session, held: Held): Promise<ToldTurn[]> {
   const all: TurnRecord[] = [];
-  // Turns of another agent may be between its turns. Before its first turn, no turn can be its own, unless it brought some.
-  const brought = session.origin === 'adopted';
-  for (let upTo = held.conversation.head, own = 0; upTo > 0 && (brought || own < session.turns); ) {
-    const page = await held.parts.store.recordsBefore(held.conversation.owner, held.conversation.id, {
-      upTo,
-      limit: PAGE,
-    });
+  // Turns of other agents may be between its turns. All is read until its first turn; of an adopted session, which has imported turns, all.
+  const isAdopted = session.origin === 'adopted';
+  const { owner, id, head } = held.conversation;
+  for (let upTo = head, own = 0; upTo > 0 && (isAdopted || own < session.turns); ) {
+    const page = await held.parts.store.recordsBefore(owner, id, { upTo, limit: PAGE });
     const oldest = page.at(-1);
     if (oldest === undefined) break;
     all.push(...page);
@@ -48,7 +47,7 @@ export async function toldTo(session: Session, held: Held): Promise<ToldTurn[]> 
   return [...(await replayed(first.n, session, held)), ...turns];
 }
 
-/** What replaying a record tells a session: the prompt. What it answered this time is no part of the record. */
+/** A replay tells a session only the prompt of a record. What it answered to that is not recorded. */
 export function toldByReplay({ n, prompt }: TurnRecord): ToldTurn {
   return { n, prompt, block: null, replayed: true, reply: null, certain: true };
 }
@@ -63,6 +62,7 @@ function toldBy({ n, prompt, parts, outcome }: TurnRecord, sent: Sent | null): T
   return { n, prompt, block, images, reply: certain ? replyText(parts) : null, certain };
 }
 
+/** By number: how the turns of these records were sent. */
 async function sentWith(records: readonly TurnRecord[], held: Held): Promise<Map<number, Sent | null>> {
   const { owner, id } = held.conversation;
   const sent = new Map<number, Sent | null>();
@@ -76,25 +76,18 @@ async function sentWith(records: readonly TurnRecord[], held: Held): Promise<Map
   return sent;
 }
 
-/** It knew the history at its first turn, and no block brought it: a replay did, in that turn or in a warm-up before it. */
+/** It had the history at its first turn, and no block delivered it: so a replay did, in that turn or in a warm-up before it. */
 function beganWithReplay({ origin }: Session, sent: Sent | null): boolean {
   if (sent === null || sent.delivered !== null || origin === 'adopted') return false;
   return sent.rung === 'replay' || sent.rung === 'live' || sent.rung === 'resume';
 }
 
-/** Every earlier prompt that fitted into the budget. */
+/** Every prompt before the turn `first` that fitted into the budget. */
 async function replayed(first: number, { dropped }: Session, held: Held): Promise<ToldTurn[]> {
-  const { owner, id } = held.conversation;
   const records: TurnRecord[] = [];
-  for (let upTo = first - 1; upTo > 0; ) {
-    const page = await held.parts.store.recordsBefore(owner, id, { upTo, limit: PAGE });
-    const oldest = page.at(-1);
-    if (oldest === undefined) break;
-    records.push(...page);
-    upTo = oldest.n - 1;
+  for await (const record of allRecords(held.parts.store, held.conversation)) {
+    if (record.n >= first) break;
+    records.push(record);
   }
-  return records
-    .slice(0, Math.max(0, records.length - dropped))
-    .reverse()
-    .map(toldByReplay);
+  return records.slice(dropped).map(toldByReplay);
 }

@@ -53,7 +53,7 @@ export function byItself(adapter: ClaudeAdapter): void {
     expect(receipt).toMatchObject({ rung: 'resume', sessionId: session?.id, unsettled: true, proof: 'proved' });
     expect(reply).toContain('woken');
     expect(JSON.stringify(await allEvents(again.engine, 'chat'))).toContain(
-      'it went on by itself after its last turn, unasked; these tools ran: Bash',
+      'it continued after its last turn without a prompt; these tools ran: Bash',
     );
     await again.conversation('chat').ask(THIRD);
     expect((await again.engine.sessions('chat')).map(({ state }) => state)).toEqual(['live']);
