@@ -96,7 +96,7 @@ describe('an agent that loads sessions without their history', () => {
       await tl.conversation(agent).ask(`${codeword('amber')}\u2028${codeword('birch')}`, { agent });
     await tl.close();
     const again = await home.open();
-    const tried = { agent: /sent nothing for 1000 ms/, pi: /does not load one/ };
+    const tried = { agent: /sent nothing for 1000 ms/, pi: /cannot load it/ };
     for (const [agent, failure] of Object.entries(tried)) {
       const { receipt } = await again.conversation(agent).ask(THIRD);
       expect(receipt).toMatchObject({ rung: 'transcript', carried: 1, proof: 'counted' });

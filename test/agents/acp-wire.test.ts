@@ -131,8 +131,11 @@ describe('an agent that sends more than the protocol defines', () => {
   });
 
   test.each([
-    [{ mcpServers: [{ type: 'http', name: 'notes', url: 'http://127.0.0.1:9' }] }, /no MCP server of the type "http"/],
-    [{ directories: ['/tmp'] }, /no additional directories/],
+    [
+      { mcpServers: [{ type: 'http', name: 'notes', url: 'http://127.0.0.1:9' }] },
+      /does not support MCP servers of the type "http"/,
+    ],
+    [{ directories: ['/tmp'] }, /does not support additional directories/],
     [{ mode: 'no-such-mode' }, /Invalid params|no-such-mode/],
   ])('settings that it does not support are refused with the reason: %j', async (options, why) => {
     await using home = await AcpHome.make({ agent: (model, root) => ownAgent(model, root, ['honest'], options) });

@@ -14,15 +14,15 @@ export interface AcpSettings extends Pick<FindSettings, 'command' | 'package' | 
   readonly name: string;
   readonly model?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** What agents may have of our environment, as far as they need it. Left out: all. */
+  /** Our environment, of which an agent gets the variables that it needs. Left out: that of this process. */
   readonly ours?: NodeJS.ProcessEnv;
   /** A part of `AcpOptions`, as the settings have it; checked here. */
   readonly options?: Readonly<Record<string, unknown>> | undefined;
-  /** A folder of our own for what was learnt of agents. */
+  /** A folder of our own for what was learnt about agents. */
   readonly memory: string;
 }
 
-/** In tokens, for agents that do not say. Models of today have at least this. */
+/** In tokens, for agents that do not report it. Today's models have at least this. */
 const WINDOW = 128_000;
 
 /** Any program that speaks the Agent Client Protocol. Throws `invalid` for options that do not exist. */
@@ -50,12 +50,12 @@ export function acpAgent(settings: AcpSettings): Agent {
   });
 }
 
-/** What uses the protocol's SDK is imported on demand: an agent that is only named in the settings costs nothing. */
+/** Files that use the protocol's SDK are imported on demand, so that an agent that is only named in the settings costs nothing. */
 class AcpAgent implements Agent {
   readonly name: string;
   readonly #settings: AcpSettings;
   readonly #setup: Omit<AgentProgram, 'command' | 'memory'>;
-  /** What was learnt of the program that was found last, by the host of the sandbox where it was found. */
+  /** What was learnt about the program that was found last, by the host of the sandbox where it was found. */
   readonly #memories = new Map<string, AgentMemory>();
   readonly #probing = new Map<string, Probe>();
 
@@ -83,7 +83,7 @@ class AcpAgent implements Agent {
       load: trusted && learnt.load,
       list: learnt.list,
       rehydrate: false,
-      // A profile that ends only when the session is opened again is useless where that is not possible.
+      // A profile that ends only with the session is useless for an agent that cannot open the session again.
       noTools: profile !== null && (reopens || (profile.kind === 'mode' && options.mcpServers.length === 0)),
       position: false,
       rewind: false,
@@ -128,10 +128,10 @@ class AcpAgent implements Agent {
   }
 
   async storage(sandbox: OpenSandbox): Promise<string> {
-    const { name: called } = await this.#learn(sandbox);
-    // Only an agent that does not say its name goes by its command: on another machine, to look for that takes a while.
-    const { command } = called === 'unknown' ? await this.#find(sandbox) : { command: [] };
-    return storageName({ ...this.#setup, command }, called, sandbox);
+    const { name } = await this.#learn(sandbox);
+    // Only an agent that does not give its name is identified by its command. On another machine, looking for the command takes a while.
+    const { command } = name === 'unknown' ? await this.#find(sandbox) : { command: [] };
+    return storageName({ ...this.#setup, command }, name, sandbox);
   }
 
   async history(sessionId: string, sandbox: OpenSandbox, signal: AbortSignal): Promise<SessionHistory | null> {
@@ -154,8 +154,7 @@ class AcpAgent implements Agent {
   async #find(sandbox: OpenSandbox) {
     const { env, knownAs } = this.#setup;
     const { command, package: folder, installed } = this.#settings;
-    const places = { command, package: folder, installed };
-    const found = await findAgent({ known: knownAs, path: env.PATH, ...places }, sandbox);
+    const found = await findAgent({ known: knownAs, path: env.PATH, command, package: folder, installed }, sandbox);
     if ('command' in found) return found;
     throw new ThroughlineError('agent_unavailable', `${this.name}: ${found.problem}.`, { hint: found.hint });
   }
@@ -191,7 +190,7 @@ class AcpAgent implements Agent {
       if (this.#probing.get(sandbox.host) === probe) this.#probing.delete(sandbox.host);
     };
     const end = () => {
-      forget(); // who asks from now on looks anew
+      forget(); // later callers start a probe of their own
       stop.abort();
     };
     const probe: Probe = { learnt: look().finally(forget), end, waiting: 0 };
@@ -200,7 +199,7 @@ class AcpAgent implements Agent {
   }
 }
 
-/** One look at what the program can do, for everybody who asks meanwhile. */
+/** One look at what the program can do, shared by all callers that ask meanwhile. */
 interface Probe {
   readonly learnt: Promise<Learnt>;
   /** Ends the program that was started. */

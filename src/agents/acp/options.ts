@@ -36,7 +36,7 @@ export const ACP_OPTIONS = object({
   cancelGraceMs: about('How long it may take to stop when a turn is cancelled. Default 5000.', ms),
 });
 
-/** They apply to every session, also after a restore. Null: it is not set. */
+/** They apply to every session, also after a restore. Null: not set. */
 export type AcpOptions = Required<Output<typeof ACP_OPTIONS>>;
 
 export const ACP_DEFAULTS: AcpOptions = {

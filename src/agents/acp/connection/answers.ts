@@ -1,7 +1,7 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 import type { ContentBlock, Prompt } from '../../../core/turn/content.ts';
 import type { AgentOutcome } from '../../../ports/agent.ts';
-import type { Refusal } from '../../shared/flight.ts';
+import { type Refusal, refused } from '../../shared/flight.ts';
 import { asObject } from '../../shared/json.ts';
 import type { Quirks } from '../known/description.ts';
 import type { Capabilities } from './capabilities.ts';
@@ -26,18 +26,14 @@ const SAYS_LOGGED_OUT = /\b(?:authenticat|unauthori[sz]ed|not logged in|log ?in 
 /** The agent answers, but cannot do what the settings ask for. */
 export class Unsuitable extends Error {}
 
-export function refused(message: string): Refusal {
-  return { ok: false, reason: 'refused', message };
-}
-
 /** Why a session was not opened. */
 export function refusalOf(error: unknown): Refusal {
   const message = wordsOf(error);
-  if (!(error instanceof RequestError)) return refused(message);
-  if (error.code === NOT_FOUND) return { ok: false, reason: 'not_found', message };
-  if (SAYS_LOCKED.test(message)) return { ok: false, reason: 'locked', message };
+  if (!(error instanceof RequestError)) return refused('refused', message);
+  if (error.code === NOT_FOUND) return refused('not_found', message);
+  if (SAYS_LOCKED.test(message)) return refused('locked', message);
   const notFound = MAY_BE_NOT_FOUND.includes(error.code) && SAYS_NOT_FOUND.test(message);
-  return notFound ? { ok: false, reason: 'not_found', message } : refused(message);
+  return refused(notFound ? 'not_found' : 'refused', message);
 }
 
 /** Whether a person has to log in, or to set the agent up, before it opens any session. */
@@ -49,9 +45,9 @@ export function isAuthRequired(error: unknown, { saysNotSetUp }: Quirks): boolea
   return error.code === AUTH_REQUIRED || SAYS_LOGGED_OUT.test(error.message);
 }
 
-/** How a prompt ended that the agent has answered. `asked`: whether it was asked to stop before. */
-export function outcomeOf(stopReason: unknown, asked: boolean): AgentOutcome {
-  if (stopReason === 'cancelled' || (stopReason === 'end_turn' && asked)) return { kind: 'cancelled' };
+/** How a prompt ended that the agent has answered. `stopped`: we asked the agent to stop before that. */
+export function outcomeOf(stopReason: unknown, stopped: boolean): AgentOutcome {
+  if (stopReason === 'cancelled' || (stopReason === 'end_turn' && stopped)) return { kind: 'cancelled' };
   if (stopReason === 'end_turn') return { kind: 'completed' };
   const message = STOPPED.get(stopReason) ?? `the agent stopped: ${JSON.stringify(stopReason) ?? 'it gave no reason'}`;
   return { kind: 'failed', code: 'agent_failed', message, again: false };
@@ -64,15 +60,15 @@ const STOPPED: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /**
- * How a prompt ended that was answered with an error. We do not send it again: agents ask their model again themselves, and what
- * they gave up on stays in their session. A second time, the session would hold the prompt twice.
+ * How a prompt ended that was answered with an error. We do not send it again: agents repeat requests to their model themselves, and a
+ * prompt that failed stays in their session. Sent again, the session would contain it twice.
  */
 export function failureOf(error: unknown): AgentOutcome {
   const message = wordsOf(error);
   if (error instanceof AgentGone) return { kind: 'lost', message };
   const failed = (code: Extract<AgentOutcome, { kind: 'failed' }>['code'], again = false) =>
     ({ kind: 'failed', code, message, again }) as const;
-  // The kind of the error may stand in a field of the agent's own.
+  // The kind of the error may be in a field of the agent's own.
   const data = error instanceof RequestError ? Object.values(asObject(error.data)) : [];
   if ([message, ...data].some((text) => typeof text === 'string' && SAYS_TOO_LONG.test(text)))
     return failed('too_long');
@@ -82,7 +78,7 @@ export function failureOf(error: unknown): AgentOutcome {
 
 /**
  * Why the agent cannot be sent this prompt; null: it can. Agents drop content that they do not support, or fail because of it.
- * Nothing of the prompt left us.
+ * Nothing of the prompt was sent.
  */
 export function unsupported(prompt: Prompt, can: Capabilities): AgentOutcome | null {
   const kind = prompt.map(({ type }) => NEEDS_SUPPORT[type]?.(can) ?? null).find((name) => name !== null);
@@ -106,7 +102,7 @@ const NEEDS_SUPPORT: Partial<Record<ContentBlock['type'], (can: Capabilities) =>
 
 const LONGEST = 1_000;
 
-/** What an error says, on one line. */
+/** The message of an error, on one line. */
 export function wordsOf(error: unknown): string {
   const said = error instanceof Error ? error.message : String(error);
   const more = error instanceof RequestError ? detailsOf(error.data) : '';

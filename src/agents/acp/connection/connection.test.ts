@@ -83,7 +83,7 @@ test('the limit for what an agent sends starts again with each turn', async () =
   for (let turn = 1; turn <= 2; turn += 1) {
     connection.notify('go', {});
     await until('it has talked', () => heard.notifications.length === turn);
-    connection.countAnew();
+    connection.resetLimit();
   }
   expect(heard.gone).toBeNull();
 });

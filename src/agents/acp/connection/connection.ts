@@ -6,13 +6,12 @@ import { type Ending, LineProcess } from '../../shared/line-process.ts';
 
 interface AgentListener {
   /**
-   * A notification, exactly as it came, and how long it was. Called in the order of the wire, and before any answer that came
-   * after it.
+   * A notification as it came, and the length of its line. Called in the order of arrival, and before any answer that came after it.
    */
   notification(method: string, params: unknown, length: number): void;
-  /** The answer to a request of this method has come. Called in the order of the wire, before whoever asked gets the answer. */
+  /** The answer to a request of this method has come. Called in the order of arrival, before the caller of `request` gets the answer. */
   answered?(method: string): void;
-  /** A request of the agent. What is thrown becomes the error that it gets. */
+  /** A request of the agent. The agent gets what this throws as an error. */
   request(method: string, params: unknown): Promise<unknown>;
   /** Resolves when more may come. */
   ready?(): Promise<void> | undefined;
@@ -25,8 +24,8 @@ export class AgentGone extends Error {}
 
 const CLOSE_STEP_MS = 2_000;
 const NOISE_SHOWN = 200;
-/** Agents print all kinds of things to stderr; why they ended comes last. */
-const COMPLAINT_LINES = 5;
+/** Agents print all kinds of things to stderr. The reason for their end comes last. */
+const STDERR_LINES = 5;
 /** The most that an agent may send in one turn, or between two: it is kept in memory and in the store. */
 const MOST_AT_ONCE = 256 * 1024 * 1024;
 /** The most requests of the agent that may be open at once. While there are more, we read nothing from it. */
@@ -46,13 +45,13 @@ export class AcpConnection {
   /** The number of requests of the agent that are not answered yet. */
   #open = 0;
   #onAnswered: (() => void) | null = null;
-  /** How much it has sent in this turn, or since the last one. */
-  #said = 0;
-  #heardAt = performance.now();
+  /** How many characters it has sent in this turn, or since the last one. */
+  #received = 0;
+  #receivedAt = performance.now();
   /** The first line that is no message of the protocol; null: there is none. */
   noise: string | null = null;
   /** Why we ended it, for people; null: we did not, or no reason is needed. */
-  #why: string | null = null;
+  #stopReason: string | null = null;
   #ending: string | null = null;
 
   constructor(child: Child, listener: AgentListener) {
@@ -70,7 +69,7 @@ export class AcpConnection {
       child,
       {
         line: (line) => this.#receive(line),
-        // It may have been an answer that somebody waits for.
+        // The line may have been an answer that we wait for.
         tooLong: () => this.stop('it printed a line that is too long'),
         ready: () => (this.#open < MOST_OPEN ? listener.ready?.() : this.#answeredSome()),
         gone: (ending) => this.#gone(ending),
@@ -89,14 +88,14 @@ export class AcpConnection {
     return this.#process.alive && !this.gone;
   }
 
-  /** The process is gone and all that it sent was passed on. */
+  /** The process is gone, and everything that it sent was passed on. */
   get gone(): boolean {
     return this.#ending !== null;
   }
 
   /** How long it has sent nothing. */
   get silentMs(): number {
-    return performance.now() - this.#heardAt;
+    return performance.now() - this.#receivedAt;
   }
 
   /** Throws `AgentGone` when its process is gone. */
@@ -110,7 +109,7 @@ export class AcpConnection {
   }
 
   notify(method: string, params: unknown): void {
-    // Fails only when the process is gone, which the listener is told.
+    // Fails only when the process is gone, and the listener gets that as `gone`.
     this.#sdk.agent.notify(method, params).catch(() => {});
   }
 
@@ -122,27 +121,27 @@ export class AcpConnection {
     return this.#process.kill();
   }
 
-  /** Ends the process at once. People are told the reason. */
+  /** Ends the process at once. The reason is for people. */
   stop(why: string): void {
-    this.#why ??= why;
+    this.#stopReason ??= why;
     void this.#process.kill();
   }
 
   /** A turn begins or ends: the limit for what it sends starts again. */
-  countAnew(): void {
-    this.#said = 0;
+  resetLimit(): void {
+    this.#received = 0;
   }
 
-  /** Resolves when the agent has read so much of what we sent that we may send more. */
+  /** Resolves when the agent has read enough of what we sent to get more. */
   drained(): Promise<void> {
     return this.#process.drained();
   }
 
   #gone({ how, stderr }: Ending): void {
-    const said = stderr.split('\n').slice(-COMPLAINT_LINES).join('\n');
+    const said = stderr.split('\n').slice(-STDERR_LINES).join('\n');
     const noise = this.noise === null ? '' : ` (it printed ${this.noise})`;
     const itself = `ended ${how}${said === '' ? '' : `: ${said}`}`;
-    this.#ending = `${this.#why === null ? itself : `was ended: ${this.#why}`}${noise}`;
+    this.#ending = `${this.#stopReason === null ? itself : `was ended: ${this.#stopReason}`}${noise}`;
     this.#sdk.close(this.#goneError());
     this.#listener.gone?.(this.#ending);
   }
@@ -176,9 +175,9 @@ export class AcpConnection {
   }
 
   #receive(line: string): void {
-    this.#said += line.length;
-    this.#heardAt = performance.now();
-    if (this.#said > MOST_AT_ONCE) {
+    this.#received += line.length;
+    this.#receivedAt = performance.now();
+    if (this.#received > MOST_AT_ONCE) {
       this.stop(`it sent more than ${MOST_AT_ONCE / 2 ** 20} MiB at once`);
       return;
     }
@@ -193,7 +192,7 @@ export class AcpConnection {
     } else this.#toSdk.enqueue(message as unknown as AnyMessage);
   }
 
-  /** Drops an answer to no request of ours, and a second answer. The SDK would complain about them on our stderr. */
+  /** Drops answers to unknown requests, and second answers: the SDK would print a warning about them to our stderr. */
   #answered(message: Readonly<Record<string, unknown>>): void {
     const method = this.#asked.get(message.id);
     if (method === undefined) return;
@@ -209,7 +208,7 @@ function parse(line: string): Record<string, unknown> | null {
   return message?.jsonrpc === '2.0' ? message : null;
 }
 
-/** JSON.parse reads any depth, but writing has a limit. Without a limit here, the failure would come later, in our code. */
+/** JSON.parse reads any depth, but JSON.stringify has a limit. Without a check here, our code would fail later. */
 const DEEPEST = 200;
 
 function isDeeper(value: unknown, levels: number): boolean {

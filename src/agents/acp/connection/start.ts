@@ -8,8 +8,8 @@ import { type Capabilities, capabilitiesOf } from './capabilities.ts';
 import type { AcpConnection } from './connection.ts';
 
 /**
- * What we offer to every agent: tools/client.ts does it. Without `notices`, agents send their warnings as answers. Without
- * `compaction`, they report a summary of their own as a call of a tool, as an answer, or not at all.
+ * What we offer to every agent; it is implemented in tools/client.ts. Without `notices`, agents send their warnings as answers. Without
+ * `compaction`, they report a summary of their own as a tool call, as an answer, or not at all.
  */
 const CLIENT_CAPABILITIES = {
   fs: { readTextFile: true, writeTextFile: true },

@@ -72,7 +72,7 @@ test('a link or a pipe in the place of a file is not read, and the session is no
   symlinkSync(join(home, 'elsewhere'), join(home, TODAY));
   for (const program of [ZED, NEW]) expect(await why(program)).toContain('cannot be read');
   rmSync(join(home, TODAY));
-  // Nobody has the other end open: whoever opened it would wait for ever.
+  // Nobody has the other end open, so opening it would block for ever.
   execFileSync('mkfifo', [join(home, TODAY)]);
   for (const program of [ZED, NEW]) expect(await why(program)).toContain('cannot be read');
   renameSync(join(home, 'sessions'), join(home, 'moved'));

@@ -10,12 +10,11 @@ import { outputOf, type Surroundings } from './surroundings.ts';
 
 /*
  * Which sessions a program for Codex may open. Codex keeps a session in a file that it appends to, and the format of these files
- * changes. An older Codex does not notice: it appends records of its own format to a newer file, and afterwards no Codex opens that
- * session any more (seen with Zed's codex-acp 0.16.0 and a session of Codex 0.166). So the file is looked at before the program is
- * asked to open it.
+ * changes. An older Codex does not check the format: it appends records of its own format to a newer file, and afterwards no Codex opens
+ * that session (seen with Zed's codex-acp 0.16.0 and a session of Codex 0.166). So we check the file before the program opens it.
  */
 
-/** `session_meta.history_mode` of the files, oldest first. A Codex continues its own format and all before it. */
+/** `session_meta.history_mode` of the files, oldest first. A Codex continues its own format and all older ones. */
 const FORMATS = ['legacy', 'paginated'];
 
 /** The first Codex that writes and continues the newest of these, and the first program that comes with it. */
@@ -33,7 +32,7 @@ export async function whyNotOpened(
   const isNewest = await continuesNewest(name, version, surroundings);
   const home = await surroundings.sandbox.folder(codexHome(surroundings));
   const files = await filesOf(session, home);
-  // Codex also finds files by an index that names them wherever they are. A program that knows all formats cannot do harm.
+  // Codex has an index of files that may be elsewhere. A program that knows all formats damages none of them.
   if (files.length === 0)
     return isNewest ? null : `nothing shows that ${name} ${version} may open it: its file was not found`;
   for (const file of files) {
@@ -65,7 +64,7 @@ async function continuesNewest(name: string, version: string, surroundings: Surr
 
 /**
  * Files are compressed after a week, and moved when a person archives the session. There may be an older copy beside the one that is
- * continued, and which of them the program opens, only it knows.
+ * continued, and we do not know which of them the program opens.
  */
 async function filesOf(session: string, home: Folder): Promise<string[]> {
   if (!/^[\w-]+$/.test(session)) return [];
@@ -80,7 +79,7 @@ async function filesOf(session: string, home: Folder): Promise<string[]> {
 /** A folder for the year, one for the month, one for the day. */
 const MOST_DEPTH = 3;
 
-/** Links are not followed. One with the name of such a file counts as a file that cannot be read. */
+/** Links are not followed. A link with the name of such a file counts as a file that cannot be read. */
 async function filesIn(
   home: Folder,
   folder: string,
@@ -88,7 +87,7 @@ async function filesIn(
   isWanted: (name: string) => boolean,
 ): Promise<string[]> {
   const found: string[] = [];
-  // A link in the place of the folder itself: then its files are not found.
+  // Where the folder itself is a link, `list` throws, and its files count as not found.
   for (const { name, kind } of (await home.list(folder).catch(() => null)) ?? []) {
     const path = `${folder}/${name}`;
     if (kind !== 'folder') found.push(...(isWanted(name) ? [path] : []));
@@ -102,8 +101,8 @@ const META = /^.{0,200}"type":"session_meta"/;
 const NUMBERED = /^\{"timestamp":"[^"]*","ordinal":/;
 
 /**
- * The newest format in the file. The first record tells it, so no more is read where all known formats may be opened; a file can
- * have been continued in another one. Null: it cannot be read.
+ * The newest format in the file. `firstOnly`: reads only the first record, which is enough where all known formats may be opened. A file
+ * may have been continued in another format. Null: it cannot be read.
  */
 async function formatOf(home: Folder, file: string, firstOnly: boolean): Promise<string | null> {
   let found = -1;
@@ -135,7 +134,7 @@ async function formatOf(home: Folder, file: string, firstOnly: boolean): Promise
 }
 
 const PIECE_BYTES = 1024 * 1024;
-/** Reading more than this takes too long. A small compressed file may have any length. */
+/** Reading more than this takes too long. A small compressed file may contain any amount. */
 const MOST_BYTES = 1024 ** 3;
 
 async function* bytesOf(home: Folder, file: string): AsyncGenerator<Uint8Array> {

@@ -14,9 +14,9 @@ export const CODEX_INSTALL: InstallNotes = {
 };
 
 /**
- * How codex-acp 2.6.0 is started so that no tool can run. With "none" as its exec server, Codex has nowhere to act: it has no shell,
- * patches no files and starts no MCP server. Its modes do not help: the one called read-only runs commands. Whatever acts without the
- * exec server is turned off by a setting. Where that is not possible, there is no profile.
+ * How codex-acp 2.6.0 is started so that no tool can run. With "none" as its exec server, Codex has no shell, patches no files and starts
+ * no MCP server. Its modes do not help: the one called read-only runs commands. Whatever acts without the exec server is turned off by a
+ * setting. Where that is not possible, there is no profile.
  */
 export const CODEX_WITHOUT_TOOLS: ProvedProfile = {
   version: '2.6.0',
@@ -71,9 +71,9 @@ async function environmentFor(surroundings: Surroundings): Promise<Record<string
   return { CODEX_EXEC_SERVER_URL: 'none', CODEX_CONFIG: JSON.stringify(CONFIG) };
 }
 
-/** Whether a folder has settings for Codex that are not its own. A link instead of them counts: it may lead anywhere. */
+/** Whether a folder has settings for Codex that are not those of its own home. A link in their place counts: it may lead anywhere. */
 async function hasSettings(sandbox: OpenSandbox, path: string, own: string): Promise<boolean> {
-  const folder = await seen(sandbox, path);
+  const folder = await visibleFolder(sandbox, path);
   if (folder === null) return false;
   const kind = (await folder.stat('.codex'))?.kind;
   if (kind === undefined) return false;
@@ -82,7 +82,7 @@ async function hasSettings(sandbox: OpenSandbox, path: string, own: string): Pro
 }
 
 /** Null: it is not visible in the sandbox, so Codex does not see it either. */
-async function seen(sandbox: OpenSandbox, path: string): Promise<Folder | null> {
+async function visibleFolder(sandbox: OpenSandbox, path: string): Promise<Folder | null> {
   try {
     return await sandbox.folder(path);
   } catch {
@@ -104,13 +104,13 @@ async function actsAnyway(surroundings: Surroundings): Promise<boolean> {
   if (!isAbsolute(home)) return true;
   try {
     const system = await sandbox.folder('/');
-    // On other systems than Linux, the settings of the machine are in places that we did not examine. Here they override ours.
+    // The settings of the machine override ours. On other systems than Linux, they are in places that we did not examine.
     if ((await system.stat('proc/version')) === null || (await system.stat('etc/codex')) !== null) return true;
     const folder = await sandbox.folder(home);
     // The first of these files overrides the variable.
     return (await folder.stat('environments.toml')) !== null || (await mayUseRemoteServers(folder));
   } catch {
-    // What cannot be read may say anything.
+    // A file that cannot be read may contain anything.
     return true;
   }
 }

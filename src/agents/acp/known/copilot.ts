@@ -5,7 +5,7 @@ import type { Quirks } from './description.ts';
 import { endOf, homeOf } from './surroundings.ts';
 
 /*
- * Copilot (1.0) reports the troubles of its model as text of the answer, without message ids, and answers `end_turn` also when its last
+ * Copilot (1.0) reports errors of its model as text of the answer, without message ids, and answers `end_turn` also when its last
  * attempt has failed. Its own file of events has the error.
  */
 
@@ -14,7 +14,7 @@ const RETRYING = /^Info: .+ Retrying\.\.\.$/;
 const END_BYTES = 65_536;
 
 export const COPILOT_QUIRKS: Quirks = {
-  // Seen in 1.0.102. Nothing in its answers says so.
+  // Seen in 1.0.102. Its answers do not show it.
   addsUpTokens: true,
   aboutAnswer(update) {
     const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
@@ -25,7 +25,7 @@ export const COPILOT_QUIRKS: Quirks = {
       const folder = await surroundings.sandbox.folder(join(homeOf(surroundings), '.copilot', 'session-state'));
       return errorIn((await endOf(folder, `${session}/events.jsonl`, END_BYTES)) ?? '');
     } catch {
-      // Another version keeps its sessions elsewhere: nothing shows an error.
+      // Another version keeps its sessions elsewhere.
       return null;
     }
   },

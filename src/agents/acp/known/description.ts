@@ -5,7 +5,7 @@ import type { AcpOptions } from '../options.ts';
 import type { AgentMemory } from './memory.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** An agent that is known by name: how it is started, which of our variables it gets, and in what it is peculiar. */
+/** An agent that is known by name: how it is started, which of our variables it gets, and how it differs from others. */
 export interface KnownAgent {
   /** The program, looked for on PATH, and its arguments. */
   readonly command: readonly [program: string, ...args: string[]];
@@ -46,14 +46,14 @@ interface KnownStorage {
 }
 
 /**
- * Where one agent differs from the protocol or goes beyond it. Code for all agents asks these members, and knows no agent by name.
+ * Where one agent differs from the protocol or goes beyond it. Code for all agents uses these members, and never the name of an agent.
  */
 export interface Quirks {
   /** The banner that it also sends as a message, read from its answer to `session/new`; null: it sends none. */
   readonly banner?: (response: Readonly<Record<string, unknown>>) => string | null;
   /** Whether the agent itself wrote this message of a repeated history: a summary, or a note in the person's place. */
   readonly ownWords?: (who: 'person' | 'agent', text: string) => 'summary' | 'note' | null;
-  /** Text in a session with which it never answers when it is asked to load the session. */
+  /** Text with which the agent never answers a request to load the session. */
   readonly hangsOn?: RegExp;
   /** What we ask for when a session is opened (`_meta`). */
   readonly meta?: Readonly<Record<string, unknown>>;
@@ -64,11 +64,11 @@ export interface Quirks {
     messageIds: readonly string[],
     surroundings: Surroundings,
   ) => Promise<ReadonlyMap<string, string>>;
-  /** Why the last turn failed, from its own record, although it says that the turn ended; null: nothing shows a failure. */
+  /** Why the last turn failed, from its own record, although it reports that the turn ended; null: nothing shows a failure. */
   readonly failureOf?: (session: string, surroundings: Surroundings) => Promise<string | null>;
-  /** Its answers count tokens since its process was started, not since the prompt. */
+  /** Its answers count the tokens since the start of its process, not those of the prompt. */
   readonly addsUpTokens?: true;
-  /** How it says that nobody has set it up yet. */
+  /** Its message when nobody has set it up yet. */
   readonly saysNotSetUp?: RegExp;
   /** It opens a session for anybody, so an open session does not show a login. */
   readonly opensForAnybody?: true;
@@ -86,15 +86,15 @@ export interface Quirks {
 
 /**
  * `retry`: the connection to the model broke, and the model is asked again; what was streamed of the unfinished message does not
- * count. `finished`: what was streamed so far is final. `notice`: a message of the agent's own, not of the model. `failed`: such a
- * message, which says that the model did not answer. `ours`: only we need it, because we asked for it.
+ * count. `finished`: what was streamed so far is final. `notice`: a message of the agent itself, not of the model. `failed`: such a
+ * message, which reports that the model did not answer. `ours`: an answer to a request of ours, which is not shown.
  */
 export type AboutAnswer = 'retry' | 'finished' | 'notice' | 'failed' | 'ours';
 
-/** A notification of its own that says whether somebody is logged in. */
+/** A notification, not in the protocol, that reports whether somebody is logged in. */
 export interface LoginStatus {
   readonly method: string;
-  /** Null: it does not say. */
+  /** Null: the notification does not show it. */
   readonly loggedIn: (params: unknown) => boolean | null;
 }
 
@@ -114,7 +114,7 @@ export interface StartProfile {
   readonly kind: 'start';
   /** The variables to add. Null: something in the working directory or above it defeats the profile. */
   env(surroundings: Surroundings): Promise<Readonly<Record<string, string>> | null>;
-  /** The title of the session. Without one the agent lets its model find a title, in a session of its own that has tools. */
+  /** The title of the session. Without one the agent asks its model for a title, in another session that has tools. */
   readonly title: string;
 }
 
@@ -142,6 +142,6 @@ export interface AgentProgram extends Setup {
 export interface Setup {
   readonly options: AcpOptions;
   readonly env: Readonly<Record<string, string>>;
-  /** Whether the settings name the command. It may be a program of the person's own that starts the agent in another way. */
+  /** Whether the settings name the command. It may be a person's own program, which starts the agent in another way. */
   readonly ownCommand: boolean;
 }

@@ -14,7 +14,7 @@ import { nodeIn } from './surroundings.ts';
  */
 export interface FindSettings extends PackagePlaces {
   readonly command?: readonly string[] | undefined;
-  /** Where programs are looked for, if the settings say so: a value of PATH. Left out: that of the sandbox. */
+  /** The PATH that the settings set. Left out: that of the sandbox. */
   readonly path?: string | undefined;
 }
 

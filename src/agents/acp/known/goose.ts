@@ -1,7 +1,7 @@
 import { chunkText } from '../../../core/turn/update.ts';
 import type { Quirks } from './description.ts';
 
-/** goose (1.50) says in a message of its own that the stream of its model broke, and answers `end_turn`. Its record has no trace of it. */
+/** goose (1.50) reports in a message that the stream of its model broke, and answers `end_turn`. Its record does not show it. */
 const BROKEN = /^Network error: .*\n\nPlease resend your message to try again\.$/s;
 
 export const GOOSE_QUIRKS: Quirks = {

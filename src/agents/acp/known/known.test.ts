@@ -96,7 +96,7 @@ test('only the descriptions name an agent; code for all agents knows none', () =
   expect(generic.filter((file) => names.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
 });
 
-test('what agents say about an answer beside it is understood', () => {
+test('updates that say something about the answer are recognised', () => {
   const ofClaude = quirksOf(claude.name, null).aboutAnswer;
   const ofCodex = quirksOf(codex.name, null).aboutAnswer;
   const raw = (message: object) =>

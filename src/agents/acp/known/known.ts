@@ -16,7 +16,7 @@ const CLAUDE_SUMMARY = 'This session is being continued from a previous conversa
 /** What Claude writes in the person's place when a prompt was stopped. */
 const CLAUDE_NOTE = /^\[Request interrupted by user(?: for tool use)?\]$/;
 
-/** How the ACP programs of Claude and Codex say whether somebody is logged in. */
+/** How the ACP programs of Claude and Codex report whether somebody is logged in. */
 const LOGIN_STATUS: LoginStatus = {
   method: '_auth/status_update',
   loggedIn(params) {
@@ -25,11 +25,11 @@ const LOGIN_STATUS: LoginStatus = {
   },
 };
 
-/** Messages of the Agent SDK that its ACP program passes on: whole blocks of an answer, and that the model is asked again. */
-const CLAUDE_ASKED = { emitRawSDKMessages: [{ type: 'assistant' }, { type: 'system', subtype: 'api_retry' }] };
+/** Asks the ACP program to pass on messages of the Agent SDK: whole blocks of an answer, and retries of model requests. */
+const PASS_ON = { emitRawSDKMessages: [{ type: 'assistant' }, { type: 'system', subtype: 'api_retry' }] };
 
 const CLAUDE_QUIRKS: Quirks = {
-  meta: { claudeCode: CLAUDE_ASKED },
+  meta: { claudeCode: PASS_ON },
   aboutAnswer(update) {
     if (update.sessionUpdate !== '_acp/notification' || update.method !== '_claude/sdkMessage') return null;
     const { type, subtype, parent_tool_use_id: subagent } = asObject(asObject(update.params).message);
@@ -45,9 +45,9 @@ const CLAUDE_QUIRKS: Quirks = {
     version: '0.99.0',
     profile: {
       kind: 'meta',
-      meta: { claudeCode: { ...CLAUDE_ASKED, options: { tools: [], settingSources: [], strictMcpConfig: true } } },
+      meta: { claudeCode: { ...PASS_ON, options: { tools: [], settingSources: [], strictMcpConfig: true } } },
     },
-    // This variable makes it run another program than the one that was tried.
+    // With this variable it runs another program than the one that was tested.
     unless: async ({ env }) => 'CLAUDE_CODE_EXECUTABLE' in env,
   },
 };
@@ -73,11 +73,11 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     command: ['claude-agent-acp'],
     package: '@agentclientprotocol/claude-agent-acp',
     called: '@agentclientprotocol/claude-agent-acp',
-    // Without this protocol, Claude has the same sessions there.
+    // Claude itself, without this protocol, has the same sessions there.
     storage: { variable: 'CLAUDE_CONFIG_DIR', folder: '.claude', sharedAs: 'claude' },
     variables: ANTHROPIC,
-    // After every turn it asks its model what the person may say next, with the whole history. We show that to nobody. And a person
-    // decides when its version changes, not an update in the middle of a conversation.
+    // Without the first, it asks its model after every turn what the person may say next, with the whole history; we do not show that.
+    // Without the second, it may update itself in the middle of a conversation.
     defaults: { CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false', DISABLE_AUTOUPDATER: '1' },
     login: 'run "claude" and log in there, or set ANTHROPIC_API_KEY',
     quirks: CLAUDE_QUIRKS,
@@ -89,7 +89,7 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
     formerly: OLD_CODEX_ACP,
     storage: { variable: 'CODEX_HOME', folder: '.codex' },
     variables: [...OPENAI, /^CODEX_(?:API_KEY|HOME)$/, /^NO_BROWSER$/],
-    // The key alone does not log in. Codex keeps it then, as if a person had logged in with it.
+    // The key alone does not log in. With "auth", Codex stores the key as if a person had logged in with it.
     login: 'run "codex login", or set OPENAI_API_KEY and, in its options, "auth": "api-key"',
     quirks: CODEX_QUIRKS,
     install: CODEX_INSTALL,
@@ -148,20 +148,20 @@ export const KNOWN_AGENTS: Readonly<Record<string, KnownAgent>> = {
   },
 };
 
-/** The name of the agent that calls itself so; null: no known agent does. */
+/** The name in `KNOWN_AGENTS` of the agent that gives itself the name `called`; null: it is not known. */
 function nameOf(called: string): string | null {
   return (
     Object.entries(KNOWN_AGENTS).find(([, agent]) => agent.called === called || agent.formerly === called)?.[0] ?? null
   );
 }
 
-/** The quirks of the agent that calls itself so; of one that we do not know by that name, those of `knownAs`. */
+/** The quirks of the agent that gives itself the name `called`. If that name is not known, those of `knownAs`. */
 export function quirksOf(called: string, knownAs: string | null): Quirks {
   const name = nameOf(called) ?? knownAs;
   return (name === null ? undefined : KNOWN_AGENTS[name]?.quirks) ?? {};
 }
 
-/** Null: nothing is proved for this very version, or not for this setup. */
+/** The profile without tools. Null: none is proved for exactly this version and this setup. */
 export async function profileOf(
   { name, version }: Pick<Capabilities, 'name' | 'version'>,
   setup: Setup,

@@ -15,7 +15,7 @@ const saying = (version: string) =>
   capabilitiesOf({ agentInfo: { name: 'agent', version }, agentCapabilities: { loadSession: true } });
 const memory = (fingerprint = 'agent') => new AgentMemory(join(root, 'learnt'), fingerprint);
 
-test('what one process has learnt, the next one knows', () => {
+test('the next process knows what one process has learnt', () => {
   const one = memory();
   expect(one.learnt).toBeNull();
   one.saw(saying('1'));

@@ -6,7 +6,7 @@ import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { parseObject } from '../../shared/json.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 
-/** What was learnt of one version of an agent's program. */
+/** What was learnt about one version of an agent's program. */
 export interface Learnt extends Capabilities {
   /** The last known window of its model in tokens, by the name of the agent that uses this model. */
   readonly windows: Readonly<Record<string, number>>;
@@ -23,7 +23,7 @@ interface IncompleteLoad {
 }
 
 /**
- * After so many incomplete sessions in a row, the agent is not asked to load again. One is not enough: somebody may have damaged that
+ * After this many incomplete sessions in a row, the agent is not asked to load again. One is not enough: somebody may have damaged that
  * session, or the agent was killed before it had written everything.
  */
 const MOST_INCOMPLETE = 3;
@@ -38,7 +38,7 @@ export function whyNotReopened({ loadedWhole, incomplete }: Pick<Learnt, 'loaded
 
 /**
  * Keeps what was learnt in the data home, in one file for each version of each program. So an agent need not be started to know what
- * it can do, and the next process does not ask an agent again that loads sessions without their history. The file may be deleted at
+ * it can do, and the next process does not use an agent to load sessions that has lost their history before. The file may be deleted at
  * any time.
  */
 export class AgentMemory {
@@ -55,7 +55,7 @@ export class AgentMemory {
     return this.#learnt;
   }
 
-  /** The agent was started and can do this. What was learnt of another version is dropped. */
+  /** The agent was started and can do this. What was learnt about another version is dropped. */
   saw(capabilities: Capabilities): Learnt {
     const known = this.#now();
     const same = known !== null && known.name === capabilities.name && known.version === capabilities.version;
@@ -102,7 +102,7 @@ export class AgentMemory {
       writeFileSync(draft, JSON.stringify(learnt), { mode: 0o600 });
       renameSync(draft, this.file);
     } catch {
-      // Then only this process knows it, and the next one learns it again.
+      // Only this process has it then, and the next one learns it again.
     }
     return learnt;
   }
@@ -151,7 +151,7 @@ async function packageVersion(folder: string, sandbox: OpenSandbox): Promise<str
     const manifest = await (await sandbox.folder(folder)).read('package.json', { most: MOST_MANIFEST_BYTES });
     if (manifest !== null) return String(JSON.parse(Buffer.from(manifest.bytes).toString('utf8')).version);
   } catch {
-    // Nobody can read it: the package is one above.
+    // It cannot be read: try the folder above.
   }
   return dirname(folder) === folder ? null : packageVersion(dirname(folder), sandbox);
 }

@@ -3,13 +3,13 @@ import type { Quirks } from './description.ts';
 import { homeOf, nodeIn, outputOf } from './surroundings.ts';
 
 /*
- * opencode (1.18) does not say when it asks its model again: the second answer goes on under the id of the first one. Its database
- * has what the model finally said.
+ * opencode (1.18) does not report when it asks its model again: the second answer continues under the id of the first one. Its database
+ * has the final answer.
  */
 
 /**
- * The texts of these messages. Those that the model did not finish are empty. Read in the sandbox, by a program there: only SQLite can
- * read the file, together with what opencode has not yet moved into it.
+ * Prints the texts of messages. Texts that the model did not finish are empty. It runs in the sandbox, because only SQLite can read the
+ * database together with its write-ahead log.
  */
 const READ_TEXTS = `
 const { DatabaseSync } = require('node:sqlite');
@@ -27,7 +27,7 @@ export const OPENCODE_QUIRKS: Quirks = {
     const node = await nodeIn(sandbox);
     const file = join(data, 'opencode', 'opencode.db');
     const printed = node && (await outputOf(surroundings, [node, '-e', READ_TEXTS, '--', file, ...messageIds]));
-    // Without an answer, it is another version that keeps its sessions elsewhere, or in another form: what was streamed counts as it is.
+    // Without an answer, another version keeps its sessions elsewhere or in another form. Then what was streamed counts.
     return new Map<string, string>(printed === null ? [] : JSON.parse(printed));
   },
 };

@@ -6,8 +6,8 @@ import { onPath } from '../../shared/paths.ts';
 import { KNOWN_AGENTS } from './known.ts';
 
 /*
- * Packages of agents: where they may be, which of them we install, and which of them this machine has. Nothing is executed. What an agent
- * is started with is looked for in its sandbox: find.ts.
+ * Packages of agents: where they may be, which of them we install, and which of them this machine has. Nothing is executed. find.ts looks
+ * for the program that is started, in the sandbox.
  */
 
 export interface PackagePlaces {
@@ -20,10 +20,10 @@ export interface PackagePlaces {
   readonly ours?: string | undefined;
 }
 
-/** The folders whose node_modules may have the agent's package, first the one that counts most. */
+/** The folders whose node_modules may have the agent's package, in the order of precedence. */
 export function* placesOf({ known, package: folder, installed, ours = import.meta.dirname }: PackagePlaces) {
   if (folder !== undefined) yield { name: 'the setting "package"', folder, named: true };
-  // As Node finds packages for our own code: npm installs what is beside Throughline into a folder above it.
+  // As Node finds packages for our own code: npm installs packages beside Throughline into a folder above it.
   for (let above = ours; above !== dirname(above); above = dirname(above)) {
     yield { name: "Throughline's own packages", folder: above, named: false };
   }
@@ -43,11 +43,8 @@ function hasProgram(folder: string, agent: string, version?: string): boolean {
   const { package: name, command } = KNOWN_AGENTS[agent] ?? {};
   if (name === undefined || command === undefined) return false;
   const root = join(folder, 'node_modules', name);
-  const described = join(root, 'package.json');
-  // Most places do not have it, and an error takes longer than the question.
-  if (!existsSync(described)) return false;
   try {
-    const manifest: unknown = JSON.parse(readFileSync(described, 'utf8'));
+    const manifest: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const file = programFile(manifest, command[0]);
     const isWanted = version === undefined || (isObject(manifest) && manifest.version === version);
     return isWanted && file !== null && existsSync(join(root, file));
@@ -61,7 +58,7 @@ export function installFolder(installed: string, name: string): string {
   return join(installed, name);
 }
 
-/** What `throughline agents install NAME` installs; null: an agent that a person has to install, or none that is known. */
+/** What `throughline agents install NAME` installs; null: a person has to install the agent, or it is not known. */
 export function installableAgent(name: string): Installable | null {
   const { package: packageName, install } = (Object.hasOwn(KNOWN_AGENTS, name) && KNOWN_AGENTS[name]) || {};
   if (packageName === undefined || install === undefined) return null;
@@ -80,15 +77,13 @@ export const INSTALLABLE_AGENTS: readonly string[] = Object.keys(KNOWN_AGENTS).f
   (name) => installableAgent(name) !== null,
 );
 
-/** The agents known by name that this machine has, for a person who has set none. A command waits for this: most folders have no packages. */
+/** The agents known by name that this machine has, for a person who has configured none. */
 export function availableAgents(installed: string, path: string): string[] {
   const folders = [...placesOf({ known: null, installed })].map(({ folder }) => folder);
+  // A command waits for this, and most folders have no packages.
   const withPackages = folders.filter((folder) => existsSync(join(folder, 'node_modules')));
-  const ownFolders = existsSync(installed);
-  const isAvailable = ([known, { command }]: (typeof all)[number]) =>
-    withPackages.some((folder) => hasProgram(folder, known)) ||
-    (ownFolders && hasProgram(installFolder(installed, known), known)) ||
-    onPath(command[0], path) !== null;
-  const all = Object.entries(KNOWN_AGENTS);
-  return all.filter(isAvailable).map(([known]) => known);
+  const isAvailable = (known: string, program: string) =>
+    [...withPackages, installFolder(installed, known)].some((folder) => hasProgram(folder, known)) ||
+    onPath(program, path) !== null;
+  return Object.entries(KNOWN_AGENTS).flatMap(([known, { command }]) => (isAvailable(known, command[0]) ? known : []));
 }

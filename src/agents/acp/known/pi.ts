@@ -5,8 +5,8 @@ import type { Quirks } from './description.ts';
 import { endOf, homeOf, type Surroundings } from './surroundings.ts';
 
 /*
- * pi-acp (0.0.34) tells nothing of what goes wrong between pi and its model: it answers `end_turn` also after an error. What it
- * says about itself it sends as messages without ids, between those of the model. pi's own session file has the error.
+ * pi-acp (0.0.34) does not report errors between pi and its model: it answers `end_turn` also after an error. It sends notices of its
+ * own as messages without ids, between those of the model. pi's own session file has the error.
  */
 
 const RETRYING = /^Retrying \(attempt \d+\/\d+, waiting \d+s\)\.\.\.$/;
@@ -22,7 +22,7 @@ export const PI_QUIRKS: Quirks = {
     const { startupInfo } = asObject(asObject(response._meta).piAcp);
     return typeof startupInfo === 'string' ? startupInfo : null;
   },
-  // It takes these characters for the end of a line when it reads what pi answers.
+  // It treats these characters as the end of a line when it reads pi's answers.
   hangsOn: /[\u2028\u2029]/,
   aboutAnswer(update) {
     const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
@@ -32,10 +32,10 @@ export const PI_QUIRKS: Quirks = {
   },
   async failureOf(session, surroundings) {
     try {
-      const file = await sessionFile(session, surroundings);
-      return file && lastError(file);
+      const end = await endOfSession(session, surroundings);
+      return end && lastError(end);
     } catch {
-      // Another version keeps its sessions elsewhere: nothing shows an error.
+      // Another version keeps its sessions elsewhere.
       return null;
     }
   },
@@ -46,8 +46,8 @@ const MOST_MAP_BYTES = 16 * 1024 * 1024;
 /** The last messages of a session fit in here. */
 const END_BYTES = 4 * 1024 * 1024;
 
-/** The end of pi's file for a session; null: there is none. pi could name any file, so only one in its own folders is read. */
-async function sessionFile(session: string, surroundings: Surroundings): Promise<string | null> {
+/** The end of pi's file for a session; null: there is none. The map could name any file, so only files in pi's own folders are read. */
+async function endOfSession(session: string, surroundings: Surroundings): Promise<string | null> {
   const { sandbox, env } = surroundings;
   const home = join(homeOf(surroundings), '.pi');
   const map = await (await sandbox.folder(home)).read('pi-acp/session-map.json', { most: MOST_MAP_BYTES });
@@ -64,9 +64,9 @@ async function sessionFile(session: string, surroundings: Surroundings): Promise
   return null;
 }
 
-/** Why the last message of a session file is not from the model; null: it is. Of a long file, only the end is parsed. */
-function lastError(file: string): string | null {
-  const lines = file.trimEnd().split('\n');
+/** The error in the last message of a session; null: it is none. Parses only as much as it needs. */
+function lastError(end: string): string | null {
+  const lines = end.trimEnd().split('\n');
   let last: Readonly<Record<string, unknown>> = {};
   while (last.role === undefined && lines.length > 0) last = messageIn(lines.pop() ?? '');
   if (last.role !== 'assistant' || last.stopReason !== 'error') return null;

@@ -62,7 +62,7 @@ test('no file outside of its own folders is read, and none through a link', asyn
   expect(await PI_QUIRKS.failureOf?.('s', at(home))).toBeNull();
 });
 
-test('what it says about itself is no answer', () => {
+test('its own notices are no part of the answer', () => {
   const about = (text: string) => {
     const update: Update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } };
     return PI_QUIRKS.aboutAnswer?.(update);
@@ -76,7 +76,7 @@ describe('the others', () => {
   const about = (quirks: Quirks, text: string) =>
     quirks.aboutAnswer?.({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } }) ?? null;
 
-  test('Copilot and goose report the troubles of their models as messages', () => {
+  test('Copilot and goose report errors of their models as messages', () => {
     expect(about(COPILOT_QUIRKS, 'Info: Response was interrupted due to a server error. Retrying...')).toBe('retry');
     expect(about(COPILOT_QUIRKS, 'Info: it is fine.')).toBeNull();
     const broken = 'Network error: Stream decode error: x\n\nPlease resend your message to try again.';

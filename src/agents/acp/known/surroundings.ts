@@ -27,7 +27,7 @@ export async function endOf(folder: Folder, path: string, most: number): Promise
 
 const MOST_MS = 10_000;
 
-/** What a program prints that is run in the sandbox. Null: it was not started, failed, or printed or took too much. */
+/** Runs a program in the sandbox and returns what it prints. Null: it was not started, failed, or took too long. */
 export async function outputOf({ sandbox, env }: Surroundings, command: readonly string[]): Promise<string | null> {
   const { failed, output } = await askProgram(sandbox, command, { env, signal: AbortSignal.timeout(MOST_MS) });
   return failed ? null : output;

@@ -7,7 +7,7 @@ import type { AgentProgram, Quirks } from '../known/description.ts';
 import { withoutMark } from '../session/literal.ts';
 import { openSession } from './open.ts';
 
-/** Loads a session once, only to read what the agent repeats of it. Null: it does not load it, or repeats nothing. */
+/** Loads a session only to read the history that the agent repeats. Null: the agent does not load it, or repeats nothing. */
 export async function readHistory(
   id: string,
   sandbox: OpenSandbox,
@@ -28,7 +28,7 @@ export async function readHistory(
   return history.turns.length === 0 && !history.unknownBefore ? null : history;
 }
 
-/** What an agent repeats of a session, as turns. It does not say when they were. */
+/** The repeated history of a session, as turns. The agent does not report their times: all get `at`. */
 export function turnsOf(repeated: readonly Update[], { ownWords }: Quirks, at: number): SessionHistory {
   const history = new HistoryBuilder();
   for (const message of messagesIn(repeated)) {
@@ -85,7 +85,7 @@ function blocksOf(updates: readonly Update[]): unknown[] {
     if (text !== null && isObject(last) && last.type === 'text') last.text = `${last.text}${text}`;
     else blocks.push(text === null ? (update as { content?: unknown }).content : { type: 'text', text });
   }
-  // The session may have been ours before.
+  // The session may have been one of ours, with a mark before its prompts.
   for (const block of blocks)
     if (isObject(block) && typeof block.text === 'string') block.text = withoutMark(block.text);
   return blocks;

@@ -1,4 +1,4 @@
-// A process of ours that was suspended, as a laptop or a busy machine does it: what an agent has sent meanwhile counts.
+// Our process may be suspended, on a laptop or a busy machine. What an agent has sent meanwhile counts.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => sandboxes.dispose());
 
-/** Goes on when it is told to, by a file, and says by another that it has: it repeats a turn after its answer to a load, or answers only then. */
+/** Continues when the file `go` exists, then writes the file `done`. `late`: repeats a turn after its answer to a load. `slow`: answers only then. */
 const AGENT = `
   const { existsSync, writeFileSync } = require('node:fs');
   const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\\n');
@@ -35,7 +35,7 @@ function agent(how: 'late' | 'slow', options: Record<string, unknown>) {
   return acpAgent({ name: 'agent', command: [process.execPath, '-e', AGENT, how], options, ...folders });
 }
 
-/** Tells the agent to go on, and does nothing at all until it has, and for so long at least. Timers are the first to notice. */
+/** Lets the agent continue, and blocks our process until it has, for at least this time. Timers run first afterwards. */
 function suspended(ms: number): void {
   const begun = performance.now();
   writeFileSync(join(sandbox.work, 'go'), '');

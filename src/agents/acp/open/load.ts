@@ -2,9 +2,8 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { type Comparison, compareTold, type ToldTurn } from '../../../core/restore/told.ts';
 import { promptText } from '../../../core/turn/content.ts';
 import type { OpenHow } from '../../../ports/agent.ts';
-import type { Refusal } from '../../shared/flight.ts';
+import { type Refusal, refused } from '../../shared/flight.ts';
 import { asObject } from '../../shared/json.ts';
-import { refused } from '../connection/answers.ts';
 import type { AgentProgram } from '../known/description.ts';
 import type { AcpOptions } from '../options.ts';
 import type { AcpSession } from '../session/session.ts';
@@ -24,7 +23,7 @@ export interface Answered {
  */
 export async function loadSession(
   session: AcpSession,
-  place: object,
+  params: object,
   { id, told }: Extract<OpenHow, { kind: 'resume' }>,
   { options, memory }: AgentProgram,
 ): Promise<Refusal | Answered> {
@@ -32,40 +31,35 @@ export async function loadSession(
   const hangs =
     hangsOn !== undefined &&
     (await told?.())?.some((turn) => hangsOn.test(`${promptText(turn.prompt)}\n${turn.reply ?? ''}`));
-  if (hangs) return refused('the session has characters with which this agent does not load one');
+  if (hangs) return refused('refused', 'the session contains characters with which this agent cannot load it');
   const history = new RepeatedHistory(session.quirks);
   session.state.repeat((update) => {
     history.add(update);
     session.onRepeated?.(update);
   });
   const [answer, turns] = await Promise.all([
-    session.connection.request('session/load', { ...place, sessionId: id }),
+    session.connection.request('session/load', { ...params, sessionId: id }),
     told?.() ?? null,
   ]);
   const response = asObject(answer);
   if (isAnother(response, id)) return OPENED_ANOTHER;
   const compared = await whenRepeated(history, turns, session, options);
   session.state.repeated();
-  // If it is gone, it may have been in the middle of the history. Then nothing is missing.
+  // An agent that is gone may not have sent all of the history. That does not show that its session lacks something.
   session.connection.throwIfGone();
   if (compared.kind === 'lacking') {
-    // An agent that loses only a picture still loads the sessions that have none.
+    // An agent that loses only images still loads sessions without images.
     if (compared.what === 'turn') memory.loadedIncomplete(id, compared.detail);
-    const message = `the agent opened the session without its history: ${compared.detail}`;
-    return { ok: false, reason: 'lacking', message };
+    return refused('lacking', `the agent opened the session without its history: ${compared.detail}`);
   }
-  if (compared.kind === 'beyond') return { ok: false, reason: 'diverged', message: compared.detail };
+  if (compared.kind === 'beyond') return refused('diverged', compared.detail);
   // Without anything to compare, a repeated message at least shows that the session is not empty.
   const shown = turns === null ? !history.empty : compared.found > 0;
   if (turns !== null && shown) memory.loadedWhole();
   return { response, proof: shown ? 'consistent' : 'none', condensed: compared.condensedTo };
 }
 
-export const OPENED_ANOTHER: Refusal = {
-  ok: false,
-  reason: 'not_found',
-  message: 'the agent opened another session instead',
-};
+export const OPENED_ANOTHER: Refusal = refused('not_found', 'the agent opened another session instead');
 
 /** Some agents take an unknown id for a title, or open a new session. */
 export function isAnother({ sessionId }: Readonly<Record<string, unknown>>, id: string): boolean {
@@ -74,7 +68,7 @@ export function isAnother({ sessionId }: Readonly<Record<string, unknown>>, id: 
 
 /** How often we look whether more of the history has come. */
 const LOOK_MS = 20;
-/** An agent that sends its history late may still be sending when all that we know of has come. */
+/** An agent that sends its history late may send more than the turns that we know of. */
 const QUIET_WHEN_WHOLE_MS = 200;
 
 /**
@@ -89,7 +83,7 @@ async function whenRepeated(
 ): Promise<Comparison> {
   const compare = () => compareTold(history.messages(), told ?? []);
   const isWhole = (compared: Comparison) => {
-    // Where no turn has to be there, the comparison is consistent before anything has come.
+    // If we know of no turn, the comparison is consistent before anything has come.
     if (compared.kind === 'consistent' && compared.found === 0)
       return told === null ? !history.empty : told.length === 0;
     return compared.kind !== 'lacking';
@@ -102,7 +96,7 @@ async function whenRepeated(
   let [seen, quietSince, now] = [history.updates, begun, begun];
   while (!connection.gone && now - begun < lateMs) {
     await setTimeout(Math.min(LOOK_MS, quietMs));
-    // If our process was suspended, what came meanwhile is read only after the timer.
+    // After our process was suspended, timers run before what came meanwhile is read.
     await setImmediate();
     now = performance.now();
     if (history.updates > seen) {

@@ -2,9 +2,9 @@ import { RequestError } from '@agentclientprotocol/sdk';
 import type { Update } from '../../../core/turn/update.ts';
 import type { Opened, OpenHow, OpenRequest } from '../../../ports/agent.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
-import type { Refusal } from '../../shared/flight.ts';
+import { OPENING_CANCELLED, type Refusal, refused } from '../../shared/flight.ts';
 import { asObject } from '../../shared/json.ts';
-import { isAuthRequired, refusalOf, refused, Unsuitable, wordsOf } from '../connection/answers.ts';
+import { isAuthRequired, refusalOf, Unsuitable, wordsOf } from '../connection/answers.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
 import { AgentGone } from '../connection/connection.ts';
 import { initialize, notLoggedIn, notStarted, withinTime } from '../connection/start.ts';
@@ -27,12 +27,14 @@ export async function openSession(
   onRepeated: ((update: Update) => void) | null = null,
 ): Promise<AcpOpened> {
   const { how, sandbox, signal } = request;
-  if (how.kind === 'rehydrate') return refused('this agent reads no transcript of ours');
-  if (how.kind === 'resume' && how.id === '') return { ok: false, reason: 'not_found', message: 'it has no id' };
-  if (signal.aborted) return refused('opening was cancelled');
+  if (how.kind === 'rehydrate') return refused('refused', 'this agent cannot read a transcript');
+  if (how.kind === 'resume' && how.id === '') return refused('not_found', 'the session id is empty');
+  if (signal.aborted) return OPENING_CANCELLED;
   const startProfile = request.noTools ? await startProfileOf(program, sandbox) : null;
   const profileEnv = await startProfile?.env({ sandbox, env: program.env });
-  if (profileEnv === null) return refused(`settings of a project in ${sandbox.work} or above it could run something`);
+  if (profileEnv === null) {
+    return refused('refused', `the settings of a project in ${sandbox.work} or above it could run something`);
+  }
   const child = await sandbox.spawn(program.command, { env: { ...program.env, ...profileEnv } });
   const session = new AcpSession({
     child,
@@ -48,16 +50,16 @@ export async function openSession(
     );
     if (opened.ok && !signal.aborted) return opened;
     await session.kill();
-    return signal.aborted ? refused('opening was cancelled') : opened;
+    return signal.aborted ? OPENING_CANCELLED : opened;
   } catch (error) {
     await session.kill();
-    if (signal.aborted) return refused('opening was cancelled');
+    if (signal.aborted) return OPENING_CANCELLED;
     if (isAuthRequired(error, session.quirks)) throw notLoggedIn(program, error);
     if (error instanceof RequestError || error instanceof Unsuitable) return refusalOf(error);
-    // Not the agent's fault: the store's, or our own.
+    // Not an error of the agent: the store has failed, or we have a bug.
     if (!(error instanceof AgentGone)) throw error;
     // Another way of restoring may still work. A new session is the last one.
-    if (how.kind === 'resume') return refused(wordsOf(error));
+    if (how.kind === 'resume') return refused('refused', wordsOf(error));
     throw notStarted(program, session.connection, error, 'did not open a session');
   }
 }
@@ -78,17 +80,17 @@ async function opening(
   const { options } = program;
   const can = await initialize(session.connection);
   program.memory.saw(can);
-  session.isOf(can, quirksOf(can.name, program.knownAs));
+  session.identified(can, quirksOf(can.name, program.knownAs));
   if (options.auth !== null) await session.connection.request('authenticate', { methodId: options.auth });
   const profile = noTools ? await profileOf(can, program, sandbox) : null;
   // The program was started for the version that was seen last; this one may be another.
   const applies = profile !== null && (profile.kind !== 'start' || profile === startProfile);
-  if (noTools && !applies) return refused(`${can.name} ${can.version} has no proved profile without tools`);
+  if (noTools && !applies) return refused('refused', `${can.name} ${can.version} has no proved profile without tools`);
   const lacks = missingFor(options, can);
-  if (lacks !== null) return refused(lacks);
+  if (lacks !== null) return refused('refused', lacks);
   if (noTools) session.tools = 'forbidden';
   const meta = profile?.kind === 'meta' ? profile.meta : session.quirks.meta;
-  const place = {
+  const params = {
     cwd: sandbox.work,
     // The tools of MCP servers are tools as well.
     mcpServers: noTools ? [] : options.mcpServers,
@@ -96,13 +98,13 @@ async function opening(
     ...(meta === undefined ? {} : { _meta: meta }),
   };
   const answered =
-    how.kind === 'new' ? await makeSession(session, place) : await reopen(session, place, how, can, program);
+    how.kind === 'new' ? await makeSession(session, params) : await reopen(session, params, how, can, program);
   if ('ok' in answered) return answered;
   if (profile?.kind === 'start') {
     await session.connection.request('session/set_title', { sessionId: session.id, title: profile.title });
   }
   await applySettings(session, answered.response, program, profile);
-  // What a turn had borrowed when its process died. A session that cannot be as it was is not used.
+  // A turn may have changed settings for itself before its process died. A session whose settings cannot be set back is not used.
   if (!noTools) {
     await session.choices.giveBack();
     session.updates.keep(session.choices.announcement);
@@ -113,16 +115,16 @@ async function opening(
 
 /** What the settings ask for and the agent does not support; null: nothing. */
 function missingFor({ directories, mcpServers }: AcpOptions, can: Capabilities): string | null {
-  if (directories.length > 0 && !can.directories) return 'this agent takes no additional directories';
+  if (directories.length > 0 && !can.directories) return 'this agent does not support additional directories';
   const types = mcpServers.flatMap((server) => ('type' in server ? server.type : []));
   const other = types.find((type) => !can.servers.includes(type));
-  return other === undefined ? null : `this agent takes no MCP server of the type "${other}"`;
+  return other === undefined ? null : `this agent does not support MCP servers of the type "${other}"`;
 }
 
-async function makeSession(session: AcpSession, place: object): Promise<Refusal | Answered> {
-  const response = asObject(await session.connection.request('session/new', place));
+async function makeSession(session: AcpSession, params: object): Promise<Refusal | Answered> {
+  const response = asObject(await session.connection.request('session/new', params));
   if (typeof response.sessionId !== 'string' || response.sessionId === '') {
-    return refused('the agent opened a session without an id');
+    return refused('refused', 'the agent opened a session without an id');
   }
   session.updates.sessionId = response.sessionId;
   session.updates.banner = session.quirks.banner?.(response) ?? null;
@@ -131,7 +133,7 @@ async function makeSession(session: AcpSession, place: object): Promise<Refusal 
 
 async function reopen(
   session: AcpSession,
-  place: object,
+  params: object,
   how: Extract<OpenHow, { kind: 'resume' }>,
   can: Capabilities,
   program: AgentProgram,
@@ -139,17 +141,19 @@ async function reopen(
   session.updates.sessionId = how.id;
   const { learnt } = program.memory;
   const trusted = learnt === null || whyNotReopened(learnt) === null;
-  if (!trusted || !(can.load || can.resume)) return refused('this agent cannot open a session again');
+  if (!trusted || !(can.load || can.resume)) {
+    return refused('refused', 'this agent cannot open a session again');
+  }
   const why = (await session.quirks.whyNotOpened?.(how.id, can, session.surroundings)) ?? null;
-  if (why !== null) return refused(why);
+  if (why !== null) return refused('refused', why);
   return unlessSilent(session, program.options, async () => {
-    if (can.load) return loadSession(session, place, how, program);
-    const response = asObject(await session.connection.request('session/resume', { ...place, sessionId: how.id }));
+    if (can.load) return loadSession(session, params, how, program);
+    const response = asObject(await session.connection.request('session/resume', { ...params, sessionId: how.id }));
     return isAnother(response, how.id) ? OPENED_ANOTHER : { response, proof: 'none' };
   });
 }
 
-/** Ends an agent that sends nothing while it opens a session: it may have stumbled over something in it. */
+/** Ends an agent that sends nothing while it opens a session: something in the session may block it. */
 async function unlessSilent<T>(
   { connection }: AcpSession,
   { silentMs }: AcpOptions,
@@ -161,7 +165,7 @@ async function unlessSilent<T>(
     if (!isOpening || Math.min(connection.silentMs, performance.now() - begun) < silentMs) return;
     connection.stop(`it sent nothing for ${silentMs} ms while it opened its session ("silentMs" in its options)`);
   };
-  // Not in the timer itself: if our process was suspended, what came meanwhile is read only after the timer.
+  // Not in the timer itself: after our process was suspended, timers run before what came meanwhile is read.
   const timer = setInterval(() => setImmediate(look), Math.min(SILENCE_LOOK_MS, silentMs));
   try {
     return await work();
@@ -175,7 +179,7 @@ const SILENCE_LOOK_MS = 500;
 
 /**
  * Sets the model, the config options and the mode that the settings name. Agents forget some of them when they load a session, so
- * they are set every time. Throws what the agent answers: what a person set is used or refused (R7).
+ * they are set every time. Throws what the agent answers: a setting is used or refused (R7).
  */
 async function applySettings(
   session: AcpSession,
@@ -186,11 +190,11 @@ async function applySettings(
   const { connection, id: sessionId, choices } = session;
   const { config, mode } = options;
   choices.read(response);
-  await choices.begin({ ...(model === null ? {} : { model }), config });
+  await choices.setDefaults({ ...(model === null ? {} : { model }), config });
   const setMode = (modeId: string) => connection.request('session/set_mode', { sessionId, modeId });
-  if (profile?.kind !== 'mode') return mode === null ? undefined : choices.begin({ mode });
+  if (profile?.kind !== 'mode') return mode === null ? undefined : choices.setDefaults({ mode });
   const { currentModeId } = asObject(response.modes);
-  const usual = options.mode ?? (typeof currentModeId === 'string' ? currentModeId : null);
+  const usual = mode ?? (typeof currentModeId === 'string' ? currentModeId : null);
   await setMode(profile.mode);
   session.tools = {
     mode: profile.mode,

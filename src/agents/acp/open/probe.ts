@@ -11,7 +11,7 @@ import type { Learnt } from '../known/memory.ts';
 
 /*
  * Starts an agent outside of any conversation and ends it again: to see what it can do, whether somebody is logged in, and which
- * sessions it has. The model is asked nothing.
+ * sessions it has. Nothing is sent to its model.
  */
 
 /** An agent that was started for a look. */
@@ -26,8 +26,8 @@ interface Probing {
 /**
  * Starts the agent, looks at it, and ends it, also when the signal is aborted. Throws `agent_unavailable`.
  *
- * Agents obey files in the folder that they are started in and above it. So by default that is not a working directory, which may be
- * somebody's project.
+ * Agents read settings from the folder that they are started in and above it. So the default folder is not a working directory, which may
+ * be somebody's project.
  */
 export async function probing<T>(
   program: AgentProgram,
@@ -63,7 +63,7 @@ export async function probing<T>(
 
 /**
  * Whether somebody is logged in. Agents show that by opening a session or refusing to. So one is opened, in the working directory, and
- * nothing is asked in it. Throws `agent_unavailable`.
+ * gets no prompt. Throws `agent_unavailable`.
  */
 export function loginOf(program: AgentProgram, sandbox: OpenSandbox, signal: AbortSignal): Promise<Login> {
   const { work: cwd } = sandbox;
@@ -84,7 +84,7 @@ async function tryLogin(agent: Probing, { options, login }: AgentProgram, cwd: s
     if (isAuthRequired(error, quirks)) return { loggedIn: false, hint: login };
     return { loggedIn: null, hint: `it opens no session: ${wordsOf(error)}` };
   }
-  // An agent that has no way to log in refuses nobody, so its open session shows nothing.
+  // An agent without a way to log in opens a session for anybody, so that proves nothing.
   const refuses = can.auth.length > 0 && !quirks.opensForAnybody;
   if (loggedIn ?? refuses) return { loggedIn: true, hint: null };
   return loggedIn === false ? { loggedIn, hint: login } : { loggedIn: null, hint: 'it does not say' };
@@ -94,7 +94,7 @@ const STATUS_MS = 2_000;
 
 /**
  * Returns a function that gives the last status. An agent without a way to log in may still send one, perhaps only after the session
- * is open: that is waited for.
+ * is open, so the function waits for it.
  */
 function watchStatus(agent: Probing, { method, loggedIn }: LoginStatus): () => Promise<boolean | null> {
   const first = Promise.withResolvers<void>();

@@ -7,7 +7,7 @@ import type { Quirks } from '../known/description.ts';
 import { withoutMark } from '../session/literal.ts';
 
 const BLOCK_BEGINS = /<conversation-record ([0-9a-f]+)>/g;
-/** The most blocks that are looked for in one message. We put one block before a prompt. */
+/** How many blocks are looked for in one message. We put one block before a prompt. */
 const MOST_BLOCKS = 100;
 
 interface Message {
@@ -18,7 +18,9 @@ interface Message {
 }
 
 const SPEAKERS: Readonly<Record<string, Message['who']>> = {
-  ...{ user_message_chunk: 'person', agent_message_chunk: 'agent', compaction_summary_chunk: 'summary' },
+  user_message_chunk: 'person',
+  agent_message_chunk: 'agent',
+  compaction_summary_chunk: 'summary',
 };
 
 /** Gathers the history that an agent repeats while it loads a session. */

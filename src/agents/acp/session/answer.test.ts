@@ -115,14 +115,14 @@ describe('what the agent’s own record has of a message', () => {
   });
 });
 
-test('a long answer that is streamed again costs no more with every piece of it', () => {
+test('comparing a long answer that is streamed again takes the same time for every piece', () => {
   const pieces = Array.from({ length: 20_000 }, (_, i) => `word ${i} `);
   const answer = new Answer();
   for (const piece of pieces) answer.see(says(piece, '1'));
   const before = process.threadCpuUsage();
   const retracted = pieces.flatMap((piece) => answer.see(says(piece, '2')));
   expect(retracted).toEqual([{ sessionUpdate: RETRACTED, messageId: '1' }]);
-  // The processor time, whoever else had the processor meanwhile. Compared as a whole with every piece, it took ten seconds.
+  // The processor time, which other programs do not change. Comparing the whole text with every piece took ten seconds.
   const { user, system } = process.threadCpuUsage(before);
   expect(user + system).toBeLessThan(2_000_000);
 });

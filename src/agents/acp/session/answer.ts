@@ -11,8 +11,8 @@ interface Piece {
 }
 
 /**
- * What an agent streams in a turn. When the connection to its model breaks, the agent asks the model again, and the answer begins
- * anew. The beginning that was streamed does not count then:
+ * What an agent streams in a turn. When the connection to its model breaks, the agent asks the model again, and the answer starts
+ * over. What was streamed before does not count then. Three things show that:
  *
  *   the agent says so     `retried`: the message that it was streaming is retracted
  *   its message ids do    a message directly follows another one and begins with all of its text: the other one is retracted
@@ -23,8 +23,8 @@ interface Piece {
 export class Answer {
   /** Of the last message, and whatever else is not final. */
   #pieces: Piece[] = [];
-  /** A message that the next one may turn out to repeat, and how much of it that one has repeated; null: none. */
-  #rival: { readonly id: string; readonly text: string; repeated: number } | null = null;
+  /** An earlier message that the current one may repeat, and how many of its characters it has repeated; null: none. */
+  #original: { readonly id: string; readonly text: string; repeated: number } | null = null;
 
   /** By message id: all of its text in this turn. */
   readonly texts = new Map<string, string>();
@@ -32,10 +32,10 @@ export class Answer {
   begin(): void {
     this.#pieces = [];
     this.texts.clear();
-    this.#rival = null;
+    this.#original = null;
   }
 
-  /** A part of the turn. Returns what does not count any more. */
+  /** Takes an update of the turn. Returns the retraction of what no longer counts. */
   see(update: Update): Update[] {
     const text = chunkText(update);
     if (update.sessionUpdate !== 'agent_message_chunk' && update.sessionUpdate !== 'agent_thought_chunk') {
@@ -54,13 +54,13 @@ export class Answer {
   /** What was streamed so far is final. */
   finished(): void {
     const last = this.#pieces.at(-1)?.id;
-    // Earlier messages are not looked at again.
+    // Earlier messages are not compared again.
     this.#pieces = this.#pieces.filter(({ id }) => id === last);
     for (const piece of this.#pieces) piece.final = true;
-    this.#rival = null;
+    this.#original = null;
   }
 
-  /** The agent asks its model again. Returns the retraction of the unfinished message, and again what was final of it. */
+  /** The agent asks its model again. Returns the retraction of the unfinished message, followed by what was final of it. */
   retried(): Update[] {
     const last = this.#pieces.at(-1);
     if (last === undefined || last.final) return [];
@@ -72,7 +72,7 @@ export class Answer {
     return [retraction(id), ...kept.map(({ chunk }) => chunk)];
   }
 
-  /** The turn has completed. Returns what does not count, because the agent's own record does not have it. */
+  /** The turn has completed. Returns the retraction of what the agent's own record does not have. */
   recorded(record: ReadonlyMap<string, string>): Update[] {
     return [...this.texts].flatMap(([messageId, text]) => {
       const kept = record.get(messageId) ?? '';
@@ -83,29 +83,29 @@ export class Answer {
 
   #compareWith(before: Piece, kind: string, id: string | undefined): void {
     const comparable = before.kind === kind && !before.final && before.id !== undefined && id !== undefined;
-    this.#rival = comparable ? { id: before.id as string, text: this.#textOf(before.id), repeated: 0 } : null;
+    this.#original = comparable ? { id: before.id as string, text: this.#textOf(before.id), repeated: 0 } : null;
     // The message may have begun before the other one.
     const begun = comparable ? this.#textOf(id) : '';
     if (begun !== '') this.#repeats(begun);
   }
 
-  /** Whether this goes on as the other message does. Every text is looked at once: a message may have many. */
+  /** Whether this text repeats the next part of the original. Each text is compared once: a message may have many. */
   #repeats(text: string): boolean {
-    const rival = this.#rival;
-    if (rival === null) return false;
-    const rest = rival.text.slice(rival.repeated, rival.repeated + text.length);
-    rival.repeated += rest.length;
+    const original = this.#original;
+    if (original === null) return false;
+    const rest = original.text.slice(original.repeated, original.repeated + text.length);
+    original.repeated += rest.length;
     if (text.startsWith(rest)) return true;
-    this.#rival = null;
+    this.#original = null;
     return false;
   }
 
   #compared(text: string): Update[] {
-    const rival = this.#rival;
-    if (rival === null || !this.#repeats(text) || rival.repeated < rival.text.length) return [];
-    this.#rival = null;
-    this.#forget(rival.id);
-    return [retraction(rival.id)];
+    const original = this.#original;
+    if (original === null || !this.#repeats(text) || original.repeated < original.text.length) return [];
+    this.#original = null;
+    this.#forget(original.id);
+    return [retraction(original.id)];
   }
 
   #textOf(id: string | undefined): string {

@@ -44,10 +44,10 @@ test('what was chosen is given back, with what changed because of it', async () 
   expect([now.mode, choices.owed]).toEqual(['ask', {}]);
   const count = asked.length;
   expect(await choices.choose({ model: 'large' })).toBeNull();
-  expect(asked).toHaveLength(count); // it is as it should be
+  expect(asked).toHaveLength(count); // it is set already
 });
 
-test('what a process that died has borrowed is given back by the next one', async () => {
+test('the next process gives back what the choices of a dead one replaced', async () => {
   const { choices, asked } = agent({ 'config:effort': 'low', mode: 'code' });
   await choices.giveBack();
   expect(asked).toEqual(['effort=low', 'mode=code']);
@@ -56,7 +56,7 @@ test('what a process that died has borrowed is given back by the next one', asyn
 
 test('what the settings name is not given back', async () => {
   const { choices, now } = agent({ 'config:model': 'large' });
-  await choices.begin({ model: 'small' });
+  await choices.setDefaults({ model: 'small' });
   await choices.giveBack();
   expect([now.model, choices.owed]).toEqual(['small', {}]);
 });
@@ -71,7 +71,7 @@ test.each([
 
 test('what there is and what is set is announced as the updates of an agent', async () => {
   const { choices } = agent();
-  await choices.begin({ model: 'small', mode: 'code' });
+  await choices.setDefaults({ model: 'small', mode: 'code' });
   expect(choices.announcement).toMatchObject([
     { sessionUpdate: 'current_mode_update', currentModeId: 'code', availableModes: [{ id: 'ask' }, { id: 'code' }] },
     {
@@ -89,6 +89,6 @@ test('what there is and what is set is announced as the updates of an agent', as
 test('an option whose change was answered with nothing is announced as it was set', async () => {
   const choices = new SessionChoices(async () => ({}), {});
   choices.read({ configOptions: [select('model', 'large', ['small', 'large'], 'model')] });
-  await choices.begin({ model: 'small' });
+  await choices.setDefaults({ model: 'small' });
   expect(choices.announcement).toMatchObject([{ configOptions: [{ id: 'model', currentValue: 'small' }] }]);
 });

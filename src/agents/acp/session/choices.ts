@@ -8,7 +8,7 @@ import { Unsuitable, wordsOf } from '../connection/answers.ts';
 type Value = string | boolean;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What can be chosen in a session: its mode, or a config option. `values` null: any, or true and false. */
+/** Something that can be chosen in a session: its mode, or a config option. `values` null: any, or true and false. */
 interface Setting {
   readonly current: Value | null;
   readonly values: readonly string[] | null;
@@ -20,8 +20,8 @@ const MODE = 'mode';
 const configKey = (id: string) => `config:${id}`;
 
 /**
- * The mode and the config options of an open session: what there is, what is set, and what is owed. A value that was replaced by a
- * choice is owed until it is given back. Setting one may change others (a model has its own efforts): those are owed as well.
+ * The mode and the config options of an open session: what there is, what is set, and what is owed. When a choice replaces a value, the
+ * old value is owed until it is set again. Setting one value may change others (each model has its own efforts): those are owed as well.
  */
 export class SessionChoices {
   readonly #request: (method: string, params: Fields) => Promise<unknown>;
@@ -30,7 +30,7 @@ export class SessionChoices {
   #availableModes: readonly unknown[] = [];
   #configOptions: readonly Fields[] = [];
   readonly #owed: Map<string, Value>;
-  /** What is owed because another one was set, by the key of that: it can only be given back together with it. */
+  /** Keys whose value is owed because another one was set: the key of that one. Both can only be given back together. */
   readonly #because = new Map<string, string>();
 
   /** `owed`: what the session still had to be given back when it was last open. */
@@ -44,7 +44,7 @@ export class SessionChoices {
     return Object.fromEntries(this.#owed);
   }
 
-  /** What there is and what is set, as the updates by which an agent tells of a change. Empty: there is nothing to choose. */
+  /** What there is and what is set, as the updates with which an agent reports a change. Empty: there is nothing to choose. */
   get announcement(): Update[] {
     const said: Update[] = [];
     const mode = this.#settings.get(MODE);
@@ -53,7 +53,7 @@ export class SessionChoices {
       said.push({ sessionUpdate: 'current_mode_update', currentModeId, availableModes: this.#availableModes });
     }
     if (this.#configOptions.length > 0) {
-      // An agent that answers with nothing has not said what the option is now.
+      // An agent may answer a change without the new value of the option.
       const configOptions = this.#configOptions.map((option) => {
         const current = this.#settings.get(configKey(String(option.id)))?.current ?? null;
         return current === null ? option : { ...option, currentValue: current };
@@ -63,7 +63,7 @@ export class SessionChoices {
     return said;
   }
 
-  /** Reads what the agent says: its answer to opening, to a change, or an update. */
+  /** Reads what the agent reports: in its answer to opening or to a change, or in an update. */
   read({ modes, configOptions, currentModeId }: Fields): void {
     const { availableModes, currentModeId: current = currentModeId } = asObject(modes);
     const known = this.#settings.get(MODE);
@@ -80,8 +80,8 @@ export class SessionChoices {
     }
   }
 
-  /** Sets what the settings of the agent name; that is never given back. Throws `Unsuitable`, or what the agent answers. */
-  async begin(choices: Choices): Promise<void> {
+  /** Sets what the settings of the agent name. What that replaces is not owed. Throws `Unsuitable`, or what the agent answers. */
+  async setDefaults(choices: Choices): Promise<void> {
     const { config = {}, ...others } = choices;
     const wanted = this.#wanted(others);
     // Some agents take options that they do not list.
@@ -90,11 +90,11 @@ export class SessionChoices {
     for (const key of wanted.keys()) this.#owed.delete(key);
   }
 
-  /** From now on these, and of everything else what is owed. Null: done. Else why not, with what there is. */
+  /** Sets these choices, and gives back everything else that is owed. Returns null, or why not, with what there is. */
   async choose(choices: Choices): Promise<string | null> {
     try {
       const wanted = this.#wanted(choices);
-      for (const [key, value] of wanted) await this.#borrow(key, value);
+      for (const [key, value] of wanted) await this.#setForNow(key, value);
       await this.giveBack(wanted);
       return null;
     } catch (error) {
@@ -102,9 +102,9 @@ export class SessionChoices {
     }
   }
 
-  /** Sets everything that is owed again, but not what is `wanted`. Throws `Unsuitable`, or what the agent answers. */
+  /** Gives back everything that is owed, except what is `wanted`. Throws `Unsuitable`, or what the agent answers. */
   async giveBack(wanted: ReadonlyMap<string, unknown> = new Map()): Promise<void> {
-    // The model first: it decides which values others can have.
+    // The model first: other values depend on it.
     for (const [key, value] of [...this.#owed].sort(([a], [b]) => this.#rank(a) - this.#rank(b))) {
       if (wanted.has(key) || wanted.has(this.#because.get(key) ?? key)) continue;
       const setting = this.#settings.get(key);
@@ -122,7 +122,7 @@ export class SessionChoices {
     return wanted;
   }
 
-  /** The key of what is named so. Throws `Unsuitable` with what there is. */
+  /** The key of the setting with this name. Throws `Unsuitable` with what there is. */
   #find(what: string, name: string): string {
     const keys = [...this.#settings.keys()];
     const byCategory = keys.find((key) => key !== MODE && this.#settings.get(key)?.category === name);
@@ -130,10 +130,7 @@ export class SessionChoices {
       name === MODE && this.#settings.has(MODE)
         ? MODE
         : [configKey(name), byCategory].find((one) => one !== undefined && this.#settings.has(one));
-    const setting = key === undefined ? undefined : this.#settings.get(key);
-    if (key === undefined || setting === undefined) {
-      throw new Unsuitable(this.#lacks(what));
-    }
+    if (key === undefined) throw new Unsuitable(this.#lacks(what));
     return key;
   }
 
@@ -146,8 +143,8 @@ export class SessionChoices {
     return this.#settings.get(key)?.category === 'model' ? 0 : 1;
   }
 
-  /** Sets a value for now. What it replaces, also elsewhere, is owed. */
-  async #borrow(key: string, value: Value): Promise<void> {
+  /** Sets a value for some turns. All values that this replaces are owed. */
+  async #setForNow(key: string, value: Value): Promise<void> {
     if (this.#settings.get(key)?.current === value) return;
     const before = [...this.#settings].map(([one, { current }]) => [one, current] as const);
     await this.#set(key, value);

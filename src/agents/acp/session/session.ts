@@ -26,7 +26,7 @@ interface SessionSettings {
   readonly sandbox: OpenSandbox;
   readonly program: Pick<AgentProgram, 'options' | 'env'>;
   readonly memo: string | null;
-  /** Gets everything that the agent repeats of the session; null: nobody reads it. */
+  /** Gets the history that the agent repeats; null: nobody reads it. */
   readonly onRepeated: ((update: Update) => void) | null;
   readonly onWindow: (tokens: number) => void;
 }
@@ -35,7 +35,7 @@ interface SessionSettings {
 interface ModeWithoutTools {
   readonly mode: string;
   leave(): Promise<void>;
-  /** Whether the session then has everything that the settings name. If not, it has to be opened again. */
+  /** Whether the session then has everything that the settings name. False: it has to be opened again. */
   readonly leavesAllSet: boolean;
 }
 
@@ -101,15 +101,15 @@ export class AcpSession implements AgentSession {
     return renderMemo(this.updates.memo, this.choices.owed);
   }
 
-  /** The agent has said what it is. */
-  isOf(agent: Capabilities, quirks: Quirks): void {
-    this.#can = agent;
+  /** The agent has reported its name and capabilities. */
+  identified(can: Capabilities, quirks: Quirks): void {
+    this.#can = can;
     this.quirks = quirks;
     this.#tokens = new TokenMeter(quirks);
     this.updates.aboutAnswer = quirks.aboutAnswer;
   }
 
-  /** The protocol has no way to read where a session stands. */
+  /** The protocol has no way to read the position of a session. */
   async position(): Promise<null> {
     return null;
   }
@@ -186,7 +186,7 @@ export class AcpSession implements AgentSession {
       graceMs: this.#program.options.cancelGraceMs,
     });
     this.state.begin(flight);
-    this.connection.countAnew();
+    this.connection.resetLimit();
     this.updates.begin();
     return flight;
   }
@@ -198,27 +198,27 @@ export class AcpSession implements AgentSession {
       const usage = this.#tokens.read(response);
       if (usage !== null) flight.events.push({ type: 'usage', usage });
       const outcome = outcomeOf(asObject(response).stopReason, flight.stopped);
-      this.#finish(flight, outcome.kind === 'completed' ? await this.#afterItsRecord(outcome) : outcome);
+      this.#finish(flight, outcome.kind === 'completed' ? await this.#checkRecord(outcome) : outcome);
     } catch (error) {
       this.#finish(flight, flight.stopped ? { kind: 'cancelled' } : failureOf(error));
     }
   }
 
-  /** What the agent's own record shows of a turn that it calls completed. */
-  async #afterItsRecord(completed: AgentOutcome): Promise<AgentOutcome> {
+  /** The outcome by the agent's own record, which may show that a turn failed that the agent calls completed. */
+  async #checkRecord(completed: AgentOutcome): Promise<AgentOutcome> {
     const { recordedTexts, failureOf: failureIn } = this.quirks;
     if (recordedTexts) await this.updates.compare((ids) => recordedTexts(ids, this.surroundings));
     const why = this.updates.failure ?? (await failureIn?.(this.id ?? '', this.surroundings)) ?? null;
     return why === null ? completed : failureOf(new Error(why));
   }
 
-  /** Does nothing when the turn was finished before, by the end of the process. */
+  /** Does nothing when the end of the process has finished the turn before. */
   #finish(flight: Flight, outcome: AgentOutcome): void {
     if (this.state.flight !== flight) return;
     this.updates.end((id) => this.client.textOf(id));
     this.state.finish();
     this.#questions.cancelAll();
-    this.connection.countAnew();
+    this.connection.resetLimit();
     flight.end(outcome);
   }
 
@@ -228,7 +228,7 @@ export class AcpSession implements AgentSession {
     if (flight) this.#finish(flight, flight.whenGone(`the agent’s process ${how}`));
   }
 
-  /** Some agents leave the mode by themselves. They are ended before they can run a tool. */
+  /** Some agents leave the mode without tools by themselves. Such an agent is ended before it can run a tool. */
   #settingsChanged(update: Update): void {
     const said = asObject(update);
     this.choices.read(said);
@@ -240,8 +240,9 @@ export class AcpSession implements AgentSession {
   async #asked(method: string, params: unknown): Promise<unknown> {
     if (method !== 'session/request_permission') return this.client.handle(method, params);
     const { flight } = this.state;
-    const nobody = flight === null || this.state.kind !== 'prompting' || flight.stopped || this.tools !== 'allowed';
-    return this.#questions.put(params, nobody ? null : (question) => flight.events.push(question));
+    const unanswerable =
+      flight === null || this.state.kind !== 'prompting' || flight.stopped || this.tools !== 'allowed';
+    return this.#questions.put(params, unanswerable ? null : (question) => flight.events.push(question));
   }
 }
 

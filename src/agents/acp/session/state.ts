@@ -2,7 +2,7 @@ import type { Update } from '../../../core/turn/update.ts';
 import type { Flight } from '../../shared/flight.ts';
 
 /*
- * What a session is doing. All changes are here; everything else asks.
+ * What a session is doing. Only this file changes the state.
  *
  *   free ── repeat ──▶ repeating ── repeated ──▶ free
  *   free ── begin ──▶ prompting ── answered ──▶ answered ── finish ──▶ free
@@ -13,7 +13,7 @@ import type { Flight } from '../../shared/flight.ts';
  * prompting  a prompt is in flight. What the agent sends belongs to its turn.
  * answered   the agent has answered the prompt. What it still sends is kept for the next turn, while this turn is finished.
  *
- * Whether the process lives is the connection's to say.
+ * Whether the process is alive: see `AcpConnection.alive`.
  */
 type State =
   | { readonly kind: 'free' }

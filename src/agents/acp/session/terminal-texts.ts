@@ -1,7 +1,7 @@
 import { isObject } from '../../../core/turn/content.ts';
 import type { Update } from '../../../core/turn/update.ts';
 
-/** The most calls without their terminals, and terminals without their calls, that are kept: the newest. */
+/** How many calls without their terminals, and terminals without their calls, are kept: the newest. */
 const MOST = 100;
 
 /**

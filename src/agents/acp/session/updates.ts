@@ -8,16 +8,16 @@ import { TerminalTexts } from './terminal-texts.ts';
 import { CostMeter } from './usage.ts';
 
 interface UpdatesSettings {
-  /** What the session kept of its cost when it was last open; null: nothing. */
+  /** The note about the session's cost when it was last open; null: none. */
   readonly memo: string | null;
   readonly onWindow: (tokens: number) => void;
-  /** Called whenever the agent says which mode the session is in, or what its config options are. */
+  /** Called whenever the agent reports the mode of the session, or its config options. */
   readonly onSettings: (update: Update) => void;
 }
 
 /**
- * Sorts what an agent sends: updates of the running turn, updates that are kept for the next turn, and a repeated history. Changes
- * nothing, and drops nothing without saying so. Adds what does not count of the answer any more.
+ * Sorts what an agent sends: updates of the running turn, updates that are kept for the next turn, and a repeated history. Changes no
+ * update, and reports how many it drops. Adds retractions of what no longer counts of the answer.
  */
 export class Updates {
   readonly #state: SessionState;
@@ -30,7 +30,7 @@ export class Updates {
   sessionId: string | null = null;
   /** See `Quirks`. */
   aboutAnswer: Quirks['aboutAnswer'];
-  /** Why the model did not answer, in the agent's words; null: the agent has not said so in this turn. */
+  /** Why the model did not answer, in the agent's words; null: the agent has not reported that in this turn. */
   failure: string | null = null;
   /** A text that the agent sends as a message though it is no answer; null: none is expected. */
   banner: string | null = null;
@@ -45,7 +45,7 @@ export class Updates {
     return this.#cost.memo;
   }
 
-  /** Something of the session that the agent said in an answer, not in an update. The next turn tells it. */
+  /** Keeps for the next turn what the agent reported in an answer, not in an update. */
   keep(updates: readonly Update[]): void {
     for (const update of updates) this.#between.keep(update, JSON.stringify(update).length);
   }
@@ -54,44 +54,44 @@ export class Updates {
   begin(): void {
     this.#answer.begin();
     this.failure = null;
-    this.#tell(this.#between.take());
-    this.#tellCost();
+    this.#report(this.#between.take());
+    this.#reportCost();
   }
 
   /** The turn has completed: compares its texts with those in the agent's own record. */
   async compare(recordedTexts: (messageIds: readonly string[]) => Promise<ReadonlyMap<string, string>>): Promise<void> {
     const ids = [...this.#answer.texts.keys()];
-    if (ids.length > 0) this.#tell(this.#answer.recorded(await recordedTexts(ids)));
+    if (ids.length > 0) this.#report(this.#answer.recorded(await recordedTexts(ids)));
   }
 
   /** The turn is about to end. `textOf`: the text of a terminal that was not released yet; null: there is no such terminal. */
   end(textOf: (terminalId: string) => string | null): void {
-    this.#tell(this.#texts.rest(textOf));
+    this.#report(this.#texts.rest(textOf));
   }
 
   terminalReleased(id: string, text: string): void {
     this.#texts.released(id, text);
-    this.#tell(this.#texts.complete());
+    this.#report(this.#texts.complete());
   }
 
   /** A notification as it came, and the length of its line. */
   notified(method: string, params: unknown, length: number): void {
     const { update, sessionId } = asObject(params);
     if (method !== 'session/update' || !isUpdate(update)) {
-      this.#tellOrKeep({ sessionUpdate: '_acp/notification', method, params }, length);
+      this.#reportOrKeep({ sessionUpdate: '_acp/notification', method, params }, length);
     } else if (this.sessionId !== null && typeof sessionId === 'string' && sessionId !== this.sessionId) {
       // A session that the agent opened by itself.
-      this.#tellOrKeep({ sessionUpdate: '_acp/other_session', sessionId, update }, length);
+      this.#reportOrKeep({ sessionUpdate: '_acp/other_session', sessionId, update }, length);
     } else this.#update(update, length);
   }
 
   #update(update: Update, length: number): void {
     const { onRepeated } = this.#state;
     if (update.sessionUpdate === 'usage_update') this.#spent(update);
-    if (OF_THE_SETTINGS.includes(update.sessionUpdate)) this.#onSettings(update);
+    if (SETTINGS_UPDATES.includes(update.sessionUpdate)) this.#onSettings(update);
     onRepeated?.(update);
-    if (onRepeated !== null && (isOfATurn(update) || OF_THE_CONTEXT.includes(update.sessionUpdate))) return;
-    if (this.#tellOrKeep(this.#isBanner(update) ? apart(update) : update, length)) this.#texts.see(update);
+    if (onRepeated !== null && (isOfATurn(update) || CONTEXT_UPDATES.includes(update.sessionUpdate))) return;
+    if (this.#reportOrKeep(this.#isBanner(update) ? betweenTurns(update) : update, length)) this.#texts.see(update);
   }
 
   get #running(): boolean {
@@ -99,12 +99,12 @@ export class Updates {
   }
 
   /** False: the update was kept for the next turn. */
-  #tellOrKeep(update: Update, length: number): boolean {
+  #reportOrKeep(update: Update, length: number): boolean {
     const running = this.#running;
     const about = this.aboutAnswer?.(update) ?? null;
     if (about === 'finished' || about === 'ours') {
       if (about === 'finished') this.#answer.finished();
-    } else if (running) this.#tell(this.#counted(update, about));
+    } else if (running) this.#report(this.#counted(update, about));
     else this.#between.keep(update, length);
     return running;
   }
@@ -113,20 +113,20 @@ export class Updates {
   #counted(update: Update, about: AboutAnswer | null): Update[] {
     if (about === null) return [update, ...this.#answer.see(update)];
     if (about === 'failed') this.failure = chunkText(update);
-    return [isOfATurn(update) ? apart(update) : update, ...(about === 'retry' ? this.#answer.retried() : [])];
+    return [isOfATurn(update) ? betweenTurns(update) : update, ...(about === 'retry' ? this.#answer.retried() : [])];
   }
 
-  #tell(updates: Iterable<Update>): void {
+  #report(updates: Iterable<Update>): void {
     for (const update of updates) this.#state.flight?.events.push({ type: 'update', update });
   }
 
-  /** Costs between two turns are told with the next one. Costs in a repeated history were told before. */
+  /** Costs between two turns are reported with the next one. Costs in a repeated history were reported before. */
   #spent(update: Update): void {
     this.#cost.read(asObject(update), this.#state.kind === 'repeating');
-    if (this.#state.flight !== null) this.#tellCost();
+    if (this.#state.flight !== null) this.#reportCost();
   }
 
-  #tellCost(): void {
+  #reportCost(): void {
     const usage = this.#cost.take();
     if (usage !== null) this.#state.flight?.events.push({ type: 'usage', usage });
   }
@@ -140,17 +140,17 @@ export class Updates {
   }
 }
 
-const OF_THE_SETTINGS: readonly string[] = ['current_mode_update', 'config_option_update'];
+const SETTINGS_UPDATES: readonly string[] = ['current_mode_update', 'config_option_update'];
 
-/** Updates of our own kinds say what only we can know. An agent cannot send them. */
+/** Updates of our own kinds. They report what only we can know, so an agent's are not accepted. */
 const OURS = '_throughline/';
 
 function isUpdate(value: unknown): value is Update {
   return isObject(value) && typeof value.sessionUpdate === 'string' && !value.sessionUpdate.startsWith(OURS);
 }
 
-/** Kinds of updates that say what happened in a turn. Sent between two turns, they would be taken for the next one's. */
-const OF_A_TURN: readonly string[] = [
+/** Kinds of updates that belong to a turn. Sent between two turns, they would count as part of the next one. */
+const TURN_UPDATES: readonly string[] = [
   'user_message_chunk',
   'agent_message_chunk',
   'agent_thought_chunk',
@@ -159,15 +159,15 @@ const OF_A_TURN: readonly string[] = [
   'plan',
 ];
 
-/** Kinds that say what became of the context. Repeated, they are history; sent between two turns, they are news. */
-const OF_THE_CONTEXT: readonly string[] = ['compaction_update', 'compaction_summary_chunk'];
+/** Kinds of updates about the context. In a repeated history they are old; between two turns they are new. */
+const CONTEXT_UPDATES: readonly string[] = ['compaction_update', 'compaction_summary_chunk'];
 
 function isOfATurn({ sessionUpdate }: Update): boolean {
-  return OF_A_TURN.includes(sessionUpdate);
+  return TURN_UPDATES.includes(sessionUpdate);
 }
 
-/** The update in a form that cannot be taken for a part of the turn in which it is told. */
-function apart(update: Update): Update {
+/** The update in a form that does not count as part of the turn in which it is reported. */
+function betweenTurns(update: Update): Update {
   return { sessionUpdate: '_acp/between_turns', update } as Update;
 }
 
@@ -181,7 +181,7 @@ export class BetweenTurns {
   #dropped = 0;
 
   keep(update: Update, length: number): void {
-    this.#kept.push({ update: isOfATurn(update) ? apart(update) : update, length });
+    this.#kept.push({ update: isOfATurn(update) ? betweenTurns(update) : update, length });
     this.#length += length;
     while (this.#kept.length > MOST || this.#length > MOST_LENGTH) {
       this.#length -= this.#kept.shift()?.length ?? 0;

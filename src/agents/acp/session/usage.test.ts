@@ -22,7 +22,7 @@ test('the cost of a turn is computed from a running total, also after a restart'
     null,
   ]);
   expect(added(new CostMeter(meter.memo, () => {}), 0.1)).toEqual({ costMicros: 20_000 });
-  // One that begins anew has fallen.
+  // A lower total has started again.
   expect(added(new CostMeter(meter.memo, () => {}), 0.01)).toEqual({ costMicros: 10_000 });
 });
 
@@ -66,6 +66,6 @@ test('tokens are read from the answer to each prompt', () => {
 test('for an agent that adds up its tokens, the difference counts', () => {
   const meter = new TokenMeter(quirksOf('Copilot', null));
   const said = [answer(10_191, 7), answer(20_426, 14), answer(900, 3)].map((one) => meter.read(one));
-  // What has fallen was no total.
+  // A lower number was no total.
   expect(said).toEqual([tokens(10_191, 7, 1), tokens(10_235, 7, 0), tokens(900, 3, 1)]);
 });

@@ -3,7 +3,7 @@ import type { Usage } from '../../../core/turn/usage.ts';
 import { asObject } from '../../shared/json.ts';
 import type { Quirks } from '../known/description.ts';
 
-/** Reads the tokens that a prompt used from the answer to it. The protocol calls that field unstable. */
+/** Reads the tokens that a prompt used from the answer to it. In the protocol that field is unstable. */
 export class TokenMeter {
   readonly #addsUp: boolean;
   #total: Tokens = NO_TOKENS;
@@ -12,7 +12,7 @@ export class TokenMeter {
     this.#addsUp = addsUpTokens === true;
   }
 
-  /** The tokens of this prompt; null: the agent does not say. */
+  /** The tokens of this prompt; null: the agent does not report them. */
   read(response: unknown): Tokens | null {
     const { usage } = asObject(response);
     if (!isObject(usage)) return null;

@@ -109,10 +109,10 @@ describe('files', () => {
     expect(await read(at('link'))).toEqual({ content: 'here' });
     await expect(read(sandbox.work)).rejects.toThrow('is a folder');
     await expect(write(sandbox.work, 'x')).rejects.toThrow('is a folder');
-    // Nobody has the other end open: whoever opened it would wait for ever.
+    // Nobody has the other end open, so opening it would block for ever.
     execFileSync('mkfifo', [at('pipe')]);
-    await expect(read(at('pipe'))).rejects.toThrow('is no file');
-    await expect(write(at('pipe'), 'x')).rejects.toThrow('is no file');
+    await expect(read(at('pipe'))).rejects.toThrow('is not a file');
+    await expect(write(at('pipe'), 'x')).rejects.toThrow('is not a file');
   });
 
   // Elsewhere there is no way to open a file from a folder that is open.
@@ -184,7 +184,7 @@ describe('terminals', () => {
     await expect(terminal('true', { cwd: at('none') })).rejects.toThrow('no longer exists');
   });
 
-  test('a program that is not there is told as a shell tells it', async () => {
+  test('a missing program is reported as a shell reports it', async () => {
     const created = await client.handle('terminal/create', { command: 'no-such-program', args: ['x'] });
     expect(await client.handle('terminal/wait_for_exit', created)).toMatchObject({ exitCode: 127 });
     expect(await client.handle('terminal/output', created)).toMatchObject({

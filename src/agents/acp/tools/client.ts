@@ -8,19 +8,19 @@ export interface ClientSettings extends Omit<TerminalSettings, 'directories'> {
   /** Whether a prompt is in flight. */
   readonly inTurn: () => boolean;
   readonly toolsAllowed: () => boolean;
-  /** Resolves when the agent has read so much of what we sent that we may send more. */
+  /** Resolves when the agent has read enough of what we sent to get more. */
   readonly drained: () => Promise<void>;
 }
 
-/** Takes as long as a command runs, and its answer is small. */
+/** Waits as long as a command runs, so other requests do not wait for it. Its answer is small. */
 const WAITS = 'terminal/wait_for_exit';
 
 /** Changes something, so it must belong to a turn. */
 const ACTS: readonly string[] = ['fs/write_text_file', 'terminal/create'];
 
 /**
- * Does what an agent asks its client to do: files and terminals, inside of the sandbox. Requests are served in order, one at a time,
- * and each waits until the agent has read the answers before. So we hold one answer at most, however much an agent asks for.
+ * Serves the requests of an agent to its client: files and terminals, inside of the sandbox. Requests are served in order, one at a time,
+ * and each waits until the agent has read the earlier answers. So we hold at most one answer, however much an agent asks for.
  */
 export class SandboxClient {
   readonly #terminals: ClientTerminals;
@@ -50,9 +50,9 @@ export class SandboxClient {
   async handle(method: string, params: unknown): Promise<unknown> {
     const serve = Object.hasOwn(this.#methods, method) ? this.#methods[method] : undefined;
     if (serve === undefined) throw RequestError.methodNotFound(method);
-    // A session without tools must not have them through us.
+    // These are tools as well.
     if (!this.#settings.toolsAllowed()) throw RequestError.invalidRequest(undefined, 'no tool may run in this session');
-    // An agent may read its notes at any time. But it may not continue an interrupted turn: restoring never runs a tool (R6).
+    // An agent may read its notes at any time. But it must not continue an interrupted turn: restoring never runs a tool (R6).
     if (ACTS.includes(method) && !this.#settings.inTurn()) {
       throw RequestError.invalidRequest(undefined, 'commands and writes are only allowed during a turn');
     }

@@ -20,8 +20,8 @@ export interface Directories {
 }
 
 /**
- * What a path of the agent's leads to. Links that stay inside are followed, here and only once: if somebody puts another link on the
- * way afterwards, the folder refuses it.
+ * Resolves a path of the agent. Links that stay inside are followed, here and only once: if somebody puts another link on the way
+ * afterwards, the folder refuses it.
  */
 export async function locate({ sandbox, roots }: Directories, given: unknown): Promise<Place> {
   if (typeof given === 'string' && isAbsolute(given) && !given.includes('\0')) {
@@ -36,7 +36,7 @@ export async function locate({ sandbox, roots }: Directories, given: unknown): P
   throw RequestError.invalidParams({ path: given }, `${given} is outside of the sandbox's directory`);
 }
 
-/** What the sandbox says about a file or a directory, as an answer to the agent. */
+/** Turns errors of the sandbox into errors of the protocol. */
 export async function answered<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -48,7 +48,7 @@ export async function answered<T>(work: Promise<T>): Promise<T> {
 }
 
 const MOST_BYTES = 32 * 1024 * 1024;
-/** A file for a person's project, as any program would make it: who may read it is decided by the umask. */
+/** The mode with which programs create files of a project: the umask decides who may read them. */
 const MODE = 0o666;
 
 /** Reads a text file for an agent, only inside of its directories. */

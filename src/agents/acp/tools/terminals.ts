@@ -25,11 +25,11 @@ interface Terminal {
 
 /** More would fill our memory. An agent that needs all of it can write to a file. */
 const MOST_OUTPUT = 1024 * 1024;
-/** Counts those that were not released yet, also when their commands have ended. */
+/** Terminals that were not released yet, also those whose commands have ended. */
 const MOST_TERMINALS = 100;
 
 /**
- * Runs commands for an agent, in the sandbox. They are parts of its process: they end with it, also after a crash of ours.
+ * Runs commands for an agent, in the sandbox. They are part of its process: they end with it, also after we have crashed.
  */
 export class ClientTerminals {
   readonly #settings: TerminalSettings;
@@ -116,8 +116,8 @@ export class ClientTerminals {
 }
 
 /**
- * Some agents send a program and its arguments, others a whole command line for a shell. A shell runs both: when there is no such program,
- * its words are in the output, where agents look for them.
+ * Some agents send a program and its arguments, others a whole command line for a shell. A shell runs both: if the program does not exist,
+ * the shell prints that to the output, where agents look for it.
  */
 function wrapped(command: string, args: readonly string[]): string[] {
   if (args.length === 0 && /\s/.test(command)) return ['/bin/sh', '-c', command];
