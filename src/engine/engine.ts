@@ -320,7 +320,7 @@ class EmbeddedEngine implements Engine {
 
   async kill(conversation: string) {
     const { id } = (await this.#refreshed(conversation)).conversation;
-    return kill(this.#parts, this.#machinery.worker, { owner: this.owner, id, by: this.#actor.by });
+    return kill(this.#parts, this.#machinery.worker, { ...this.#actor, id });
   }
 
   async changes(conversation: string) {
@@ -352,7 +352,7 @@ class EmbeddedEngine implements Engine {
         hint: 'Wait until it has ended, or cancel it.',
       });
     }
-    await kill(this.#parts, this.#machinery.worker, { owner: this.owner, id, by: this.#actor.by });
+    await kill(this.#parts, this.#machinery.worker, { ...this.#actor, id });
     return { sandbox, worktrees };
   }
 

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { resolve } from 'node:path';
 import { noAgentGiven, noSuchAgent, ThroughlineError } from '../core/errors.ts';
+import { given } from '../core/input/arguments.ts';
 import type { AgentTraits } from '../core/restore/traits.ts';
 import type { SessionMode, TaskSpec } from '../core/tasks/task.ts';
 import type { OpenSandbox } from '../ports/sandbox.ts';
@@ -8,8 +9,8 @@ import type { NewTask } from '../ports/store/tasks.ts';
 import type { TaskParts } from './parts.ts';
 
 /**
- * Checks a plan against what exists: agents, their traits, directories. What can never work is refused here, before anything is
- * stored; the error names the place in the plan.
+ * Checks a plan against what exists: agents, their traits, directories. Refuses what can never work, before anything is stored. The error
+ * names the place in the plan.
  */
 export async function admitTasks(
   parts: Pick<TaskParts, 'agents' | 'sandboxes' | 'settings'>,
@@ -33,7 +34,7 @@ export async function admitTasks(
     const traits = await located(place('agent'), traitsOf(agent));
     if (spec.gate?.kind === 'agent') await located(place('gate'), traitsOf(spec.gate.agent));
     const sessions = sessionsOf(spec, agent, traits, place);
-    // As it was given; the conversation resolves symbolic links.
+    // Links are kept here; the conversation resolves them.
     const cwd = spec.cwd === null ? null : resolve(base, spec.cwd);
     if (cwd !== null) await located(place('cwd'), parts.sandboxes.checkDirectory(cwd));
     tasks.push({
@@ -63,15 +64,11 @@ function sessionsOf(
 ): SessionMode {
   const keeps = traits.resume || traits.load;
   if (session !== null && !keeps) {
-    throw fault('refused', place('session'), `${agent} cannot reopen a session.`, 'Leave the session out.');
+    throw refused(`${place('session')}${agent} cannot reopen a session.`, 'Leave the session out.');
   }
   if (sessions === 'kept' && !keeps) {
-    throw fault(
-      'refused',
-      place('sessions'),
-      `${agent} cannot keep a session, because it cannot reopen one.`,
-      'Set it to "fresh".',
-    );
+    const message = `${place('sessions')}${agent} cannot keep a session, because it cannot reopen one.`;
+    throw refused(message, 'Set it to "fresh".');
   }
   return sessions ?? (keeps ? 'kept' : 'fresh');
 }
@@ -86,9 +83,9 @@ async function located<T>(place: string, work: Promise<T>): Promise<T> {
 
 function withPlace(place: string, error: ThroughlineError): ThroughlineError {
   const { code, message, hint } = error;
-  return new ThroughlineError(code, `${place}${message}`, { ...(hint !== undefined && { hint }), cause: error });
+  return new ThroughlineError(code, `${place}${message}`, { ...given({ hint }), cause: error });
 }
 
-function fault(code: 'refused', place: string, what: string, hint: string): ThroughlineError {
-  return new ThroughlineError(code, `${place}${what}`, { hint });
+function refused(message: string, hint: string): ThroughlineError {
+  return new ThroughlineError('refused', message, { hint });
 }

@@ -17,13 +17,13 @@ export interface TaskParts {
   readonly clock: Clock;
   readonly settings: TaskSettings;
   readonly health: Health;
-  /** Called while what is stored cannot be used. */
+  /** Called again and again while the storage cannot be used. */
   readonly onTrouble: (error: ThroughlineError) => void;
-  /** Called for bugs of this program. */
+  /** Gets bugs of this program. */
   readonly onBug: (error: unknown, where: string) => void;
 }
 
-export interface TaskSettings {
+interface TaskSettings {
   /** Null: a task has to name its agent. */
   readonly defaultAgent: string | null;
   /** `own`: only the tasks that this process was asked to run. Otherwise every task of this place. */
@@ -31,7 +31,7 @@ export interface TaskSettings {
   readonly leaseMs: number;
   /** How many tasks of this place may run at once, in all processes together, while no plan asks for more. */
   readonly parallel: number;
-  /** How often to look when no notification comes. */
+  /** How often a reader reads without a notification, because notifications may be lost. */
   readonly pollMs: number;
 }
 

@@ -8,7 +8,7 @@ import type { TaskParts } from './parts.ts';
 import type { StopReason } from './task-turn.ts';
 import { TaskWork } from './work.ts';
 
-/** How long changes elsewhere are collected before a claim: an agent's text moves its conversation many times a second. */
+/** How long notifications are collected before a claim: a streaming agent changes its conversation many times a second. */
 const COLLECT_MS = 20;
 
 /**
@@ -44,25 +44,24 @@ export class TaskRunner {
     if (parts.settings.claims !== 'own') this.#loop.wake();
   }
 
-  /** Makes this process run them as soon as they are free. */
+  /** This process runs these tasks as soon as they can be claimed. */
   want(...tasks: readonly string[]): void {
     for (const task of tasks) this.#wanted.add(task);
     this.#loop.wake();
   }
 
-  /** Whether this process works on it, or does so as soon as it may. */
+  /** Whether this process works on the task, or will as soon as it can. */
   takes(task: string): boolean {
     return (
       !this.#closed && (this.#parts.settings.claims !== 'own' || this.#wanted.has(task) || this.#running.has(task))
     );
   }
 
-  /** Whether it works on a task now. */
   get isWorking(): boolean {
     return this.#running.size > 0;
   }
 
-  /** Queues what dead runners hold. True: there was some. A storage that cannot be written must not keep anybody from reading. */
+  /** Queues the tasks of dead runners. True: there were some. Reading must work although the storage cannot be written. */
   async freeDead(): Promise<boolean> {
     try {
       return await this.#keeper.freeDead();
@@ -91,7 +90,7 @@ export class TaskRunner {
     else if (this.#parts.settings.claims !== 'own' && held.length < moved.length) this.#wakeSoon();
   }
 
-  /** Any process may store a cancel request. */
+  /** Reads whether somebody has asked to cancel the task: any process may store that. */
   async #look(id: string): Promise<void> {
     const running = this.#running.get(id);
     if (running === undefined) return;
@@ -139,7 +138,7 @@ export class TaskRunner {
     return true;
   }
 
-  /** A task that cannot be read is set aside, and the next one looked for. */
+  /** Sets aside a task whose rows are damaged, and looks for the next one. */
   async #unlessDamaged<T>(claim: (aside: string[]) => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -158,7 +157,7 @@ export class TaskRunner {
     this.#running.set(claim.task.id, { fence: claim.fence, stop, done });
     if (claim.task.cancelRequested) stop('cancelled');
     if (this.#closed) stop('shutdown');
-    // Nobody was listening for a cancel between the claim and now.
+    // A cancel request may have come since the claim.
     void this.#look(claim.task.id);
   }
 
@@ -168,11 +167,11 @@ export class TaskRunner {
       await new TaskWork(this.#parts, claim, stop).run();
       if (stop.reason !== 'shutdown' && stop.reason !== 'lease_lost') this.#wanted.delete(task.id);
       this.#aside.remove(task.id);
-      // Does nothing for a task that is at rest or held by another; one that we leave becomes free.
+      // Does nothing for a task that is at rest or that another runner holds. One that was stopped can be claimed again.
       await this.#parts.store.tasks.release(fence);
     } catch (error) {
       if (isDamage(error)) this.#aside.add(task.id, error);
-      // After a bug the lease expires by itself: released, the task would be claimed and fail again at once.
+      // After a bug the lease is left to expire: if it were released, the task would be claimed and fail again at once.
       if (this.#report(error, `task ${task.id}`)) this.#wanted.delete(task.id);
       else await this.#parts.store.tasks.release(fence).catch(() => {});
     }
@@ -180,7 +179,7 @@ export class TaskRunner {
     this.#loop.wake();
   }
 
-  /** A task that has just come to rest has no lease either; what is stored tells the two apart. */
+  /** A task that has just come to rest has no lease either. Its stored state shows which of the two happened. */
   async #lost({ task: id, epoch }: TaskFence): Promise<void> {
     const running = this.#running.get(id);
     if (running?.fence.epoch !== epoch) return;
@@ -188,7 +187,7 @@ export class TaskRunner {
     if (task === null || task.state === 'running' || task.state === 'queued') running.stop('lease_lost');
   }
 
-  /** True: it is a bug. A lost lease and a storage fault are not; the next write meets the fault again. */
+  /** True: it is a bug. Storage faults are not reported, because the next write gets the fault again. */
   #report(error: unknown, where: string): boolean {
     if (isStorageFault(error)) return false;
     this.#parts.onBug(error, where);

@@ -5,7 +5,7 @@ import { asSentence, ThroughlineError } from '../core/errors.ts';
 import type { Locate, PlanPath } from '../core/tasks/task-plan.ts';
 
 /** A plan read from a file, not yet checked. */
-export interface TaskFile {
+interface TaskFile {
   readonly plan: unknown;
   /** Paths in it are relative to the file. */
   readonly base: string;
@@ -21,13 +21,13 @@ export function readTaskFile(path: string): TaskFile {
 export function parseTaskFile(text: string, name: string): Omit<TaskFile, 'base'> {
   const lines = new LineCounter();
   checkSize(text, name);
-  // Its own search for double keys compares each with each.
+  // The library compares every key with every other, which is slow: `doubleKey` looks for them instead.
   const options = { lineCounter: lines, prettyErrors: false, uniqueKeys: false };
-  const document = understood(name, () => parseDocument(text, options));
+  const document = parsed(name, () => parseDocument(text, options));
   const [fault] = [...document.errors, ...document.warnings];
   const wrong =
     fault === undefined
-      ? understood(name, () => doubleKey(document))
+      ? parsed(name, () => doubleKey(document))
       : { offset: fault.pos[0], message: STACK_FULL.test(fault.message) ? 'It is nested too deep' : fault.message };
   if (wrong !== null) {
     const { line } = lines.linePos(wrong.offset);
@@ -39,18 +39,18 @@ export function parseTaskFile(text: string, name: string): Omit<TaskFile, 'base'
     const offset = offsetOf(document, at);
     return offset === null ? `${name}: ` : `${name}, line ${lines.linePos(offset).line}: `;
   };
-  return { plan: understood(name, () => document.toJS({ maxAliasCount: 100 })), locate };
+  return { plan: parsed(name, () => document.toJS({ maxAliasCount: 100 })), locate };
 }
 
-/** What the YAML reader passes on of Node, of brackets in brackets without end. */
+/** How the library reports nested brackets that overflow the call stack. */
 const STACK_FULL = /call stack/;
 
-/** More than a plan of the largest size has: 1,000 tasks with every field. */
+/** More than the largest plan needs: 1,000 tasks with every field. */
 const MOST_TOKENS = 150_000;
 const MOST_ALIASES = 100;
 const MOST_QUOTED_LINES = 5_000;
 
-/** The YAML reader needs seconds and much memory for some small files. Looking for their parts takes a fraction of that. */
+/** The library needs seconds and much memory to parse some small files. Counting their tokens first takes a fraction of that. */
 function checkSize(text: string, name: string): void {
   let [tokens, aliases, quotedLines] = [0, 0, 0];
   for (const token of new Lexer().lex(text)) {
@@ -93,8 +93,8 @@ function doubleKey(document: Document): { readonly offset: number; readonly mess
   return found === null ? null : { offset: found, message: 'Map keys must be unique' };
 }
 
-/** The YAML reader throws for aliases that multiply or form a cycle, and for very deep nesting. */
-function understood<T>(name: string, read: () => T): T {
+/** The library throws for aliases that multiply or form a cycle, and for very deep nesting. */
+function parsed<T>(name: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
@@ -116,7 +116,7 @@ function offsetOf(document: Document, path: PlanPath): number | null {
   return path.length === 0 ? null : offsetOf(document, path.slice(0, -1));
 }
 
-/** The limit of a server, too. The file may be a device or a pipe that never ends. */
+/** The same limit as that of a server. The file may be a device or a pipe that never ends, so its size is not asked for. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 function read(file: string): string {

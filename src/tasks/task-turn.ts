@@ -10,10 +10,10 @@ import { inPages } from '../flow/pages.ts';
 import type { Engine, Submitted } from '../ports/engine.ts';
 import type { Store } from '../ports/store.ts';
 
-/** Why work on a task stops early. Only after a cancel is its turn brought to an end. */
+/** Why work on a task stops early. Only a cancel also ends its turn. */
 export type StopReason = 'cancelled' | 'shutdown' | 'lease_lost';
 
-/** Work stopped for another reason than a cancel: this runner writes nothing more about the task. */
+/** Thrown when work stops for another reason than a cancel: this runner writes nothing more about the task. */
 export class Stopped extends Error {}
 
 export interface TurnRequest {
@@ -26,16 +26,16 @@ export interface TurnRequest {
   readonly requestId: string;
   readonly stop: AbortSignal;
   readonly now: () => number;
-  /** Called with everything the agent does. True: cancel the turn. */
+  /** Called with everything that the agent does. True: cancels the turn. */
   readonly enough: (update: Update) => boolean;
   submit(): Promise<Submitted>;
 }
 
 /**
- * Submits a turn and waits for its end, whoever runs it. Submitting again after a crash gives the same turn. A refused submission
- * counts as a failed turn, so that the same decision applies.
+ * Submits a turn and waits for its end, whichever process runs it. Submitting again after a crash gives the same turn. A refused submission
+ * counts as a failed turn, so that the same rules decide.
  */
-export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
+export async function runTaskTurn(request: TurnRequest): Promise<TaskTurn> {
   const { task, agent, conversation, purpose } = request;
   const { round, iteration } = task.progress;
   const common = { purpose, round, iteration, conversation, agent };
@@ -50,7 +50,7 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
       const nothing = { usage: NO_USAGE, lockWaits: { count: 0, ms: 0 }, denied: [] };
       return { ...common, ...failed, ...nothing, endedAt: request.now() };
     }
-    // An older version of the program began it, and worded its prompt otherwise.
+    // An older version of the program submitted it, with a prompt in other words.
     submitted = begun(known);
   }
   const turn = await endOf(request, submitted);
@@ -64,7 +64,7 @@ export async function haveTurn(request: TurnRequest): Promise<TaskTurn> {
     failure: turn.failure,
     sessionId: turn.sessionId,
     rung: last?.rung ?? null,
-    // The cost of its restores was spent for this turn, too.
+    // With the cost of its restores.
     usage: receipts.reduce((sum, receipt) => addUsage(sum, receipt.usage), turn.usage),
     lockWaits: last?.lockWaits ?? (await waitsOf(request.store, task.owner, turn)),
     denied: denialsIn(await request.store.permissions(task.owner, { turn: turn.id })),
@@ -87,7 +87,7 @@ async function waitsOf(store: Store, owner: string, turn: PublicTurn): Promise<T
   return waits;
 }
 
-/** Causes that lie with the caller's settings or the agents. Everything else is a storage fault or a bug. */
+/** Errors that the caller's settings or the agents cause. Everything else is a storage fault or a bug. */
 const REFUSALS = new Set([
   'invalid',
   'refused',
@@ -96,7 +96,7 @@ const REFUSALS = new Set([
   'agent_unavailable',
   'session_locked',
   'over_budget',
-  'storage_damaged', // of the conversation: if it is of the task, the decision cannot be stored either
+  'storage_damaged', // of the conversation: if the task is damaged, the decision cannot be stored either
 ]);
 
 export function isRefusal(error: unknown): error is ThroughlineError {

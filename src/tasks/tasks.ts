@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { noSuchTask } from '../core/errors.ts';
 import { checkPlace } from '../core/event.ts';
-import { checkAfter, checkLimit, checkText } from '../core/input/arguments.ts';
+import { checkAfter, checkLimit, checkText, given } from '../core/input/arguments.ts';
 import { type Actor, actor } from '../core/input/names.ts';
 import { checkUsagePage } from '../core/input/usage-page.ts';
 import { type PublicTask, type PublicTaskEvent, toPublicTask, toPublicTaskEvent } from '../core/public/task.ts';
@@ -78,7 +78,7 @@ class EmbeddedTasks implements Tasks {
   async resume(): Promise<PublicTask[]> {
     const filter = { states: ['waiting', 'queued', 'running'] } as const;
     const read = (last: Task | undefined) =>
-      this.#store.list(this.owner, filter, { limit: PAGE, ...(last && { before: last.id }) });
+      this.#store.list(this.owner, filter, { limit: PAGE, ...given({ before: last?.id }) });
     const open = (await Array.fromAsync(inPages(read))).toReversed();
     this.#want(open);
     return this.#shown(open);
@@ -90,21 +90,20 @@ class EmbeddedTasks implements Tasks {
       if (task === null) throw noSuchTask(idOrName);
       return [task];
     };
-    const [task] = await this.#looked(find);
+    const [task] = await this.#refreshed(find);
     return task as PublicTask;
   }
 
   async list({ states, milestone, limit, before }: TaskListFilter = {}): Promise<PublicTask[]> {
     if (states !== undefined) checkTaskStates(states);
-    const filter = { ...(states && { states }), ...(milestone !== undefined && { milestone }) };
     const page = { limit: checkLimit(limit, 50), ...(before && { before }) };
-    return this.#looked(() => this.#store.list(this.owner, filter, page));
+    return this.#refreshed(() => this.#store.list(this.owner, given({ states, milestone }), page));
   }
 
   async cancel(idOrName: string): Promise<PublicTask> {
     const { id } = await this.task(idOrName);
     const task = await this.#store.requestCancel(this.owner, id, this.#by);
-    // Its runner may be dead: then this process ends the task and its turns.
+    // If its runner is dead, this process ends the task and its turns.
     if (!taskHasEnded(task.state)) this.#runner.want(id);
     const [shown] = await this.#shown([task]);
     return shown as PublicTask;
@@ -154,7 +153,7 @@ class EmbeddedTasks implements Tasks {
     const only = task === undefined ? {} : { task: (await this.task(task)).id };
     let moved = Promise.withResolvers<void>();
     const wake = () => moved.resolve();
-    // What only the holder of a conversation writes there is no change of a task.
+    // What the holder of a conversation writes there does not change a task.
     const stopListening = this.#parts.store.listen((ids, own) => {
       if (ids === null || ids.some((id) => !own?.has(id))) wake();
     });
@@ -169,9 +168,9 @@ class EmbeddedTasks implements Tasks {
           after = event.seq;
         }
         if (page.length > 0 || signal?.aborted) continue;
-        // A command that works itself has said so, and goes on when the file is back.
+        // A command that works on a task itself has reported a missing data file, and continues when the file is back.
         if (this.#parts.settings.claims !== 'own' || !this.#runner.isWorking) await this.#parts.store.check();
-        // A notification is only a hint.
+        // A notification may be lost, so it also reads by the clock.
         const timer = setTimeout(wake, this.#parts.settings.pollMs);
         await moved.promise;
         clearTimeout(timer);
@@ -186,27 +185,26 @@ class EmbeddedTasks implements Tasks {
     return this.#runner.close();
   }
 
-  /** Reads tasks. Those that a dead runner holds are queued first, and read again. */
-  async #looked(read: () => Promise<Task[]>): Promise<PublicTask[]> {
+  /** Reads tasks. If a dead runner holds tasks, queues these, and reads again. */
+  async #refreshed(read: () => Promise<Task[]>): Promise<PublicTask[]> {
     const tasks = await read();
     const mayBeLeft = tasks.some(({ state }) => state === 'running');
     return this.#shown(mayBeLeft && (await this.#runner.freeDead()) ? await read() : tasks);
   }
 
-  /** Of queued tasks it says why no process works on them. */
+  /** The public values. A queued task also gets the reason why no process works on it. */
   async #shown(tasks: readonly Task[]): Promise<PublicTask[]> {
     const { store, processes, sandboxes } = this.#parts;
     const isHere = ({ place }: Task) => runsAt(place, sandboxes.place);
-    const isWanted = (task: Task) => isHere(task) && this.#runner.takes(task.id);
-    const asksWhy = (task: Task) => task.state === 'queued' && !isWanted(task);
-    if (!tasks.some(asksWhy)) return tasks.map((task) => toPublicTask(task));
+    const mayBeStranded = (task: Task) => task.state === 'queued' && !(isHere(task) && this.#runner.takes(task.id));
+    if (!tasks.some(mayBeStranded)) return tasks.map((task) => toPublicTask(task));
     const [takers, holders] = await Promise.all([store.takers(), this.#store.holders()]);
     const homes = new Map<string, string | null>();
-    for (const place of new Set(tasks.filter(asksWhy).map((task) => task.place)))
+    for (const place of new Set(tasks.filter(mayBeStranded).map((task) => task.place)))
       homes.set(place, await store.placeName(place));
     const common = { takers, holders, status: processes.status };
     return tasks.map((task) => {
-      if (!asksWhy(task)) return toPublicTask(task);
+      if (!mayBeStranded(task)) return toPublicTask(task);
       const facts = { ...common, here: isHere(task), home: homes.get(task.place) ?? null };
       return toPublicTask(task, whyTaskStranded(task, facts));
     });

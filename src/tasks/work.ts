@@ -18,27 +18,29 @@ import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import { judge } from './gates/gatekeeper.ts';
 import type { TaskParts } from './parts.ts';
-import { begun, haveTurn, isRefusal, Stopped, type StopReason, type TurnRequest } from './task-turn.ts';
+import { begun, isRefusal, runTaskTurn, Stopped, type StopReason, type TurnRequest } from './task-turn.ts';
 
 /**
- * Runs one claimed task until it is at rest:
+ * Works on one claimed task until it is at rest:
  *
  *   before a turn  ─▶ are budget and iterations left?
  *   turn           ─▶ an ordinary turn; its request id is made from the progress of the task
  *   gate           ─▶ a command or an agent's verdict, when the turn completed
  *   decision       ─▶ stored with its reason and the results of turn and gate, in one commit; then the next turn, or the end
  *
- * The stored progress says everything. After a crash the next runner asks for the same turn and gets it; only a gate may run twice.
+ * The stored progress is all that is needed to continue. After a crash, the next runner submits the same turn and gets it; only a gate may
+ * run twice.
  */
 export class TaskWork {
   readonly #parts: TaskParts;
   readonly #engine: Engine;
   readonly #fence: TaskFence;
   readonly #stop: AbortSignal;
-  /** One for the working agent, one for the judge. */
+  /** One for the agent that works, one for the judge. */
   readonly #watch: Record<TurnPurpose, BudgetWatch>;
   #task: Task;
-  #left: TaskClaim['gate'];
+  /** The process of a gate that an earlier runner left; null: none. */
+  readonly #leftGate: TaskClaim['gate'];
 
   /** `stop` aborts with a `StopReason`. */
   constructor(parts: TaskParts, claim: TaskClaim, stop: AbortSignal) {
@@ -46,35 +48,35 @@ export class TaskWork {
     this.#engine = parts.engine.as(claim.task.owner, claim.task.owner);
     this.#fence = claim.fence;
     this.#task = claim.task;
-    this.#left = claim.gate;
+    this.#leftGate = claim.gate;
     this.#stop = stop;
     const { session, milestone, progress } = claim.task;
     const isNew = session === null && milestone === null && progress.turns === 0;
     this.#watch = { work: new BudgetWatch(isNew), gate: new BudgetWatch(false) };
   }
 
-  /** Rejects only for storage faults and bugs; whatever goes wrong with the task is a decision. */
+  /** Rejects only for storage faults and bugs. Everything else that goes wrong is a decision about the task. */
   async run(): Promise<void> {
     try {
-      if (this.#left !== null) await this.#parts.sandboxes.end(this.#left);
+      if (this.#leftGate !== null) await this.#parts.sandboxes.end(this.#leftGate);
       await this.#untilAtRest(await this.#open());
     } catch (error) {
       if (error instanceof Stopped) return;
-      await this.#couldNot(error);
+      await this.#failed(error);
     }
   }
 
   async #untilAtRest(conversation: string): Promise<void> {
     while (this.#task.state === 'running') {
-      if (this.#stop.aborted) return this.#cancelled(await this.#begun());
+      if (this.#stop.aborted) return this.#cancelled(await this.#turnsBegun());
       const before = decideBefore(this.#standing());
       if (before !== null) await this.#decide(before, [], null);
       else await this.#iterate(conversation);
     }
   }
 
-  /** Ends the turns that an earlier runner began, when the task is cancelled. */
-  async #begun(): Promise<TaskTurn[]> {
+  /** If the task is cancelled: ends the turns that an earlier runner began, and returns them. */
+  async #turnsBegun(): Promise<TaskTurn[]> {
     if (this.#reason !== 'cancelled') return [];
     const { id, owner, agent, gate, progress } = this.#task;
     const turns: TaskTurn[] = [];
@@ -82,7 +84,7 @@ export class TaskWork {
       const requestId = requestIdOf(id, progress, purpose, asked);
       const turn = await this.#parts.store.findRequest(owner, requestId);
       if (turn !== null)
-        turns.push(await this.#have(turn.conversation, by, purpose, requestId, async () => begun(turn)));
+        turns.push(await this.#runTurn(turn.conversation, by, purpose, requestId, async () => begun(turn)));
       return turn !== null;
     };
     await end('work', agent);
@@ -95,11 +97,11 @@ export class TaskWork {
     const { id, agent, progress } = this.#task;
     const requestId = requestIdOf(id, progress, 'work');
     const submit = () => this.#submit(conversation, requestId);
-    const turn = await this.#have(conversation, agent, 'work', requestId, submit);
+    const turn = await this.#runTurn(conversation, agent, 'work', requestId, submit);
     const turns = [turn];
     const judged = turn.outcome === 'completed' && !this.#stop.aborted ? await this.#judged(conversation, turns) : null;
-    // An earlier runner may have begun the judge's turn, also when we did not come to it.
-    if (this.#stop.aborted) return this.#cancelled(await this.#begun());
+    // An earlier runner may have begun the judge's turn, although this one did not.
+    if (this.#stop.aborted) return this.#cancelled(await this.#turnsBegun());
     if (judged !== null && 'decision' in judged) return this.#decide(judged, turns, null);
     const standing = this.#standing(turns);
     const howToAllow = (await this.#parts.agents.get(this.#task.agent)?.agent.howToAllow?.()) ?? null;
@@ -116,7 +118,7 @@ export class TaskWork {
       progress.conversation === null
         ? await this.#engine.ensure({ key, agent, ...place })
         : await this.#engine.conversation(progress.conversation);
-    if (progress.conversation === null || this.#left !== null) {
+    if (progress.conversation === null || this.#leftGate !== null) {
       const opened = { kind: 'task.opened', payload: { conversation } } as const;
       const events = progress.conversation === null ? [opened] : [];
       await this.#commit({ progress: { ...progress, conversation }, gate: null, events });
@@ -131,24 +133,30 @@ export class TaskWork {
       requestId,
       agent,
       permissions,
-      // Only until a turn has run in it. Then it belongs to the conversation, also when its id changes.
+      // Only until a turn has run in it. From then on it belongs to the conversation, also if its id changes.
       ...(session !== null && !progress.adopted && { session }),
       ...(session === null && RESTORE[sessions]),
     };
     return this.#engine.submit(conversation, taskPrompt(this.#task), options);
   }
 
-  #have(conversation: string, agent: string, purpose: TurnPurpose, requestId: string, submit: TurnRequest['submit']) {
+  #runTurn(
+    conversation: string,
+    agent: string,
+    purpose: TurnPurpose,
+    requestId: string,
+    submit: TurnRequest['submit'],
+  ) {
     const { store, clock } = this.#parts;
     const common = { engine: this.#engine, store, task: this.#task, stop: this.#stop, now: clock.now };
     const watch = this.#watch[purpose];
     const asked = { conversation, agent, purpose, requestId, submit };
-    return haveTurn({ ...common, ...asked, enough: (update) => watch.see(update) });
+    return runTaskTurn({ ...common, ...asked, enough: (update) => watch.see(update) });
   }
 
   /**
-   * Runs the gate. A gate that cannot run is `broken`: the turn is over and has cost something. Without budget for the judge it is a
-   * decision. Adds the judge's own turns to `turns`.
+   * Runs the gate, and adds the turns of a judge to `turns`. A gate that cannot run is `broken`, because the turn has ended and has cost
+   * something. A decision: there was no budget for the judge.
    */
   async #judged(conversation: string, turns: TaskTurn[]): Promise<GateResult | Decision | null> {
     try {
@@ -163,20 +171,20 @@ export class TaskWork {
   #judge(conversation: string, turns: TaskTurn[]): Promise<GateResult | null> {
     const started = (process: SandboxProcess) =>
       this.#commit({ progress: this.#task.progress, gate: process, events: [] });
-    const have = async (id: string, agent: string, requestId: string, submit: () => Promise<Submitted>) => {
+    const runTurn = async (id: string, agent: string, requestId: string, submit: () => Promise<Submitted>) => {
       const unaffordable = decideBudget(this.#standing(turns));
       if (unaffordable !== null) {
         const reason = `${unaffordable.reason} Its last turn was not judged.`;
         throw new Unaffordable({ ...unaffordable, reason });
       }
       this.#watch.gate.begin(this.#affordable(turns));
-      const judged = await this.#have(id, agent, 'gate', requestId, submit);
+      const judged = await this.#runTurn(id, agent, 'gate', requestId, submit);
       turns.push(judged);
       if (judged.outcome === 'cancelled' && this.#watch.gate.over) throw new Unaffordable(OVERSPENT);
       return judged;
     };
     const turn = turns[0]?.turn as string;
-    const judging = { task: this.#task, conversation, turn, stop: this.#stop, started, have };
+    const judging = { task: this.#task, conversation, turn, stop: this.#stop, started, runTurn };
     return judge(this.#parts, this.#engine, judging);
   }
 
@@ -189,13 +197,8 @@ export class TaskWork {
     events.push({ kind: 'task.decided', payload: { ...decision, round, iteration, state: state ?? 'running' } });
     const [work] = turns;
     const progress = withDecision(withTurns(this.#task.progress, turns), decision, work?.turn ?? null, gate);
-    await this.#commit({
-      progress,
-      turns,
-      gate: null,
-      events,
-      ...(state !== null && { state: state as TaskChange['state'] & {} }),
-    });
+    const ended = state === null ? {} : { state: state as NonNullable<TaskChange['state']> };
+    await this.#commit({ progress, turns, gate: null, events, ...ended });
   }
 
   async #cancelled(turns: readonly TaskTurn[]): Promise<void> {
@@ -204,8 +207,8 @@ export class TaskWork {
     await this.#commit({ progress, turns, gate: null, state: 'cancelled', events: turnedEvents(turns) });
   }
 
-  /** A person must look at what stops a task from running. A bug ends it, so that it does not come back for ever. */
-  async #couldNot(error: unknown): Promise<void> {
+  /** If the task cannot run, a person is asked. After a bug it fails, so that it is not tried for ever. */
+  async #failed(error: unknown): Promise<void> {
     if (isRefusal(error)) {
       if (this.#reason === 'cancelled') return this.#cancelled([]);
       const { message, hint } = failureOf(error);
@@ -221,7 +224,7 @@ export class TaskWork {
     this.#task = await this.#parts.store.tasks.commit(this.#fence, change);
   }
 
-  /** The facts for a decision after these turns, which are not counted yet. */
+  /** The facts for a decision after these turns, which are not stored yet. */
   #standing(turns: readonly TaskTurn[] = []): Standing {
     const { maxIterations, retryInterrupted, budget, progress } = this.#task;
     const { iteration, tries, spent } = withTurns(progress, turns);
@@ -229,7 +232,7 @@ export class TaskWork {
     return { iteration, tries, spent, maxIterations, retryInterrupted, budget, unpriced };
   }
 
-  /** What the next turn may spend, after these turns, which are not counted yet. */
+  /** What the next turn may spend, after these turns, which are not stored yet. */
   #affordable(turns: readonly TaskTurn[]): Budget {
     const { costMicros, tokens } = this.#task.budget;
     const { spent } = withTurns(this.#task.progress, turns);
@@ -254,7 +257,7 @@ class Unaffordable extends Error {
   }
 }
 
-/** How each turn of a task gets its context, as far as the ladder does not decide. */
+/** How each turn of a task gets its context. */
 const RESTORE: Record<SessionMode, Pick<SubmitOptions, 'restore'>> = {
   kept: {},
   fresh: { restore: { rung: 'transcript' } },
@@ -263,7 +266,6 @@ const RESTORE: Record<SessionMode, Pick<SubmitOptions, 'restore'>> = {
 
 const OVERSPENT = giveUp('budget_spent', 'The budget ran out during a turn, and the turn was cancelled.');
 
-/** Stands in for the submission of a turn that exists. */
 function turnedEvents(turns: readonly TaskTurn[]): TaskEventDraft[] {
   return turns.map((turn) => ({ kind: 'task.turned', payload: turn }));
 }

@@ -1,24 +1,21 @@
 import { ThroughlineError } from '../../core/errors.ts';
+import type { Actor } from '../../core/input/names.ts';
 import { type PublicSession, toPublicSessions } from '../../core/public/session.ts';
 import type { Session } from '../../core/restore/session.ts';
 import type { EngineParts } from '../parts.ts';
 import { canReopen, type Held } from './held.ts';
 import type { Worker } from './worker.ts';
 
-interface KillRequest {
-  readonly owner: string;
-  readonly id: string;
-  /** Who asks, as the lineage has it. */
-  readonly by: string;
-}
-
 /**
- * Ends the agents' processes of a conversation. The worker that holds it interrupts the turn that runs, ends the processes, and
- * writes into the lineage why. If another process holds it, the recorded processes are ended from here, and the holder finds them
- * gone. Returns the sessions that had a process.
+ * Ends the agents' processes of a conversation. If this process holds the conversation, it interrupts the turn that runs, ends the
+ * processes, and records the reason in the lineage. Otherwise it ends the recorded processes, and their holder finds them gone. Returns
+ * the sessions that had a process.
  */
-export async function kill(parts: EngineParts, worker: Worker, request: KillRequest): Promise<PublicSession[]> {
-  const { owner, id, by } = request;
+export async function kill(
+  parts: EngineParts,
+  worker: Worker,
+  { owner, id, by }: Actor & { readonly id: string },
+): Promise<PublicSession[]> {
   const before = (await parts.store.sessions(owner, id)).filter(({ process }) => process !== null);
   const refs = new Set(before.map(({ ref }) => ref));
   const ended = await worker.whileHeld(id, (held) => killHeld(held, by), {
@@ -27,7 +24,7 @@ export async function kill(parts: EngineParts, worker: Worker, request: KillRequ
     hint: 'What the agent had said is kept. "retry" sends the prompt again.',
   });
   for (const ref of ended ?? []) refs.add(ref);
-  // Another process holds it, or no slot was free to do it in order.
+  // Another process holds it or nobody does, or no slot was free.
   if (ended === null) await Promise.all(before.map((session) => endProcess(parts, session)));
   const after = await parts.store.sessions(owner, id);
   const killed = after.filter(({ ref }) => refs.has(ref)).map(({ id: sessionId }) => sessionId);

@@ -2,10 +2,10 @@ import { isStorageFault } from '../../core/errors.ts';
 import type { WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 
-/** How often a process says that it takes up turns. */
+/** How often a process lists itself as one that takes up turns. */
 const ENLIST_MS = 60_000;
 
-/** The entries of this process in the store. Others read there what it takes up, and where the conversations of its home run. */
+/** The entries of this process in the store. Other processes read there what it takes up, and where the conversations of its home run. */
 export class Listing {
   readonly #parts: EngineParts;
   readonly #worker: WorkerInfo;
@@ -17,7 +17,7 @@ export class Listing {
     this.#worker = worker;
   }
 
-  /** So that another data home with the same store can say where a conversation runs. */
+  /** Stores the path of this data home, so that other data homes with the same store can name it. */
   async nameHome(): Promise<void> {
     const { store, sandboxes, onBug } = this.#parts;
     await store.namePlace(sandboxes.place, sandboxes.home).catch((error: unknown) => {
@@ -25,7 +25,7 @@ export class Listing {
     });
   }
 
-  /** Called every second, which is often enough: others then know that what they submit is run. */
+  /** Lists this process as one that takes up turns, if that was not done lately. Called every second. */
   keep(): void {
     const now = this.#parts.clock.monotonic();
     if (now - this.#enlistedAt < ENLIST_MS) return;
@@ -33,14 +33,14 @@ export class Listing {
     this.#enlisting = this.#enlist();
   }
 
-  /** On a full disk it stays listed, and whoever looks finds it dead. */
+  /** Removes this process from the list. If the disk is full it stays listed, and others find that it is dead. */
   async end(): Promise<void> {
     if (this.#enlisting === null) return;
     await this.#enlisting;
     await this.#parts.store.forgetWorker(this.#worker.id).catch(() => {});
   }
 
-  /** Tried again by the next call when the storage refuses. */
+  /** If the storage refuses, the next call of `keep` tries again. */
   async #enlist(): Promise<void> {
     const { store, sandboxes, agents, onBug } = this.#parts;
     const takes = { place: sandboxes.place, agents: [...agents.keys()] };

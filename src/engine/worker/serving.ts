@@ -9,25 +9,25 @@ import type { EngineParts } from '../parts.ts';
 import type { Held } from './held.ts';
 import { type Slot, Slots } from './slots.ts';
 
-/** For whom slots are given away. */
+/** The worker, as far as giving slots needs it. */
 export interface Holder {
-  /** As leases name it. */
+  /** Its identity in leases. */
   readonly self: WorkerInfo;
   readonly held: ReadonlyMap<string, Held>;
   readonly keeper: LeaseKeeper<Fence>;
-  /** Called when a slot has become free for which somebody may wait. */
+  /** Called when a slot has become free, and somebody may wait for it. */
   readonly onFree: () => void;
 }
 
-/** Who got a slot: a conversation that was claimed for it, or one that is held here and has it now. */
+/** Who got a slot: a conversation that was claimed for it, or one that is held here already. */
 export type Served = { readonly claim: Claim; readonly slot: Slot } | { readonly held: Held };
 
-/** Gives the slots of this process away, one after another, each to whose turn is next of all that wait. */
+/** Gives the slots of this process to the turns that wait, fairly between owners. */
 export class Serving {
   readonly slots: Slots;
   /** The turns that this process waits for. */
   readonly wanted = new Wanted();
-  /** The conversations that cannot be continued now, because what is stored of them is damaged. */
+  /** The conversations that cannot be continued, because what is stored of them is damaged. */
   readonly aside: SetAside;
   readonly #parts: EngineParts;
   readonly #holder: Holder;
@@ -50,12 +50,12 @@ export class Serving {
     return this.#parts.settings.claims !== 'own';
   }
 
-  /** No slot is given away any more. */
+  /** From now on no slot is given. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Gives every free slot away, and says to whom, as long as somebody waits who may have one. */
+  /** Gives free slots as long as somebody waits who may have one, and yields who got them. */
   async *inTurn(): AsyncGenerator<Served> {
     const tried = new Set<string>();
     const claims = new Claims();
@@ -67,9 +67,9 @@ export class Serving {
         }
         const next = this.#stopped || !this.slots.isFree ? null : (line?.next(this.slots) ?? null);
         if (next?.due !== undefined) {
-          // It may have left since it was lined up.
+          // It may have been left since the line was made.
           if (!next.due.isDue) continue;
-          // At once: until it has begun, it would be given another one.
+          // At once: until its turn has begun, it is still due, and would get another one.
           next.due.giveSlot(this.slots.give(next.owner));
           yield { held: next.due };
           continue;
@@ -80,7 +80,7 @@ export class Serving {
         }
         line = null;
         yield* this.#claimedUntil(claims.end(), claims, tried);
-        // Whoever did not get its conversation has given the slot back, for the next one.
+        // A claim that found nothing has freed its slot for the next one.
         if (claims.missed()) continue;
         if (this.#stopped || !this.slots.isFree || !(await this.#holder.keeper.freeDead())) break;
         tried.clear();
@@ -90,7 +90,7 @@ export class Serving {
     }
   }
 
-  /** What is claimed while the answer is waited for. It begins at once: until then nobody renews its lease. */
+  /** Waits for the answer, and yields what is claimed meanwhile. That begins at once, because nobody renews its lease before. */
   async *#claimedUntil<T>(answer: Promise<T>, claims: Claims, tried: Set<string>): AsyncGenerator<Served, T> {
     for (;;) {
       const first = await claims.oneBefore(answer);
@@ -102,7 +102,7 @@ export class Serving {
     }
   }
 
-  /** Null: there is none to claim; of one that is named: another process holds it. */
+  /** Null: there is nothing to claim, or another process holds the conversation that was named. */
   async claim(which: Pick<ClaimRequest, 'conversation' | 'withoutTurn'>): Promise<Claim | null> {
     this.#holder.keeper.start();
     const { store } = this.#parts;
@@ -111,7 +111,7 @@ export class Serving {
     return this.#unlessDamaged({ ...request, held: [...this.#holder.held.keys()] }, (one) => store.claim(one));
   }
 
-  /** One whose rows are damaged is set aside, and the next one looked for. */
+  /** Sets aside a conversation whose rows are damaged, and looks for the next one. */
   async #unlessDamaged<T>(request: ClaimRequest, look: (request: ClaimRequest) => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -133,8 +133,8 @@ export class Serving {
   }
 
   /**
-   * Who waits for a slot: those that are held here and due, those that this process waits for, and those that it takes up. Of the same
-   * owner in this order: the first need no other process, nor a new session. Null: there is no slot.
+   * Who waits for a slot: conversations that are held here and due, those that this process waits for, and those that it takes up. Those of
+   * one owner come in this order: the first need no claim and no new session. Null: no slot is free.
    */
   async #lineUp(tried: ReadonlySet<string>): Promise<Line | null> {
     if (this.#stopped || !this.slots.isFree) return null;
@@ -143,7 +143,7 @@ export class Serving {
     const most = { perOwner: PER_OWNER, all: Math.min(IN_LINE, limits.parallel - load.running) };
     const inStore = await this.#nextInStore(tried, most);
     const due = [...held.values()].filter(({ isDue }) => isDue);
-    // `all` finds its own among all.
+    // With `all`, the store also returns those that this process waits for.
     const isAll = this.#parts.settings.claims === 'all';
     const aside = this.aside.ids();
     const own = isAll ? [] : this.wanted.firsts((id) => held.has(id) || tried.has(id) || aside.includes(id));
@@ -166,11 +166,11 @@ export class Serving {
     const ask = (held: string[]) => this.#unlessDamaged({ ...request, held }, next);
     const found = await ask([...tried]);
     const { held } = this.#holder;
-    // Its lease has expired, and it is held here still. Mostly none has, and there may be many.
+    // The lease of a conversation that is held here has expired. This is rare, so they are only then excluded: there may be many.
     return found.some(({ conversation }) => held.has(conversation)) ? ask([...held.keys(), ...tried]) : found;
   }
 
-  /** Null: another process has it, or nothing is to be done in it. */
+  /** Null: another process has it, or there is nothing to do in it. */
   async #claimFor({ owner, conversation, isOwn }: Waiting, tried: Set<string>): Promise<Served | null> {
     const slot = this.slots.give(owner);
     tried.add(conversation);
@@ -179,7 +179,7 @@ export class Serving {
       const claim = isOpen && !this.#holder.held.has(conversation) ? await this.claim({ conversation }) : null;
       if (claim !== null) return { claim, slot };
     } catch (error) {
-      // Damage to one of them must not keep the others waiting.
+      // A damaged conversation must not block the others.
       if (isDamage(error)) this.aside.add(conversation, error);
       else {
         slot.free({ quietly: true });
@@ -190,7 +190,7 @@ export class Serving {
     return null;
   }
 
-  /** Another process may have run our turns meanwhile. */
+  /** Whether a turn that this process waits for is still open: another process may have run it. */
   async #stillWanted(owner: string, conversation: string): Promise<boolean> {
     for (const id of [...this.wanted.turns(owner, conversation)]) {
       const turn = await this.#parts.store.findTurn(owner, id);
@@ -208,14 +208,14 @@ export class Serving {
 
 const ONE_ENDED: unique symbol = Symbol('one claim has ended');
 
-/** The claims of one round. They are made at once: each waits for the store. */
+/** The claims of one round. They run at the same time, because each waits for the store. */
 class Claims {
   readonly #running = new Set<Promise<void>>();
   readonly #made: Served[] = [];
   #missed = false;
   #fault: { readonly error: unknown } | null = null;
 
-  /** What was claimed is still begun; then the fault is thrown. */
+  /** Keeps the first fault. What was claimed still begins; then the fault is thrown. */
   readonly fails = (error: unknown): null => {
     this.#fault ??= { error };
     return null;
@@ -230,7 +230,7 @@ class Claims {
     this.#running.add(ended);
   }
 
-  /** Those that were made since the last call. */
+  /** The claims that succeeded since the last call. */
   made(): Served[] {
     return this.#made.splice(0);
   }
@@ -239,7 +239,7 @@ class Claims {
     return this.#fault !== null;
   }
 
-  /** Whichever comes first: the answer, or the end of a claim. */
+  /** The answer, or the end of a claim: whichever comes first. */
   async oneBefore<T>(answer: Promise<T>): Promise<T | typeof ONE_ENDED> {
     const ends = [...this.#running].map(async (end): Promise<typeof ONE_ENDED> => {
       await end;
@@ -248,13 +248,13 @@ class Claims {
     return Promise.race([answer, ...ends]);
   }
 
-  /** Resolves when none runs any more, or one has found nothing: its slot is free for another. After a fault, all are waited for. */
+  /** Resolves when no claim runs any more, or when one found nothing, which frees its slot. After a fault it waits for all. */
   async end(): Promise<null> {
     while (this.#running.size > 0 && (this.failed || !this.#missed)) await Promise.race(this.#running);
     return null;
   }
 
-  /** Whether one has found nothing since the last call. Throws the fault, if there was one. */
+  /** Whether a claim has found nothing since the last call. Throws the fault, if there was one. */
   missed(): boolean {
     if (this.#fault !== null) throw this.#fault.error;
     const missed = this.#missed;
@@ -263,19 +263,19 @@ class Claims {
   }
 }
 
-/** The most conversations of the store that are lined up at once. No more than there are slots for. */
+/** How many conversations are read from the store at once; never more than there are free slots. */
 const IN_LINE = 64;
-/** The most of one owner. If nobody else waits, so many slots are given away before the store is asked again. */
+/** How many of one owner. If nobody else waits, the store is asked again after so many slots. */
 const PER_OWNER = 8;
 
 /**
- * Those who wait for a slot, by owner. `Slots.choose` decides between owners each time a slot is given. An owner who is not in line, because
- * others filled it, waits for at most as many slots as there are owners in it.
+ * The conversations that wait for a slot, by owner. `Slots.choose` decides between owners each time a slot is given. If others fill the
+ * line, an owner who is not in it waits for at most as many slots as there are owners in it.
  */
 export class Line {
   readonly #owners: Map<string, Waiting[]>;
   readonly #more: ReadonlySet<string>;
-  /** Owners who are not in line come after this many others. */
+  /** After this many slots, owners who are not in line have to be considered. */
   #left: number;
   #isSpent = false;
 
@@ -286,7 +286,7 @@ export class Line {
     this.#left = inStore.length < most.all ? Number.POSITIVE_INFINITY : stored.size;
   }
 
-  /** Others may wait in the store: who comes next has to be looked up again. */
+  /** The store has to be asked again, because others may wait there. */
   get isSpent(): boolean {
     return this.#isSpent;
   }

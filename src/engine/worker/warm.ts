@@ -9,8 +9,8 @@ import { restore } from '../restore/restore.ts';
 import type { Held } from './held.ts';
 
 /**
- * Restores a session ahead of the next prompt, so that the person does not wait for it. What a transcript would deliver
- * goes along with the prompt; what resuming or replaying brings is in the session when this returns.
+ * Restores a session before the next prompt, so that nobody waits for it then. A transcript block is sent later, with the prompt; what
+ * a resume or a replay restores is in the session when this returns.
  */
 export async function warm(
   held: Held,
@@ -53,18 +53,18 @@ export async function warm(
     if ('open' in restored) await keep(held, agent, restored);
     else signal.throwIfAborted();
   } catch (error) {
-    // Nobody else knows the process that was just started.
+    // Only this process can end the process that was just started.
     if ('open' in restored) await restored.open.session.kill();
     throw error;
   }
   return restored.receipt;
 }
 
-/** Keeps the opened session for the next turn, which finds it in the lineage. One that has no name yet cannot be found. */
+/** Keeps the opened session for the next turn, which finds it in the lineage. One without an id cannot be found, and is closed. */
 async function keep(held: Held, agent: Agent, restored: Restored): Promise<void> {
   const { session, origin, parent, dropped, omitted, condensedTo } = restored.open;
   if (session.id === null) return session.close();
-  // The block is not delivered yet: the next turn puts it before its prompt.
+  // If there is a block, it is not delivered yet: the next turn puts it before its prompt.
   const isTold = restored.preface.length === 0;
   const rebuilt = isTold && (restored.receipt.rung === 'replay' || restored.receipt.rung === 'rehydrate');
   const watermark = rebuilt ? held.conversation.head : restored.open.watermark;

@@ -6,9 +6,9 @@ import { requestIdOf } from '../../core/tasks/task-progress.ts';
 import { verdictAgain, verdictPrompt } from '../../core/tasks/task-prompt.ts';
 import type { Engine, Submitted } from '../../ports/engine.ts';
 
-/** The judge gets the end of the reply; it can look at the work itself. */
+/** The judge gets only the end of the reply, because it can read the work itself. */
 const MOST_REPLY = 8_000;
-/** Once more when the first answer was no verdict. */
+/** It is asked once more if its first answer is no verdict. */
 const MOST_ASKED = 2;
 
 interface AgentGateRequest {
@@ -20,8 +20,8 @@ interface AgentGateRequest {
   /** The turn that is judged. */
   readonly turn: string;
   readonly monotonic: () => number;
-  /** Runs a turn of the judge and keeps it for the record. */
-  have(conversation: string, agent: string, requestId: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
+  /** Runs a turn of the judge, and keeps it for the record. */
+  runTurn(conversation: string, agent: string, requestId: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
   /** What the agent said in a turn that has ended. */
   replyOf(turn: string): Promise<string>;
 }
@@ -42,7 +42,7 @@ export async function runAgentGate(request: AgentGateRequest): Promise<GateResul
   for (let malformed = 0, interrupted = 0; ; asked += 1) {
     const requestId = requestIdOf(task.id, task.progress, 'gate', asked);
     const options = { requestId, agent: gate.agent, permissions: 'deny' } as const;
-    const turn = await request.have(id, gate.agent, requestId, () => engine.submit(id, prompt, options));
+    const turn = await request.runTurn(id, gate.agent, requestId, () => engine.submit(id, prompt, options));
     if (turn.outcome === 'interrupted' && interrupted < task.retryInterrupted) {
       interrupted += 1;
       continue;

@@ -5,11 +5,11 @@ import type { Gate } from '../../core/tasks/task.ts';
 import type { GateResult } from '../../core/tasks/task-gate.ts';
 import type { Child, OpenSandbox } from '../../ports/sandbox.ts';
 
-/** The end of a gate's output is where the errors are. */
+/** Only the end of the output is kept, because the errors are there. */
 const MOST_OUTPUT = 16_000;
 /**
- * Waits for a line from us before it runs the command. If this program is killed before the process is stored, the line never
- * comes, and no command runs that nobody could find again.
+ * Waits for a line on stdin before it runs the command. We write it when the process is stored. If this program is killed before, the
+ * command never runs: nobody could find its process.
  */
 const ONCE_TOLD = 'read -r told && exec /bin/sh -c "$1" </dev/null';
 /** How long a gate may take to stop after SIGTERM. */
@@ -52,7 +52,7 @@ export async function runCommandGate(request: CommandGateRequest): Promise<GateR
       ms: since(),
     };
   } catch (error) {
-    child.kill('SIGKILL'); // a process that could not be stored must not stay
+    child.kill('SIGKILL'); // its process could not be stored: nobody could end it later
     await child.exited;
     throw error;
   } finally {
@@ -69,7 +69,7 @@ function judged(
   return { verdict: 'fail', summary: code === null ? `ended by ${signal}` : `exit code ${code}` };
 }
 
-/** Sends SIGTERM when the signal aborts, and SIGKILL later. The returned function undoes that. */
+/** Sends SIGTERM when the signal aborts, and SIGKILL later, until the returned function is called. */
 function endOn(child: Child, signal: AbortSignal): () => void {
   const over = new AbortController();
   const end = () => {
@@ -87,7 +87,7 @@ function endOn(child: Child, signal: AbortSignal): () => void {
   };
 }
 
-/** The end of what a program writes to both outputs, in the order in which it comes, in bounded memory. */
+/** Keeps the end of both outputs of a program, in the order in which they arrive. */
 class OutputTail {
   #text = '';
   #cut = 0;
@@ -98,7 +98,7 @@ class OutputTail {
     this.#add(decoder.decode());
   }
 
-  /** Without an unpaired surrogate: the cut may be inside a character. */
+  /** The cut may leave an unpaired surrogate, which is replaced. */
   result(): Pick<GateResult, 'output' | 'cut'> {
     this.#shorten();
     return { output: this.#text.toWellFormed().trimEnd(), cut: this.#cut };

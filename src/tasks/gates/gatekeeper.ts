@@ -19,19 +19,19 @@ interface Judging {
   /** Called with the process of a command, before the command runs. */
   started(process: SandboxProcess): Promise<void>;
   /** Runs a turn of the judge. */
-  have(conversation: string, agent: string, requestId: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
+  runTurn(conversation: string, agent: string, requestId: string, submit: () => Promise<Submitted>): Promise<TaskTurn>;
 }
 
 /** Runs the gate of a task, a command or a judge, where the agent works. Null: the task has no gate. */
 export async function judge(parts: TaskParts, engine: Engine, judging: Judging): Promise<GateResult | null> {
-  const { task, conversation, turn, stop, started, have } = judging;
+  const { task, conversation, turn, stop, started, runTurn } = judging;
   const { gate } = task;
   if (gate === null) return null;
   const monotonic = () => parts.clock.monotonic();
   const sandbox = await openedSandbox(parts, task.owner, conversation);
   const replyOf = (id: string) => readReply(parts, task.owner, id);
   if (gate.kind === 'agent') {
-    return runAgentGate({ gate, task, engine, work: sandbox.work, turn, monotonic, have, replyOf });
+    return runAgentGate({ gate, task, engine, work: sandbox.work, turn, monotonic, runTurn, replyOf });
   }
   const result = await runCommandGate({ gate, sandbox, signal: stop, started, monotonic });
   if (stop.aborted && stop.reason !== 'cancelled') throw new Stopped();
@@ -46,7 +46,7 @@ async function readReply({ store }: TaskParts, owner: string, id: string): Promi
   return record?.n === turn.n ? replyText(record.parts) : '';
 }
 
-/** An unusable directory is not a fault of our storage: trying again would not help. */
+/** Every failure is `refused`: a directory that cannot be used is not a storage fault, and trying again does not help. */
 async function openedSandbox({ store, sandboxes }: TaskParts, owner: string, conversation: string) {
   try {
     const found = await store.findConversation(owner, conversation);
