@@ -9,6 +9,7 @@ import { firstBroken } from './conversations/verify.ts';
 import { numbered } from './plans.ts';
 import { type Client, Server, Sql, STORE_NAME, type Value } from './server/connect.ts';
 import { openFault, storageFault, violated } from './server/faults.ts';
+import { TIME } from './server/transaction.ts';
 import { LOCK, upgrade } from './server/upgrade.ts';
 
 // A PostgreSQL database as one side of a copy between stores (`stores/shared/copy`), on one connection.
@@ -29,7 +30,6 @@ const SNAPSHOT = `
 const COLUMNS = `
   SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
   WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`;
-const TIME = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS time';
 const RECORDS = `${RECORD} WHERE r.turn = ANY($1::bigint[])`;
 const PUT_WORDS = `
   INSERT INTO words (turn, owner, lexemes) VALUES ($1, $2, array_to_tsvector($3::text[]))

@@ -1,4 +1,5 @@
 import { hash, randomFillSync } from 'node:crypto';
+import { setImmediate as breathe } from 'node:timers/promises';
 
 /*
  * The chain shows damage to a conversation's events. Whoever can write the database can compute it again; decision 0047 says how
@@ -44,20 +45,55 @@ export function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 }
 
+// ── checking ──
+
+/** Events of a conversation: after one, and up to another. */
+export const CHAIN_PAGE = `
+  SELECT e.seq, e.kind, e.at, e.payload, e.salt, e.digest, e.chain, t.id AS turn
+  FROM events e LEFT JOIN turns t ON t.no = e.turn WHERE e.conv = ? AND e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT 500`;
+export const CHAIN_AT = 'SELECT chain FROM events WHERE conv = ? AND seq = ?';
+export const LAST_CHAIN = 'SELECT chain, next_seq FROM leases WHERE conv = ?';
+
 /** A stored event, with the id of its turn. */
-export interface ChainRow {
-  readonly seq: number;
-  readonly kind: string;
-  readonly at: number;
+export interface ChainRow extends Omit<Link, 'conversation'> {
   readonly payload: string | null;
   readonly salt: Uint8Array | null;
   readonly digest: Uint8Array | null;
   readonly chain: Uint8Array;
-  readonly turn: string | null;
 }
 
-/** What the chain should be after an event; null: nothing is left to compute it from. */
-export function linkOf(conversation: string, before: Uint8Array, row: ChainRow): Uint8Array | null {
+/** How a store reads the events of one conversation, and its hot row. */
+export interface ChainReader {
+  /** Empty: there are no events after this one. */
+  after(seq: number): Promise<readonly ChainRow[]>;
+  last(): Promise<{ readonly chain: Uint8Array; readonly next_seq: number } | undefined>;
+}
+
+/**
+ * The first event up to `end` that does not fit the chain; null: it is whole. Page by page, so that other work of this process continues in between.
+ * The hot row has the last link, so that missing events at the end are found, too.
+ */
+export async function firstBrokenIn(id: string, end: number, read: ChainReader): Promise<number | null> {
+  let seq = 0;
+  let chain = NO_CHAIN;
+  while (seq < end) {
+    const rows = await read.after(seq);
+    for (const row of rows) {
+      const expected = row.seq === seq + 1 ? linkOf(id, chain, row) : null;
+      if (expected === null || hex(expected) !== hex(row.chain)) return seq + 1;
+      ({ seq, chain } = row);
+    }
+    if (rows.length === 0) return seq + 1;
+    await breathe();
+  }
+  const last = await read.last();
+  // If events were added since the check began, the hot row is ahead of `end`, and cannot be compared.
+  const isSame = last === undefined || last.next_seq - 1 !== end || hex(last.chain) === hex(chain);
+  return isSame ? null : end;
+}
+
+/** What the chain should be after an event; null: it cannot be computed, because payload and digest are missing. */
+function linkOf(conversation: string, before: Uint8Array, row: ChainRow): Uint8Array | null {
   const { payload, salt, digest } = row;
   if (payload !== null && salt !== null)
     return nextChain(before, payloadDigest(salt, payload), { conversation, ...row });

@@ -170,3 +170,27 @@ export function permissionOf({ no: _, conv, turn_no, ...row }: PermissionRow): P
 export function isName(name: string): boolean {
   return name.isWellFormed() && !name.includes('\0');
 }
+
+/** The columns that hold JSON. The database's own check does not notice a row whose JSON is damaged. */
+export const JSON_OF_CONVERSATIONS = {
+  conversations: ['restore', 'limits', 'parent', 'choices'],
+  turns: ['prompt', 'options', 'sent', 'failure', 'usage'],
+  records: ['body'],
+  events: ['payload'],
+  sessions: ['process', 'usage', 'omitted'],
+  receipts: ['body'],
+  permissions: ['tool_call', 'options'],
+  totals: ['usage', 'day_spent'],
+  requeues: ['result'],
+};
+export const JSON_OF_OTHERS = {
+  contents: ['body'],
+  workers: ['process', 'takes'],
+  usage_days: ['usage'],
+  tasks: ['spec', 'progress', 'process', 'gate'],
+  task_events: ['payload'],
+  task_usage: ['usage'],
+  keys: ['scopes'],
+  sign_in_links: ['scopes'],
+  sandboxes: ['setup', 'disk', 'holder'],
+};

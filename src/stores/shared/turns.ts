@@ -115,7 +115,7 @@ export function queuedPayload(added: AddedTurn, n: number, agent: string) {
   return { n, agent, requestId, retryOf, ...given({ replaces, by }), preview: titleOf(added.prompt) };
 }
 
-// ── adopting ──
+// ── copying and adopting ──
 
 /** Throws when the session cannot be taken in. `isElsewhere`: another conversation has it. */
 export function checkAdoption(row: LeaseRow, agent: string, adopted: AdoptedSession, isElsewhere: boolean): void {
@@ -144,6 +144,19 @@ export function adoptedRecords(history: SessionHistory, first: number, agent: st
     const known = { version: 1, n: first + index, agent, sessionId, usage: NO_USAGE } as const;
     return { ...known, ...turn, ...unknown };
   });
+}
+
+/** Throws `invalid` unless a fork can begin after turn `n`. */
+export function checkForkPoint(n: number, head: number): void {
+  if (Number.isSafeInteger(n) && n >= 0 && n <= head) return;
+  throw new ThroughlineError('invalid', `There is no turn ${n} in the history; its last turn is ${head}.`);
+}
+
+/** Throws `invalid` unless the numbers of imported turns increase. */
+export function checkOrder(records: readonly TurnRecord[]): void {
+  const misplaced = records.find((record, index) => record.n <= (records[index - 1]?.n ?? 0));
+  if (misplaced === undefined) return;
+  throw new ThroughlineError('invalid', `Turn ${misplaced.n} is out of order: turn numbers must increase.`);
 }
 
 /** As it counts in the totals. `session`: null: it ran in a session that this conversation never uses. */

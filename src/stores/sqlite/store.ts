@@ -112,7 +112,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     losses: access.reading(losses),
     acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
     census: stepAccess(access).lookingAt(census),
-    measure: () => access.read((db) => measure(db, options.file, access.queue)),
+    measure: () => access.read((db) => measure(db, options.file, access.queue.commitTimes)),
     inspect: access.reading(inspect),
     tasks: taskStore(access),
     isElsewhere: false,

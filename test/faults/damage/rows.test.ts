@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import type { ThroughlineError } from '../../../src/index.ts';
-import { JSON_OF_CONVERSATIONS } from '../../../src/stores/shared/json-columns.ts';
+import { JSON_OF_CONVERSATIONS } from '../../../src/stores/shared/rows.ts';
 import { openAt } from '../../contracts/sqlite-folder.ts';
 import { enqueue } from '../../contracts/store/world.ts';
 import { run } from '../../e2e/support/conversations.ts';

@@ -1,13 +1,12 @@
 import { createHash, randomUUIDv7 } from 'node:crypto';
 import type { Conversation } from '../../../core/conversation.ts';
-import { ThroughlineError } from '../../../core/errors.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ImportedHistory, NewConversation } from '../../../ports/store/conversations.ts';
 import type { Json } from '../../shared/content.ts';
 import { conversationOf, RECORD, type RecordRow } from '../../shared/rows.ts';
 import { searchedTexts, wordsOf } from '../../shared/search.ts';
-import { endedTurn } from '../../shared/turns.ts';
+import { checkForkPoint, checkOrder, endedTurn } from '../../shared/turns.ts';
 import type { Tx } from '../server/access.ts';
 import { countSession, countTurns } from '../turns/totals.ts';
 import { linkContents, readRecord, storeValue } from './content.ts';
@@ -43,9 +42,7 @@ export async function fork(
   spec: NewConversation,
 ): Promise<Conversation> {
   const parent = await conversationRow(tx.sql, owner, source);
-  if (!Number.isSafeInteger(n) || n < 0 || n > parent.head) {
-    throw new ThroughlineError('invalid', `There is no turn ${n} in the history; its last turn is ${parent.head}.`);
-  }
+  checkForkPoint(n, parent.head);
   const named = {
     title: spec.title ?? parent.title,
     source: spec.title === null ? parent.titleSource : 'caller',
@@ -88,9 +85,7 @@ export async function importConversation(
   spec: NewConversation,
   { records, sessions }: ImportedHistory,
 ): Promise<Conversation> {
-  const misplaced = records.find((record, index) => record.n <= (records[index - 1]?.n ?? 0));
-  if (misplaced !== undefined)
-    throw new ThroughlineError('invalid', `Turn ${misplaced.n} is out of order: turn numbers must increase.`);
+  checkOrder(records);
   const named = spec.title === null ? null : ({ title: spec.title, source: 'caller' } as const);
   await checkKeyIsFree(tx.sql, owner, spec.key);
   const ledger = await insertConversation(tx, owner, spec, named);

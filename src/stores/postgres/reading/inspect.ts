@@ -1,6 +1,6 @@
 import { isDamage } from '../../../core/errors.ts';
 import type { Inspection } from '../../../ports/store/census.ts';
-import { JSON_OF_CONVERSATIONS, JSON_OF_OTHERS } from '../../shared/json-columns.ts';
+import { JSON_OF_CONVERSATIONS, JSON_OF_OTHERS } from '../../shared/rows.ts';
 import type { Sql } from '../server/connect.ts';
 import { isEnded, isUnknown, storageFault } from '../server/faults.ts';
 

@@ -7,9 +7,8 @@ const SIZE = 'SELECT pg_database_size(current_database()) AS bytes';
 /** The server's own log, which it has beside the data, is not visible from here. */
 export async function measure(
   sql: Sql,
-  access: Pick<Access, 'commits' | 'latency' | 'connections'>,
+  { commitTimes, connections }: Pick<Access, 'commitTimes' | 'connections'>,
 ): Promise<StoreMeasure> {
   const { bytes = 0 } = (await sql.one<{ bytes: number }>(SIZE)) ?? {};
-  const { commits, connections } = access;
-  return { bytes, logBytes: 0, freeBytes: 0, commits, commitMs: access.latency(), connections };
+  return { bytes, logBytes: 0, freeBytes: 0, commits: commitTimes.count, commitMs: commitTimes.latency(), connections };
 }

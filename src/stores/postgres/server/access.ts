@@ -4,8 +4,10 @@ import { given } from '../../../core/input/arguments.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Health } from '../../../ports/health.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
+import { CommitTimes } from '../../shared/commit-times.ts';
+import type { News } from '../../shared/news.ts';
 import { sharedTransaction } from './batch.ts';
-import type { Bell, News } from './bell.ts';
+import type { Bell } from './bell.ts';
 import type { Server, Sql } from './connect.ts';
 import { isCollision, isEnded, isLockedOut, storageFault, tooSlow } from './faults.ts';
 import { HeavyWork } from './heavy-work.ts';
@@ -33,8 +35,6 @@ const TRIES = 8;
 const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'log'";
 /** How often to look whether it can be written again. */
 const TRY_MS = 1_000;
-/** How many transactions the latency is measured over. */
-const MEASURED = 256;
 const SEARCH_MS = 10_000;
 /** How long the check of one table may take. */
 const INSPECT_MS = 60_000;
@@ -50,16 +50,15 @@ const DAMAGED: Reason = {
 export class Access {
   readonly sql: Sql;
   readonly bell: Bell;
+  readonly commitTimes = new CommitTimes();
   readonly #server: Server;
   readonly #options: AccessOptions;
   readonly #reader: Reader;
   readonly #heavy: HeavyWork;
-  readonly #took = new Float64Array(MEASURED);
   readonly #queue: WriteQueue;
   #closing: Promise<void> | null = null;
   #isWritable = true;
   #trying: NodeJS.Timeout | null = null;
-  commits = 0;
 
   constructor(server: Server, bell: Bell, options: AccessOptions) {
     this.#server = server;
@@ -165,8 +164,7 @@ export class Access {
   }
 
   #committed(ms: number, news: News): void {
-    this.#took[this.commits % MEASURED] = ms;
-    this.commits += 1;
+    this.commitTimes.add(ms);
     this.bell.notify(news);
   }
 
@@ -231,13 +229,6 @@ export class Access {
   heavyWriting<A extends unknown[], T>(verb: (tx: Tx, owner: string, ...args: A) => Promise<T>) {
     return (owner: string, ...args: A): Promise<T> =>
       this.#heavy.run(owner, () => this.write((tx) => verb(tx, owner, ...args), LONG));
-  }
-
-  /** How long recent transactions took; null: none was committed yet. */
-  latency(): { readonly p50: number; readonly p95: number; readonly max: number } | null {
-    const took = this.#took.slice(0, this.commits).sort();
-    const at = (share: number) => took[Math.ceil(took.length * share) - 1] ?? 0;
-    return took.length === 0 ? null : { p50: at(0.5), p95: at(0.95), max: at(1) };
   }
 
   get connections(): StoreConnections {

@@ -1,5 +1,5 @@
 import { isDamage } from '../../../core/errors.ts';
-import { News } from './bell.ts';
+import { News } from '../../shared/news.ts';
 import { type PoolClient, type Refusal, type Server, type Statement, TxSql, type Value } from './connect.ts';
 import { isCollision, isLockedOut, storageFault } from './faults.ts';
 import { type Asked, joined } from './many.ts';

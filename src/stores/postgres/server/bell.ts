@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type Listener, Listeners, type News } from '../../shared/news.ts';
 import { answered, type Client, type Server } from './connect.ts';
 
 /*
@@ -27,9 +28,6 @@ type Telling =
   | { readonly state: 'idle' }
   | { readonly state: 'due'; readonly ids: Set<string>; readonly timer: NodeJS.Timeout };
 
-/** `moved` null: anything may have. `own`: those of them that only the holder of their lease has written. */
-export type Listener = (moved: readonly string[] | null, own?: ReadonlySet<string>) => void;
-
 const CHANNEL = 'throughline';
 const PAUSE_MS = 10;
 const RETRY_MS = 1_000;
@@ -40,30 +38,10 @@ const MOST_IDS = 150;
 const TELL = 'SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p';
 const LAST_TRANSACTION = 'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS last';
 
-/** What a transaction has changed. */
-export class News {
-  readonly #ids = new Set<string>();
-  readonly #asked = new Set<string>();
-
-  readonly add = (id: string, own = false): void => {
-    this.#ids.add(id);
-    if (!own) this.#asked.add(id);
-  };
-
-  get ids(): string[] {
-    return [...this.#ids];
-  }
-
-  /** Those that only the holder of their lease has written. */
-  get own(): ReadonlySet<string> {
-    return this.#ids.difference(this.#asked);
-  }
-}
-
 export class Bell {
   readonly #server: Server;
   readonly #self = randomUUID();
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new Listeners();
   #hearing: Hearing = { state: 'connecting' };
   #telling: Telling = { state: 'idle' };
   /** All that is being told has been. */
@@ -88,21 +66,18 @@ export class Bell {
   }
 
   listen(listener: Listener): () => void {
-    // A function of its own: the same listener given twice is called twice, and each is stopped by itself.
-    const own: Listener = (moved, byHolder) => listener(moved, byHolder);
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   /** After a commit of this process. */
   notify(news: News): void {
-    const { ids, own } = news;
+    const { ids } = news;
     if (ids.length === 0) return;
     if (this.#telling.state === 'idle') {
       this.#telling = { state: 'due', ids: new Set(), timer: setTimeout(() => this.#tell(), PAUSE_MS) };
     }
     for (const id of ids) this.#telling.ids.add(id);
-    this.#call(ids, own);
+    this.#listeners.call(ids, news.own);
   }
 
   async close(): Promise<void> {
@@ -151,7 +126,7 @@ export class Bell {
 
   #heard(payload: string): void {
     const { by, moved } = noticeIn(payload);
-    if (by !== this.#self) this.#call(moved);
+    if (by !== this.#self) this.#listeners.call(moved);
   }
 
   #lost(): void {
@@ -161,7 +136,7 @@ export class Bell {
     const timer = setTimeout(() => {
       this.#hearing = { state: 'connecting' };
       this.#hear().then(
-        () => this.#call(null),
+        () => this.#listeners.call(null),
         () => this.#lost(),
       );
     }, RETRY_MS).unref();
@@ -174,7 +149,7 @@ export class Bell {
     const { last = '' } = (await this.#server.sql.one<{ last: string }>(LAST_TRANSACTION)) ?? {};
     const isNew = last !== this.#last;
     this.#last = last;
-    if (isNew) this.#call(null);
+    if (isNew) this.#listeners.call(null);
   }
 
   /** A connection that was cut would be silent for ever: nobody sends anything on it. */
@@ -184,19 +159,6 @@ export class Bell {
     hearing.isAsked = true;
     await answered(hearing.client, hearing.client.query('SELECT 1'), HEARING_MS).catch(() => {});
     hearing.isAsked = false;
-  }
-
-  #call(moved: readonly string[] | null, own?: ReadonlySet<string>): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(moved, own);
-      } catch (error) {
-        // A bug of the listener; it must not undo what was committed.
-        queueMicrotask(() => {
-          throw error;
-        });
-      }
-    }
   }
 }
 

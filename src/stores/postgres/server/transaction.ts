@@ -1,6 +1,6 @@
 import { ThroughlineError } from '../../../core/errors.ts';
+import { News } from '../../shared/news.ts';
 import { PLAN_FREELY } from '../plans.ts';
-import { News } from './bell.ts';
 import { OwnSql, type Server, type TxSql, type Value } from './connect.ts';
 import { storageFault } from './faults.ts';
 

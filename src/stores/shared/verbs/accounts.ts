@@ -1,18 +1,21 @@
 // What became of turns: what was told with them, how their sessions were restored, what they used.
 
+import { hash } from 'node:crypto';
+import { RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
 import type { CheckedRange } from '../../../core/input/arguments.ts';
 import type { UsagePage } from '../../../core/input/usage-page.ts';
 import type { Receipt } from '../../../core/restore/receipt.ts';
 import type { ToldPart } from '../../../core/restore/told.ts';
 import type { Summary } from '../../../core/summary.ts';
+import type { Prompt } from '../../../core/turn/content.ts';
 import type { Sent } from '../../../core/turn/turn.ts';
 import type { PlacedReceipt } from '../../../ports/store/sessions.ts';
 import type { StoredTold } from '../../../ports/store/turns.ts';
 import type { LastUsage, UsageRow } from '../../../ports/store/usage.ts';
-import { unpackValue, unzipped } from '../content.ts';
+import { type ContentSource, readValue, unpackValue, unzipped } from '../content.ts';
 import { noConversation } from '../ledger.ts';
 import { LAST_DAY, pageOf } from '../page.ts';
-import { checkTold, ownPrompt } from '../told.ts';
+import type { TurnRow } from '../rows.ts';
 import { type HolderRow, summaryOf, type TotalsRow } from '../totals.ts';
 import { conversationNo, findTurnRow } from './reading.ts';
 import { all, contents, each, one, type Steps, unindexedNo } from './steps.ts';
@@ -63,6 +66,25 @@ export function* told(owner: string, id: string, attempt?: number): Steps<Stored
   const parts = withPrompt ? kept : [...kept, ownPrompt(source, turn, sent.told)];
   checkTold(parts, sent.told, turn.n);
   return { sent, sessionId, parts };
+}
+
+/** The prompt of a turn, when it was sent without anything before it. */
+function ownPrompt(source: ContentSource, { owner, n, prompt, prompt_refs }: TurnRow, sha256: string): ToldPart {
+  return { as: 'prompt', turn: n, content: readValue<Prompt>(source, owner, prompt, prompt_refs), sha256 };
+}
+
+/** Throws `storage_damaged` when a part does not match its hash. `sha256`: of the last part, as it was sent. */
+function checkTold(parts: readonly ToldPart[], sha256: string, n: number): void {
+  if (parts.every(isWhole) && parts.at(-1)?.sha256 === sha256) return;
+  throw new ThroughlineError(
+    'storage_damaged',
+    `The stored text of what the session of turn ${n} was told does not match its hash.`,
+    { hint: RESTORE_HINT },
+  );
+}
+
+function isWhole(part: ToldPart): boolean {
+  return hash('sha256', part.as === 'transcript' ? part.text : JSON.stringify(part.content), 'hex') === part.sha256;
 }
 
 /** A page. Receipts are small, so it is not cut by its size. */

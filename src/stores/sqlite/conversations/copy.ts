@@ -1,13 +1,12 @@
 import { createHash, type Hash, randomUUIDv7 } from 'node:crypto';
 import type { Conversation, TitleSource } from '../../../core/conversation.ts';
-import { ThroughlineError } from '../../../core/errors.ts';
 import type { TurnRecord } from '../../../core/turn/record.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ImportedHistory, NewConversation } from '../../../ports/store/conversations.ts';
 import type { Json } from '../../shared/content.ts';
 import { pageOf } from '../../shared/page.ts';
 import { conversationOf, RECORD, type RecordRow, recordOf } from '../../shared/rows.ts';
-import { endedTurn } from '../../shared/turns.ts';
+import { checkForkPoint, checkOrder, endedTurn } from '../../shared/turns.ts';
 import type { Access } from '../file/access.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
@@ -100,9 +99,7 @@ export async function fork(
   spec: NewConversation,
 ): Promise<Conversation> {
   const parent = await access.read((db) => conversationRow(db, owner, source));
-  if (!Number.isSafeInteger(n) || n < 0 || n > parent.head) {
-    throw new ThroughlineError('invalid', `There is no turn ${n} in the history; its last turn is ${parent.head}.`);
-  }
+  checkForkPoint(n, parent.head);
   const hash = createHash('sha256');
   return copyInPages(access, owner, {
     spec,
@@ -156,9 +153,7 @@ export async function importConversation(
   spec: NewConversation,
   { records, sessions }: ImportedHistory,
 ): Promise<Conversation> {
-  const misplaced = records.find((record, index) => record.n <= (records[index - 1]?.n ?? 0));
-  if (misplaced !== undefined)
-    throw new ThroughlineError('invalid', `Turn ${misplaced.n} is out of order: turn numbers must increase.`);
+  checkOrder(records);
   return copyInPages(access, owner, {
     spec,
     named: spec.title === null ? null : { title: spec.title, source: 'caller' },

@@ -1,6 +1,7 @@
 import { closeSync, type FSWatcher, openSync, utimesSync, watch } from 'node:fs';
+import { type Listener, Listeners } from '../../shared/news.ts';
 import type { Database } from './database.ts';
-import type { News } from './write-queue.ts';
+import type { BatchNews } from './write-queue.ts';
 
 /*
  * The bell notifies listeners that conversations or tasks have moved: "read again". It is a hint, and nothing depends on it.
@@ -19,9 +20,6 @@ type Telling =
   | { readonly state: 'idle'; readonly touchedAt: number }
   | { readonly state: 'due'; readonly cancel: () => void };
 
-/** `moved` null: anything may have. `own`: those of them that only the holder of their lease has written. */
-export type Listener = (moved: readonly string[] | null, own?: ReadonlySet<string>) => void;
-
 const PAUSE_MS = 5;
 const POLL_MS = 500;
 
@@ -29,7 +27,7 @@ export class Bell {
   readonly #file: string;
   readonly #commits: CommitsOfOthers;
   readonly #monotonic: () => number;
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new Listeners();
   #watcher: FSWatcher | null = null;
   /** Null: hearing is off. */
   #poll: NodeJS.Timeout | null = null;
@@ -42,20 +40,18 @@ export class Bell {
   }
 
   /** After a commit of this process. */
-  notify(news: News): void {
-    if (news.conversations.length === 0) return;
+  notify(news: BatchNews): void {
+    if (news.ids.length === 0) return;
     this.#touchSoon();
     this.#commits.skip(news);
-    this.#call(news.conversations, news.own);
+    this.#listeners.call(news.ids, news.own);
   }
 
   listen(listener: Listener): () => void {
-    // A function of its own: the same listener given twice is called twice, and each is stopped by itself.
-    const own: Listener = (moved, byHolder) => listener(moved, byHolder);
-    this.#listeners.add(own);
+    const remove = this.#listeners.add(listener);
     if (this.#poll === null) this.#startHearing();
     return () => {
-      if (this.#listeners.delete(own) && this.#listeners.size === 0) this.#stopHearing();
+      if (remove() && this.#listeners.size === 0) this.#stopHearing();
     };
   }
 
@@ -84,7 +80,7 @@ export class Bell {
   }
 
   #look(): void {
-    for (const moved of this.#commits.look()) this.#call(moved);
+    for (const moved of this.#commits.look()) this.#listeners.call(moved);
   }
 
   #watch(): void {
@@ -140,19 +136,6 @@ export class Bell {
       // Without the file the poll remains.
     }
   }
-
-  #call(moved: readonly string[] | null, own?: ReadonlySet<string>): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(moved, own);
-      } catch (error) {
-        // A bug of the listener; it must not undo what was committed.
-        queueMicrotask(() => {
-          throw error;
-        });
-      }
-    }
-  }
 }
 
 const VERSION = 'PRAGMA data_version';
@@ -195,7 +178,7 @@ class CommitsOfOthers {
   }
 
   /** A commit of our own. If another's event is before it, the next look finds both: a hint too many again. */
-  skip({ events }: News): void {
+  skip({ events }: BatchNews): void {
     if (events[0]?.no === this.#event + 1) this.#event += events.length;
   }
 

@@ -7,9 +7,6 @@ import type { Loss } from '../../../core/loss.ts';
 /** How long SQLite itself may wait for a lock, blocking this process; longer waits are asynchronous (`whileBusy`). */
 const LOCK_WAIT_MS = 2;
 
-/** With a bare parameter SQLite plans the statement again at every use, which takes longer than a short read. */
-export const LIMIT = 'LIMIT ? + 0';
-
 const CONTENT = 'SELECT body FROM contents WHERE owner = ? AND hash = ?';
 
 /** A statement that changes rows. */

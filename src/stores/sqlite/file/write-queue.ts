@@ -1,5 +1,7 @@
 import { isDamage, ThroughlineError } from '../../../core/errors.ts';
 import type { Clock } from '../../../ports/clock.ts';
+import { CommitTimes } from '../../shared/commit-times.ts';
+import { News } from '../../shared/news.ts';
 import type { CommitWatch } from '../loss/commit-watch.ts';
 import type { MarkedEvent } from '../loss/high-water.ts';
 import type { Database } from './database.ts';
@@ -52,7 +54,7 @@ interface QueueOptions {
   readonly busyMs: number;
   readonly clock: Clock;
   readonly watch: () => CommitWatch;
-  readonly committed: (news: News) => void;
+  readonly committed: (news: BatchNews) => void;
   /** A fault of the storage: nothing of a batch was written. */
   readonly refused: (fault: ThroughlineError) => void;
 }
@@ -65,10 +67,8 @@ export class WriteQueue {
   #committedAt = Number.NEGATIVE_INFINITY;
   /** The only conversation that recent commits have changed; null: they changed several, or none. */
   #onlyWriter: string | null = null;
-  /** How many transactions were committed, for tests and measurements. */
-  commits = 0;
-  /** How long the last ones took, each with its fsync; the oldest is overwritten. */
-  readonly #took = new Float64Array(256);
+  /** Each with its fsync. */
+  readonly commitTimes = new CommitTimes();
 
   constructor(db: Database, options: QueueOptions) {
     this.#db = db;
@@ -83,11 +83,9 @@ export class WriteQueue {
     });
   }
 
-  /** How long recent transactions took; null: none was committed yet. */
-  latency(): { readonly p50: number; readonly p95: number; readonly max: number } | null {
-    const took = this.#took.slice(0, this.commits).sort();
-    const at = (share: number) => took[Math.ceil(took.length * share) - 1] ?? 0;
-    return took.length === 0 ? null : { p50: at(0.5), p95: at(0.95), max: at(1) };
+  /** How many transactions were committed, for tests and measurements. */
+  get commits(): number {
+    return this.commitTimes.count;
   }
 
   /** Resolves when nothing waits any more. */
@@ -124,8 +122,7 @@ export class WriteQueue {
     const isOnly = others.length === 0 && (!this.#isBusy || this.#onlyWriter === writer);
     this.#onlyWriter = (isOnly && writer) || null;
     this.#committedAt = this.#monotonic();
-    this.#took[this.commits % this.#took.length] = this.#committedAt - began;
-    this.commits += 1;
+    this.commitTimes.add(this.#committedAt - began);
   }
 
   /** One transaction. Throws only when it cannot begin, may not, or is locked at its commit; then its verbs still wait. */
@@ -136,7 +133,7 @@ export class WriteQueue {
     const began = this.#monotonic();
     this.#db.run('BEGIN IMMEDIATE');
     const taken: Waiting[] = [];
-    const news = new News();
+    const news = new BatchNews();
     try {
       checkStillOurs(this.#db);
       const answers = this.#verbs(taken, news);
@@ -144,7 +141,7 @@ export class WriteQueue {
       if (this.#db.inTransaction) {
         watch.beforeCommit(news);
         this.#db.run('COMMIT');
-        this.#noteCommit(news.conversations, began);
+        this.#noteCommit(news.ids, began);
         watch.committed(news);
       }
       for (const answer of answers) answer();
@@ -177,7 +174,7 @@ export class WriteQueue {
   }
 
   /** Runs what waits. Returns, for each verb, how to answer it after the commit. */
-  #verbs(taken: Waiting[], news: News): (() => void)[] {
+  #verbs(taken: Waiting[], news: BatchNews): (() => void)[] {
     const now = this.#options.clock.now();
     const monotonic = this.#monotonic();
     const answers: (() => void)[] = [];
@@ -204,7 +201,7 @@ export class WriteQueue {
   }
 
   /** An error of the verb undoes only that verb. A storage fault concerns the whole transaction, and is thrown. */
-  #inSavepoint(waiting: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
+  #inSavepoint(waiting: Waiting, run: Omit<Tx, 'moved'>, news: BatchNews): () => void {
     this.#db.run('SAVEPOINT verb');
     try {
       const answer = this.#call(waiting, run, news);
@@ -219,7 +216,7 @@ export class WriteQueue {
   }
 
   /** The same for the only verb of a transaction: that is undone as a whole. */
-  #alone(waiting: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
+  #alone(waiting: Waiting, run: Omit<Tx, 'moved'>, news: BatchNews): () => void {
     try {
       return this.#call(waiting, run, news);
     } catch (error) {
@@ -229,12 +226,12 @@ export class WriteQueue {
     }
   }
 
-  #call({ verb, resolve }: Waiting, run: Omit<Tx, 'moved'>, news: News): () => void {
+  #call({ verb, resolve }: Waiting, run: Omit<Tx, 'moved'>, news: BatchNews): () => void {
     const moves: Parameters<Tx['moved']>[] = [];
     const before = this.#db.changes;
     const value = verb({ ...run, moved: (...move) => void moves.push(move) });
-    for (const move of moves) news.add(...move);
-    if (news.isWithoutEvents && this.#db.changes !== before) news.changedOtherwise = true;
+    for (const move of moves) news.moved(...move);
+    if (news.events.length === 0 && this.#db.changes !== before) news.changedOtherwise = true;
     return () => resolve(value as never);
   }
 
@@ -243,31 +240,15 @@ export class WriteQueue {
   }
 }
 
-/** What a committed batch has changed, for the bell. */
-export class News {
-  readonly #conversations = new Set<string>();
-  readonly #asked = new Set<string>();
+/** What a committed batch has changed. */
+export class BatchNews extends News {
   /** The events written. Their numbers in the table are consecutive. */
   readonly events: MarkedEvent[] = [];
   /** Rows were changed before there was an event. */
   changedOtherwise = false;
 
-  get isWithoutEvents(): boolean {
-    return this.events.length === 0;
-  }
-
-  get conversations(): string[] {
-    return [...this.#conversations];
-  }
-
-  /** Those that only the holder of their lease has written. */
-  get own(): ReadonlySet<string> {
-    return this.#conversations.difference(this.#asked);
-  }
-
-  add(conversation: string, event: NewEvent | null, own = false): void {
-    this.#conversations.add(conversation);
-    if (!own) this.#asked.add(conversation);
+  moved(conversation: string, event: NewEvent | null, own?: boolean): void {
+    this.add(conversation, own);
     if (event !== null) this.events.push({ ...event, conversation });
   }
 }

@@ -173,10 +173,6 @@ function eventSlot(no: number): number {
   return FIRST_EVENT + (no % EVENTS);
 }
 
-function numberIn(slots: Buffer, index: number): number {
-  return slots.readUIntLE(index * SLOT, 6);
-}
-
 function encode(slot: Buffer, { no, conversation, seq, turns }: MarkedEvent, log: number): void {
   slot.fill(0);
   slot.writeUIntLE(no, 0, 6);
@@ -189,7 +185,7 @@ function encode(slot: Buffer, { no, conversation, seq, turns }: MarkedEvent, log
 function decode(slot: Buffer, log: number): MarkedEvent | null {
   if (slot.readUInt32LE(SLOT - 4) !== checksum(slot, log)) return null;
   const conversation = slot.toString('utf8', 16, 16 + ID_BYTES).replace(/\0+$/, '');
-  return { no: numberIn(slot, 0), conversation, seq: slot.readUIntLE(6, 6), turns: slot.readUInt32LE(12) };
+  return { no: slot.readUIntLE(0, 6), conversation, seq: slot.readUIntLE(6, 6), turns: slot.readUInt32LE(12) };
 }
 
 function checksum(slot: Buffer, log: number): number {

@@ -1,6 +1,6 @@
 import type { Inspection } from '../../../ports/store/census.ts';
 import { unpackValue } from '../../shared/content.ts';
-import { JSON_OF_CONVERSATIONS, JSON_OF_OTHERS } from '../../shared/json-columns.ts';
+import { JSON_OF_CONVERSATIONS, JSON_OF_OTHERS } from '../../shared/rows.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 

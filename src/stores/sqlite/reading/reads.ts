@@ -16,7 +16,8 @@ import {
   sessionOf,
 } from '../../shared/rows.ts';
 import { conversationNo, permissionRow, turnNo, turnRow } from '../../shared/verbs/reading.ts';
-import { type Database, LIMIT } from '../file/database.ts';
+import { LIMIT } from '../../shared/verbs/steps.ts';
+import type { Database } from '../file/database.ts';
 import { carryOut } from '../steps.ts';
 
 // One statement and not two: followers read after every commit, and starting a read costs more than the lookup.

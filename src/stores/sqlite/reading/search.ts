@@ -4,7 +4,8 @@ import type { SearchHit } from '../../../ports/store/history.ts';
 import { pageOf, readable } from '../../shared/page.ts';
 import { type RecordRow, recordOf } from '../../shared/rows.ts';
 import { searchedWords, snippet, type TitleRow, titlesFirst } from '../../shared/search.ts';
-import { type Database, LIMIT } from '../file/database.ts';
+import { LIMIT } from '../../shared/verbs/steps.ts';
+import type { Database } from '../file/database.ts';
 
 const SEARCH = `
   SELECT r.turn, r.owner, r.n, r.body, r.body_refs, t.prompt, t.prompt_refs, c.id AS conversation, c.key, c.title
