@@ -1,11 +1,11 @@
-// The program that runs in a rented machine, and through which its files and programs are used. Made into one file (scripts/bundle.js).
+// The program in a rented machine through which we use its files and programs. It is bundled into one file (scripts/bundle.js).
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { processesAt } from './host/processes.ts';
 import { directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
 import { localSandbox } from './sandboxes/shared/local-sandbox.ts';
-import { isOfEarlierRun, operationsOf } from './sandboxes/vendors/inside/operations.ts';
+import { operationsOf } from './sandboxes/vendors/inside/operations.ts';
 import { Programs } from './sandboxes/vendors/inside/programs.ts';
 import { BRIDGE_SETTINGS, type BridgeFile, type BridgeSettings } from './sandboxes/vendors/inside/protocol.ts';
 import { bridgeServer } from './sandboxes/vendors/inside/serve.ts';
@@ -15,18 +15,16 @@ const processes = processesAt(place);
 const sandboxes = directorySandboxes({ root: join(folder, 'sandboxes'), place, processes });
 const sandbox = localSandbox({ id: 'bridge', work: folder, state: folder, processes });
 const programs = new Programs(sandbox.spawn, (process) => sandboxes.end(process));
-const isOver: Parameters<typeof operationsOf>[0]['isOver'] = (process) => isOfEarlierRun(process, processes.self());
-
 const token = randomBytes(32).toString('hex');
 const leave = () => process.exit(0);
-const server = bridgeServer(operationsOf({ sandboxes, sandbox, programs, isOver, leave }), token);
-// Another one is there already, and is used: of several that are started at once, one has the port.
+const server = bridgeServer(operationsOf({ sandboxes, sandbox, programs, self: processes.self(), leave }), token);
+// Another bridge has the port already, and is used: several may be started at once.
 server.once('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EADDRINUSE') process.exit(0);
   throw error;
 });
 server.listen(port, '0.0.0.0', async () => {
-  // What an earlier bridge has started and left: nobody looks after it any more.
+  // Programs that an earlier bridge has started: nobody reads their output any more.
   for (const left of await sandboxes.orphans()) await sandboxes.end(left);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const file = join(folder, 'bridge.json');

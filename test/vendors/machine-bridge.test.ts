@@ -8,7 +8,7 @@ import { operationsOf } from '../../src/sandboxes/vendors/inside/operations.ts';
 import { Programs } from '../../src/sandboxes/vendors/inside/programs.ts';
 import { bridgeServer } from '../../src/sandboxes/vendors/inside/serve.ts';
 import { MachineBridge } from '../../src/sandboxes/vendors/machine-bridge.ts';
-import { NotAnswered, requested } from '../../src/sandboxes/vendors/request.ts';
+import { NotAnswered, sendToBridge } from '../../src/sandboxes/vendors/request.ts';
 import type { Machine } from '../../src/sandboxes/vendors/vendor.ts';
 
 const servers: Server[] = [];
@@ -19,11 +19,12 @@ afterEach(() => {
 
 /** A bridge of this version in this process. */
 async function bridgeAt(token: string, left: string[] = []) {
-  const sandbox = localSandbox({ id: 'test', work: '/', state: '/', processes: processesAt('test') });
+  const processes = processesAt('test');
+  const sandbox = localSandbox({ id: 'test', work: '/', state: '/', processes });
   const programs = new Programs(sandbox.spawn, async () => {});
   const leave = () => void left.push(token);
   const sandboxes = null as unknown as Parameters<typeof operationsOf>[0]['sandboxes'];
-  const server = bridgeServer(operationsOf({ sandboxes, sandbox, programs, isOver: () => false, leave }), token);
+  const server = bridgeServer(operationsOf({ sandboxes, sandbox, programs, self: processes.self(), leave }), token);
   servers.push(server.listen(0, '127.0.0.1'));
   await once(server, 'listening');
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -51,11 +52,11 @@ function bridgeOf(machine: Machine, awakeMs = 60_000): MachineBridge {
 test('without the token, the bridge answers nothing', async () => {
   const url = await bridgeAt('right');
   for (const token of ['', 'wrong', 'right2']) {
-    await expect(requested({ url, token }, 'realPath', { path: '/' })).rejects.toBeInstanceOf(NotAnswered);
+    await expect(sendToBridge({ url, token }, 'realPath', { path: '/' })).rejects.toBeInstanceOf(NotAnswered);
     const response = await fetch(`${url}/realPath`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
     expect(response.status).toBe(401);
   }
-  expect((await requested({ url, token: 'right' }, 'realPath', { path: '/' })).head).toBe('/');
+  expect((await sendToBridge({ url, token: 'right' }, 'realPath', { path: '/' })).head).toBe('/');
 });
 
 test('a bridge of another version is asked to leave, and another one is started', async () => {

@@ -1,13 +1,13 @@
 import { depth, isBelow, isOfSystem, mountedPaths, nearest, type Visible } from '../shared/isolated/visible.ts';
 
 /*
- * The words that bubblewrap is called with, from what was decided. What is not named here does not exist in the sandbox: no path is bound but
- * those of the system's programs, the agent's programs, its work and state, and what the settings name.
+ * The arguments of bubblewrap. A path that is not named here does not exist in the sandbox. Only these are bound: the programs of the system
+ * and of the agent, its work and state, and what the settings name.
  */
 
 export interface Isolation {
   readonly network: 'none' | 'model' | 'all';
-  /** All of the environment: nothing of bubblewrap's own reaches the program. */
+  /** The whole environment: the program inherits nothing from bubblewrap. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly mounts: Mounts;
@@ -21,26 +21,26 @@ export interface Mounts extends Visible {
   readonly system: readonly { readonly path: string; readonly link: string | null }[];
   /** Files and folders of /proc that this machine has, of `PROC_FIXED` and `PROC_HIDDEN`. */
   readonly proc: readonly { readonly path: string; readonly isFolder: boolean }[];
-  /** Links that lead to one of these, so that a program is found by the name that it was asked for. */
+  /** Links to programs, so that a program is found by the name that was asked for. */
   readonly links: readonly { readonly path: string; readonly to: string }[];
 }
 
 export const SYSTEM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 
 /**
- * Started by root, a program may write what belongs to root in /proc, also without any capability: the core pattern names a program that the
- * kernel runs outside. Bubblewrap covers them only if the folder itself can be written to.
+ * A program that root has started may write to root's files in /proc, also without any capability. One of them, the core pattern, names a
+ * program that the kernel runs outside of the sandbox. Bubblewrap covers these only if the folder itself is writable.
  */
 export const PROC_FIXED = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
-/** What tells of the machine, and of keys. */
+/** Files that show details of the machine, and keys. */
 export const PROC_HIDDEN = [
   ...['acpi', 'asound', 'kcore', 'keys', 'kmsg', 'latency_stats', 'sched_debug', 'scsi', 'timer_list', 'timer_stats'],
 ].map((name) => `/proc/${name}`);
 
-/** The number of the first open file: after the pipes of start.ts. */
+/** The descriptor of the first open file: after the pipes of start.ts. */
 const FIRST_FILE = 9;
 
-/** What programs need of /etc. The rest may hold secrets: as root, we could read /etc/shadow. */
+/** What programs need of /etc. The rest may hold secrets, such as /etc/shadow. */
 const ETC = [
   ...['alternatives', 'bash.bashrc', 'ca-certificates', 'ca-certificates.conf', 'crypto-policies', 'debian_version'],
   ...['fonts', 'gai.conf', 'group', 'host.conf', 'hosts', 'inputrc', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d'],
@@ -57,7 +57,7 @@ export function etcPaths(network: Isolation['network']): string[] {
 }
 
 const ISOLATED = [
-  // Everything ends with bubblewrap, and bubblewrap with us. Without a session of its own, a program could type into our terminal.
+  // Everything ends with bubblewrap, and bubblewrap with us. Without a session of its own, a program could insert input into our terminal.
   ...['--die-with-parent', '--new-session'],
   ...['--unshare-user', '--disable-userns', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
   // Started by root, bubblewrap would otherwise keep all of root's capabilities.
@@ -72,7 +72,7 @@ export function isolationArguments({ network, env, cwd, mounts, files }: Isolati
     ...mounts.system.flatMap(({ path, link }) =>
       link === null ? ['--ro-bind', path, path] : ['--symlink', link, path],
     ),
-    // Copied where that can be: each mount takes about a third of a millisecond.
+    // Files are copied if possible: each mount takes about a third of a millisecond.
     ...files.flatMap((path, n) => ['--perms', '0444', '--file', String(FIRST_FILE + n), path]),
     ...etcPaths(network).flatMap((path) => (files.includes(path) ? [] : ['--ro-bind-try', path, path])),
     ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--tmpfs', '/run'],
@@ -88,22 +88,22 @@ function coveredInProc({ path, isFolder }: Mounts['proc'][number]): string[] {
 }
 
 function boundPaths(mounts: Mounts): string[] {
-  const kept = mountedPaths(mounts, systemPaths(mounts));
-  const own = [...kept].slice(mounts.system.length);
+  const mounted = mountedPaths(mounts, systemPaths(mounts));
+  const own = [...mounted].slice(mounts.system.length);
   const words = own.flatMap(([path, kind]) => {
     if (kind === 'hidden') return ['--tmpfs', path];
     return [kind === 'write' || kind === 'held' ? '--bind' : '--ro-bind', path, path];
   });
-  // Below a folder that is bound, the link itself is there.
-  const missing = mounts.links.filter(({ path }) => [undefined, 'hidden'].includes(nearest(kept, path)));
+  // A bound folder already has the links that are in it.
+  const missing = mounts.links.filter(({ path }) => [undefined, 'hidden'].includes(nearest(mounted, path)));
   return [...words, ...missing.flatMap(({ path, to }) => ['--symlink', to, path])];
 }
 
 export const systemPaths = ({ system }: Mounts) => system.map(({ path }) => path);
 
 /**
- * What is bound so that a program runs: the outermost node_modules that it is in, with the packages that it needs; else its folder;
- * and only itself when that folder is the person's home, above it, or one that everything is in: /tmp, /opt.
+ * What is bound so that a program runs: the outermost node_modules that it is in, with the packages that it needs; else its folder. Only
+ * the file itself is bound if that folder is the person's home or above it, or holds unrelated files, such as /tmp or /opt.
  */
 export function programPath(real: string, home: string): string {
   const at = real.indexOf('/node_modules/');

@@ -37,17 +37,17 @@ export interface BubblewrapParts extends Protected {
   readonly settings: IsolationSettings;
 }
 
-/** It starts a program. */
+/** Checked once, because the check starts a program. */
 const checked = remembered(() => checkBubblewrap());
 
 /**
  * A sandbox whose files are those of the directory sandbox, at the same paths, and whose programs run in bubblewrap: they see nothing
- * else of this machine. Throws `refused` when that cannot be had here.
+ * else of this machine. Throws `refused` when this machine cannot run bubblewrap.
  */
 export async function bubblewrapSandbox(local: LocalSandboxSettings, parts: BubblewrapParts): Promise<OpenSandbox> {
   await checked();
   checkWork(local.work);
-  // At once is faster than in a thread, and every start of an agent waits for it.
+  // Synchronous calls are faster here, and every start of an agent waits for them.
   const home = join(realpathSync.native(local.folder), 'home');
   mkdirSync(home, { recursive: true, mode: 0o700 });
   return new Isolated(local, parts, home).open();
@@ -64,7 +64,7 @@ class Isolated {
   readonly #home: string;
   readonly #outside: OpenSandbox;
   readonly #binds: { readonly write: string[]; readonly read: string[] };
-  /** By their marks. */
+  /** The limits of running programs, by their marks. */
   readonly #running = new Map<string, Limited>();
 
   constructor(local: LocalSandboxSettings, parts: BubblewrapParts, home: string) {
@@ -98,7 +98,7 @@ class Isolated {
     const visible = { ...mounts, read: this.#binds.read };
     const folder = await this.#outside.folder(root);
     const isSeen = [...visible.write, ...visible.read].some((one) => isBelow(folder.path, one));
-    // The packages of a program are bound when it is started. Whoever looks for the program reads them before that.
+    // The packages of a program are bound when it is started. Adapters read them before that, to find the program.
     if (!isSeen && `${folder.path}/`.includes('/node_modules/')) return asSeen(folder, () => 'read');
     return seenFolder(root, this.#outside.folder, visible, systemPaths(mounts));
   }
@@ -125,7 +125,7 @@ class Isolated {
     return child;
   }
 
-  /** The limits of a process hold for its parts as well: otherwise each of its commands had as much again. */
+  /** A part shares the limits of the whole. Otherwise each command of an agent would have as much again. */
   #shared(mark: string | undefined): Limited | null {
     const { group = null, processes = null } = this.#running.get(mark ?? '') ?? {};
     return group && { group: { ...group, remove: async () => {} }, processes };
@@ -137,14 +137,14 @@ class Isolated {
     void child.exited.then(() => this.#running.delete(mark));
   }
 
-  /** A limit of processes that root sets has to be a control group's: root's own is not counted. */
+  /** Root needs a control group to limit processes: "ulimit" does not count the processes of root. */
   #limited(): Limited {
     const { limits } = this.#parts.settings;
     const { identify } = this.#local.processes;
     const self = identify(process.pid);
     if (self === null) throw new Error('the operating system does not show us our own process');
     try {
-      // Bubblewrap itself takes two.
+      // Two of them are bubblewrap's own.
       const processes = limits.processes === undefined ? undefined : limits.processes + 2;
       return { group: makeControlGroup({ ...limits, processes }, { self, identify }), processes: null };
     } catch (error) {
@@ -156,10 +156,9 @@ class Isolated {
   /** `chosenByAgent`: the command is not ours, so nothing is made visible for it. */
   #mounts(command: readonly string[], chosenByAgent: boolean): Mounts {
     const { hidden, fixed } = this.#parts;
-    // Our own program cannot be changed either: we are started by it outside.
-    const kept = { hidden, fixed: [...fixed, process.execPath] };
-    const visible = visibleOf(this.#local, this.#home, this.#binds, kept);
-    // Where an agent can write, it can put a link: what that leads to was named by nobody but the agent.
+    // Agents cannot change our own program either: it also runs outside of the sandbox.
+    const visible = visibleOf(this.#local, this.#home, this.#binds, { hidden, fixed: [...fixed, process.execPath] });
+    // An agent can put a link into a folder where it can write, and must not choose what is bound.
     const isOurs = (word: string) =>
       isAbsolute(word) && !visible.write.some((folder) => isBelow(word, folder)) && isFile(word);
     const programs = chosenByAgent ? [] : programAndScript(command).filter(isOurs);
@@ -177,7 +176,7 @@ class Isolated {
   }
 }
 
-/** Node has options before its script. */
+/** Node has options before the path of its script. */
 function programAndScript([program = '', ...args]: readonly string[]): string[] {
   const script = program === process.execPath ? args.find((word) => !word.startsWith('-')) : args[0];
   return script === undefined ? [program] : [program, script];
@@ -189,7 +188,7 @@ function filter(): Buffer {
   return seccompFilter(arch);
 }
 
-/** Since Linux 5.14 the processes of a user are counted for each user namespace, and root's never. */
+/** Since Linux 5.14 the processes of a user are counted for each user namespace. Those of root are never counted. */
 function countsByNamespace(): boolean {
   const [major = 0, minor = 0] = release().split('.').map(Number);
   return process.getuid?.() !== 0 && (major > 5 || (major === 5 && minor >= 14));

@@ -6,8 +6,8 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { ProcessIdentity } from '../../core/process.ts';
 
 /*
- * Limits that hold for all processes of a sandbox together: a control group each. Root may make them, and whoever was given a part of
- * the tree (systemd's "Delegate").
+ * Limits for all processes of a sandbox together: each sandbox has a control group. Root may create one, and a user to whom a part of the
+ * tree was delegated (systemd's "Delegate").
  */
 
 export interface GroupLimits {
@@ -17,15 +17,15 @@ export interface GroupLimits {
 }
 
 export interface ControlGroup {
-  /** A process that writes its number into these files is in it, with everything that it starts. */
+  /** A process that writes its pid into these files joins the group, with everything that it starts. */
   readonly procs: readonly string[];
-  /** When everything in it has ended. Never throws: what is left is removed when the next one is made. */
+  /** Call it when everything in the group has ended. Never throws: a group that stays is removed when the next one is created. */
   remove(): Promise<void>;
 }
 
 export type Controller = 'pids' | 'memory';
 
-/** Where a controller's groups can be made. */
+/** Where groups of a controller can be created. */
 export interface ControllerAt {
   readonly version: 1 | 2;
   readonly folder: string;
@@ -45,7 +45,7 @@ export function controllerAt(controller: Controller, cgroup: string, mountinfo: 
     }
     if (type === 'cgroup2' && own === undefined && unified !== undefined) {
       const path = within(unified, root);
-      // A group with processes of its own cannot have limited groups below it: so beside ours, if there is one.
+      // A group that has processes cannot have limited groups below it, so we use the one above ours, if there is one.
       return { version: 2, folder: folderAt(point, path === '/' ? path : dirname(path)) };
     }
   }
@@ -61,7 +61,7 @@ function folderAt(point: string, path: string): string {
   return path === '/' ? point : join(point, path);
 }
 
-/** What is written into a group. */
+/** The files of a group that set its limits, and their content. */
 export function limitFiles(
   version: 1 | 2,
   controller: Controller,
@@ -73,7 +73,7 @@ export function limitFiles(
   return version === 1 ? [['memory.limit_in_bytes', bytes]] : [['memory.max', bytes]];
 }
 
-/** What takes memory out of the count: not every system has it. */
+/** Swapped memory is limited as well. Not every system has these files. */
 const SWAP_FILES = { 1: 'memory.memsw.limit_in_bytes', 2: 'memory.swap.max' } as const;
 
 /** Throws `refused` when a limit cannot be enforced here. Null: none was asked for. */
@@ -117,7 +117,7 @@ function limit(
     for (const [name, value] of files) writeFileSync(join(folder, name), value);
   } catch (error) {
     if (version === 1 || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    // Groups below have only the controllers that the one above passes on.
+    // A group has only the controllers that the group above enables for it.
     writeFileSync(join(parent, 'cgroup.subtree_control'), `+${controller}`);
     for (const [name, value] of files) writeFileSync(join(folder, name), value);
   }
@@ -134,7 +134,7 @@ function notEnforced(wanted: readonly Controller[], cause: NodeJS.ErrnoException
   const why = cause.code ?? cause.message;
   return new ThroughlineError(
     'refused',
-    `Cannot enforce ${names.join(' and ')} here: no control group can be made (${why}).`,
+    `Cannot enforce ${names.join(' and ')} here: no control group can be created (${why}).`,
     {
       hint: 'Run as root, or in a group that was delegated to you ("systemd-run --user --scope -p Delegate=yes throughline …"), or leave the limit out.',
       cause,
@@ -142,7 +142,7 @@ function notEnforced(wanted: readonly Controller[], cause: NodeJS.ErrnoException
   );
 }
 
-/** What processes of ours left behind that are gone. */
+/** Removes the groups of our processes that have ended. */
 function removeLeft(parent: string, identify: (pid: number) => ProcessIdentity | null): void {
   for (const name of readdirSync(parent)) {
     const [, pid, started] = /^throughline-(\d+)-(\d+)-/.exec(name) ?? [];
@@ -156,7 +156,7 @@ async function removeSoon(folder: string): Promise<void> {
   for (let waited = 0; !removed(folder) && waited < REMOVE_MS; waited += 50) await delay(50, undefined, { ref: false });
 }
 
-/** False: something is in it. */
+/** False: processes are still in it. */
 function removed(folder: string): boolean {
   try {
     rmdirSync(folder);

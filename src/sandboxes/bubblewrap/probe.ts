@@ -4,7 +4,7 @@ import { ThroughlineError } from '../../core/errors.ts';
 import { isolationArguments } from './arguments.ts';
 import { isFiltered } from './seccomp.ts';
 
-/** With --disable-userns. */
+/** The first version with --disable-userns. */
 const LEAST = [0, 8] as const;
 const PROBE_MS = 20_000;
 
@@ -33,7 +33,7 @@ const thisMachine: Machine = {
   },
 };
 
-/** Tries what every program is started with. Throws `refused` with the reason and what to do about it. */
+/** Tries the options that every program is started with. Throws `refused` with the reason and what to do about it. */
 export async function checkBubblewrap({ platform, arch, run }: Machine = thisMachine): Promise<void> {
   const refuse = (why: string, hint: string, cause?: unknown) =>
     new ThroughlineError('refused', `The sandbox "bubblewrap" cannot be used here: ${why}.`, { hint, cause });
@@ -55,8 +55,8 @@ export async function checkBubblewrap({ platform, arch, run }: Machine = thisMac
   const namespaces = [...words.slice(0, at), '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev'];
   await run('bwrap', [...namespaces, '--', '/bin/sh', '-c', ':']).catch(
     (cause: { stderr?: string; message: string }) => {
-      const said = (cause.stderr ?? cause.message).trim();
-      throw refuse(`the kernel does not allow it (${said})`, NAMESPACES, cause);
+      const why = (cause.stderr ?? cause.message).trim();
+      throw refuse(`the kernel does not allow it (${why})`, NAMESPACES, cause);
     },
   );
 }

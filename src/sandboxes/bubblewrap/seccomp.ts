@@ -1,7 +1,7 @@
 /*
- * A filter of system calls, as a program of the kernel's packet filter. Namespaces do not cover everything: the keyring of the session is inherited,
- * sockets of the kind "vsock" lead out of every network namespace to the machine below a virtual one, and what few programs need is where most faults
- * of kernels were found.
+ * A filter of system calls, as a BPF program. Namespaces do not cover everything. The keyring of the session is inherited. Sockets of the
+ * kind "vsock" lead from a virtual machine to its host, out of every network namespace. And most faults of kernels were found in calls that
+ * few programs need.
  */
 
 type Architecture = 'x64' | 'arm64';
@@ -9,7 +9,7 @@ type Architecture = 'x64' | 'arm64';
 /** The numbers of <asm/unistd.h>. */
 const DENIED: Readonly<Record<Architecture, readonly number[]>> = {
   x64: [
-    ...[248, 249, 250], // add_key, request_key, keyctl: keys of whoever started us
+    ...[248, 249, 250], // add_key, request_key, keyctl: the keys of our user
     ...[165, 166, 155, 428, 429, 430, 431, 432, 433, 442, 467], // mount and its relatives
     ...[298, 321, 323, 425, 426, 427], // perf_event_open, bpf, userfaultfd, io_uring
     ...[175, 176, 246, 313, 320], // modules, kexec
@@ -25,25 +25,25 @@ const DENIED: Readonly<Record<Architecture, readonly number[]>> = {
 };
 const AUDIT: Readonly<Record<Architecture, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 const IOCTL: Readonly<Record<Architecture, number>> = { x64: 16, arm64: 29 };
-/** TIOCSTI types into a terminal, TIOCLINUX pastes into one. */
+/** TIOCSTI inserts input into a terminal, TIOCLINUX pastes into one. */
 const DENIED_IOCTLS = [0x5412, 0x541c];
 
 const SOCKET: Readonly<Record<Architecture, number>> = { x64: 41, arm64: 198 };
-/** Of sockets: unix, IPv4, IPv6, and what asks the kernel for interfaces and routes (netlink). */
+/** The families of sockets that are allowed: unix, IPv4, IPv6, and netlink, which lists interfaces and routes. */
 const FAMILIES = [1, 2, 10, 16];
 
 const [LOAD, IF_EQUAL, IF_AT_LEAST, RETURN] = [0x20, 0x15, 0x35, 0x06];
 const [ALLOW, NOT_PERMITTED, UNKNOWN, NO_FAMILY] = [0x7fff0000, 0x00050001, 0x00050026, 0x00050061];
 /** Offsets in `struct seccomp_data`. */
 const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT] = [0, 4, 16, 24];
-/** Calls of the x32 interface have other numbers; all of them are this or more. */
+/** The lowest number of a call of the x32 interface. */
 const X32 = 0x40000000;
 
 export function isFiltered(architecture: string): architecture is Architecture {
   return Object.hasOwn(DENIED, architecture);
 }
 
-/** A denied call fails with EPERM. Calls by another interface than the usual one (32 bits) do not exist. */
+/** A denied call fails with EPERM. A call of another interface (32 bits, x32) fails with ENOSYS. */
 export function seccompFilter(architecture: Architecture): Buffer {
   const unless = (value: number, then: number) => [line(IF_EQUAL, value, 0, 1), line(RETURN, then)];
   const sockets = [
@@ -70,7 +70,7 @@ export function seccompFilter(architecture: Architecture): Buffer {
   return Buffer.concat(program);
 }
 
-/** `struct sock_filter`: what to do, how many to skip if it holds and if not, the value. */
+/** `struct sock_filter`: the operation, how many lines to skip if the comparison holds and if not, the value. */
 function line(code: number, value: number, ifSo = 0, ifNot = 0): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeUInt16LE(code, 0);

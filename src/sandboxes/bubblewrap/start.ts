@@ -16,34 +16,34 @@ import type { ControlGroup } from './control-groups.ts';
  *
  *   sh (joins the control group) → exec bwrap → sh (hands over the socket of the proxy, sets limits) → exec the program
  *
- * - The environment of the program comes through a pipe: it may hold keys, and an agent may choose it. Nothing has it but the program: in
- *   bubblewrap LD_PRELOAD would be loaded outside of the sandbox, and NODE_OPTIONS would reach the channel to us, where a word that is
+ * - The environment of the program comes through a pipe: it may hold keys, and an agent may choose it. Only the program gets it: in
+ *   bubblewrap LD_PRELOAD would be loaded outside of the sandbox, and NODE_OPTIONS would reach the channel to us, where a message that is
  *   not Node's ends our process.
- * - The way to the proxy: a short Node program inside listens on the loopback of the sandbox, and gives us the socket. We accept on it from here,
- *   so nothing runs inside, nothing is on a disk, and it is there before the program starts.
- * - The program's start is reported through a pipe. If that ends without the word, standard error has the reason.
+ * - The way to the proxy: a short Node program inside listens on the loopback of the sandbox, sends us the socket, and ends. We accept
+ *   connections on it from outside. So the proxy is ready before the program starts, and needs no file.
+ * - A pipe reports the start of the program. If it ends without the word "started", standard error has the reason.
  */
 
 export interface Start {
   readonly command: readonly string[];
-  /** The words for bubblewrap, given the mark that the program gets, and which of `files` are open. */
+  /** The arguments of bubblewrap, given the mark of the program, and which of `files` are open. */
   readonly words: (mark: string, files: readonly string[]) => readonly string[];
-  /** Given to bubblewrap as open files, after the pipes, if they are files and can be read. */
+  /** Those that are readable files are passed to bubblewrap as open files, after the pipes. */
   readonly files: readonly string[];
-  /** The environment of the program, but for the mark. */
+  /** The environment of the program, except the mark. */
   readonly env: Readonly<Record<string, string>>;
   readonly filter: Buffer;
-  /** Not null: reached on the loopback of the sandbox. */
+  /** Programs reach it on the loopback of the sandbox. */
   readonly proxy: AllowlistProxy | null;
   readonly group: ControlGroup | null;
-  /** Limits of a single process, or of all that have our user in the sandbox. */
+  /** Limits of each process, and of all processes of our user in the sandbox. */
   readonly openFiles: number | null;
   readonly processes: number | null;
   readonly mark: string | undefined;
   readonly on: LocalProcesses;
 }
 
-/** The numbers of the pipes. A shell can close only those below ten. */
+/** The descriptors of the pipes. A shell can close only those below ten. */
 const [CHANNEL, WORDS, FILTER, INFO, STARTED, ENVIRONMENT] = [3, 4, 5, 6, 7, 8];
 const START_MS = 60_000;
 const MOST_SAID = 2_000;
@@ -95,7 +95,7 @@ function launched(start: Start, mark: string): ChildProcess {
   try {
     const paths = files.map(({ path }) => path);
     const given = words(mark, paths);
-    // They are separated by zero bytes: one that has any would be several.
+    // Zero bytes separate the arguments.
     if (given.some((word) => word.includes('\0'))) throw new Error('a path has a zero byte');
     const variables = exported({ ...env, [MARK]: mark });
     const numbers = files.map(({ number }) => number);
@@ -106,9 +106,9 @@ function launched(start: Start, mark: string): ChildProcess {
       detached: true,
       stdio: [...stdio, ...coverInherited(nothing, stdio.length)],
     });
-    // A program may end before anybody reads: without a listener, Node throws away what it said.
+    // A program may end before anybody reads: without a listener, Node drops its output.
     for (const output of [child.stdout, child.stderr]) output?.on('readable', () => {});
-    for (const pipe of child.stdio.slice(WORDS)) pipe?.on('error', () => {}); // it has ended: seen below
+    for (const pipe of child.stdio.slice(WORDS)) pipe?.on('error', () => {}); // it has ended; `begun` notices that
     (child.stdio[WORDS] as Writable | undefined)?.end(given.map((word) => `${word}\0`).join(''));
     (child.stdio[FILTER] as Writable | undefined)?.end(filter);
     (child.stdio[ENVIRONMENT] as Writable | undefined)?.end(variables);
@@ -130,7 +130,7 @@ function wordsOutside({ command, proxy, group, openFiles, processes }: Start): s
   return ['-c', OUTSIDE, 'sh', ...(group?.procs ?? []), '--', 'bwrap', ...pipes, '--', ...inside];
 }
 
-/** Nothing: there is no such file, or we may not read it. */
+/** Empty: it is not a file, or we may not read it. */
 function opened(path: string): { readonly path: string; readonly number: number }[] {
   try {
     const number = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -142,7 +142,7 @@ function opened(path: string): { readonly path: string; readonly number: number 
   return [];
 }
 
-/** Waits until the program itself runs. Returns the first process of the sandbox; null: it is not known. */
+/** Waits until the program itself runs. Returns the pid of the first process of the sandbox; null: unknown. */
 async function begun(child: Child, { stdio }: ChildProcess, program: string): Promise<number | null> {
   const timer = setTimeout(() => child.kill('SIGKILL'), START_MS);
   try {
@@ -158,7 +158,7 @@ async function begun(child: Child, { stdio }: ChildProcess, program: string): Pr
 async function failure(child: Child, word: string, program: string): Promise<ThroughlineError> {
   const fail = (message: string, hint: string) => new ThroughlineError('agent_unavailable', message, { hint });
   child.stdin.end();
-  const [said] = await Promise.all([
+  const [errors] = await Promise.all([
     textOf(Readable.from(child.stderr)),
     textOf(Readable.from(child.stdout)),
     child.exited,
@@ -168,14 +168,14 @@ async function failure(child: Child, word: string, program: string): Promise<Thr
       'If it is installed, add its folder to "sandbox.binds" of the settings, or set the agent\'s "command" to its full path.';
     return fail(`The program ${program} was not found in the sandbox.`, hint);
   }
-  const why = said.trim().slice(0, MOST_SAID) || 'it has ended';
+  const why = errors.trim().slice(0, MOST_SAID) || 'it has ended';
   return fail(
     `bubblewrap cannot start ${program}: ${why}.`,
     'Check "sandbox" of the settings, and the permissions of the folders it names.',
   );
 }
 
-/** The program is in a group of its own. A signal to bubblewrap would end everything at once. */
+/** SIGTERM goes to the group of the program. Sent to bubblewrap, it would end everything at once. */
 function withOwnSignals(child: Child, pid: number | null): Child {
   return {
     ...child,
@@ -186,7 +186,7 @@ function withOwnSignals(child: Child, pid: number | null): Child {
       if (signal === 'SIGKILL' || pid === null) return child.kill(signal);
       if (!child.alive) return;
       try {
-        // While bubblewrap lives, this number is that of the process it waits for.
+        // Bubblewrap waits for this process, so the pid is not reused while bubblewrap lives.
         process.kill(-pid, signal);
       } catch {
         // It is about to end.

@@ -1,12 +1,9 @@
 import { MARK } from '../../core/process.ts';
 import type { ContainerSettings } from '../../core/sandbox/sandbox-settings.ts';
-import { mountedPaths, type Visible } from '../shared/isolated/visible.ts';
+import { type Kind, mountedPaths, type Visible } from '../shared/isolated/visible.ts';
 import { type EngineName, MARK_LABEL, PART_LABEL } from './engine.ts';
 
-/*
- * The words that podman or docker is called with, from what was decided. Everything that isolates is named, whatever the defaults of the machine
- * are.
- */
+/* The arguments of podman or docker. Every option that isolates is given, whatever the defaults of the machine are. */
 
 export interface Contained {
   readonly settings: Pick<ContainerSettings, 'engine' | 'root' | 'network' | 'limits'>;
@@ -15,13 +12,13 @@ export interface Contained {
   readonly part: string | null;
   /** The file with the filter of system calls; null: the engine's own. */
   readonly filter: string | null;
-  /** The most that we may have ourselves: an engine's own default may be more, and is refused then. */
+  /** Our own limits: the engine's default may be higher, and would be refused. */
   readonly most: { readonly openFiles: number; readonly processes: number };
-  /** Files for the numbers of its first process and of conmon; null: docker has no such files. */
+  /** Files for the pids of its first process and of conmon; null: docker has no such files. */
   readonly pidFiles: { readonly first: string; readonly conmon: string } | null;
 }
 
-/** What an engine would pass on of proxies of its own settings: an address with a password, maybe. */
+/** An engine passes on the proxies of its own settings, whose addresses may have a password. */
 const PROXIES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'];
 export const UNSET = PROXIES.flatMap((name) => [name, name.toLowerCase()]);
 
@@ -35,11 +32,11 @@ const OF_ENGINE: Readonly<Record<EngineName, readonly string[]>> = {
   docker: [],
 };
 
-/** Up to the image: what runs in it comes behind. The entry is a shell. */
+/** The arguments up to the image; those of the shell in it come after them. */
 export function containerArguments(contained: Contained): string[] {
   const { settings, visible, mark, part, filter, pidFiles } = contained;
   const { engine, root, network } = settings;
-  // The user whose files these are: in podman's own namespaces it is called root.
+  // Our own user, who owns the files. In podman's user namespace its number is 0.
   const user = engine === 'podman' ? '0:0' : `${process.getuid?.()}:${process.getgid?.()}`;
   return [
     ...ISOLATED,
@@ -61,21 +58,21 @@ function limitArguments({ settings: { limits }, most }: Contained): string[] {
   const { processes, memoryMb, openFiles = most.openFiles } = limits;
   return [
     ...['--ulimit', `nofile=${openFiles}:${openFiles}`, '--ulimit', `nproc=${most.processes}:${most.processes}`],
-    // The init of the container is one.
+    // One of them is the init of the container.
     ...(processes === undefined ? [] : ['--pids-limit', String(processes + 1)]),
     ...(memoryMb === undefined ? [] : ['--memory', `${memoryMb}m`, '--memory-swap', `${memoryMb}m`]),
   ];
 }
 
-function mountOf(engine: EngineName, path: string, kind: 'write' | 'read' | 'hidden' | 'fixed' | 'held'): string {
+function mountOf(engine: EngineName, path: string, kind: Kind): string {
   const target = field(`destination=${path}`);
-  // Podman would copy into it what it is to hide.
+  // Without "notmpcopyup", podman copies what is to be hidden into it.
   if (kind === 'hidden') return ['type=tmpfs', target, ...(engine === 'podman' ? ['notmpcopyup'] : [])].join(',');
   const isWritten = kind === 'write' || kind === 'held';
   return ['type=bind', field(`source=${path}`), target, ...(isWritten ? [] : ['readonly'])].join(',');
 }
 
-/** The words of a mount are read as a line of CSV. */
+/** The engine reads a mount as a line of CSV. */
 function field(text: string): string {
   if (/[\0\r\n]/.test(text)) throw new Error('a path has a line break or a zero byte');
   return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -6,17 +6,17 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { ContainerSettings } from '../../core/sandbox/sandbox-settings.ts';
 import { bindsOf } from '../shared/isolated/visible.ts';
 import { containerArguments } from './arguments.ts';
-import { call, type EngineName, MARK_LABEL, removeLabelled, saidBy } from './engine.ts';
+import { call, type EngineName, failureText, MARK_LABEL, removeLabelled } from './engine.ts';
 import { filterFrom, writtenFilter } from './filter.ts';
 
 /*
- * Tries once what every program is started with, and looks from within whether it holds: engines ignore limits that they cannot enforce, and
- * an engine on another machine has other files.
+ * Starts one container with the options of every program, and checks from inside that they are in effect: engines ignore limits that they
+ * cannot enforce, and an engine on another machine has other files.
  */
 
-/** What is known of the containers of these settings. */
+/** What the check has found out about containers of these settings. */
 export interface Checked {
-  /** As programs have it there. */
+  /** The PATH of programs in them. */
   readonly path: string;
   /** The filter of system calls; null: the engine's own. */
   readonly filter: string | null;
@@ -50,7 +50,7 @@ command -v head >/dev/null && echo head`;
 
 const MOST_PROCESSES = 16_384;
 
-/** Throws `refused` with the reason and what to do about it. `folder`: where files can be made for a moment. */
+/** Throws `refused` with the reason and what to do about it. `folder`: for temporary files. */
 export async function checkContainers(settings: ContainerSettings, folder: string): Promise<Checked> {
   const { engine, root, network } = settings;
   if (process.platform !== 'linux') {
@@ -74,12 +74,12 @@ function checkFolder(engine: EngineName, folder: string): void {
   if (/[:\0\n]/.test(folder)) throw refuse(engine, `podman cannot take the path ${JSON.stringify(folder)}`, hint);
   if (folder === '/') throw refuse(engine, 'with "/" as its root, an agent would see all of this machine', hint);
   if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory())
-    throw refuse(engine, `${folder} is no folder`, hint);
+    throw refuse(engine, `${folder} is not a folder`, hint);
 }
 
-/** Of podman, where it is installed. */
+/** Where podman installs its filter. */
 const PROFILE = '/usr/share/containers/seccomp.json';
-/** The first docker whose own filter has neither io_uring nor vsock in it. */
+/** The first docker whose own filter denies io_uring and vsock. */
 const LEAST_DOCKER = 25;
 
 /** The filter of system calls; null: docker's own is enough. */
@@ -88,13 +88,13 @@ async function filterOf(engine: EngineName): Promise<string | null> {
     engine === 'podman'
       ? '{{.Host.Security.SECCOMPEnabled}} {{.Host.Security.SECCOMPProfilePath}}'
       : '{{.ServerVersion}}';
-  const said = await call(engine, ['info', '--format', format]).catch((cause: NodeJS.ErrnoException) => {
+  const info = await call(engine, ['info', '--format', format]).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') throw refuse(engine, `${engine} is not installed`, INSTALL[engine], cause);
-    throw refuse(engine, `"${engine} info" fails (${saidBy(cause)})`, '', cause);
+    throw refuse(engine, `"${engine} info" fails (${failureText(cause)})`, '', cause);
   });
-  if (engine === 'docker') return filterOfDocker(said.trim());
+  if (engine === 'docker') return filterOfDocker(info.trim());
   const hint = 'Install podman with its profile: "containers-common" has it.';
-  const [enabled, ...path] = said.trim().split(' ');
+  const [enabled, ...path] = info.trim().split(' ');
   if (enabled !== 'true') throw refuse(engine, 'it cannot filter system calls', hint);
   try {
     const filter = filterFrom(readFileSync(path.join(' '), 'utf8'));
@@ -105,7 +105,7 @@ async function filterOf(engine: EngineName): Promise<string | null> {
   throw refuse(engine, 'its filter of system calls is of an unknown kind', hint);
 }
 
-/** Docker shows its own to nobody. */
+/** Docker does not show its own filter. */
 function filterOfDocker(version: string): string | null {
   const filter = existsSync(PROFILE) ? filterFrom(readFileSync(PROFILE, 'utf8')) : null;
   if (filter !== null || Number.parseInt(version, 10) >= LEAST_DOCKER) return filter;
@@ -128,8 +128,8 @@ async function lookInside(settings: ContainerSettings, tried: string, filter: st
   const out = await call(engine, [...words, '-c', LOOK, 'sh', tried]).catch(async (cause: unknown) => {
     await removeLabelled(engine, `${MARK_LABEL}=${mark}`).catch(() => {});
     const name = 'image' in root ? root.image : root.folder;
-    const hint = `Look whether "${engine} run --rm ${'image' in root ? '' : '--rootfs '}${name} true" works; an image has to be there already.`;
-    throw refuse(engine, `${engine} cannot start a container of ${name} (${saidBy(cause)})`, hint, cause);
+    const hint = `Check that "${engine} run --rm ${'image' in root ? '' : '--rootfs '}${name} true" works. An image has to be pulled before.`;
+    throw refuse(engine, `${engine} cannot start a container of ${name} (${failureText(cause)})`, hint, cause);
   });
   const [path = '', seen, pids, memory, openFiles, noCapabilities, filtered, head] = out.split('\n');
   const written = lstatSync(join(tried, 'written'), { throwIfNoEntry: false });
@@ -162,6 +162,6 @@ function ownLimits(): Checked['most'] {
     const [, most = ''] = new RegExp(`^${name}\\s+\\S+\\s+(\\S+)`, 'm').exec(limits) ?? [];
     return most === 'unlimited' || most === '' ? 1_048_576 : Number(most);
   };
-  // Podman lowers what it has itself.
+  // Podman can only lower its own limits.
   return { openFiles: of('Max open files'), processes: Math.min(of('Max processes'), MOST_PROCESSES) };
 }

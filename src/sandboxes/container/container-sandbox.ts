@@ -27,14 +27,14 @@ export interface ContainerParts extends Protected {
   readonly settings: ContainerSettings;
 }
 
-/** Checked once, by their settings. A failure is tried again, because a person may have installed it meanwhile. */
+/** Checks by settings, each done once. A failed one is done again, because a person may have repaired the cause. */
 const checked = new Map<string, Promise<Checked>>();
 /** Where programs are in an image, by settings and name. */
 const found = new Map<string, string>();
 
 /**
  * A sandbox whose files are those of the directory sandbox, at the same paths, and whose programs run in containers, one each. Throws `refused`
- * when that cannot be had here.
+ * when this machine cannot run them.
  */
 export async function containerSandbox(local: LocalSandboxSettings, parts: ContainerParts): Promise<OpenSandbox> {
   checkWork(local.work);
@@ -56,7 +56,7 @@ export async function containerSandbox(local: LocalSandboxSettings, parts: Conta
   }
 }
 
-/** Whoever may use the engine may do everything on this machine. */
+/** An agent that reaches the socket of the engine can do everything on this machine. */
 function checkBind(path: string): void {
   if (!statSync(path).isSocket()) return;
   throw new ThroughlineError(
@@ -72,7 +72,7 @@ interface Opened {
   readonly home: string;
   readonly binds: ReturnType<typeof bindsOf>;
   readonly known: Checked;
-  /** The file. */
+  /** The file with the filter of system calls; null: the engine's own. */
   readonly filter: string | null;
 }
 
@@ -140,7 +140,7 @@ class Contained {
     }
   }
 
-  /** What is mounted is looked at here, all else in a container. */
+  /** Looks for mounted paths outside, and for all others in a container. */
   async #find(program: string): Promise<string | null> {
     if (program === '' || program.includes('\0') || (/[/\\]/.test(program) && !isAbsolute(program))) return null;
     if (isAbsolute(program) && accessTo(this.#visible())(program) !== null) return this.#outside.find(program);

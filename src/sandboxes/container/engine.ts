@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 import { ThroughlineError } from '../../core/errors.ts';
 
 /*
- * Calls of podman or docker. What they are called with is decided here and by settings; nothing of it comes from an agent but its command,
- * which is behind everything that they read themselves.
+ * Calls of podman or docker. Our code and the settings decide their arguments. Only the command of a program comes from an agent; it stands
+ * after all options that the engine reads.
  */
 
 export type EngineName = 'podman' | 'docker';
@@ -26,7 +26,7 @@ const ALLOWED = new Set([
 ]);
 const ALLOWED_BEGINNINGS = ['XDG_', 'CONTAINER', 'DOCKER_'];
 
-/** What the engine itself needs to find its storage and its daemon. Nothing of it reaches a container. */
+/** The variables by which the engine finds its storage and its daemon. None of them reaches a container. */
 export function engineEnvironment(): Record<string, string> {
   const ours = Object.entries(process.env).filter(
     ([name]) => ALLOWED.has(name) || ALLOWED_BEGINNINGS.some((beginning) => name.startsWith(beginning)),
@@ -41,15 +41,15 @@ export async function call(engine: EngineName, words: readonly string[]): Promis
   return stdout;
 }
 
-/** What an engine has said about why a call failed. */
-export function saidBy(error: unknown): string {
+/** Why a call of an engine failed. */
+export function failureText(error: unknown): string {
   const { stderr = '', message } = error as { stderr?: string; message: string };
   return (stderr.trim() || message).slice(0, 2_000);
 }
 
 /**
- * Every container has the mark of the program in it, and a part of another program its own id as well. Only whoever may use the engine sets
- * labels: an agent cannot change those of its container.
+ * The label of every container has the mark of its program; a part of another program also has a label with its own id. An agent cannot
+ * change the labels of its container.
  */
 export const MARK_LABEL = 'throughline.mark';
 export const PART_LABEL = 'throughline.part';
@@ -72,7 +72,7 @@ export async function marksOf(engine: EngineName): Promise<Set<string>> {
     try {
       return (await call(engine, ['inspect', '--format', format, id])).trim();
     } catch {
-      return ''; // it is gone meanwhile
+      return ''; // it is gone by now
     }
   });
   return new Set((await Promise.all(marks)).filter((mark) => mark !== ''));
@@ -86,9 +86,9 @@ export async function removeLabelled(engine: EngineName, label: string): Promise
     const found = await labelled(engine, label);
     if (found.length === 0) return;
     if (performance.now() > deadline) {
-      const why = failure === null ? 'they are still there' : saidBy(failure);
+      const why = failure === null ? 'they are still there' : failureText(failure);
       throw new ThroughlineError('refused', `Cannot end the containers with the label ${label}: ${why}.`, {
-        hint: `Look at them: "${engine} ps --all --filter label=${MARK_LABEL}".`,
+        hint: `List them with "${engine} ps --all --filter label=${MARK_LABEL}".`,
       });
     }
     const now = engine === 'podman' ? ['--time', '0'] : [];

@@ -3,23 +3,23 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /*
- * The filter of system calls: podman's own list of what is allowed, without what no agent needs. Podman allows namespaces and mounts, so that
- * containers can be run in containers; with them an agent would reach much more of the kernel. Sockets of the kind "vsock" lead out of every network
- * namespace, to the machine below a virtual one. Docker gets the same filter where podman's list is installed.
+ * The filter of system calls: podman's own list of allowed calls, without those that no agent needs. Podman allows namespaces and mounts, so
+ * that containers can run in containers; with them an agent would reach much more of the kernel. Sockets of the kind "vsock" lead from a
+ * virtual machine to its host, out of every network namespace. Docker gets the same filter where podman's list is installed.
  */
 
 const DENIED = new Set([
-  ...['add_key', 'request_key', 'keyctl'], // keys of whoever started us
+  ...['add_key', 'request_key', 'keyctl'], // the keys of our user
   ...['mount', 'umount', 'umount2', 'pivot_root', 'open_tree', 'move_mount', 'mount_setattr'],
   ...['fsopen', 'fsconfig', 'fsmount', 'fspick', 'chroot', 'unshare', 'setns'],
   ...['perf_event_open', 'bpf', 'userfaultfd', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'],
   ...['init_module', 'finit_module', 'delete_module', 'kexec_load', 'kexec_file_load'],
   ...['syslog', 'acct', 'swapon', 'swapoff', 'reboot', 'quotactl', 'open_by_handle_at', 'name_to_handle_at'],
 ]);
-/** Of sockets: unix, IPv4 and IPv6. */
+/** The families of sockets that are allowed: unix, IPv4 and IPv6. */
 const FAMILIES = [1, 2, 10];
 const [NETLINK, AUDIT] = [16, 9];
-/** Of `clone`: every namespace. */
+/** The flags of `clone` for new namespaces. */
 const NAMESPACES = 0x7e020000;
 const [NOT_PERMITTED, UNKNOWN] = [1, 38];
 
@@ -28,7 +28,7 @@ interface Rule {
   readonly action?: string;
 }
 
-/** Takes podman's profile. Null: it is not one that allows single calls and refuses the rest. */
+/** Makes it from podman's profile. Null: the profile does not refuse all calls that it does not name. */
 export function filterFrom(profile: string): string | null {
   const { defaultAction, syscalls, ...rest } = JSON.parse(profile) as { defaultAction?: string; syscalls?: Rule[] };
   if (defaultAction !== 'SCMP_ACT_ERRNO' || !Array.isArray(syscalls)) return null;
@@ -41,7 +41,7 @@ export function filterFrom(profile: string): string | null {
   const refuse = (name: string, errnoRet: number) => ({ names: [name], action: 'SCMP_ACT_ERRNO', errnoRet });
   const added = [
     allow('clone', { index: 0, value: NAMESPACES, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }),
-    // Their arguments are in memory, where no filter sees them. Programs then use the other call.
+    // No filter sees their arguments, which are in memory. Programs then use the older call.
     refuse('clone3', UNKNOWN),
     refuse('socketcall', UNKNOWN),
     ...FAMILIES.map((family) => allow('socket', { index: 0, value: family, valueTwo: 0, op: 'SCMP_CMP_EQ' })),
@@ -55,7 +55,7 @@ export function filterFrom(profile: string): string | null {
   return JSON.stringify({ ...rest, defaultAction, syscalls: [...kept, ...added] });
 }
 
-/** The engine reads it when a container starts. It is where no agent can write. */
+/** The engine reads the file when a container starts. No agent can write there. */
 export async function writtenFilter(folder: string, filter: string): Promise<string> {
   const path = join(folder, 'seccomp.json');
   const there = await readFile(path, 'utf8').catch(() => null);

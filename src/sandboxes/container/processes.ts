@@ -5,15 +5,16 @@ import type { LocalProcesses } from '../shared/spawn.ts';
 import { type EngineName, labelled, MARK_LABEL, marksOf, PART_LABEL, removeLabelled } from './engine.ts';
 
 /*
- * What was started in containers: found again by the label of its container, whatever has become of the engine's client, of conmon or of us.
+ * Programs in containers. They are found by the labels of their containers, also after the client of the engine, conmon or our process has
+ * died.
  */
 
 export interface ContainerIdentity {
   readonly engine: EngineName;
   readonly mark: string;
-  /** Null: it is a whole, and everything with its mark is a part of it. */
+  /** The id of a part of another program; null: it is a whole, and everything with its mark belongs to it. */
   readonly part: string | null;
-  /** The process of the engine that we talk to it through; it says on which machine and boot this is. */
+  /** The process of the engine's client. It shows on which machine and boot the container is. */
   readonly client: ProcessIdentity;
 }
 
@@ -23,7 +24,7 @@ export function containerProcess(identity: ContainerIdentity): SandboxProcess {
   return { kind: CONTAINER, id: JSON.stringify(identity), label: `container, process ${identity.client.pid}` };
 }
 
-/** Null: it is of another kind, or nobody can read it. */
+/** Null: it is of another kind, or not readable. */
 export function identityOfContainer({ kind, id }: SandboxProcess): ContainerIdentity | null {
   if (kind !== CONTAINER) return null;
   try {
@@ -41,7 +42,7 @@ export function labelOf({ mark, part }: Pick<ContainerIdentity, 'mark' | 'part'>
 
 type Started = Pick<Sandboxes, 'status' | 'end' | 'orphans'>;
 
-/** Of containers, and of plain processes: settings may have changed since. `engine`: whose orphans are looked for; null: nobody's. */
+/** For containers and for plain processes, because the settings may have changed. `engine`: its orphans are listed; null: no containers. */
 export function containerProcesses(processes: LocalProcesses, place: string, engine: EngineName | null): Started {
   const local = localProcesses(processes);
   return {
@@ -59,7 +60,7 @@ export function containerProcesses(processes: LocalProcesses, place: string, eng
       const identity = identityOfContainer(process);
       if (identity === null) return local.end(process);
       const { mark, part, client } = identity;
-      // Of a part only its own: the others have the same mark.
+      // For a part, only its own client: all parts have the same mark.
       const ended = await processes.end(part === null ? { ...client, mark } : client);
       if (ended === 'unknown' || isOver(processes, identity)) return ended;
       try {
@@ -78,13 +79,13 @@ export function containerProcesses(processes: LocalProcesses, place: string, eng
         if (starter?.place !== place || processes.status(starter.process) !== 'dead') return [];
         return [containerProcess({ engine, mark, part: null, client: starter.process })];
       });
-      // What runs in a container is a process of this machine as well.
+      // A program in a container is also a process of this machine.
       return [...containers, ...others.filter((one) => !marks.has(identityOfLocal(one)?.mark ?? ''))];
     },
   };
 }
 
-/** Containers end with the machine, and start again by nobody. */
+/** Containers end when the machine is shut down, and are not started again. */
 function isOver(processes: LocalProcesses, { client }: ContainerIdentity): boolean {
   return processes.identify(process.pid)?.boot !== client.boot;
 }

@@ -18,21 +18,21 @@ import { containerProcess, labelOf } from './processes.ts';
 /*
  * How a program is started in a container of its own:
  *
- *   podman run → conmon → init → sh (says that it is there, waits for the environment) → exec the program
+ *   podman run → conmon → init → sh (prints a token, waits for the environment) → exec the program
  *
  * - The environment of the program comes by its input, before anything else: it may hold keys, and an agent may choose it. In the environment
  *   of podman itself, variables would change what podman does.
- * - While the shell waits, a short Node program enters the network of the container, listens there and gives us the socket. We accept on it
- *   from outside, so nothing runs inside, and the image needs nothing for it.
- * - Beside it waits a guard, which is in no group or container. If our process ends without telling it, it removes the container.
- * - What is left when the client of the engine has died is removed by its label. Conmon's death is looked for: the client notices it late.
+ * - While the shell waits, a short Node program enters the network of the container, listens there, sends us the socket, and ends. We accept
+ *   connections on it from outside, so the image needs nothing for it.
+ * - A guard process waits outside of all groups and containers. If our process ends without dismissing it, it removes the container.
+ * - If the client of the engine dies, the container is removed by its label. We watch conmon ourselves: the client notices its death late.
  */
 
 export interface Start {
   readonly engine: EngineName;
   readonly command: readonly string[];
   readonly cwd: string;
-  /** The words up to the image, given the mark that the program gets. */
+  /** The arguments up to the image, given the mark of the program. */
   readonly words: (mark: string) => readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly proxy: AllowlistProxy | null;
@@ -46,7 +46,7 @@ const START_MS = 60_000;
 const LOOK_MS = 1_000;
 const SEEN_MS = 20;
 const MOST_LOOKS = 6;
-/** The client's own failures. A program may end with it, too. */
+/** The exit code of the client when it fails itself. A program may have this code, too. */
 const FAILED = 125;
 
 const INSIDE = `
@@ -65,7 +65,7 @@ esac || fail missing
 echo started
 exec "$@"`;
 
-/** Its input: the number of the client, then a word if all is well. Without the word, it looks until the client is gone as well. */
+/** Reads the pid of the client, then a word if all is well. Without the word, it removes the container until the client has ended as well. */
 const GUARD = `
 read -r client
 if read -r word; then exit 0; fi
@@ -107,9 +107,9 @@ export async function startInContainer(start: Start): Promise<Child> {
 }
 
 interface Guard {
-  /** It need not look any more. */
+  /** Ends it: the container is gone. */
   dismiss(): void;
-  /** It shall look, although we are here. */
+  /** Lets it remove the container, although our process still runs. */
   alarm(): void;
 }
 
@@ -123,7 +123,7 @@ function launched(start: Start, mark: string, token: string, size: number): { cl
     const client = spawn(engine, [...words(mark), ...inside], {
       ...{ cwd: '/', env, detached: true, stdio: ['pipe', 'pipe', 'pipe', ...inherited] },
     });
-    // A program may end before anybody reads: without a listener, Node throws away what it said.
+    // A program may end before anybody reads: without a listener, Node drops its output.
     for (const output of [client.stdout, client.stderr]) output?.on('readable', () => {});
     return { client, guard: guardOf(start, mark, client.pid ?? 0, [...inherited]) };
   } finally {
@@ -131,7 +131,7 @@ function launched(start: Start, mark: string, token: string, size: number): { cl
   }
 }
 
-/** It has no mark: whoever ends what we have started does not end what looks after it. */
+/** It has no mark: ending the programs that we have started must not end their guard. */
 function guardOf({ engine, part }: Start, mark: string, client: number, inherited: (number | 'ignore')[]): Guard {
   const label = labelOf({ mark, part: part?.id ?? null });
   const guard = spawn('/bin/sh', ['-c', GUARD, 'sh', engine, label, `${MARK}=${mark}`], {
@@ -146,7 +146,7 @@ function guardOf({ engine, part }: Start, mark: string, client: number, inherite
   return { dismiss: () => void input?.end('well\n'), alarm: () => void input?.end() };
 }
 
-/** A child whose end is that of its container. */
+/** A child that ends with its container. */
 function contained(inner: Child, { engine, part, proxy }: Start, guard: Guard): Child {
   const client = identityOfLocal(inner.identity) ?? failed('it is of another kind');
   const mark = client.mark ?? part?.mark ?? '';
@@ -172,7 +172,7 @@ function contained(inner: Child, { engine, part, proxy }: Start, guard: Guard): 
     },
     kill(signal) {
       killed ||= signal === 'SIGKILL' && inner.alive;
-      inner.kill(signal); // the client passes polite ones on
+      inner.kill(signal); // the client forwards SIGTERM
     },
   };
 }
@@ -180,52 +180,54 @@ function contained(inner: Child, { engine, part, proxy }: Start, guard: Guard): 
 async function begun(client: ChildProcess, start: Start, token: string, variables: string): Promise<void> {
   const { engine, command, cwd } = start;
   const [stdout, stderr] = [client.stdout as Socket, client.stderr as Socket];
-  const [word, said] = await Promise.all([lineOf(stdout), linesUntil(stderr, token)]);
-  if (word !== token) throw notStarted(command[0] ?? '', engine, said.trim() || 'it has ended');
+  const program = command[0] ?? '';
+  const [word, errors] = await Promise.all([lineOf(stdout), linesUntil(stderr, token)]);
+  if (word !== token) throw notStarted(program, engine, errors.trim() || 'it has ended');
   if (start.proxy !== null) await listenInside(start.proxy, await firstProcess(start, client));
   client.stdin?.write(variables);
-  const then = await lineOf(stdout);
-  if (then === 'started') return;
-  const program = command[0] ?? '';
-  if (then === 'folder') throw notStarted(program, engine, `its working directory ${cwd} is not in the container`);
-  if (then !== 'missing') throw notStarted(program, engine, 'it has ended');
+  const result = await lineOf(stdout);
+  if (result === 'started') return;
+  if (result === 'folder') throw notStarted(program, engine, `its working directory ${cwd} is not in the container`);
+  if (result !== 'missing') throw notStarted(program, engine, 'it has ended');
   throw new ThroughlineError('agent_unavailable', `The program ${program} was not found in the container.`, {
     hint: 'Install it in the image, or add its folder to "sandbox.binds" of the settings.',
   });
 }
 
-/** A line of what it says; what comes behind it stays there. Without a line, all that was said. */
+/** Reads one line, and leaves the rest in the stream. If the stream ends before, all that it had. */
 async function lineOf(stream: Socket): Promise<string> {
-  const chunks: Buffer[] = [];
+  let seen = Buffer.alloc(0);
   for (;;) {
     const chunk = stream.read() as Buffer | null;
+    if (chunk === null && (stream.readableEnded || stream.destroyed)) return seen.toString();
     if (chunk === null) {
-      if (stream.readableEnded || stream.destroyed) return Buffer.concat(chunks).toString();
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          for (const event of ['readable', 'end', 'close']) stream.off(event, done);
-          resolve();
-        };
-        for (const event of ['readable', 'end', 'close']) stream.on(event, done);
-      });
+      await moreFrom(stream);
       continue;
     }
-    const at = chunk.indexOf(10);
-    if (at === -1) {
-      chunks.push(chunk);
-      continue;
-    }
-    if (at + 1 < chunk.length) stream.unshift(chunk.subarray(at + 1));
-    return Buffer.concat([...chunks, chunk.subarray(0, at)]).toString();
+    seen = Buffer.concat([seen, chunk]);
+    const end = seen.indexOf('\n');
+    if (end === -1) continue;
+    if (end + 1 < seen.length) stream.unshift(seen.subarray(end + 1));
+    return seen.toString('utf8', 0, end);
   }
 }
 
+function moreFrom(stream: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of ['readable', 'end', 'close']) stream.off(event, done);
+      resolve();
+    };
+    for (const event of ['readable', 'end', 'close']) stream.on(event, done);
+  });
+}
+
 async function linesUntil(stream: Socket, token: string): Promise<string> {
-  for (let said = ''; ; ) {
+  for (let lines = ''; ; ) {
     const line = await lineOf(stream);
-    if (line === token) return said;
-    if (stream.readableEnded || stream.destroyed) return `${said}${line}`;
-    said += `${line}\n`;
+    if (line === token) return lines;
+    if (stream.readableEnded || stream.destroyed) return `${lines}${line}`;
+    lines += `${line}\n`;
   }
 }
 
@@ -233,7 +235,7 @@ async function firstProcess({ engine, pidFiles, part }: Start, client: ChildProc
   if (pidFiles !== null) return Number(readFileSync(pidFiles.first, 'utf8'));
   const mark = client.spawnargs.find((word) => word.startsWith(`${MARK}=`))?.slice(MARK.length + 1) ?? '';
   const label = labelOf({ mark, part: part?.id ?? null });
-  // The daemon may note that it runs only after the program has said something.
+  // The daemon may show the pid only after the program has printed something.
   for (const until = performance.now() + START_MS; performance.now() < until; await delay(SEEN_MS)) {
     const [id] = await labelled(engine, label);
     const pid = id === undefined ? 0 : Number(await call(engine, ['inspect', '--format', '{{.State.Pid}}', id]));
@@ -242,7 +244,7 @@ async function firstProcess({ engine, pidFiles, part }: Start, client: ChildProc
   return 0;
 }
 
-/** The proxy gets a socket in the network of a container, whose first process this is. */
+/** Gives the proxy a socket in the network of a container. `pid`: the first process of the container. */
 async function listenInside(proxy: AllowlistProxy, pid: number): Promise<void> {
   if (!Number.isInteger(pid) || pid < 2) failed('the container has no process');
   const user = process.getuid?.() === 0 ? [] : [`--user=/proc/${pid}/ns/user`, '--preserve-credentials'];
@@ -265,7 +267,7 @@ async function listenInside(proxy: AllowlistProxy, pid: number): Promise<void> {
   await promise;
 }
 
-/** Without conmon, nobody reads what the program says, and the client waits for long. */
+/** Without conmon, nobody reads the output of the program, and the client waits for a long time. */
 function lookAfterConmon(child: Child, { pidFiles, on }: Start): void {
   if (pidFiles === null) return;
   const [conmon, first] = [pidFiles.conmon, pidFiles.first].map((file) =>
@@ -276,7 +278,7 @@ function lookAfterConmon(child: Child, { pidFiles, on }: Start): void {
   const timer = setInterval(() => {
     if (!isDead(conmon)) return;
     looks += 1;
-    // When the program has ended, conmon ends as well, and the client when everything is put away.
+    // When the program has ended, conmon ends as well, and the client after it has removed the container.
     if (!isDead(first) || looks > MOST_LOOKS) child.kill('SIGKILL');
   }, LOOK_MS);
   timer.unref();

@@ -3,14 +3,14 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { ThroughlineError } from '../../core/errors.ts';
 
-/** Archives, by the system's own tar: it knows links, permissions and long names better than anything that we would write. */
+/* Archives, by the system's own tar, which handles links, permissions and long names. */
 
-/** A directory and the entries of it that go into the archive. */
+/** A directory, and its entries that go into the archive. */
 export type Packed = readonly [directory: string, ...entries: string[]];
 
 /**
- * Writes a new archive. Returns what tar had to say: files that changed while they were read are in it as they were read. Throws
- * `refused` when there is no tar.
+ * Writes a new archive. Returns the warnings of tar, such as files that changed while they were read. Throws `refused` when there is no
+ * tar.
  */
 export async function pack(archive: string, parts: readonly Packed[], signal?: AbortSignal): Promise<string[]> {
   const from = parts.flatMap(([directory, ...entries]) => ['-C', directory, ...entries]);

@@ -17,7 +17,6 @@ import { isBelow } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { refuseBorrowed, run, withOwnGit } from './git.ts';
 
-/** All of it together. */
 const TIME_MS = 10_000;
 
 /**
@@ -29,9 +28,9 @@ export async function changesIn(directory: string, within: string | null): Promi
 }
 
 /**
- * The same for an isolated agent: git runs in the sandbox. Otherwise the agent could have it read, at the right moment, files that only we
- * may read. A repository that begins above a named directory is not in the sandbox. Where it is, is asked here, from above the directory; git
- * then compares in a sandbox that has what it needs of the repository as well. `open`: opens it, with `read` in it.
+ * The same for an isolated agent: git runs in the sandbox. Otherwise the agent could make git read files that only we may read. A repository
+ * that begins above a named directory is not in the sandbox: we find it outside, starting above the directory, and git then runs in a
+ * sandbox that also shows the needed parts of the repository. `open`: opens the sandbox with more paths to read.
  */
 export async function changesOfIsolated(
   open: (read: readonly string[]) => Promise<OpenSandbox>,
@@ -53,7 +52,7 @@ export async function changesOfIsolated(
   return comparedInside(seen, work, async () => repository);
 }
 
-/** The files above a directory that say what git ignores in it, and how it compares it. */
+/** The files above a directory that control what git ignores in it, and how git compares it. */
 async function rulesAbove(top: string, directory: string): Promise<string[]> {
   const rules: string[] = [];
   for (let at = directory; at !== top && at !== dirname(at); ) {
@@ -76,7 +75,7 @@ async function isSeen(sandbox: OpenSandbox, path: string): Promise<boolean> {
   }
 }
 
-/** The same when it is known which repository it is. */
+/** The same for a known repository. */
 export async function compared(
   directory: string,
   find: (signal: AbortSignal) => Promise<Repository>,
@@ -89,7 +88,7 @@ export async function compared(
   });
 }
 
-/** The repository of `directory`, looked for from `start` upwards. */
+/** The repository of `directory`, searched from `start` upwards. */
 async function findRepository(
   directory: string,
   start: string,
@@ -100,7 +99,7 @@ async function findRepository(
   const found = await repositoryBy((...args) => run(args, start, env, signal), start).catch((error: unknown) => {
     throw error instanceof GitFailed ? noRepository(directory) : error;
   });
-  // Its settings can name any folder as the one of its files (core.worktree).
+  // The settings of a repository can name any folder as its files (core.worktree).
   if (isBelow(directory, found.top)) return found;
   throw noRepository(directory);
 }

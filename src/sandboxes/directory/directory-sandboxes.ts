@@ -7,7 +7,8 @@ import type { Files } from '../../core/public/files.ts';
 import { checkedId, isWorktree, PROBE } from '../../core/sandbox/sandbox-id.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import { comparedInside } from '../shared/changes-inside.ts';
-import { filesIn } from '../shared/files.ts';
+import { noWorkYet } from '../shared/compare.ts';
+import { directoryMissing, filesIn } from '../shared/files.ts';
 import { asSeen, isBelow, realIfThere } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { type LocalSandboxSettings, localProcesses, localSandbox } from '../shared/local-sandbox.ts';
@@ -23,18 +24,17 @@ export interface DirectorySettings {
   /** The data home, for people; left out: the root. */
   readonly home?: string;
   readonly processes: LocalProcesses;
-  /** Whether a conversation with a directory in a git repository works in a worktree of it, when it does not say. Left out: no. */
+  /** Whether a conversation with a directory in a git repository works in a worktree of it by default. Left out: no. */
   readonly worktree?: boolean;
   /** How programs run in these directories. Left out: not isolated. */
   readonly isolate?: (sandbox: LocalSandboxSettings) => Promise<OpenSandbox>;
-  /** How they are found again and ended. Left out: as processes of this machine. */
+  /** How programs are found and ended. Left out: as processes of this machine. */
   readonly started?: Pick<Sandboxes, 'status' | 'end' | 'orphans'>;
 }
 
 /**
- * Sandboxes that are plain directories, `root/<id>/{work,state}`: separate, and not isolated if nothing else does it. A program in one
- * can then do what we can.
- * The path is made from the id alone, so no path that an agent reports or a caller repeats ends up in it.
+ * Sandboxes that are plain directories, `root/<id>/{work,state}`. Without `isolate` they are separate, but not isolated: a program in one
+ * can do what we can. The path is made from the id alone, never from a path of an agent or a caller.
  */
 export function directorySandboxes(settings: DirectorySettings): Sandboxes {
   const { root, place, home = root, processes, isolate = async (local) => localSandbox(local) } = settings;
@@ -73,9 +73,7 @@ export function directorySandboxes(settings: DirectorySettings): Sandboxes {
     async changes(id, { cwd }) {
       if (isWorktree(id)) return worktreeChanges(await knownIn(join(root, checkedId(id)), trees), trees);
       const own = join(root, checkedId(id), 'work');
-      if (cwd === null && !(await exists(own))) {
-        throw new ThroughlineError('not_found', 'The agent of this conversation has not worked in a directory yet.');
-      }
+      if (cwd === null && !(await exists(own))) throw noWorkYet();
       if (settings.isolate) {
         const real = await withoutLinks(cwd);
         return changesOfIsolated((read) => openAt(id, join(root, id), real, read), real);
@@ -102,7 +100,7 @@ async function idsIn(root: string): Promise<string[]> {
   return names.filter((name) => !name.startsWith(PROBE));
 }
 
-/** Where agents are isolated, git looks at their files as they do: inside. */
+/** For isolated agents, git compares the files inside of the sandbox. */
 function treeUse({ isolate, processes }: DirectorySettings): TreeUse {
   if (isolate === undefined) {
     const compare = (worktree: Worktree) => compared(worktree.tree, (signal) => repositoryOf(worktree, signal));
@@ -117,7 +115,7 @@ function treeUse({ isolate, processes }: DirectorySettings): TreeUse {
   return { isolated: true, compare };
 }
 
-/** Agents obey files in the folder that they are started in and above it, so it is in a folder where only we write. */
+/** Agents follow instructions in files of their working directory and above it, so this one is in a folder where only we write. */
 async function emptyFolder(root: string): Promise<string> {
   try {
     createDirectories(root, { statSync, mkdirSync });
@@ -137,12 +135,9 @@ async function filesOf(
     return (await exists(own)) ? filesIn(localFolder(await realpath(own)), match) : { paths: [], more: false };
   }
   const real = await realpath(cwd).catch((cause) => {
-    throw new ThroughlineError('not_found', `The directory of this conversation, ${cwd}, does not exist.`, {
-      hint: 'It was there when the conversation was created. Make it again, or fork the conversation into another one.',
-      cause,
-    });
+    throw directoryMissing(cwd, cause);
   });
-  // What isolated agents do not see in it is not listed either.
+  // Files that isolated agents do not see are not listed either.
   const unseen = isolate === undefined ? [] : [root, home].map(realIfThere);
   const folder = asSeen(localFolder(real), (path) => (unseen.some((one) => isBelow(path, one)) ? null : 'read'));
   return filesIn(folder, match);
@@ -162,8 +157,8 @@ async function removeAll(home: string): Promise<void> {
 }
 
 /**
- * Creates the directory, or keeps an existing one or a link to one. Returns its real path. It is in the data home, where every commit
- * writes as well: at once is faster than in a thread.
+ * Creates the directory, or keeps an existing one or a link to one. Returns its real path. Synchronous, because that is faster: it is on
+ * the disk of the data home, where every commit writes as well.
  */
 function directory(path: string): string {
   try {
@@ -191,7 +186,7 @@ function unusable(path: string, cause: unknown): ThroughlineError {
   );
 }
 
-/** An agent that works above it may have put a link there, and would get by it whatever that leads to. */
+/** Throws `refused` for a path through a link: an agent that works above it could have made it, to see what it leads to. */
 async function withoutLinks(cwd: string | null): Promise<string | null> {
   const real = cwd === null ? null : await named(cwd);
   if (real === cwd) return cwd;
@@ -208,7 +203,7 @@ async function withoutLinks(cwd: string | null): Promise<string | null> {
 async function named(cwd: string): Promise<string> {
   const refuse = (why: string, hint: string) =>
     new ThroughlineError('refused', `The working directory ${cwd} ${why}.`, { hint });
-  // A relative path would depend on the working directory of the process that happens to run the turn.
+  // A relative path would depend on the working directory of the process that runs the turn.
   if (!isAbsolute(cwd)) throw refuse('is not an absolute path', 'Give the whole path.');
   try {
     const resolved = await realpath(cwd);

@@ -23,7 +23,7 @@ interface Where {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs git in a directory of our own for this repository; it is gone afterwards. `index`: the path of our copy of its index. */
+/** Runs git with a temporary git directory of our own for this repository. `index`: the path of our copy of its index. */
 export async function withOwnGit<T>(
   repository: Repository,
   { cwd, signal, env = {} }: Where,
@@ -38,7 +38,7 @@ export async function withOwnGit<T>(
   }
 }
 
-/** Returns the environment in which git uses our directory, and nothing of the repository but its objects. */
+/** Returns the environment in which git uses our directory, and only the objects of the repository. */
 async function gitDirectory(
   ours: string,
   { top, objects, index, exclude, head }: Repository,
@@ -46,13 +46,13 @@ async function gitDirectory(
   await Promise.all(['objects', 'refs', 'info'].map((name) => mkdir(join(ours, name))));
   await writeFile(join(ours, 'config'), formatFor(head));
   await writeFile(join(ours, 'HEAD'), 'ref: refs/heads/none\n');
-  // Without it every file would be compared byte by byte; and none is known to git.
+  // Without the index, every file would be untracked.
   await copyIfThere(index, join(ours, 'index'));
   await copyIfThere(exclude, join(ours, 'info', 'exclude'));
   return { ...SAFE_ENV, GIT_DIR: ours, GIT_WORK_TREE: top, GIT_OBJECT_DIRECTORY: objects };
 }
 
-/** Throws `GitFailed` for what is no file: to open a pipe would block a thread that all work with files needs, until somebody writes to it. */
+/** Throws `GitFailed` if it is not a file: opening a pipe would block a thread of Node's pool until somebody writes to the pipe. */
 async function copyIfThere(from: string, to: string): Promise<void> {
   const file = await open(from, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
@@ -63,7 +63,7 @@ async function copyIfThere(from: string, to: string): Promise<void> {
     const found = await file.stat();
     if (!found.isFile()) throw new GitFailed(`${from} is not a file.`);
     await writeFile(to, file.createReadStream({ autoClose: false }));
-    // By the time of its index git knows which files may have changed since without showing it: those of the same second.
+    // Git compares this time with those of the files, to find those that may have changed in the same second as the index.
     const writtenAt = new Date(Math.floor(found.mtimeMs));
     await utimes(to, writtenAt, writtenAt);
   } finally {
@@ -72,7 +72,7 @@ async function copyIfThere(from: string, to: string): Promise<void> {
 }
 
 /**
- * Throws `refused` for a repository that borrows objects of another one, which isolated agents do not see: an agent that works in the
+ * Throws `refused` for a repository that uses the objects of another one. Isolated agents must not see that one: an agent that works in the
  * repository can name any other there.
  */
 export async function refuseBorrowed(objects: string): Promise<void> {

@@ -19,9 +19,7 @@ import {
   type Worktree,
 } from './worktree.ts';
 
-/** What is done with the changes in a worktree, when a person asks for it. */
-
-/** Commits what is changed, and merges the commits into the branch of the worktree that the caller named. */
+/** Commits all changes, and merges the commits into the branch of the worktree that the caller named. */
 export async function keepChanges(worktree: Worktree, { commit, merge = false }: Keep, use: TreeUse): Promise<Kept> {
   const signal = AbortSignal.timeout(WORK_MS);
   const committed = commit === undefined ? null : await commitAll(worktree, commit, signal);
@@ -29,7 +27,7 @@ export async function keepChanges(worktree: Worktree, { commit, merge = false }:
   return { commit: committed, merged, branch: worktree.branch };
 }
 
-/** Throws away what is not committed. Ignored files stay. */
+/** Discards what is not committed. Ignored files stay. */
 export async function discardChanges(worktree: Worktree): Promise<void> {
   const signal = AbortSignal.timeout(WORK_MS);
   await resetFiles(worktree, signal);
@@ -58,8 +56,8 @@ async function commitAll(worktree: Worktree, message: string, signal: AbortSigna
 
 async function mergeAll(worktree: Worktree, use: TreeUse, signal: AbortSignal): Promise<string> {
   if ((await unsavedIn(worktree, use)) > 0) {
-    throw new ThroughlineError('conflict', 'Only what is committed can be merged, and there are other changes.', {
-      hint: 'Commit them as well, or discard them.',
+    throw new ThroughlineError('conflict', 'The worktree has changes that are not committed, so it cannot be merged.', {
+      hint: 'Commit them, or discard them.',
     });
   }
   if ((await unmergedIn(worktree, signal)) === 0)
@@ -102,7 +100,7 @@ async function mergeAll(worktree: Worktree, use: TreeUse, signal: AbortSignal): 
   }
 }
 
-/** The commit that has both; it may be there already. */
+/** The commit that has both sides: a new one, or ours if it has theirs already. */
 async function mergeCommit(git: Git, one: { there: string; ours: string; branch: string }): Promise<string> {
   const { there, ours, branch } = one;
   if (lineOf(await git('merge-base', there, ours)) === there) return ours;
@@ -115,7 +113,7 @@ async function mergeCommit(git: Git, one: { there: string; ours: string; branch:
   return lineOf(await git('commit-tree', lineOf(tree), '-p', there, '-p', ours, '-m', message));
 }
 
-/** Only if it is where we have seen it. */
+/** Moves it only from the commit that we have seen. */
 async function moveHead(gitDirectory: string, { to, from }: { to: string; from: string }, signal: AbortSignal) {
   const env = { ...SAFE_ENV, ...NOBODY, GIT_DIR: gitDirectory };
   await run(['update-ref', '-m', 'throughline', 'HEAD', to, from], gitDirectory, env, signal).catch(
@@ -129,12 +127,12 @@ async function moveHead(gitDirectory: string, { to, from }: { to: string; from: 
   );
 }
 
-/** Git notes who moved a reference, and wants a name. */
+/** Git records who moved a reference, and needs a name. */
 const NOBODY = { GIT_COMMITTER_NAME: 'Throughline', GIT_COMMITTER_EMAIL: 'throughline@localhost' };
 
 /**
- * Adds everything to our index. Throws `refused` for a repository in the worktree: only the name of its commit would be stored, and its files
- * would be lost with the worktree. In the place of a submodule, git would also run what its settings name.
+ * Adds everything to our index. Throws `refused` for a repository in the worktree: git would store only the id of its commit, and its files
+ * would be lost with the worktree. In the place of a submodule, git would also run programs that its settings name.
  */
 async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promise<void> {
   const nested = (path: string) =>
@@ -162,7 +160,7 @@ async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promis
   if (added !== undefined) throw nested(added);
 }
 
-/** A filter (Git LFS) would change what is stored, or written. It is not run, so this is left to git with its settings. */
+/** Throws `refused` for files with a filter (Git LFS): filters are not run here, so their content would be wrong. */
 async function refuseFiltered(git: Git, ...range: string[]): Promise<void> {
   const filtered = ['.', ':(exclude,attr:!filter)', ':(exclude,attr:-filter)'];
   const { text } = await git(
@@ -185,7 +183,7 @@ async function refuseFiltered(git: Git, ...range: string[]): Promise<void> {
   );
 }
 
-/** Who commits: as git knows the person. Only these two values are read. */
+/** Who commits: the person's name and address in the settings of git. Only these two values are read. */
 async function identity({ from }: Worktree, signal: AbortSignal): Promise<Record<string, string>> {
   const { GIT_CONFIG_GLOBAL: _, ...bare } = SAFE_ENV;
   const { HOME = homedir(), XDG_CONFIG_HOME } = process.env;

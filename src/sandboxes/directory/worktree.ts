@@ -9,11 +9,11 @@ import { localFolder } from '../shared/local-folder.ts';
 import { refuseBorrowed, run, withOwnGit } from './git.ts';
 
 /*
- * The working directory of a conversation as a worktree of a git repository, on a branch of its own. What it belongs to is written beside it,
- * where no isolated agent writes: the file `.git` in it is the agent's.
+ * The working directory of a conversation as a worktree of a git repository, on a branch of its own. A file beside it says what it belongs
+ * to. Isolated agents cannot write there, but they can change the file `.git` in the worktree.
  *
- * Git itself works in the repository only to make the worktree, without its files, and to read and move references. None of this runs what
- * the settings of the repository name, and hooks are switched off. Files are written by a git directory of our own (git.ts).
+ * We run git in the repository itself only to create the worktree, without its files, and to read and move references. None of this runs
+ * programs that the settings of the repository name, and hooks are switched off. A git directory of our own writes the files (git.ts).
  */
 
 export interface Worktree {
@@ -23,31 +23,31 @@ export interface Worktree {
   readonly admin: string;
   /** The git directory that all worktrees of the repository share. */
   readonly common: string;
-  /** The git directory and the files of the worktree that the caller named. What is kept is merged there. */
+  /** The git directory and the files of the worktree that the caller named. Commits are merged there. */
   readonly from: string;
   readonly top: string;
-  /** Where the agent works: below `tree`, as the directory that the caller named is below `top`. */
+  /** The path below `tree` where the agent works: that of the caller's directory below `top`. */
   readonly prefix: string;
   readonly branch: string;
 }
 
 /** How a kind of sandbox uses worktrees. */
 export interface TreeUse {
-  /** Agents see only a part of this machine: nothing that one of them has written into a repository may show them more. */
+  /** Agents see only a part of this machine. Nothing that one of them has written into a repository may show them more. */
   readonly isolated: boolean;
   /** What differs in its files from its last commit. */
   readonly compare: (worktree: Worktree) => Promise<Changes>;
 }
 
-/** To write the files of a large repository takes a while. */
+/** Writing the files of a large repository takes a while. */
 export const WORK_MS = 120_000;
 const NOTE = 'worktree.json';
 
 const making = new Map<string, Promise<Worktree>>();
 
 /**
- * Finds the worktree of a sandbox, or makes it from the last commit of the repository that `cwd` is in. One that somebody has deleted is
- * made again, with what was committed in it. Only the holder of its conversation opens it, so it is made once at a time.
+ * Finds the worktree of a sandbox, or creates it from the last commit of the repository that `cwd` is in. A deleted one is created again
+ * from its branch. Only the holder of its conversation opens it, so no other process creates it at the same time.
  */
 export async function openWorktree(folder: string, id: string, cwd: string, use: TreeUse): Promise<Worktree> {
   const known = await knownWorktree(folder);
@@ -57,7 +57,7 @@ export async function openWorktree(folder: string, id: string, cwd: string, use:
   return made;
 }
 
-/** Null: it was not made yet. Throws `refused` for a copy. */
+/** Null: it was not created yet. Throws `refused` for a copy. */
 export async function knownWorktree(folder: string): Promise<Worktree | null> {
   const text = await readFile(join(folder, NOTE), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
@@ -69,13 +69,13 @@ export async function knownWorktree(folder: string): Promise<Worktree | null> {
   return tree === noted.tree ? noted : movedWorktree(folder, noted, tree);
 }
 
-/** All sandboxes were moved, as with the data home: git is told where it is now. Throws `refused` for a copy: git knows one of both. */
+/** The sandboxes were moved, as with the data home: records the new path in git. Throws `refused` for a copy: git records only one path. */
 async function movedWorktree(folder: string, noted: Worktree, tree: string): Promise<Worktree> {
   const [was, is] = await Promise.all([identityOf(noted.tree), identityOf(tree)]);
   if (is !== null && is === was) return noted;
   if (is !== null && was !== null) {
     throw new ThroughlineError('refused', `${tree} is a copy of the worktree ${noted.tree}.`, {
-      hint: 'Work there, or fork the conversation. If the other one is not needed any more, delete it: then this takes its place.',
+      hint: 'Work in the original, or fork the conversation. If the original is not needed any more, delete it: then this copy replaces it.',
     });
   }
   const worktree = { ...noted, tree };
@@ -95,7 +95,7 @@ async function identityOf(path: string): Promise<string | null> {
 
 type Named = Pick<Worktree, 'common' | 'from' | 'top' | 'prefix'> & { readonly head: string };
 
-/** The repository of a directory that the caller named. Throws `refused` when no worktree of it can be made. */
+/** The repository of a directory that the caller named. Throws `refused` when no worktree of it can be created. */
 export async function repositoryAt(
   cwd: string,
   { isolated }: Pick<TreeUse, 'isolated'>,
@@ -113,7 +113,7 @@ export async function repositoryAt(
     if (!(error instanceof GitFailed)) throw error;
     throw refuse('has no commit yet', 'Commit something there first: a worktree begins with the last commit.');
   });
-  // Links above are those of the machine; a link that is there later is not (`visible.ts`).
+  // Links are resolved now. A link that appears later is refused (`visible.ts`).
   const [common, from, top] = await Promise.all([gitDirectory, ownDirectory, files].map((path) => realpath(path)));
   const named = { common, from, top, prefix: prefix.replace(/\/$/, ''), head: head.text.trim() } as Named;
   const why = isBelow(await realpath(cwd), named.top) ? await whyNotOwn(named, isolated, signal) : OTHER_FILES;
@@ -125,8 +125,8 @@ export async function repositoryAt(
 const OTHER_FILES = 'the settings of the repository name other files (core.worktree)';
 
 /**
- * An agent that works in a repository can have it name the files or the git directory of another one. Null: both belong to each other. For
- * isolated agents the git directory has to say so as well: they could not write to another's.
+ * Why the files and the git directory do not belong to each other; null: they do. An agent that works in a repository can make it name
+ * those of another one. For isolated agents the git directory has to name its files as well: they cannot write to that of another repository.
  */
 async function whyNotOwn(
   { from, top }: Pick<Worktree, 'from' | 'top'>,
@@ -144,16 +144,16 @@ async function whyNotOwn(
   const to = (await readFile(link, 'utf8')).replace(/^gitdir: /, '').trim();
   if ((await realpath(resolve(top, to))) !== from) return elsewhere;
   if (!isolated) return null;
-  // Of another worktree, and of a submodule.
+  // The first is for a linked worktree, the second for a submodule.
   const back = await readFile(join(from, 'gitdir'), 'utf8').catch(() => '');
   const env = { ...SAFE_ENV, GIT_DIR: from };
-  const { text } = await run(['config', '--get', 'core.worktree'], from, env, signal).catch(notSaid);
+  const { text } = await run(['config', '--get', 'core.worktree'], from, env, signal).catch(emptyIfFailed);
   const named = [back === '' ? '' : dirname(back.trim()), text.trim()].filter(Boolean);
   const real = await Promise.all(named.map((path) => realpath(resolve(from, path)).catch(() => null)));
-  return real.includes(top) ? null : `${from} does not say that ${top} belongs to it`;
+  return real.includes(top) ? null : `${from} does not name ${top} as its files`;
 }
 
-function notSaid(error: unknown): Printed {
+function emptyIfFailed(error: unknown): Printed {
   if (error instanceof GitFailed) return { text: '', isWhole: true };
   throw error;
 }
@@ -162,7 +162,7 @@ async function makeWorktree(folder: string, id: string, cwd: string, use: TreeUs
   const signal = AbortSignal.timeout(WORK_MS);
   const { head, ...named } = await repositoryAt(cwd, use, signal);
   const [tree, branch] = [join(await realpath(folder), 'work'), branchOf(id)];
-  // Without its note, nobody has worked in it.
+  // Without our file beside it, it was never completed, and no agent has worked in it.
   await rm(tree, { recursive: true, force: true });
   const exists = (await commitOf(named.common, `refs/heads/${branch}`, signal)) !== null;
   const from = exists ? [tree, branch] : ['-b', branch, tree, head];
@@ -175,7 +175,7 @@ async function makeWorktree(folder: string, id: string, cwd: string, use: TreeUs
   return worktree;
 }
 
-/** Writes all files of the last commit. Those that git does not know stay. */
+/** Writes all files of the last commit. Untracked files stay. */
 export async function resetFiles(worktree: Worktree, signal: AbortSignal): Promise<void> {
   const repository = await repositoryOf(worktree, signal);
   await withOwnGit(repository, { cwd: worktree.tree, signal }, async (git, index) => {
@@ -184,12 +184,12 @@ export async function resetFiles(worktree: Worktree, signal: AbortSignal): Promi
   });
 }
 
-/** Puts our index in the place of the one of a git directory. No link is followed: somebody may work in the repository itself. */
+/** Replaces the index of a git directory by ours. No link is followed: an agent may work in the repository itself. */
 export async function replaceIndex(common: string, gitDirectory: string, index: string): Promise<void> {
   await localFolder(common).replace(join(relative(common, gitDirectory), 'index'), await readFile(index));
 }
 
-/** The worktree as a repository whose files are compared with its last commit. Nothing is asked of what is in it. */
+/** The worktree as a repository whose files are compared with its last commit. Reads nothing that an agent can write in the worktree. */
 export async function repositoryOf({ tree, admin, common }: Worktree, signal: AbortSignal): Promise<Repository> {
   return {
     ...{ top: tree, objects: join(common, 'objects'), index: join(admin, 'index') },
@@ -217,7 +217,7 @@ export async function worktreeChanges(worktree: Worktree, { compare }: TreeUse):
   return { ...bounded(head, [...files, ...foreign], more), worktree: { directory, branch, unmerged } };
 }
 
-/** Submodules are not in a worktree. So what is in the place of one is the agent's, and git does not look into it. */
+/** A worktree has no submodules. So files in the place of one are the agent's, and git ignores them. */
 export async function inSubmodules(worktree: Worktree, signal = AbortSignal.timeout(WORK_MS)): Promise<string[]> {
   const repository = await repositoryOf(worktree, signal);
   const submodules = await withOwnGit(repository, { cwd: worktree.tree, signal }, submodulesIn);
@@ -231,14 +231,14 @@ export async function inSubmodules(worktree: Worktree, signal = AbortSignal.time
   return found.flat();
 }
 
-/** The paths of those that are in the index. Reads no file of the worktree. */
+/** The paths of the submodules in the index. Reads no file of the worktree. */
 export async function submodulesIn(git: Git): Promise<string[]> {
   const { text, isWhole } = await git('ls-files', '--stage', '-z');
   if (!isWhole) throw new GitFailed('The repository has too many files.');
   return text.split('\0').flatMap((entry) => /^160000 [^\t]*\t(.+)$/s.exec(entry)?.[1] ?? []);
 }
 
-/** How many commits of it the worktree that the caller named does not have. */
+/** How many commits of the worktree are not merged into the one that the caller named. */
 export async function unmergedIn(worktree: Worktree, signal = AbortSignal.timeout(WORK_MS)): Promise<number> {
   const repository = await repositoryOf(worktree, signal);
   const there = await commitOf(worktree.from, 'HEAD', signal);
@@ -256,7 +256,7 @@ export async function unsavedIn(worktree: Worktree, use: TreeUse): Promise<numbe
   return files.length + more;
 }
 
-/** Deletes it from the repository, and its branch if that is merged. Its files are deleted by whoever deletes the sandbox. */
+/** Removes the worktree from the repository, and its branch if that is merged. */
 export async function forgetWorktree(worktree: Worktree): Promise<void> {
   const { admin, common, from, branch } = worktree;
   if (!(await isThere(admin))) return;
@@ -271,7 +271,7 @@ export async function forgetWorktree(worktree: Worktree): Promise<void> {
 
 function gone({ common, tree }: Worktree): ThroughlineError {
   return new ThroughlineError('refused', `The repository ${common} no longer has the worktree ${tree}.`, {
-    hint: 'Look at the files there. If the repository was moved, move it back.',
+    hint: 'Save the files there that you need. If the repository was moved, move it back.',
   });
 }
 

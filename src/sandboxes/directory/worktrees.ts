@@ -15,7 +15,7 @@ import {
 } from './worktree.ts';
 import { discardChanges, keepChanges } from './worktree-keep.ts';
 
-/** The worktrees in the folders of sandboxes. `folderOf`: that of an id. */
+/** The worktrees in the folders of sandboxes. `folderOf`: the folder of a sandbox id. */
 export function worktreesAt(folderOf: (id: string) => string, byDefault: boolean, use: TreeUse): Worktrees {
   return {
     byDefault,
@@ -31,7 +31,7 @@ export function worktreesAt(folderOf: (id: string) => string, byDefault: boolean
   };
 }
 
-/** Throws `not_found` when it was not made yet. */
+/** Throws `not_found` when it was not created yet. */
 export async function knownIn(folder: string, { isolated }: TreeUse): Promise<Worktree> {
   const known = await knownWorktree(folder);
   if (known !== null && isolated) await refuseBorrowed(join(known.common, 'objects'));
@@ -39,7 +39,7 @@ export async function knownIn(folder: string, { isolated }: TreeUse): Promise<Wo
   throw new ThroughlineError('not_found', 'The agent of this conversation has not worked in its worktree yet.');
 }
 
-/** The part of the repository that its own git commands need. The settings and hooks of it are not among them. */
+/** The parts of the repository that git commands of an agent need. Its settings and hooks are not among them. */
 const SHARED = ['HEAD', 'objects', 'refs', 'packed-refs', 'info', 'shallow'];
 
 type Opened = Pick<LocalSandboxSettings, 'work' | 'around'>;
@@ -49,16 +49,16 @@ export async function openWorktreeIn(folder: string, id: string, cwd: string | n
   return openedWorktree(await openWorktree(folder, id, cwd, use));
 }
 
-/** What a sandbox has of it. */
+/** The paths of a worktree that its sandbox needs. */
 export function openedWorktree({ tree, prefix, common, admin }: Worktree): Opened {
   const read = [admin, ...SHARED.map((name) => join(common, name))];
   return { work: join(tree, prefix), around: { write: [tree], read, fixed: [join(tree, '.git')] } };
 }
 
-/** Throws `refused` when something would be lost. */
+/** Throws `refused` when changes would be lost. */
 export async function removeUnlessUnsaved(folder: string, discard: boolean, use: TreeUse): Promise<void> {
   const known = await knownWorktree(folder).catch((error: unknown) => {
-    // Of a copy only the files are deleted: what git knows is the other one.
+    // For a copy, only the files are deleted: git has the other one on record.
     if (discard && error instanceof ThroughlineError) return null;
     throw error;
   });
@@ -74,7 +74,7 @@ function unsavedChanges(count: number): ThroughlineError {
     'refused',
     `${files} in the worktree of this conversation changed since its last commit.`,
     {
-      hint: 'Commit them ("throughline changes KEY --commit MESSAGE"), or say that they are to be discarded.',
+      hint: 'Commit them ("throughline changes KEY --commit MESSAGE"), or discard them.',
     },
   );
 }

@@ -7,17 +7,17 @@ import type { Exit } from './inside/programs.ts';
 import { PATIENCE_MS } from './inside/protocol.ts';
 import { AtRest, type MachineBridge } from './machine-bridge.ts';
 
-/** After this time without an answer, the bridge has long ended the program. */
+/** After this time without an answer, the bridge must have ended the program. */
 const LOST_MS = 2 * PATIENCE_MS;
 const AGAIN_MS = 200;
 /** The machine is gone, and the program with it. */
 const LOST: Exit = { code: null, signal: 'SIGKILL' };
 const MOST_WAITING_BYTES = 64 * 1024;
-/** How often we look whether somebody reads the output of an ended program, and after how many such looks we stop waiting. */
+/** How often we check whether the output of an ended program is read, and after how many checks without progress we stop waiting. */
 const LOOK_MS = 1_000;
 const MOST_LOOKS = 10;
 
-/** Starts a program in a machine. `identityOf`: how it is stored. */
+/** Starts a program in a machine. `identityOf`: makes the stored identity. */
 export async function spawnBridged(
   bridge: MachineBridge,
   command: readonly string[],
@@ -29,7 +29,7 @@ export async function spawnBridged(
   return new BridgedChild(bridge, key, identityOf(head));
 }
 
-type Asking = Pick<MachineBridge, 'call'>['call'];
+type Asking = MachineBridge['call'];
 
 class BridgedChild implements Child {
   readonly identity: SandboxProcess;
@@ -66,7 +66,7 @@ class BridgedChild implements Child {
     void unlessLost(() => this.#bridge.call('kill', { key: this.#key, signal }, { wake: false }));
   }
 
-  /** Asks all the time: the bridge ends a program that nobody asks about. */
+  /** Asks without a pause: the bridge ends a program that nobody asks about. */
   async #ended(ask: Asking): Promise<Exit> {
     for (;;) {
       const answer = await unlessLost(() => ask('exit', { key: this.#key }));
@@ -100,7 +100,7 @@ class Output extends Readable {
     this.#ask = ask;
     this.#key = key;
     this.#name = name;
-    this.on('error', () => {}); // it was destroyed; `exited` tells
+    this.on('error', () => {}); // it was destroyed; `exited` reports the end
   }
 
   override _read(): void {
@@ -125,13 +125,13 @@ class Output extends Readable {
   /** Waits until it was read to its end, or nobody reads it. */
   async over(mostLooks: number): Promise<void> {
     const closed = new Promise<void>((resolve) => void this.once('close', resolve));
-    let [inVain, before] = [0, -1];
+    let [withoutProgress, before] = [0, -1];
     const timer = setInterval(() => {
       const read = this.#from - this.readableLength;
-      inVain = read === before && !this.#isFetching ? inVain + 1 : 0;
+      withoutProgress = read === before && !this.#isFetching ? withoutProgress + 1 : 0;
       before = read;
       const isUnread = this.readableFlowing === null && !this.readableDidRead;
-      if (inVain >= mostLooks || isUnread) this.destroy();
+      if (withoutProgress >= mostLooks || isUnread) this.destroy();
     }, LOOK_MS);
     if (!this.closed) await closed;
     clearInterval(timer);
@@ -166,7 +166,7 @@ class Input implements ByteSink {
     void this.#send();
   }
 
-  /** The program has ended: what it has not taken it never will. */
+  /** The program has ended, and will not read the rest. */
   drop(): void {
     this.#isOver = true;
     for (const { taken } of this.#waiting.splice(0)) taken?.();
@@ -188,7 +188,7 @@ class Input implements ByteSink {
     this.#isSending = false;
   }
 
-  /** Until the program has taken them, or is gone. */
+  /** Returns when the program has read the bytes, or has ended. */
   async #deliver(bytes: Buffer, isEnd: boolean): Promise<void> {
     const [key, from] = [this.#key, this.#from];
     this.#from += bytes.length;

@@ -3,13 +3,13 @@ import type { Folder, OpenSandbox, SandboxProcess } from '../../ports/sandbox.ts
 import { spawnBridged } from './bridged-child.ts';
 import type { MachineBridge } from './machine-bridge.ts';
 
-/** A process of a machine, as it is stored: the machine, and how the process is known inside. */
+/** A process of a machine, as it is stored: the machine, and the identity of the process inside. */
 export interface MachineProcess {
   readonly machine: string;
   readonly process: SandboxProcess;
 }
 
-/** Null: it is of another kind, or nobody can read it. */
+/** Null: it is of another kind, or not readable. */
 export function machineProcessOf(kind: string, stored: SandboxProcess): MachineProcess | null {
   if (stored.kind !== kind) return null;
   try {
@@ -87,7 +87,7 @@ async function watching(
       if (head !== before && !signal.aborted) changed();
       before = head;
     } catch {
-      // It cannot be reached, or rests: nothing changes there, or we see it later.
+      // The machine rests, so nothing changes there; or it cannot be reached, and we see a change later.
       await sleep(WATCH_AGAIN_MS, undefined, { ref: false });
     }
   }

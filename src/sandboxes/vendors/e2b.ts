@@ -1,8 +1,9 @@
-import { type Machine, saidBy, type Vendor, type VendorOptions } from './vendor.ts';
+import { words } from '../shared/remote/machine.ts';
+import { type Machine, type Vendor, type VendorOptions, vendorCall } from './vendor.ts';
 
 /* E2B, by the package e2b. Written against its published types; not tried against the real service. */
 
-/** What we use of the package. test/vendors checks that its published types fit. */
+/** The part of the package that we use. test/vendors compares it with the published types. */
 export interface E2bSdk {
   readonly Sandbox: {
     readonly create: (options: NewMachine) => Promise<E2bSandbox>;
@@ -55,22 +56,22 @@ export interface E2bSandbox {
   };
 }
 
-/** Of the user that a template has if it names no other. */
+/** In the home of the default user of a template. */
 const FOLDER = '/home/user/.throughline';
 
-/** Machines have no names here: they are found by what we have noted of them. */
-const noted = (prefix: string, name?: string) => ({ throughline: prefix, ...(name !== undefined && { name }) });
+/** Machines have no names here: we find them by their metadata. */
+const metadataOf = (prefix: string, name?: string) => ({ throughline: prefix, ...(name !== undefined && { name }) });
 
-const said = <T>(asked: Promise<T>) => saidBy('E2B', asked);
+const asked = <T>(call: Promise<T>) => vendorCall('E2B', call);
 
 export function e2bVendor(sdk: E2bSdk, { prefix, image, awakeMs }: VendorOptions, apiKey: string | null): Vendor {
   const account: Account = apiKey === null ? {} : { apiKey };
 
   async function listed(name?: string): Promise<Info[]> {
     const found: Info[] = [];
-    const pages = sdk.Sandbox.list({ ...account, query: { metadata: noted(prefix, name) } });
-    while (pages.hasNext) found.push(...(await said(pages.nextItems())));
-    // Of several that were made at once, everybody takes the first.
+    const pages = sdk.Sandbox.list({ ...account, query: { metadata: metadataOf(prefix, name) } });
+    while (pages.hasNext) found.push(...(await asked(pages.nextItems())));
+    // If several were created at once, every process uses the first.
     return found.toSorted(
       (a, b) => a.startedAt.getTime() - b.startedAt.getTime() || (a.sandboxId < b.sandboxId ? -1 : 1),
     );
@@ -83,26 +84,26 @@ export function e2bVendor(sdk: E2bSdk, { prefix, image, awakeMs }: VendorOptions
     async find(name) {
       const [first] = await listed(name);
       if (first === undefined) return null;
-      if (first.state === 'running') return awake(name, await said(connected(first.sandboxId)));
-      return restingMachine(name, async () => void (await said(sdk.Sandbox.kill(first.sandboxId, account))));
+      if (first.state === 'running') return awake(name, await asked(connected(first.sandboxId)));
+      return restingMachine(name, async () => void (await asked(sdk.Sandbox.kill(first.sandboxId, account))));
     },
     async wake(name) {
       const [first] = await listed(name);
-      const found = first && (await said(unlessMissing(sdk, connected(first.sandboxId))));
+      const found = first && (await asked(unlessMissing(sdk, connected(first.sandboxId))));
       if (found) return awake(name, found);
-      const made = await said(
+      const made = await asked(
         sdk.Sandbox.create({
           ...account,
           ...(image !== null && { template: image }),
-          metadata: noted(prefix, name),
+          metadata: metadataOf(prefix, name),
           timeoutMs: awakeMs,
           lifecycle: { onTimeout: { action: 'pause', keepMemory: false } },
         }),
       );
       const [winner] = await listed(name);
       if (winner === undefined || winner.sandboxId === made.sandboxId) return awake(name, made);
-      await said(made.kill());
-      return awake(name, await said(connected(winner.sandboxId)));
+      await asked(made.kill());
+      return awake(name, await asked(connected(winner.sandboxId)));
     },
     names: async () => (await listed()).flatMap(({ metadata }) => metadata.name ?? []),
   };
@@ -115,31 +116,30 @@ function machineOf(name: string, sandbox: E2bSandbox, sdk: E2bSdk, awakeMs: numb
     folder: FOLDER,
     awakeForMs: awakeMs,
     address: (port) => addressOf(sandbox.getHost(port)),
-    read: (file) => said(unlessMissing(sdk, sandbox.files.read(`${FOLDER}/${file}`, { format: 'bytes' }))),
+    read: (file) => asked(unlessMissing(sdk, sandbox.files.read(`${FOLDER}/${file}`, { format: 'bytes' }))),
     async write(files) {
       const entries = files.map(({ name, content }) => ({
         path: `${FOLDER}/${name}`,
         data: Uint8Array.from(content).buffer,
       }));
-      await said(sandbox.files.writeFiles(entries));
+      await asked(sandbox.files.writeFiles(entries));
     },
     async start(command, envs) {
-      const words = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
       const options = { background: true as const, envs: { ...envs }, timeoutMs: 0 };
-      await (await said(sandbox.commands.run(words, options))).disconnect();
+      await (await asked(sandbox.commands.run(words(command), options))).disconnect();
     },
-    extend: (ms) => said(sandbox.setTimeout(ms)),
-    rest: async () => void (await said(sandbox.pause({ keepMemory: false }))),
-    remove: async () => void (await said(sandbox.kill())),
+    extend: (ms) => asked(sandbox.setTimeout(ms)),
+    rest: async () => void (await asked(sandbox.pause({ keepMemory: false }))),
+    remove: async () => void (await asked(sandbox.kill())),
   };
 }
 
-/** On this machine (what the package calls debugging) there is no TLS. */
+/** A service on this machine (the package calls this debugging) has no TLS. */
 function addressOf(host: string): string {
   return `${host.startsWith('localhost:') ? 'http' : 'https'}://${host}`;
 }
 
-/** What rests has no programs and no address. */
+/** A resting machine has no programs and no address. */
 function restingMachine(name: string, remove: () => Promise<void>): Machine {
   const resting = async () => {
     throw new Error(`the machine ${name} rests`);
@@ -150,9 +150,9 @@ function restingMachine(name: string, remove: () => Promise<void>): Machine {
   };
 }
 
-async function unlessMissing<T>(sdk: E2bSdk, asked: Promise<T>): Promise<T | null> {
+async function unlessMissing<T>(sdk: E2bSdk, call: Promise<T>): Promise<T | null> {
   try {
-    return await asked;
+    return await call;
   } catch (error) {
     if (error instanceof sdk.NotFoundError) return null;
     throw error;

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { Answer, Asked, Operations } from './inside/operations.ts';
 import { BRIDGE_SETTINGS, type BridgeFile, type BridgeSettings, type Message } from './inside/protocol.ts';
-import { type Address, NotAnswered, type RequestOptions, requested } from './request.ts';
+import { type BridgeAddress, NotAnswered, type RequestOptions, sendToBridge } from './request.ts';
 import type { Machine, MachineFile, Vendor } from './vendor.ts';
 
 export interface BridgeProgram {
   readonly files: readonly MachineFile[];
-  /** The one of them that is started. */
+  /** The file that is started. */
   readonly main: string;
-  /** Of their content. */
+  /** A hash of their content. */
   readonly version: string;
 }
 
@@ -23,14 +23,14 @@ export interface MachineSettings {
   readonly program: () => Promise<BridgeProgram>;
 }
 
-/** The machine rests or is gone, and nothing of it runs. */
+/** The machine rests or is gone, so none of its programs runs. */
 export class AtRest extends Error {}
 
 interface CallOptions extends RequestOptions {
   readonly bytes?: string | Uint8Array;
-  /** False: a machine that rests is left alone, and `AtRest` is thrown. */
+  /** False: a resting machine is not woken, and `AtRest` is thrown. */
   readonly wake?: boolean;
-  /** False: when done twice, it has another effect. */
+  /** False: a repeated call would have another effect. */
   readonly repeat?: boolean;
 }
 
@@ -46,12 +46,12 @@ const START_MS = 30_000;
 const LOOK_MS = 50;
 const ANSWER_MS = 5_000;
 
-/** One machine of a vendor, by its name, and the bridge in it: woken, made and started again whenever that is needed. */
+/** One machine of a vendor, and the bridge in it. Wakes or creates the machine, and starts the bridge, whenever that is needed. */
 export class MachineBridge {
   readonly name: string;
   readonly #settings: MachineSettings;
-  readonly #connecting = new Map<boolean, Promise<Address>>();
-  #address: Address | null = null;
+  readonly #connecting = new Map<boolean, Promise<BridgeAddress>>();
+  #address: BridgeAddress | null = null;
   #machine: Machine | null = null;
   #awakeUntil = 0;
   #users = 0;
@@ -63,7 +63,7 @@ export class MachineBridge {
     this.#settings = settings;
   }
 
-  /** Throws what the bridge or the vendor has thrown, `AtRest`, and `unreachable`. */
+  /** Throws the errors of the bridge and of the vendor, `AtRest`, and `agent_unavailable` when the machine does not answer. */
   async call<Name extends keyof Operations>(
     name: Name,
     args: ArgsOf<Name>,
@@ -72,7 +72,7 @@ export class MachineBridge {
     for (let tries = 1; ; tries += 1) {
       const address = this.#address ?? (await this.#connected(wake));
       try {
-        return await requested<HeadOf<Name>>(address, name, args, bytes, options);
+        return await sendToBridge<HeadOf<Name>>(address, name, args, bytes, options);
       } catch (error) {
         if (!(error instanceof NotAnswered) || options.signal?.aborted) throw error;
         if (this.#address === address) this.#address = null;
@@ -81,16 +81,16 @@ export class MachineBridge {
     }
   }
 
-  /** Whether its bridge answers, as far as we know where that is. */
+  /** Whether its bridge answers. False also if we do not know its address yet. */
   async answers(): Promise<boolean> {
     if (this.#address === null) return false;
-    return requested(this.#address, 'hello', null, '', { signal: AbortSignal.timeout(ANSWER_MS) }).then(
+    return sendToBridge(this.#address, 'hello', null, '', { signal: AbortSignal.timeout(ANSWER_MS) }).then(
       () => true,
       () => false,
     );
   }
 
-  /** Ends all that runs in it, and keeps its files. Nobody connects meanwhile: the vendor may wake it for whoever asks it something. */
+  /** Ends its programs, and keeps its files. We do not connect meanwhile: a request might wake the machine. */
   async rest(): Promise<void> {
     const machine = await this.#settings.vendor.find(this.name);
     if (!machine?.isAwake) return;
@@ -109,10 +109,10 @@ export class MachineBridge {
     this.#awakeUntil = performance.now() + awakeMs;
   }
 
-  /** It stays awake while somebody uses it. Returns a function that takes it back. */
+  /** Keeps the machine awake. Returns a function that ends this use. */
   use(): () => void {
     this.#users += 1;
-    // When the vendor refuses more time, the machine will rest, and whoever uses it sees that.
+    // If the vendor refuses more time, the machine will rest, and the next call reports that.
     this.#timer ??= setInterval(() => void this.stayAwake().catch(() => {}), this.#settings.awakeMs / 8).unref();
     return () => {
       this.#users -= 1;
@@ -122,8 +122,8 @@ export class MachineBridge {
     };
   }
 
-  /** Those who ask at the same time connect once. */
-  #connected(wake: boolean): Promise<Address> {
+  /** Concurrent calls connect once. */
+  #connected(wake: boolean): Promise<BridgeAddress> {
     const running = this.#connecting.get(wake);
     if (running !== undefined) return running;
     const connecting = this.#connect(wake).finally(() => this.#connecting.delete(wake));
@@ -131,7 +131,7 @@ export class MachineBridge {
     return connecting;
   }
 
-  async #connect(wake: boolean): Promise<Address> {
+  async #connect(wake: boolean): Promise<BridgeAddress> {
     const { vendor, awakeMs } = this.#settings;
     await this.#resting;
     const machine = wake ? await vendor.wake(this.name) : await vendor.find(this.name);
@@ -144,7 +144,7 @@ export class MachineBridge {
   }
 
   /** Null: there is no bridge that answers. */
-  async #running(machine: Machine, version?: string): Promise<Address | null> {
+  async #running(machine: Machine, version?: string): Promise<BridgeAddress | null> {
     const { port, program } = this.#settings;
     const content = await machine.read('bridge.json');
     if (content === null) return null;
@@ -152,7 +152,7 @@ export class MachineBridge {
     const address = { url: machine.address(port), token: file.token };
     const isCurrent = file.version === (version ?? (await program()).version);
     try {
-      await requested(address, isCurrent ? 'hello' : 'leave', null);
+      await sendToBridge(address, isCurrent ? 'hello' : 'leave', null);
       return isCurrent ? address : null;
     } catch (error) {
       if (error instanceof NotAnswered) return null;
@@ -160,7 +160,7 @@ export class MachineBridge {
     }
   }
 
-  async #started(machine: Machine): Promise<Address> {
+  async #started(machine: Machine): Promise<BridgeAddress> {
     const { place, port, program } = this.#settings;
     const { files, main, version } = await program();
     const folder = `bridge-${version}`;
@@ -182,7 +182,7 @@ export class MachineBridge {
 
   #unreachable(cause: unknown): ThroughlineError {
     return new ThroughlineError('agent_unavailable', `The machine ${this.name} does not answer.`, {
-      hint: 'Try again. If it stays so, look at it with the tools of its vendor.',
+      hint: 'Try again. If that does not help, check the machine with the tools of its vendor.',
       cause,
     });
   }

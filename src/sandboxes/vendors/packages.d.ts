@@ -1,6 +1,6 @@
 /*
- * The packages of the vendors are installed by whoever needs them, so they are not here when this is checked. test/vendors checks what
- * we use of them against the types that they publish.
+ * Users install the packages of the vendors when they need them, so the type check does not have them. test/vendors compares what we use
+ * of them with their published types.
  */
 declare module '@vercel/sandbox';
 declare module 'e2b';

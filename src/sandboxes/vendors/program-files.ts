@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path/posix';
 import type { BridgeProgram } from './machine-bridge.ts';
 
-/** What a source imports that is not a package: in the published program, which is one file, nothing. */
+/** Imports of other sources. The published program is one file and has none. */
 const IMPORTED = /(?:from|import) ["'](\.[^"']+)["']/g;
 
 /** A program with all sources that it needs. `main`: its path below `root`. */

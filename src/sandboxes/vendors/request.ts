@@ -1,31 +1,31 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { ThroughlineError } from '../../core/errors.ts';
 import { BRIDGE_HEADER, type Message, messageOf, parseMessage, receivedError, WAIT_MS } from './inside/protocol.ts';
 
-/** Where a bridge is. */
-export interface Address {
+export interface BridgeAddress {
   readonly url: string;
   readonly token: string;
 }
 
-/** The bridge has not answered: it may have done what it was asked, or not. */
+/** The bridge has not answered: it may have carried out the request or not. */
 export class NotAnswered extends Error {}
 
 export interface RequestOptions {
   readonly signal?: AbortSignal;
-  /** Our process may end while it waits. */
+  /** True: the request does not keep our process alive. */
   readonly unref?: boolean;
 }
 
-/** Longer than the bridge takes for an answer, and for sending much. */
+/** Longer than the bridge takes to answer, and to send a large answer. */
 const MOST_SILENT_MS = WAIT_MS + 10_000;
 
 const options = { keepAlive: true, noDelay: true };
 const agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
 
-/** Asks a bridge once. Throws what the bridge has thrown, and `NotAnswered`. */
-export async function requested<Head>(
-  { url, token }: Address,
+/** Sends one request to a bridge. Throws the error that the bridge answered with, and `NotAnswered`. */
+export async function sendToBridge<Head>(
+  { url, token }: BridgeAddress,
   operation: string,
   args: unknown,
   bytes: string | Uint8Array = '',
@@ -46,24 +46,24 @@ export async function requested<Head>(
     if (unref) socket.unref();
     else socket.ref();
   });
-  request.setTimeout(MOST_SILENT_MS, () => request.destroy(new Error('it is silent')));
+  request.setTimeout(MOST_SILENT_MS, () => request.destroy(new Error('timed out')));
   request.on('error', fail);
   request.on('response', (response) => {
-    received<Head>(response).then(resolve, (error) => (error instanceof Answered ? reject(error.cause) : fail(error)));
+    received<Head>(response).then(resolve, (error) =>
+      error instanceof ThroughlineError ? reject(error) : fail(error),
+    );
   });
   request.end(body);
   return promise;
 }
 
-/** What the bridge has thrown, as its cause. */
-class Answered extends Error {}
-
+/** Throws the `ThroughlineError` that the bridge answered with, and another error if this is not the answer of a bridge. */
 async function received<Head>(response: IncomingMessage): Promise<Message<Head>> {
   const chunks: Buffer[] = [];
   for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
   const { statusCode, headers } = response;
   if (headers[BRIDGE_HEADER] === undefined || statusCode === 401) throw new Error(`status ${statusCode}`);
   const message = parseMessage<Head>(Buffer.concat(chunks));
-  if (statusCode !== 200) throw new Answered('', { cause: receivedError(message.head) });
+  if (statusCode !== 200) throw receivedError(message.head);
   return message;
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ThroughlineError } from '../../core/errors.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
+import { noWorkYet } from '../shared/compare.ts';
 import { remembered } from '../shared/remembered.ts';
 import { bridgedSandbox, machineProcessOf } from './bridged-sandbox.ts';
 import { AtRest, MachineBridge, type MachineSettings } from './machine-bridge.ts';
@@ -12,11 +13,11 @@ export interface VendorSettings extends Omit<MachineSettings, 'vendor'> {
   readonly kind: Vendor['kind'];
   /** The data home, for people. */
   readonly home: string;
-  /** What the machines are made from: those made from the same have the same programs. */
+  /** What the machines are made from. Machines of the same image have the same programs. */
   readonly image: string;
 }
 
-/** Its one sandbox, in a machine. */
+/** The id of the only sandbox in a machine. */
 const INSIDE = 'main';
 
 /** The machines of a place, by name. */
@@ -28,7 +29,7 @@ interface Machines {
   forget(name: string): void;
 }
 
-/** Sandboxes that are machines of a vendor: one machine a sandbox, and one for looks at agents. */
+/** Sandboxes that are machines of a vendor: one machine for each sandbox, and one for probes of agents. */
 export function vendorSandboxes({ kind, home, image, vendor, ...settings }: VendorSettings): Sandboxes {
   const machines = machinesOf(vendor, settings);
   const opened = (bridge: MachineBridge, id: string, place: Pick<OpenSandbox, 'work' | 'state' | 'home' | 'env'>) =>
@@ -88,15 +89,13 @@ function machinesAsSandboxes(
     },
     async find(id) {
       const name = nameOf(id);
-      // Before every turn: the vendor is asked only when the machine does not answer itself.
+      // This runs before every turn, so the vendor is asked only if the machine itself does not answer.
       const isThere = (await (await get(name)).answers()) || (await (await vendor()).find(name)) !== null;
       return isThere ? `${kind}: ${name}` : null;
     },
     async changes(id, { cwd }) {
       if (cwd !== null) throw noDirectory(cwd);
-      if ((await (await vendor()).find(nameOf(id))) === null) {
-        throw new ThroughlineError('not_found', 'The agent of this conversation has not worked in a directory yet.');
-      }
+      if ((await (await vendor()).find(nameOf(id))) === null) throw noWorkYet();
       return (await (await get(nameOf(id))).call('changes', { id: INSIDE })).head;
     },
     async files(id, { match }) {
@@ -104,7 +103,7 @@ function machinesAsSandboxes(
         const bridge = await get(nameOf(id));
         return (await bridge.call('files', { id: INSIDE, match }, { wake: false })).head;
       } catch (error) {
-        // Nobody pays for a machine to complete a name.
+        // Completing the name of a file is not worth waking a machine that costs money.
         if (error instanceof AtRest) return { paths: [], more: true };
         throw error;
       }
@@ -118,7 +117,7 @@ function machinesAsSandboxes(
 }
 
 function processesOf(kind: string, machines: Machines): Pick<Sandboxes, 'status' | 'end' | 'orphans'> {
-  /** `atRest`: what is said of a process in a machine that rests or is gone. */
+  /** `atRest`: the answer for a process in a machine that rests or is gone. */
   async function asked<T extends string>(
     stored: Parameters<Sandboxes['status']>[0],
     name: 'status' | 'end',
@@ -136,7 +135,7 @@ function processesOf(kind: string, machines: Machines): Pick<Sandboxes, 'status'
   return {
     status: (stored) => asked<'alive' | 'dead'>(stored, 'status', 'dead'),
     end: (stored) => asked(stored, 'end', 'ended'),
-    // The bridge ends what nobody asks about, and a new one what an earlier one has left.
+    // The bridge ends programs that nobody asks about, and a new bridge ends those that an earlier one has left.
     orphans: async () => [],
   };
 }

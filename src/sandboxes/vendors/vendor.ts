@@ -1,13 +1,13 @@
 import { ThroughlineError } from '../../core/errors.ts';
 
-/* What we need of those who rent out machines. */
+/* What we need of a vendor of machines. */
 
 export interface Vendor {
   /** Also the kind of its processes. */
   readonly kind: 'vercel' | 'e2b';
-  /** The machine of this name; null: there is none, or no longer. Wakes nothing. */
+  /** The machine of this name; null: there is none. Does not wake it. */
   find(name: string): Promise<Machine | null>;
-  /** The machine of this name, awake; made when there is none. */
+  /** Wakes the machine of this name, or creates it. */
   wake(name: string): Promise<Machine>;
   /** The names of all machines of this place, awake or not. */
   names(): Promise<readonly string[]>;
@@ -22,11 +22,11 @@ export interface MachineFile {
 /** A machine, as it was when it was asked for. */
 export interface Machine {
   readonly name: string;
-  /** False: it rests. All that ran in it has ended; its files are kept. */
+  /** False: it rests. Its programs have ended; its files are kept. */
   readonly isAwake: boolean;
-  /** A directory that is ours, is kept when the machine rests, and can be written to by programs. Need not exist yet. */
+  /** A directory for our files. It is kept when the machine rests, and programs can write to it. It need not exist yet. */
   readonly folder: string;
-  /** How long it stays awake, in milliseconds; null: nobody knows. */
+  /** How long it stays awake, in milliseconds; null: unknown. */
   readonly awakeForMs: number | null;
   /** Where a port of it is reached. */
   address(port: number): string;
@@ -36,9 +36,9 @@ export interface Machine {
   write(files: readonly MachineFile[]): Promise<void>;
   /** Starts a program, and does not wait for it. */
   start(command: readonly string[], env: Readonly<Record<string, string>>): Promise<void>;
-  /** It stays awake for so long from now. */
+  /** Keeps it awake for so long from now. */
   extend(ms: number): Promise<void>;
-  /** Ends all that runs in it, and keeps its files. */
+  /** Ends its programs, and keeps its files. */
   rest(): Promise<void>;
   /** Ends it, and deletes its files. */
   remove(): Promise<void>;
@@ -46,28 +46,28 @@ export interface Machine {
 
 /** What is the same for all vendors. */
 export interface VendorOptions {
-  /** How the names of our machines begin. */
+  /** The names of our machines begin with it. */
   readonly prefix: string;
-  /** What machines are made from; null: what the vendor takes. */
+  /** What machines are made from; null: the vendor's default. */
   readonly image: string | null;
   readonly port: number;
   readonly awakeMs: number;
 }
 
-/** What a vendor or its package throws, as one of our errors. */
-export async function saidBy<T>(vendor: string, asked: Promise<T>): Promise<T> {
+/** Turns what a vendor or its package throws into one of our errors. */
+export async function vendorCall<T>(vendor: string, call: Promise<T>): Promise<T> {
   try {
-    return await asked;
+    return await call;
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new ThroughlineError('agent_unavailable', `${vendor} has refused, or cannot be reached: ${why}`, {
-      hint: 'Check the key, and what the vendor shows of your account. This kind of sandbox is untried against the real service: see docs/sandboxes.md.',
+    throw new ThroughlineError('agent_unavailable', `${vendor} refused the request, or cannot be reached: ${why}`, {
+      hint: 'Check the key, and your account at the vendor. This kind of sandbox is untried against the real service: see docs/sandboxes.md.',
       cause,
     });
   }
 }
 
-/** The package of a vendor, when it is needed. */
+/** Loads the package of a vendor. Throws `refused` when it is not installed. */
 export async function installed<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

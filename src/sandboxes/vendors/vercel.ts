@@ -1,9 +1,9 @@
 import { dirname } from 'node:path/posix';
-import { type Machine, saidBy, type Vendor, type VendorOptions } from './vendor.ts';
+import { type Machine, type Vendor, type VendorOptions, vendorCall } from './vendor.ts';
 
 /* Vercel Sandbox, by @vercel/sandbox. Written against its published types; not tried against the real service. */
 
-/** What we use of the package. test/vendors checks that its published types fit. */
+/** The part of the package that we use. test/vendors compares it with the published types. */
 export interface VercelSdk {
   readonly Sandbox: {
     readonly get: (params: Named | (Named & VercelCredentials)) => Promise<VercelSandbox>;
@@ -14,7 +14,7 @@ export interface VercelSdk {
 
 export type VercelCredentials = { readonly token: string; readonly teamId: string; readonly projectId: string };
 
-// Types and not interfaces: the package takes what else is named "__…".
+// Types and not interfaces: the package also takes names that begin with "__", and an interface does not fit that.
 type Named = { name: string; resume?: boolean };
 type Listed = { namePrefix: string; sortBy: 'name' };
 type NewMachine = Named & { image?: string; ports: number[]; timeout: number; persistent: true };
@@ -40,7 +40,7 @@ interface Command {
   detached: boolean;
 }
 
-const said = <T>(asked: Promise<T>) => saidBy('Vercel', asked);
+const asked = <T>(call: Promise<T>) => vendorCall('Vercel', call);
 
 export function vercelVendor(
   sdk: VercelSdk,
@@ -51,16 +51,16 @@ export function vercelVendor(
   return {
     kind: 'vercel',
     async find(name) {
-      const found = await said(unlessMissing(sdk.Sandbox.get({ name, resume: false, ...account })));
+      const found = await asked(unlessMissing(sdk.Sandbox.get({ name, resume: false, ...account })));
       return found && machineOf(found);
     },
     async wake(name) {
       const made = { ports: [port], timeout: awakeMs, persistent: true as const, ...(image !== null && { image }) };
-      return machineOf(await said(sdk.Sandbox.getOrCreate({ name, resume: true, ...made, ...account })));
+      return machineOf(await asked(sdk.Sandbox.getOrCreate({ name, resume: true, ...made, ...account })));
     },
     async names() {
-      const listed = await said(sdk.Sandbox.list({ namePrefix: prefix, sortBy: 'name', ...account }));
-      return said(Array.fromAsync(listed, ({ name }) => name));
+      const listed = await asked(sdk.Sandbox.list({ namePrefix: prefix, sortBy: 'name', ...account }));
+      return asked(Array.fromAsync(listed, ({ name }) => name));
     },
   };
 }
@@ -68,22 +68,21 @@ export function vercelVendor(
 const AWAKE = ['pending', 'running'];
 
 function machineOf(sandbox: VercelSandbox): Machine {
-  const { expiresAt } = sandbox;
-  let until = expiresAt?.getTime() ?? null;
+  let until = sandbox.expiresAt?.getTime() ?? null;
   const folder = `${sandbox.cwd}/.throughline`;
   const run = (cmd: string, args: string[], env: Record<string, string>, detached: boolean) =>
-    said(sandbox.runCommand({ cmd, args, env, detached }));
+    asked(sandbox.runCommand({ cmd, args, env, detached }));
   return {
     name: sandbox.name,
     isAwake: AWAKE.includes(sandbox.status),
     folder,
     awakeForMs: until === null ? null : until - Date.now(),
     address: (port) => sandbox.domain(port),
-    read: (name) => said(sandbox.readFileToBuffer({ path: `${folder}/${name}` })),
+    read: (name) => asked(sandbox.readFileToBuffer({ path: `${folder}/${name}` })),
     async write(files) {
       const folders = new Set(files.map(({ name }) => dirname(`${folder}/${name}`)));
       await run('mkdir', ['-p', ...folders], {}, false);
-      await said(sandbox.writeFiles(files.map(({ name, content }) => ({ path: `${folder}/${name}`, content }))));
+      await asked(sandbox.writeFiles(files.map(({ name, content }) => ({ path: `${folder}/${name}`, content }))));
     },
     async start([program = '', ...args], env) {
       await run(program, args, { ...env }, true);
@@ -92,18 +91,18 @@ function machineOf(sandbox: VercelSandbox): Machine {
       // The vendor adds to the time that is left.
       const left = until === null ? 0 : until - Date.now();
       if (left >= ms) return;
-      await said(sandbox.extendTimeout(ms - left));
+      await asked(sandbox.extendTimeout(ms - left));
       until = Date.now() + ms;
     },
-    rest: async () => void (await said(sandbox.stop())),
-    remove: () => said(sandbox.delete({ deleteOrphanSnapshots: true })),
+    rest: async () => void (await asked(sandbox.stop())),
+    remove: () => asked(sandbox.delete({ deleteOrphanSnapshots: true })),
   };
 }
 
 /** Null: the service says that there is none. */
-async function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
+async function unlessMissing<T>(call: Promise<T>): Promise<T | null> {
   try {
-    return await asked;
+    return await call;
   } catch (error) {
     const { response } = error as { response?: { status?: number } };
     if (response?.status === 404 || response?.status === 410) return null;

@@ -8,7 +8,7 @@ import { processesAt } from '../../../src/host/processes.ts';
 import type { Sandboxes } from '../../../src/ports/sandbox.ts';
 import { checkContainers } from '../../../src/sandboxes/container/check.ts';
 import { containerSandbox } from '../../../src/sandboxes/container/container-sandbox.ts';
-import { call, type EngineName, saidBy } from '../../../src/sandboxes/container/engine.ts';
+import { call, type EngineName, failureText } from '../../../src/sandboxes/container/engine.ts';
 import { containerProcesses } from '../../../src/sandboxes/container/processes.ts';
 import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
 
@@ -61,7 +61,7 @@ async function lookFor(engine: EngineName): Promise<string | null> {
     if (isolation?.by === 'container') await checkContainers(isolation.settings, folder);
     return null;
   } catch (error) {
-    return `${saidBy(error)} ("${INSTALL[engine]}")`;
+    return `${failureText(error)} ("${INSTALL[engine]}")`;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

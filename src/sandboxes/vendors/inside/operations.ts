@@ -1,22 +1,22 @@
-import { identityOfLocal } from '../../../core/process.ts';
+import { identityOfLocal, type ProcessIdentity } from '../../../core/process.ts';
 import type { Folder, OpenSandbox, Range, Sandboxes, SandboxProcess, SpawnOptions } from '../../../ports/sandbox.ts';
 import { localFolder } from '../../shared/local-folder.ts';
 import { type Programs, waited } from './programs.ts';
 
 export interface BridgeParts {
-  /** Those of the machine that the bridge is in. */
+  /** The sandboxes of the machine that the bridge runs in. */
   readonly sandboxes: Sandboxes;
   readonly sandbox: OpenSandbox;
   readonly programs: Programs;
-  /** Whether a process can only be one of an earlier run of this machine: all that ran then is over. */
-  readonly isOver: (process: SandboxProcess) => boolean;
-  /** Ends the bridge with all that it has started. */
+  /** The process of the bridge. */
+  readonly self: Pick<ProcessIdentity, 'boot' | 'namespace'>;
+  /** Ends the bridge with everything that it has started. */
   readonly leave: () => void;
 }
 
 export interface Asked {
   readonly bytes: Uint8Array;
-  /** Aborted when whoever asked has gone. */
+  /** Aborted when the client has closed the connection. */
   readonly gone: AbortSignal;
 }
 
@@ -26,7 +26,7 @@ export interface Answer<Head> {
   readonly bytes?: Uint8Array;
 }
 
-/** A file in a folder, whose path has no links: it was resolved when the folder was opened. */
+/** A file in a folder. `root` has no links: they were resolved when the folder was opened. */
 interface At {
   readonly root: string;
   readonly path: string;
@@ -42,17 +42,22 @@ const answer = <Head>(head: Head): Answer<Head> => ({ head });
 
 export type Operations = ReturnType<typeof operationsOf>;
 
-/** All that can be asked of the bridge. */
+/** All operations of the bridge, by name. */
 export function operationsOf(parts: BridgeParts) {
   return { ...sandboxOperations(parts), ...fileOperations(), ...programOperations(parts) };
 }
 
-function sandboxOperations({ sandboxes, sandbox, isOver, leave }: BridgeParts) {
+function sandboxOperations({ sandboxes, sandbox, self, leave }: BridgeParts) {
   const probes = new Map<string, AsyncDisposable>();
+  /** All processes that are stored for a rented machine ran in it. One of another boot or pid namespace ended when the machine rested. */
+  const hasEnded = (process: SandboxProcess) => {
+    const identity = identityOfLocal(process);
+    return identity !== null && (identity.boot !== self.boot || identity.namespace !== self.namespace);
+  };
   const placeOf = ({ work, state, home, env }: OpenSandbox) => ({ work, state, home, env });
   return {
     hello: async () => answer(null),
-    /** Another version takes its place. */
+    /** Sent by a client with another version of the bridge, which then starts its own. */
     async leave() {
       setImmediate(leave);
       return answer(null);
@@ -75,9 +80,9 @@ function sandboxOperations({ sandboxes, sandbox, isOver, leave }: BridgeParts) {
     realPath: async ({ path }: { path: string }) => answer(await sandbox.realPath(path)),
     find: async ({ program }: { program: string }) => answer(await sandbox.find(program)),
     status: async ({ process }: { process: SandboxProcess }) =>
-      answer(isOver(process) ? 'dead' : await sandboxes.status(process)),
+      answer(hasEnded(process) ? 'dead' : await sandboxes.status(process)),
     end: async ({ process }: { process: SandboxProcess }) =>
-      answer(isOver(process) ? 'ended' : await sandboxes.end(process)),
+      answer(hasEnded(process) ? 'ended' : await sandboxes.end(process)),
   };
 }
 
@@ -102,7 +107,7 @@ function fileOperations() {
       await localFolder(root).remove(path);
       return answer(null);
     },
-    /** Waits until it is no longer as it was. `before` left out: as it is now. */
+    /** Waits until the version of the file is not `before` any more. Left out: returns the version at once. */
     async watch({ root, path, before }: At & { before?: string }, { gone }: Asked) {
       const folder = localFolder(root);
       const changed = Promise.withResolvers<void>();
@@ -119,7 +124,7 @@ function fileOperations() {
   };
 }
 
-/** Whatever is there, and whether it can be looked at: never throws for that. */
+/** Changes with the file, and with the reason why it cannot be read. Never throws. */
 async function versionOf(folder: Folder, path: string): Promise<string> {
   try {
     return (await folder.stat(path))?.version ?? '';
@@ -150,10 +155,4 @@ function programOperations({ programs }: BridgeParts) {
       return answer(null);
     },
   };
-}
-
-/** A rented machine is only one: what is of another boot or another space of processes ran before it was put to rest. */
-export function isOfEarlierRun(process: SandboxProcess, self: { readonly boot: string; readonly namespace: string }) {
-  const identity = identityOfLocal(process);
-  return identity !== null && (identity.boot !== self.boot || identity.namespace !== self.namespace);
 }

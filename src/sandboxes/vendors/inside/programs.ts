@@ -4,7 +4,7 @@ import { MOST_KEPT_BYTES, PATIENCE_MS, WAIT_MS } from './protocol.ts';
 
 export type Exit = Awaited<Child['exited']>;
 
-/** A part of what a program has said. */
+/** A part of the output of a program. */
 export interface Part {
   readonly bytes: Uint8Array;
   /** Nothing comes after it. */
@@ -12,8 +12,8 @@ export interface Part {
 }
 
 /**
- * The programs that were started through the bridge. Each has a key that its starter has chosen, so that a request that is sent twice
- * starts it once; input and output go by their offsets for the same reason.
+ * The programs that were started through the bridge. Its starter chooses a key for each, so that a repeated request starts it once. Input
+ * and output have offsets for the same reason.
  */
 export class Programs {
   readonly #spawn: OpenSandbox['spawn'];
@@ -53,7 +53,7 @@ export class Programs {
     }
   }
 
-  /** Throws `not_found` for one that was never started, or has ended and was forgotten. */
+  /** Throws `not_found` for one that was never started, or that has ended and was removed. */
   async get(key: string): Promise<Program> {
     const found = this.#running.get(key);
     if (found === undefined) throw noSuch('program', key);
@@ -73,7 +73,7 @@ export class Program {
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `over`: called when nobody needs it any more; `isOver`: it has ended by itself. */
+  /** `over`: called when nobody has asked about the program for too long; `isOver`: it has ended by itself. */
   constructor(child: Child, patienceMs: number, over: (isOver: boolean) => Promise<void>) {
     this.child = child;
     this.#patience = patienceMs;
@@ -85,7 +85,7 @@ export class Program {
     this.#wait();
   }
 
-  /** Everything that somebody asks goes through here: a program that nobody asks about is ended. */
+  /** All requests about the program go through here: without requests, it is ended. */
   async asked<T>(answer: () => Promise<T>): Promise<T> {
     this.#waiting += 1;
     clearTimeout(this.#timer);
@@ -108,8 +108,8 @@ export class Program {
   }
 
   /**
-   * `from`: the offset of the first byte. What came before is passed over. True: the program has taken everything, or never will;
-   * false: it has not yet, and whoever has more to say asks again.
+   * `from`: the offset of the first byte. Bytes that came before are skipped. True: the program has read everything, or has ended;
+   * false: not yet, and the client asks again.
    */
   async input(from: number, bytes: Uint8Array, isEnd: boolean, gone: AbortSignal): Promise<boolean> {
     const { stdin, exited } = this.child;
@@ -136,7 +136,7 @@ export class Program {
   }
 }
 
-/** What a program says: kept until it was fetched. */
+/** The output of a program, kept until it was fetched. */
 class Output {
   readonly #chunks: Uint8Array[] = [];
   /** The offset of the first byte that is kept. */
@@ -162,7 +162,7 @@ class Output {
         }
       }
     } catch {
-      // It was closed with the program: what came before is all there is.
+      // It was closed with the program: there is no more output.
     }
     this.#ended = true;
     this.#tell();
@@ -173,12 +173,12 @@ class Output {
     this.#changed = Promise.withResolvers();
   }
 
-  /** Nobody wants it any more. */
+  /** Drops all output that is kept. */
   drop(): void {
     this.#forget(this.#from + this.#kept);
   }
 
-  /** Waits until there is something. Whoever asks for what comes after an offset has everything before it. */
+  /** Waits for output. A client that asks for an offset has received everything before it. */
   async after(from: number, gone: AbortSignal): Promise<Part> {
     this.#forget(from);
     if (this.#kept === 0 && !this.#ended) await waited(this.#changed.promise, gone);
@@ -199,7 +199,7 @@ class Output {
   }
 }
 
-/** Until it happens, or nobody waits any more, or it has taken as long as a request may. */
+/** Waits for the event, but not longer than a request may take, or its client is connected. */
 export async function waited(event: Promise<unknown>, gone: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, WAIT_MS);

@@ -1,15 +1,15 @@
 import { ERROR_CODES, ThroughlineError } from '../../../core/errors.ts';
 
 /*
- * What we and the bridge in a rented machine say to each other. Every request is a POST of one operation. A message is one line of JSON,
- * and after it bytes as they are. Nothing is pushed: whoever waits for something asks for it, and asks again.
+ * The protocol between us and the bridge in a rented machine. Every request is a POST of one operation. A message is one line of JSON,
+ * followed by raw bytes. The bridge pushes nothing: a client that waits for something asks for it again and again.
  */
 
 /** A request that waits for something is answered after this time at the latest. */
 export const WAIT_MS = 4_000;
-/** A program that nobody has asked about for so long is ended: whoever has started it is gone. */
+/** A program that nobody has asked about for so long is ended: its starter must have died. */
 export const PATIENCE_MS = 8_000;
-/** So much output of a program is kept for whoever has not fetched it; then the program has to wait. */
+/** How much output of a program is kept until it is fetched. Then the program has to wait. */
 export const MOST_KEPT_BYTES = 2 ** 20;
 
 /** Where the bridge is reached, and its token. It writes this file, and only its own user can read it. */
@@ -20,10 +20,10 @@ export interface BridgeFile {
   readonly token: string;
 }
 
-/** Answers without it are not of a bridge, but of something on the way to it. */
+/** An answer without it does not come from a bridge, but from something on the way to it. */
 export const BRIDGE_HEADER = 'throughline-bridge';
 
-/** What a new bridge is told, in its environment. */
+/** The variable with the settings of a new bridge. */
 export const BRIDGE_SETTINGS = 'THROUGHLINE_BRIDGE';
 
 export interface BridgeSettings {
@@ -48,7 +48,7 @@ export function parseMessage<Head>(message: Buffer): Message<Head> {
   return { head: JSON.parse(message.toString('utf8', 0, end)) as Head, bytes: message.subarray(end + 1) };
 }
 
-/** An error as it is sent; what is none of ours is a fault of the bridge. */
+/** An error as it is sent. One that is not a `ThroughlineError` is a bug of the bridge. */
 export function sentError(error: unknown): { code: string; message: string; hint?: string } {
   if (!(error instanceof ThroughlineError)) return { code: 'internal', message: `In the sandbox: ${error}` };
   const { code, message, hint } = error;

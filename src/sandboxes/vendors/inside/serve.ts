@@ -1,19 +1,21 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { noSuch, ThroughlineError } from '../../../core/errors.ts';
-import type { Asked, Operations } from './operations.ts';
+import type { Answer, Asked, Operations } from './operations.ts';
 import { BRIDGE_HEADER, messageOf, parseMessage, sentError } from './protocol.ts';
 
-/** More than anybody sends at once: a whole transcript is written by one request. */
+/** More than any request has. A whole transcript is written by one request. */
 const MOST_BYTES = 512 * 2 ** 20;
 
-/** The address of a bridge is public: without the token nobody is told anything. */
+type ByName = ReadonlyMap<string, (...args: unknown[]) => Promise<Answer<unknown>>>;
+
+/** The address of a bridge is public, so every request needs the token. */
 export function bridgeServer(operations: Operations, token: string): Server {
-  const byName = new Map(Object.entries(operations)) as ReadonlyMap<string, (...args: unknown[]) => Promise<Told>>;
+  const byName = new Map(Object.entries(operations)) as ByName;
   const server = createServer((request, response) => {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    const send = (status: number, { head, bytes }: Told) => {
+    const send = (status: number, { head, bytes }: Answer<unknown>) => {
       const body = messageOf(head, bytes);
       response.writeHead(status, { 'content-length': body.length, [BRIDGE_HEADER]: '1' });
       response.end(body);
@@ -22,26 +24,16 @@ export function bridgeServer(operations: Operations, token: string): Server {
       send(401, { head: { code: 'refused', message: 'The token is missing or wrong.' } });
       return;
     }
-    answered(byName, request, gone.signal).then(
-      (told) => send(200, told),
+    carryOut(byName, request, gone.signal).then(
+      (answer) => send(200, answer),
       (error: unknown) => send(422, { head: sentError(error) }),
     );
   });
-  // Requests are short, or answered in time by the one who waits.
   server.keepAliveTimeout = 60_000;
   return server;
 }
 
-interface Told {
-  readonly head: unknown;
-  readonly bytes?: Uint8Array;
-}
-
-async function answered(
-  operations: ReadonlyMap<string, (...args: unknown[]) => Promise<Told>>,
-  request: IncomingMessage,
-  gone: AbortSignal,
-): Promise<Told> {
+async function carryOut(operations: ByName, request: IncomingMessage, gone: AbortSignal): Promise<Answer<unknown>> {
   const name = (request.url ?? '').slice(1);
   const operation = operations.get(name);
   if (operation === undefined || request.method !== 'POST') throw noSuch('operation', name);
