@@ -4,32 +4,32 @@ import { PartsBuilder, type TurnRecord } from '../turn/record.ts';
 import type { Update } from '../turn/update.ts';
 
 /*
- * The history of a native session that a conversation adopts. The agent's own storage tells it, or the agent repeats it. It becomes
- * turns of the conversation, so that every later session can be told of them.
+ * The history of an agent's session that a conversation adopts. It is read from the agent's own storage, or the agent repeats it. It
+ * becomes turns of the conversation, so that every later session can be given them.
  */
 
-/** A turn that ran before we knew the session. */
+/** A turn that ran before the session was adopted. */
 export type NativeTurn = Pick<TurnRecord, 'prompt' | 'parts' | 'outcome' | 'failure' | 'startedAt' | 'endedAt'>;
 
 export interface SessionHistory {
   /** Oldest first. */
   readonly turns: readonly NativeTurn[];
-  /** More was said before the first of them, and cannot be read: it is too long, or only a summary of it is left. */
+  /** There were turns before the first of them that cannot be read: they are too long, or only a summary is left. */
   readonly unknownBefore: boolean;
   /** How many of the oldest turns the session itself has only as a summary. */
   readonly condensed: number;
-  /** Where the session's storage stood when it was read; null: that is not readable. */
+  /** The position of the session when it was read; null: not readable. */
   readonly position: string | null;
 }
 
-/** A part of a conversation that nobody could read: it was said before turn `n`, in that session of the agent. */
+/** A part of a conversation that could not be read: what was said before turn `n`, in that session of the agent. */
 export interface UnknownPart {
   readonly n: number;
   readonly agent: string;
   readonly sessionId: string | null;
 }
 
-/** The last turn before which a session lacks something that nobody could read; null: none. `sessions`: its id and those it went on from. */
+/** The last turn before which a session lacks an unreadable part; null: none. `sessions`: its id and those of its ancestors. */
 export function unknownBefore(
   parts: readonly UnknownPart[],
   agent: string,
@@ -67,7 +67,7 @@ export class HistoryBuilder {
     this.#open = { prompt: validPrompt(blocks), parts, startedAt: at, endedAt: at, answered: false, stopped: false };
   }
 
-  /** What the agent did. Before the first prompt it belongs to no turn. */
+  /** What the agent did. Ignored before the first prompt. */
   update(update: Update, at: number): void {
     const open = this.#open;
     if (open === null) return;
@@ -82,8 +82,8 @@ export class HistoryBuilder {
   }
 
   /**
-   * The agent replaced what was said before by its own summary. If nothing of it was told here, it cannot be read any more. The turn
-   * in which that happens goes on; if it had begun to answer, the summary is of that, too.
+   * The agent replaced everything before by its own summary. If no turn was added before, what was summarised cannot be read. The
+   * current turn continues; if the agent had begun to answer, the summary includes that turn.
    */
   condensed(): void {
     const begun = this.#open !== null && this.#open.parts.parts().length > 0;
@@ -119,10 +119,10 @@ export class HistoryBuilder {
 const COMPLETED = { outcome: 'completed', failure: null } as const;
 const INTERRUPTED = {
   outcome: 'interrupted',
-  failure: { code: 'interrupted', message: 'It was not finished in the session that it comes from.' },
+  failure: { code: 'interrupted', message: 'The turn was not finished in the session that was adopted.' },
 } as const;
 
-/** A prompt as every interface takes it. Agents keep blocks that no prompt of ours can have: their kind is noted. */
+/** A prompt with only the blocks that our prompts can have. Any other block becomes its type in brackets. */
 function validPrompt(blocks: readonly unknown[]): Prompt {
   const valid = wellFormed(blocks).flatMap((block): ContentBlock[] => {
     try {

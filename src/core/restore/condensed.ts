@@ -1,8 +1,8 @@
 import type { Condensed } from '../turn/record.ts';
 
 /*
- * An agent whose window is full replaces what came before by a summary of its own. Those turns are condensed: the session neither has
- * them word for word nor lacks them. `condensedTo` of a session is the last of them; all of its turns up to there are condensed.
+ * An agent whose window is full replaces earlier turns by a summary of its own. Those turns are condensed: the session neither has them
+ * word for word nor lacks them. `condensedTo` of a session is the last of them; all of its turns up to there are condensed.
  */
 
 /** The last condensed turn after turn `n`; null: the agent condensed nothing in it. */
@@ -12,8 +12,8 @@ export function condensedTo(n: number, condensed: Condensed | null): number | nu
 }
 
 /**
- * The last condensed turn of a session that was opened again. `shown`: what the agent's own storage shows, as the adapter reads it.
- * A summary that nobody saw being made may hold everything.
+ * The last condensed turn of a session that was opened again. `shown`: what the adapter read from the agent's own storage. A summary
+ * that was made unseen may cover everything.
  */
 export function condensedWhenOpened(
   known: { readonly condensedTo: number; readonly watermark: number },
@@ -26,16 +26,16 @@ export function condensedWhenOpened(
 }
 
 /**
- * The last condensed turn of a session that is told of the turns after its watermark. `dropped`: how many of them it is not told;
- * `told`: the first that it is, or the one after all of them. A session only counts the turns that it lacks. So that none of these is
- * taken for one before the summary, all that it has up to the last of them counts as condensed.
+ * The last condensed turn of a session that is told the turns after its watermark. `dropped`: how many of them it is not told; `told`:
+ * the first that it is told, or the one after all of them. A session stores how many turns it lacks, not which ones, and `turnCounts`
+ * subtracts them from the condensed ones. So everything up to the last dropped turn counts as condensed.
  */
 export function condensedWhenTold(
   known: { readonly condensedTo: number; readonly watermark: number },
   dropped: number,
   told: number,
 ): number {
-  // What it is told anew is not condensed.
+  // Turns that it is told again are not condensed.
   const last = Math.min(known.condensedTo, known.watermark);
   return last > 0 && dropped > 0 ? told - 1 : last;
 }

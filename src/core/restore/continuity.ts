@@ -3,7 +3,7 @@ import type { ReceiptRung, RestoreSettings } from './restore-settings.ts';
 import { isUsable, type Session } from './session.ts';
 import type { AgentTraits } from './traits.ts';
 
-/** What the conversation, its sessions and its agent look like when a prompt is about to be sent. */
+/** The conversation, its sessions and its agent just before a prompt is sent. */
 export interface Situation {
   /** The last turn of the history; 0: there is none. */
   readonly head: number;
@@ -11,9 +11,9 @@ export interface Situation {
   readonly sessions: readonly Session[];
   /** Our reference of the session whose process we hold; null: none. */
   readonly live: string | null;
-  /** Nothing showed what the living session knew when it was opened. */
+  /** Nothing showed which turns the living session had when it was opened. */
   readonly unproved?: boolean;
-  /** Our references of adopted sessions that have only their own turns for certain: no prompt has completed in them. Left out: none. */
+  /** Our references of adopted sessions in which no prompt has completed: only their own turns are certain. Left out: none. */
   readonly untold?: readonly string[];
   /** How many turns the newest session, unsettled, would be told a second time. Left out: none. */
   readonly repeats?: number;
@@ -21,7 +21,7 @@ export interface Situation {
   readonly rewinds?: boolean;
   readonly traits: AgentTraits;
   readonly restore: RestoreSettings;
-  /** The native session that the caller named; null: none. It is used or refused, never replaced (R7). */
+  /** The agent's id of the session that the caller named; null: none. It is used or refused, never replaced (R7). */
   readonly explicit: string | null;
   /** The id that the caller chose for a new session; null: none. It is opened once, or refused (R1, R7). */
   readonly newSession?: string | null;
@@ -31,7 +31,7 @@ export interface Situation {
 export type Opening =
   | { readonly how: 'live'; readonly session: Session }
   | { readonly how: 'resume'; readonly session: Session }
-  /** A native session that this conversation has not used before. */
+  /** A session of the agent that this conversation has not used before. */
   | { readonly how: 'adopt'; readonly id: string }
   | { readonly how: 'rehydrate' }
   | { readonly how: 'new' };
@@ -132,9 +132,9 @@ export function tooManyRepeats(repeats: number): boolean {
 }
 
 /**
- * An unsettled session is told all turns after its watermark, and keeps them even when that prompt fails. Told them every time,
- * its context would grow with the square of the failures. A session that is rewound before the last prompt does not grow; but one
- * without a watermark holds the history from its beginning, and would be told all of it on top.
+ * An unsettled session is told all turns after its watermark, and keeps them even when that prompt fails. If it were told them every
+ * time, its context would grow with the square of the failures. A session that is rewound to before the last prompt does not grow; but
+ * one without a watermark has the history from its beginning, and would be told all of it again.
  */
 function replaced(situation: Situation, session: Session): Plan['replaces'] | false {
   const { repeats = 0, rewinds = false, restore } = situation;
@@ -143,7 +143,7 @@ function replaced(situation: Situation, session: Session): Plan['replaces'] | fa
   return { session, reason: `it would be told ${repeats} turns that it has been told before` };
 }
 
-/** Steps that use a session which has been told something already. */
+/** Steps that use a session that already has turns. */
 function cachedSteps(situation: Situation, session: Session): Step[] {
   const { head, traits, live, untold = [] } = situation;
   const unsettled = session.state === 'unsettled';
@@ -193,8 +193,8 @@ function freshStep({ head }: Situation): Step {
 }
 
 /**
- * We delivered everything to this process ourselves, unless it was reopened on the agent's word alone. An agent that has changed
- * its session id before may do so again, and then only its storage could show what it took along.
+ * We delivered everything to this process ourselves, unless it was reopened without any proof. An agent that has changed its session id
+ * before may do so again, and then only its storage could show which turns the new session has.
  */
 function livingProof({ sessions, traits, unproved = false }: Situation): Proof {
   if (traits.position) return 'proved';

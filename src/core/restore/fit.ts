@@ -11,11 +11,11 @@ import { FRAME_BYTES, inputText, renderTurn, toolHeading } from './transcript.ts
  * Fits the history into a budget, newest turn first:
  *
  *   words    what was said, and a line for each tool. Whole turns, as many as fit; the oldest are dropped.
- *            A turn that is too large for that is shortened, so that it never keeps the others out.
- *   details  what tools were given and printed, and images. They get what the words leave over, at least a quarter of the budget
- *            if there are as many. What does not fit is cut or left out.
+ *            A turn that is too large for that is shortened, so that the others still fit.
+ *   details  the inputs and outputs of tools, and images. They get the room that the words leave, at least a quarter of the budget
+ *            if they need it. What does not fit is cut or left out.
  *
- * What was shortened or left out is counted. What comes out are records that say so themselves, for every way to tell them.
+ * What was shortened or left out is counted. The result is records with marks in these places, whichever way they are told.
  */
 
 /** An estimate, and called one wherever it is shown: about three bytes a token. */
@@ -38,7 +38,7 @@ export function budgetFor(restore: RestoreSettings, traits: AgentTraits, shrink 
 }
 
 export interface FittedHistory {
-  /** Oldest first. Their prompts have only texts, and the images that go along. */
+  /** Oldest first. Their prompts have only texts, and the images that fit. */
   readonly records: readonly TurnRecord[];
   readonly omitted: Omissions;
   readonly images: number;
@@ -96,9 +96,9 @@ export class HistoryFitter {
   }
 
   fitted(): FittedHistory {
-    const count = this.#taken.reduce((sum, { whole }) => sum + whole.parts.filter(isTool).filter(hasDetails).length, 0);
+    const count = this.#taken.reduce((sum, { whole }) => sum + detailedTools(whole), 0);
     const left = this.#bytes - this.#used;
-    // All of them have room, or they share it.
+    // Either all of them fit, or they share the room.
     const most = this.#details <= left ? left : left / Math.min(MOST_OF_DETAILS, Math.max(1, count));
     const details = new DetailsRoom(left, Math.max(SHORTEST_DETAIL, Math.floor(most)), this.#takesImages);
     const records = this.#taken.map(({ whole }) => details.addTo(whole));
@@ -109,7 +109,7 @@ export class HistoryFitter {
 
   #take(record: TurnRecord): Taken | null {
     const all = withTextOnly(record);
-    const short = ofRefused(all);
+    const short = cutIfRefused(all);
     const details = this.#details + detailsBytes(short, this.#takesImages);
     const room = this.#bytes - this.#used - Math.min(details, this.#bytes / DETAILS);
     const bytes = bytesOf(withoutDetails(short));
@@ -130,7 +130,7 @@ export class HistoryFitter {
   }
 }
 
-/** A turn that was taken, with the details that it may get. */
+/** A turn that was taken, still with all of its details. */
 interface Taken {
   readonly whole: TurnRecord;
   readonly shortened: boolean;
@@ -139,13 +139,17 @@ interface Taken {
 }
 
 function lostBetween(record: TurnRecord, kept: TurnRecord): LeftOut {
-  const count = (parts: TurnRecord['parts']) => parts.filter((part) => isTool(part) && hasDetails(part)).length;
   const images = ({ prompt }: TurnRecord) => prompt.filter(({ type }) => type === 'image').length;
   const files = record.prompt.filter(
     (block) => block.type === 'audio' || (block.type === 'resource' && 'blob' in block.resource),
   );
-  const outputs = count(record.parts) - count(kept.parts);
+  const outputs = detailedTools(record) - detailedTools(kept);
   return { outputs, images: images(record) - images(kept), files: files.length };
+}
+
+/** How many of its tools have an input or an output to tell. */
+function detailedTools({ parts }: TurnRecord): number {
+  return parts.filter((part) => isTool(part) && hasDetails(part)).length;
 }
 
 const isTool = (part: RecordPart): part is ToolPart => part.type === 'tool';
@@ -157,21 +161,21 @@ function bytesOf(record: TurnRecord): number {
 // ── words ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Everything but images as text, as every agent takes it. Thoughts are told to nobody. An image of a turn that failed is only named:
- * it may be why the turn failed, and would fail the next one.
+ * Everything but images as text, which every agent accepts, and without thoughts. An image of a failed turn is only named: it may be
+ * why the turn failed, and would fail the next one.
  */
 function withTextOnly(record: TurnRecord): TurnRecord {
   const parts = record.parts
     .filter(({ type }) => type !== 'thought')
     .map((part) => (isTool(part) && part.output?.startsWith(DIFF_BEGINS) ? { ...part, input: null } : part));
   const prompt = record.prompt.map((block): ContentBlock => {
-    if (block.type === 'image') return record.outcome === 'failed' ? named(block) : block;
+    if (block.type === 'image') return record.outcome === 'failed' ? imageName(block) : block;
     return block.type === 'text' ? block : { type: 'text', text: asText(block) };
   });
   return { ...record, prompt, parts };
 }
 
-/** A file is indented, so that its text does not pass for the person's words after it. */
+/** A file is indented, so that its text does not look like the words of the person. */
 function asText(block: Exclude<ContentBlock, ImageBlock>): string {
   if (block.type !== 'resource' || !('text' in block.resource)) return restOfLine(promptText([block]));
   return `${restOfLine(`[file ${block.resource.uri}]`)}\n${quoted(block.resource.text)}`;
@@ -179,22 +183,22 @@ function asText(block: Exclude<ContentBlock, ImageBlock>): string {
 
 const LONGEST_REFUSED = 1_000;
 
-/** A prompt that was refused as too long would be refused again: whoever asked was told so, and a part of it is enough. */
-function ofRefused(record: TurnRecord): TurnRecord {
+/** A prompt that was refused as too long would be refused again, so only a part of it is told. */
+function cutIfRefused(record: TurnRecord): TurnRecord {
   if (record.failure?.code !== 'too_long') return record;
   const text = promptText(record.prompt);
   const short = shorten(text, LONGEST_REFUSED, indentOfRest);
   return short === text ? record : { ...record, prompt: [{ type: 'text', text: short }] };
 }
 
-/** What is told in any case. The same blocks and parts in the same order, so that details can take their places. */
+/** The words of a turn. The same blocks and parts in the same order, so that details can take their places. */
 function withoutDetails(record: TurnRecord): TurnRecord {
-  const prompt = record.prompt.map((block) => (block.type === 'image' ? named(block) : block));
+  const prompt = record.prompt.map((block) => (block.type === 'image' ? imageName(block) : block));
   const parts = record.parts.map((part) => (isTool(part) ? { ...part, ...noDetails(part) } : part));
   return { ...record, prompt, parts };
 }
 
-function named({ mimeType }: ImageBlock): ContentBlock {
+function imageName({ mimeType }: ImageBlock): ContentBlock {
   return { type: 'text', text: restOfLine(`[image ${mimeType}, left out]`) };
 }
 
@@ -223,10 +227,10 @@ function shortenTurn(record: TurnRecord, room: number): TurnRecord | null {
   const left = Math.floor(room) - bytesOf(withoutDetails(only('', reply === '' ? '' : '.')));
   if (left < 2 * SHORTEST) return null;
   const half = Math.floor(left / 2);
-  const [a, b] = [quotedBytes(prompt), quotedBytes(reply)];
-  const forPrompt = b <= half ? left - b : Math.min(a, half);
+  const [promptBytes, replyBytes] = [quotedBytes(prompt), quotedBytes(reply)];
+  const forPrompt = replyBytes <= half ? left - replyBytes : Math.min(promptBytes, half);
   const said = shortenQuoted(prompt, forPrompt, quotedBytes, indentOfRest);
-  return only(said, shortenQuoted(reply, left - Math.min(a, forPrompt)));
+  return only(said, shortenQuoted(reply, left - Math.min(promptBytes, forPrompt)));
 }
 
 /** The same as `shorten`, for a text that is indented where it is told. */
@@ -254,7 +258,7 @@ function firstAndLast(tools: readonly ToolPart[], room: number): ToolPart[] {
   return tools.filter((tool) => kept.includes(tool));
 }
 
-/** About what the lines of a tool take beside its name, its target, and what it was given and printed. */
+/** About how many bytes the lines of a tool have besides its name, target, input and output. */
 const LINE_BYTES = 100;
 
 // ── details ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -264,7 +268,7 @@ function detailsBytes({ prompt, parts }: TurnRecord, takesImages: boolean): numb
   return parts.filter(isTool).reduce((sum, tool) => sum + toolBytes(tool), images * IMAGE_TOKENS * BYTES_A_TOKEN);
 }
 
-/** Of its input and its output, with the lines that name them. */
+/** The bytes of its input and its output, with the lines that name them. */
 function toolBytes(tool: ToolPart): number {
   return hasDetails(tool) ? quotedBytes(inputText(tool)) + quotedBytes(tool.output ?? '') + 2 * LINE_BYTES : 0;
 }
@@ -297,7 +301,7 @@ class DetailsRoom {
   /** The turn with as many of its details as have room: the last ones first. */
   addTo(whole: TurnRecord): TurnRecord {
     const prompt = whole.prompt.toReversed().map((block) => {
-      return block.type !== 'image' || this.#addImage(block) ? block : named(block);
+      return block.type !== 'image' || this.#addImage(block) ? block : imageName(block);
     });
     const parts = whole.parts.toReversed().map((part) => (isTool(part) ? { ...part, ...this.#addTool(part) } : part));
     return { ...whole, prompt: prompt.reverse(), parts: parts.reverse() };
@@ -335,7 +339,7 @@ class DetailsRoom {
   }
 }
 
-/** What a tool printed counts more than what it was given, which its line names. */
+/** The output gets more room than the input, whose target is in the heading. */
 function cutDetails(tool: ToolPart, room: number): Pick<ToolPart, 'input' | 'output'> {
   const most = Math.max(SHORTEST, Math.ceil((room * 2) / 3));
   const output = tool.output === null ? null : shortenQuoted(tool.output, most);
@@ -345,7 +349,7 @@ function cutDetails(tool: ToolPart, room: number): Pick<ToolPart, 'input' | 'out
   return { input: left < SHORTEST ? null : cutInput(tool, input, left), output };
 }
 
-/** The longest of its texts is cut; if that is not enough, all of it. */
+/** Cuts the longest text of the input; if that is not enough, the input as a whole. */
 function cutInput(tool: ToolPart, text: string, room: number): unknown {
   // A field of several lines is indented once more.
   const told = (value: string) => quotedBytes(quoted(value)) + 1;

@@ -1,4 +1,4 @@
-/** Waits for a locked session: the first, the longest (each is twice the one before), and the limit for all together. */
+/** How long to wait for a locked session: the first wait, the longest (each is twice the one before), and all waits together. */
 export interface LockSettings {
   readonly firstMs: number;
   readonly longestMs: number;

@@ -14,16 +14,15 @@ import type { ReceiptRung, Rung } from './restore-settings.ts';
  */
 export type Proof = 'proved' | 'consistent' | 'counted' | 'none' | 'refuted';
 
-/** What a session was told of its turns only in part. Turns that it was not told at all are `dropped`. */
+/** What was left out of the turns that a session was told. Turns that it was not told at all are `dropped`. */
 export interface Omissions {
   /** Turns that the session was told shortened: the beginning and the end of what was said. */
   readonly shortened: number;
-  /** What was left out of the turns that were told: outputs of tools, images, and other files, which were only named. */
   readonly leftOut: LeftOut;
 }
 
 export interface LeftOut {
-  /** What tools printed or changed, left out or cut. */
+  /** Inputs and outputs of tools that were left out or cut. */
   readonly outputs: number;
   /** Images that were only named. */
   readonly images: number;
@@ -60,7 +59,7 @@ export interface Receipt extends Omissions {
   readonly attempt: number;
   readonly agent: string;
   readonly rung: ReceiptRung;
-  /** The agent's id; null: the agent has not named its session yet, or there is none. */
+  /** The agent's id; null: the agent has not reported it yet, or there is no session. */
   readonly sessionId: string | null;
   /**
    * Turns of the history that the session has word for word; that it has only as its agent's own summary; and that it lacks.
@@ -70,8 +69,8 @@ export interface Receipt extends Omissions {
   readonly condensed: number;
   readonly dropped: number;
   /**
-   * The last turn before which something is missing that nobody could read, of a session that was adopted, and that this session
-   * does not have either; null: nothing is. It is neither carried nor dropped, and nothing proves more than `counted` then.
+   * The last turn before which this session lacks a part of an adopted session that could not be read; null: none. That part is neither
+   * carried nor dropped, and the proof is then at most `counted`.
    */
   readonly unknownBefore: number | null;
   /** Turns that we put before the prompt ourselves. */
@@ -79,8 +78,8 @@ export interface Receipt extends Omissions {
   /** Estimated tokens of what was delivered. */
   readonly deliveredTokens: number;
   /**
-   * The place (a data home) where the files of the work are: the conversation was moved from there since its last turn, and they are not
-   * here. Left out: they are where they were.
+   * The place (a data home) that has the files of the work: the conversation was moved from there since its last turn, without them.
+   * Left out: it was not moved.
    */
   readonly filesLeft?: string;
   /** The last turn of the session was interrupted, and it was told so. */
@@ -98,7 +97,7 @@ export interface Receipt extends Omissions {
   /** What was proved before the prompt was sent, and after it; null: not known (yet), or the agent's storage cannot be read. */
   readonly before: Proof;
   readonly after: Proof | null;
-  /** What was tried first and did not work. */
+  /** The steps that were tried before and failed. */
   readonly tried: readonly Tried[];
   readonly lockWaits: { readonly count: number; readonly ms: number };
   readonly ms: number;
@@ -113,7 +112,7 @@ export interface RestoreStarted {
   readonly total: number;
 }
 
-/** How many turns the session has been given, of those that it is to have. The last one of a step that worked: all of them. */
+/** How many turns the session has been given so far. A step that works ends with all of them. */
 export interface RestoreProgress {
   readonly rung: Rung;
   readonly done: number;

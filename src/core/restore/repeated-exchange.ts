@@ -13,7 +13,7 @@ export interface RepeatedMessage {
   readonly media: number;
 }
 
-/** A message in the person's place and the answers to it. Texts are normalised only where they differ, because there may be many. */
+/** A message in the person's place and the answers to it. Texts are normalised only if they differ, because there may be many. */
 export class Exchange {
   #message: RepeatedMessage;
   readonly #replies: string[] = [];
@@ -23,8 +23,8 @@ export class Exchange {
     this.#message = message;
   }
 
-  /** Some agents repeat the images of a message as messages of their own. */
-  belongsTo(next: RepeatedMessage): boolean {
+  /** Whether the next message is a part of this one: some agents repeat the images of a message separately. */
+  isContinuedBy(next: RepeatedMessage): boolean {
     return !this.own && this.#replies.length === 0 && (isOnlyMedia(this.#message) || isOnlyMedia(next));
   }
 
@@ -69,7 +69,7 @@ export class Exchange {
     return this.#plain.prompt.includes(unspaced(text));
   }
 
-  /** Whether it is the text with something left out, which marks of ours stand for. */
+  /** Whether it is a shortened form of the text, with our marks for what was left out. */
   isShortOf(text: string): boolean {
     const kept = this.#plain.prompt.split(UNSPACED_MARK);
     return kept.length > 1 && kept.every(hasWords) && inOrder(unspaced(text), kept);
@@ -93,7 +93,7 @@ export function exchangesOf(repeated: readonly RepeatedMessage[]): Exchange[] {
   for (const message of repeated) {
     const last = exchanges.at(-1);
     if (message.who === 'agent') last?.answer(message.text);
-    else if (last && message.who === 'person' && last.belongsTo(message)) last.add(message);
+    else if (last && message.who === 'person' && last.isContinuedBy(message)) last.add(message);
     else exchanges.push(new Exchange(message));
   }
   return exchanges;

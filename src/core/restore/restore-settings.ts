@@ -58,7 +58,7 @@ export const DEFAULT_RESTORE: RestoreSettings = {
 
 const HISTORY = orNull(whole({ least: 0 }));
 
-/** What a caller may set; what is left out is taken from the level below (turn, conversation, settings, default). */
+/** What a caller may set. A field that is left out is taken from the next level (turn, conversation, settings, default). */
 export const RESTORE = checked(
   object({
     policy: oneOf(POLICIES),
@@ -73,7 +73,7 @@ export const RESTORE = checked(
       : null,
 );
 /**
- * What one conversation or one turn wants otherwise than the settings.
+ * What one conversation or one turn sets differently from the settings.
  *
  * @example
  * await chat.ask('Go on.', { restore: { rung: 'transcript', budgetTokens: 20_000 } });
@@ -81,8 +81,8 @@ export const RESTORE = checked(
 export type RestoreOverride = Output<typeof RESTORE>;
 
 /**
- * The settings of a turn: what it says itself, else its conversation, else the settings. A rung beats a policy of "off" from a
- * lower level: whoever names a rung wants the history.
+ * The settings of a turn: its own, else those of its conversation, else the settings. A rung beats a policy "off" of a lower level,
+ * because a rung carries the history.
  */
 export function effectiveRestore(
   settings: RestoreSettings,

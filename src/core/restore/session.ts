@@ -19,7 +19,7 @@ export const USABLE_SESSION_STATES: readonly SessionState[] = ['live', 'dormant'
 export const SESSION_ORIGINS = ['new', 'rotated', 'rehydrated', 'adopted'] as const;
 export type SessionOrigin = (typeof SESSION_ORIGINS)[number];
 
-/** What of a session is shown as it is stored. */
+/** The fields of a session that are shown as they are stored. */
 export interface ShownSession {
   /** The agent's id of it: what `session` of a prompt takes, and what `sessionId` is elsewhere. */
   readonly id: string;
@@ -48,13 +48,13 @@ export interface Session extends ShownSession {
   readonly parent: string | null;
   /** What it was told only in part. */
   readonly omitted: Omissions;
-  /** Where the agent's own storage stood after the last turn; opaque; null: not readable. */
+  /** How far it has got in the agent's own storage after the last turn; opaque; null: not readable. */
   readonly position: string | null;
   /** How many bytes of the agent's own transcript file we have a copy of; 0: none. */
   readonly mirrored: number;
   /** A note of its adapter, given back to it when the session is opened again; opaque; null: none. */
   readonly memo: string | null;
-  /** What it knew before it was adopted could not be read. */
+  /** Its history before it was adopted could not be read. */
   readonly unread: boolean;
   /** The process that holds it; null: none does. */
   readonly process: SandboxProcess | null;

@@ -50,7 +50,7 @@ export type Comparison =
 
 /**
  * Looks for every told turn, in order. Unknown messages in between are accepted: agents add their own, and a failed attempt may have
- * left its prompt. But a prompt that was answered and is not ours is somebody else's.
+ * left its prompt. But an answered prompt that is not ours shows that somebody else used the session.
  */
 export function compareTold(repeated: readonly RepeatedMessage[], told: readonly ToldTurn[]): Comparison {
   const exchanges = exchangesOf(repeated);
@@ -58,7 +58,7 @@ export function compareTold(repeated: readonly RepeatedMessage[], told: readonly
   const newest = exchanges.findLastIndex((exchange) => exchange.summary);
   let condensedTo = 0;
   let before = exchanges.length;
-  /** Turns after the last one that was found which need not be there. */
+  /** Turns after the last one that was found, which may be missing. */
   let turns: ToldTurn[] = [];
   const stretch = (from: number, turn: ToldTurn | null, exchange: Exchange | null) =>
     stretches.unshift({ turn, exchange, turns, since: exchanges.slice(from, before).filter(({ own }) => !own) });
@@ -95,7 +95,7 @@ interface Stretch {
   /** Null: the stretch before the first turn that was found. */
   readonly turn: ToldTurn | null;
   readonly exchange: Exchange | null;
-  /** Turns that we told it in this stretch, and that it may lack or have in part. */
+  /** Turns that we told it in this stretch, which it may lack or have in part. */
   readonly turns: readonly ToldTurn[];
   readonly since: readonly Exchange[];
 }
@@ -141,7 +141,7 @@ function othersIn(stretches: readonly Stretch[], told: readonly ToldTurn[]): num
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** What is left of a message without our texts. An agent may join two prompts if the first was not answered. */
+/** The rest of a message without our texts. An agent may join two prompts if the first was not answered. */
 function restOf(message: string, turns: readonly ToldTurn[]): string {
   const texts = turns.flatMap(({ prompt }) => textsOf(prompt));
   if (texts.includes(message)) return '';
@@ -154,8 +154,8 @@ function restOf(message: string, turns: readonly ToldTurn[]): string {
 }
 
 /**
- * What is missing of a prompt beside its text; null: nothing. Agents write these things in their own ways. Text in a file must be
- * there; of an image or a sound, something must be there that stands for it.
+ * What is missing of a prompt besides its text; null: nothing. Agents write these things in their own ways. The text of a file must be
+ * there; for an image or a sound, a word for it is enough.
  */
 function missingIn(exchange: Exchange, turn: ToldTurn): string | null {
   if (turn.replayed) return null;

@@ -7,7 +7,7 @@ export interface AgentTraits {
   readonly resume: boolean;
   /** Reopens one and repeats the history, which we then compare. */
   readonly load: boolean;
-  /** Lists its own sessions. Shown to people, who list them by `throughline sessions --agent`. */
+  /** Lists its own sessions, as `throughline sessions --agent` shows them. */
   readonly list: boolean;
   /** Reads a transcript file that we can write. */
   readonly rehydrate: boolean;
@@ -15,7 +15,7 @@ export interface AgentTraits {
   readonly noTools: boolean;
   /** Its storage can be read back: the position of a session is known. */
   readonly position: boolean;
-  /** Reopens a session as it was before a failed prompt, which is then no part of its context. */
+  /** Reopens a session as it was before a failed prompt, which is then not part of its context. */
   readonly rewind: boolean;
   /** Takes images in a prompt. */
   readonly images: boolean;

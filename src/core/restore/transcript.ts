@@ -3,10 +3,10 @@ import { isOneLine, quoted, restOfLine, word } from '../turn/quoted.ts';
 import { replyText, type ToolPart, type TurnRecord } from '../turn/record.ts';
 
 /**
- * The transcript block: earlier turns, handed to a session before the prompt. It is a block of its own, never a part of the
- * system prompt: history there reads as instructions. A random nonce delimits it, so that nothing inside can end it. Its lines
- * that begin with `[turn` are headings; what was said is indented below them, so that nothing said can look like one. Images of
- * the turns follow it as blocks of their own; headings name them by their number.
+ * The transcript block: earlier turns, given to a session before the prompt. It is a block of its own, never a part of the system
+ * prompt, where agents would take the history for instructions. A random nonce delimits it, so that nothing inside can end it. Lines
+ * that begin with `[turn` are headings; what was said is indented below them, so that it cannot look like one. Images of the turns
+ * follow it as blocks of their own; headings name them by their number.
  */
 
 export interface BlockFrame {
@@ -100,7 +100,7 @@ function toolLines(tool: ToolPart): string[] {
   return lines;
 }
 
-/** What a tool was given, beside its target. */
+/** The input of a tool, without its target. */
 export function inputText({ input, target }: ToolPart): string {
   if (input === null || input === undefined) return '';
   if (!isObject(input)) return asText(input);

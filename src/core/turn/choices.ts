@@ -10,7 +10,7 @@ export const CONFIG_VALUE = value<string | boolean>(
 
 /**
  * What a caller chose for the prompts of an agent. A turn's choice beats its conversation's, which beats the agent's in the settings
- * (R7). What is left out is as the level below has it, and at last as the agent itself does.
+ * (R7). A choice that is left out is taken from the next level, and at last from the agent itself.
  */
 export interface Choices {
   readonly model?: string;
@@ -19,18 +19,18 @@ export interface Choices {
   readonly config?: Readonly<Record<string, string | boolean>>;
 }
 
-/** What a conversation has chosen, and for which agent: another one knows other names. Empty: nothing. */
+/** The choices of a conversation, and the agent that they are for: another agent has other names. Empty: nothing. */
 export interface KeptChoices extends Choices {
   readonly agent?: string;
 }
 
 const CHANGE = object({
-  model: about('Null: no longer.', orNull(text)),
-  mode: about('Null: no longer.', orNull(text)),
-  config: about('Replaces what was chosen before. Null: nothing.', orNull(byName(CONFIG_VALUE))),
+  model: about('Null: removes the choice.', orNull(text)),
+  mode: about('Null: removes the choice.', orNull(text)),
+  config: about('Replaces all earlier choices. Null: removes them.', orNull(byName(CONFIG_VALUE))),
 });
 
-/** What a caller chooses for a conversation; null: no longer. What is left out stays as it is. */
+/** A change of the choices of a conversation. Null removes a choice; what is left out stays. */
 export type ChoicesChange = Input<typeof CHANGE>;
 
 type Given = { readonly [Name in keyof Choices]?: unknown };
@@ -43,7 +43,7 @@ export function parseChoices({ model, mode, config }: Given): Choices {
 /** What a conversation has chosen after a change. Throws `invalid`. */
 export function changeChoices(kept: KeptChoices, { model, mode, config }: Given, agent: string | null): KeptChoices {
   const change = readChange({ model, mode, config });
-  // Names of one agent mean nothing to another.
+  // The names of one agent are not valid for another.
   const below = kept.agent === undefined || kept.agent === agent ? kept : {};
   const { agent: _, ...chosen } = applyChange(below, change) as KeptChoices;
   return isEmpty(chosen) || agent === null ? chosen : { ...chosen, agent };
@@ -72,7 +72,7 @@ export function choicesOf({ model, mode, config, kept }: Choices & { readonly ke
   return given({ model, mode, config, kept });
 }
 
-/** The nearer one wins, also for each config option. */
+/** `above` wins, also for each config option. */
 export function mergeChoices(below: Choices = {}, above: Choices = {}): Choices {
   const config = { ...below.config, ...above.config };
   return { ...below, ...above, ...(isEmpty(config) ? {} : { config }) };

@@ -47,12 +47,12 @@ const REQUIRED: Record<ContentBlock['type'], readonly string[]> = {
 /** Accepts a string or a list of blocks. Throws `invalid` with the place of the fault. */
 export function parsePrompt(input: unknown): Prompt {
   const blocks = parseSaid(input);
-  // Agents leave out what they cannot read, or keep it in their session and fail with every prompt after it.
+  // Agents silently leave out data that they cannot read, or keep it in their session and fail with every later prompt.
   for (const [index, block] of blocks.entries()) checkData(block, `prompt block ${index + 1}`);
   return blocks;
 }
 
-/** The same for a prompt that was said already: its data is as it was then. */
+/** The same for a prompt of an earlier turn, whose data may be invalid. */
 export function parseSaid(input: unknown): Prompt {
   if (typeof input === 'string') {
     checkWellFormed(input, 'The prompt');
@@ -109,7 +109,7 @@ function checkBase64(data: string, at: string): void {
   const [padding = ''] = /=*$/.exec(data.slice(-2)) ?? [];
   const wrong = data.slice(0, data.length - padding.length).search(/[^A-Za-z0-9+/]/);
   if (wrong !== -1) throw notBase64(at, `it has ${shown(data.charAt(wrong))} at index ${wrong}`);
-  if (data.length % 4 !== 0) throw notBase64(at, `it has ${data.length} characters, which is no multiple of 4`);
+  if (data.length % 4 !== 0) throw notBase64(at, `it has ${data.length} characters, which is not a multiple of 4`);
 }
 
 const HOW_TO_ENCODE =
@@ -119,7 +119,7 @@ function notBase64(at: string, why: string, hint = HOW_TO_ENCODE): ThroughlineEr
   return new ThroughlineError('invalid', upperFirst(asSentence(`${at} is not base64: ${why}`)), { hint });
 }
 
-/** A prompt as readable text; what is not text is named in brackets. */
+/** A prompt as readable text. Other blocks are named in brackets. */
 export function promptText(prompt: Prompt): string {
   return prompt.map(blockText).join('\n');
 }
@@ -145,7 +145,7 @@ const TITLE_LENGTH = 80;
 /** From the first visible character to the end of its line, which may have megabytes. */
 const FIRST_LINE = /[^\s\p{Cc}].{0,20000}/u;
 
-/** A title for a conversation that nobody has named: the first line of what was said in its first prompt, else what went with it. */
+/** A title for a conversation without one: the first line of text in its first prompt, or the name of another block. */
 export function titleOf(prompt: Prompt): string {
   const words = promptText(prompt.filter(({ type }) => type === 'text'));
   const line = FIRST_LINE.exec(words) ?? FIRST_LINE.exec(promptText(prompt));

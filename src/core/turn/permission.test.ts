@@ -45,7 +45,7 @@ test.each([
   [
     'options without end',
     Array.from({ length: 100_000 }, (_, i) => option(`${i}`)),
-    'it has 100000 options, and 50 are the most',
+    'it has 100000 options, more than 50',
   ],
 ])('%s cannot be answered, and says why', (_, given, fault) => {
   const question = asked({ options: given });

@@ -8,8 +8,8 @@ import { byteLength, leftOutMark, shorten } from './shorten.ts';
  * A permission is a question that an agent asks in the middle of a turn.
  *
  *   open ──▶ answered    the first answer wins
- *        ──▶ denied      nobody could answer, or nobody did in time; for the agent that is a no
- *        ──▶ withdrawn   its attempt ended before
+ *        ──▶ denied      nobody could answer, or nobody did in time; the agent gets a refusal
+ *        ──▶ withdrawn   its attempt ended before anybody answered
  */
 export const PERMISSION_STATES = ['open', 'answered', 'denied', 'withdrawn'] as const;
 export type PermissionState = (typeof PERMISSION_STATES)[number];
@@ -30,12 +30,12 @@ export interface PermissionOption {
   readonly kind: PermissionKind;
 }
 
-/** What of a question is shown as it is stored. */
+/** The fields of a question that are shown as they are stored. */
 export interface ShownPermission {
   readonly id: string;
   readonly attempt: number;
   readonly title: string;
-  /** What the agent wants to do, as it said it (an ACP tool call). */
+  /** What the agent wants to do, as the agent sent it (an ACP tool call). */
   readonly toolCall: unknown;
   readonly options: readonly PermissionOption[];
   readonly state: PermissionState;
@@ -89,7 +89,7 @@ export function howToAllow(reason: string): string {
   );
 }
 
-/** What an agent asked, as it is stored and shown. */
+/** A question of an agent, as it is stored and shown. */
 export interface AskedQuestion extends Pick<Permission, 'title' | 'toolCall' | 'options'> {
   /** Why nobody can answer it; null: it can be answered. */
   readonly fault: string | null;
@@ -98,14 +98,14 @@ export interface AskedQuestion extends Pick<Permission, 'title' | 'toolCall' | '
 const MOST_OPTIONS = 50;
 const LONGEST_OPTION = 512;
 const LONGEST_OPTION_NAME = 200;
-/** In bytes. A person reads a title; the tool call is in full in the updates of the turn. */
+/** In bytes. The updates of the turn have the whole tool call. */
 const LONGEST_TITLE = 8_000;
 const LONGEST_TOOL_CALL = 64_000;
 const LONGEST_IN_TOOL_CALL = 2_000;
 
 /**
- * A question of any size as one that a person can look at, and why it cannot be answered. An answer is the id of an option, so two
- * options must not have the same; and a person who says "no" must not choose an option that allows.
+ * Shortens a question so that a person can read it, and says why it cannot be answered, if so. An answer is the id of an option, so two
+ * options must not have the same id; and a person who answers "no" must not choose an option that allows.
  */
 export function askedQuestion({ title, toolCall, options }: Omit<AskedQuestion, 'fault'>): AskedQuestion {
   const fault = faultIn(options);
@@ -124,7 +124,7 @@ export function askedQuestion({ title, toolCall, options }: Omit<AskedQuestion, 
 const UNANSWERABLE = 'it cannot be answered: ';
 
 function faultIn(options: readonly PermissionOption[]): string | null {
-  if (options.length > MOST_OPTIONS) return `it has ${options.length} options, and ${MOST_OPTIONS} are the most`;
+  if (options.length > MOST_OPTIONS) return `it has ${options.length} options, more than ${MOST_OPTIONS}`;
   const ids = new Set<string>();
   for (const { optionId, kind } of options) {
     if (optionId.trim() === '') return 'an option has an empty id';
@@ -138,14 +138,14 @@ function faultIn(options: readonly PermissionOption[]): string | null {
   return null;
 }
 
-/** What a person means by a word, whatever the options are called; null: it is no such word. */
+/** What a person means by a word such as "yes", whatever the options are called; null: any other word. */
 export function meaningOf(word: string): 'allow' | 'reject' | null {
   const lower = word.trim().toLowerCase();
   if (['allow', 'yes', 'y'].includes(lower)) return 'allow';
   return ['deny', 'reject', 'no', 'n'].includes(lower) ? 'reject' : null;
 }
 
-/** A tool call whose long texts are cut; if it is still too large, only what names it. */
+/** A tool call whose long texts are cut. If it is still too large, only its id, title and kind. */
 function shortToolCall(toolCall: unknown): unknown {
   const size = (value: unknown) => byteLength(JSON.stringify(value) ?? '');
   const bytes = size(toolCall);
@@ -164,7 +164,7 @@ function withShortTexts(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withShortTexts(inner)]));
 }
 
-/** The option that means yes, once rather than always: nobody is granted more than was asked. Null: the agent offered none. */
+/** The option that means yes, once rather than always, to grant no more than was asked. Null: the agent offered none. */
 export function allowOption(options: readonly PermissionOption[]): PermissionOption | null {
   return options.find((o) => o.kind === 'allow_once') ?? options.find((o) => o.kind === 'allow_always') ?? null;
 }

@@ -2,11 +2,11 @@ import { jsonLine } from '../input/visible.ts';
 import { byteLength } from './shorten.ts';
 
 /*
- * What others wrote, inside of a text of ours that has headings and marks at the beginning of its lines. Every line of it is
- * indented, so that nothing in it can look like one of ours. Every character counts that a reader may take for the end of a line.
+ * Quotes text of others inside of a text of ours that has headings and marks at the beginning of its lines. Every quoted line is
+ * indented, so that it cannot look like one of ours. Every character that a reader may take for the end of a line counts as one.
  */
 
-/** The ends of a line, as Unicode and Python have them. */
+/** The characters that end a line in Unicode and in Python. */
 const BREAKS = '\n\v\f\r\u001c\u001d\u001e\u0085\u2028\u2029';
 const LINE_BEGINS = new RegExp(`(^|\\r\\n|[${BREAKS}])(?=[^${BREAKS}])`, 'g');
 const LINE_BREAKS = new RegExp(`[${BREAKS}]`);
@@ -23,8 +23,8 @@ export function quotedBytes(text: string): number {
 }
 
 /**
- * The indentation for the rest of a line whose beginning was left out, if that line was indented, or named a file: otherwise what others
- * wrote would pass for the words around it. `before`: all that was before the rest.
+ * The indentation for the rest of a line whose beginning was left out, if that line was indented or named a file: otherwise the quoted
+ * text would look like ours. `before`: all text before the rest.
  */
 export function indentOfRest(before: string): string {
   const begin = Math.max(...[...BREAKS].map((end) => before.lastIndexOf(end))) + 1;
@@ -35,12 +35,12 @@ export function isOneLine(text: string): boolean {
   return !LINE_BREAKS.test(text);
 }
 
-/** A name within a line of ours: as it is if it is one word, otherwise as a text of JSON. */
+/** A name within a line of ours: unchanged if it is one word, otherwise as a JSON string. */
 export function word(name: string): string {
   return /^[\p{L}\p{N}_./@+-]+$/u.test(name) ? name : jsonLine(name.toWellFormed());
 }
 
-/** A text within a line of ours, at its end: as it is if it is one line of visible characters, otherwise as a text of JSON. */
+/** A text at the end of a line of ours: unchanged if it is one line of visible characters, otherwise as a JSON string. */
 export function restOfLine(text: string): string {
   return /^(?!["\s])[^\p{C}\p{Zl}\p{Zp}]+$/u.test(text) ? text : jsonLine(text.toWellFormed());
 }

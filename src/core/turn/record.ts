@@ -17,7 +17,7 @@ export interface TurnRecord {
   readonly version: 1;
   readonly n: number;
   readonly agent: string;
-  /** The agent's id of the session that answered; null: it never named one. */
+  /** The agent's id of the session that answered; null: the agent never reported it. */
   readonly sessionId: string | null;
   readonly outcome: TurnEnd;
   readonly prompt: Prompt;
@@ -27,9 +27,9 @@ export interface TurnRecord {
   readonly usage: Usage;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Something was said before it, in a session that was adopted, and nobody could read that. Left out: nothing was. */
+  /** Earlier turns, in a session that was adopted, could not be read. Left out: there are none. */
   readonly unknownBefore?: true;
-  /** Nobody saw its end: it was read from the agent's own storage afterwards. Left out: its end was seen. */
+  /** Its end was not seen, but read from the agent's own storage afterwards. Left out: its end was seen. */
   readonly recovered?: true;
 }
 
@@ -54,11 +54,11 @@ export interface ToolPart {
   /** What it worked on: a path, a command; null: the agent did not say. */
   readonly target: string | null;
   readonly input: unknown;
-  /** What it printed and changed, the beginning and the end of it; null: nothing is known. */
+  /** The beginning and the end of what it printed and changed; null: unknown. */
   readonly output: string | null;
-  /** `unknown`: it began, and nobody saw its end. */
+  /** `unknown`: it began, and its end was not reported. */
   readonly status: 'completed' | 'failed' | 'unknown';
-  /** How long it took, in milliseconds, as far as it was seen. Left out: nobody saw its beginning and its end. */
+  /** How long it took, in milliseconds, between the reports of its beginning and its end. Left out: one of them is missing. */
   readonly ms?: number;
 }
 
@@ -69,9 +69,9 @@ export function replyText(parts: readonly RecordPart[]): string {
 }
 
 /**
- * Joins what was seen in the stream with what was found in the agent's own storage afterwards. Whichever has more of the
- * answer wins, and of two with as much of it the one with more parts, so that thoughts are not lost to an empty storage. A
- * tool that only one of them knows is kept, and a known end replaces an unknown one.
+ * Merges the parts of the stream with those found in the agent's own storage afterwards. The longer answer wins; of two equally long
+ * ones, the one with more parts, so that an empty storage does not remove thoughts. A tool that only one of them has is kept, and a
+ * known end replaces an unknown one.
  */
 export function mergeParts(seen: readonly RecordPart[], found: readonly RecordPart[]): RecordPart[] {
   const more = replyText(found).length - replyText(seen).length || found.length - seen.length;
@@ -99,7 +99,7 @@ const MAX_TOOL_OUTPUT = 16_384;
 /** How a change of a file begins in the output of a tool. */
 export const DIFF_BEGINS = '[diff ';
 
-/** Text that is still coming, piece by piece, each with the id of its message if it has one. */
+/** Text that is still arriving, in chunks, each with the id of its message if it has one. */
 interface OpenText {
   readonly type: 'text' | 'thought';
   chunks: { readonly text: string; readonly messageId: unknown }[];
@@ -180,7 +180,7 @@ export class PartsBuilder {
       this.#parts.push({ type, chunks: [chunk] });
       return;
     }
-    // One chunk a message: a long answer comes in very many, and is joined again for every reader.
+    // One chunk per message: a long answer comes in very many, and all are joined again for every reader.
     const before = last.chunks.at(-1);
     if (before !== undefined && before.messageId === chunk.messageId)
       last.chunks[last.chunks.length - 1] = { ...chunk, text: before.text + text };
@@ -229,7 +229,7 @@ export class PartsBuilder {
     if (at === undefined && now !== undefined) this.#begun.set(id, now);
     const ended = toolStatus(fields);
     const begun = this.#begun.get(id);
-    // One that begins and ends in one update took a time that nobody has seen.
+    // The duration of a tool that begins and ends in one update is unknown.
     const took =
       ended !== null && at !== undefined && now !== undefined && begun !== undefined ? now - begun : undefined;
     const ms = before?.ms ?? (took === undefined ? undefined : Math.round(took));
@@ -285,7 +285,7 @@ function outputText(fields: ToolCallFields): string | null {
   return texts.length === 0 ? null : shorten(texts.join('\n'), MAX_TOOL_OUTPUT);
 }
 
-/** Null: it has no words. A terminal's text comes as an item of its own. */
+/** Null: it has no text. The text of a terminal is an item of its own. */
 function itemText({ type, content, path, oldText, newText }: Record<string, unknown>): string | null {
   if (type === 'diff' && typeof newText === 'string')
     return diffText(textIn(path) ?? '', textIn(oldText) ?? '', newText);
@@ -294,7 +294,7 @@ function itemText({ type, content, path, oldText, newText }: Record<string, unkn
   return textIn(content.text);
 }
 
-/** A change of a file: the lines that went and those that came, without what stayed the same before and after them. */
+/** A change of a file: the removed and the added lines, without the equal lines before and after them. */
 function diffText(path: string, before: string, after: string): string {
   const [old, now] = [before, after].map((text) => (text === '' ? [] : text.split('\n'))) as [string[], string[]];
   let [start, end] = [0, 0];

@@ -3,11 +3,11 @@ import { PartsBuilder, replyText } from './record.ts';
 import { chunkText, RETRACTED, type Update } from './update.ts';
 
 /**
- * The reply of a turn while it comes: the whole text as it stands (`text`), and what to show after what was shown before.
+ * The reply of a turn while it arrives: the whole text so far (`text`), and what to append to what is shown.
  *
- * An agent may retract text that was shown already, when the connection to its model broke and it asks the model again. What it
- * then says again is not shown twice. What differs begins a new paragraph: what was shown cannot be taken back. `text` is right
- * at any time: it is what `replyText` makes of the record afterwards.
+ * An agent may retract text that was shown already, when the connection to its model broke and it asks the model again. Text that
+ * then comes again is not shown twice. Text that differs begins a new paragraph, because shown text cannot be removed. `text` is
+ * always correct: it is what `replyText` makes of the record afterwards.
  */
 export class ReplyStream {
   #parts = new PartsBuilder();
@@ -17,7 +17,7 @@ export class ReplyStream {
   readonly #tools = new Set<string>();
   /** Where the text of each message begins; by null, that without an id since the last tool. */
   readonly #begins = new Map<unknown, number>();
-  /** What was shown last, while that is not (the beginning of) the reply; null: all that is shown is the reply. */
+  /** What is shown, while it is not the beginning of the reply; null: it is. */
   #shown: string | null = null;
   /** From where on `#text` replaces what was shown. */
   #from = 0;
@@ -59,7 +59,7 @@ export class ReplyStream {
     }
   }
 
-  /** The attempt failed, and its reply with it. The next one begins. */
+  /** The attempt failed, and its reply does not count. The next attempt begins. */
   restart(): string {
     this.#parts = new PartsBuilder();
     this.#tools.clear();
@@ -68,7 +68,7 @@ export class ReplyStream {
     return this.#becomes('', 0);
   }
 
-  /** The turn has ended with this reply. More of it than was streamed may have been found in the agent's own storage. */
+  /** The turn has ended with this reply. It may be longer than what was streamed: the rest was read from the agent's own storage. */
   end(reply: string): string {
     if (reply === this.#text) return '';
     const same = sameLength(reply, this.#text);
@@ -104,7 +104,7 @@ export class ReplyStream {
     return this.#becomes(text, from);
   }
 
-  /** The reply is another one now, from a place on. */
+  /** The reply is now `text`, which differs from index `from` on. */
   #becomes(text: string, from: number): string {
     this.#from = this.#shown === null ? from : Math.min(from, this.#from);
     this.#shown ??= this.#text;
@@ -112,7 +112,7 @@ export class ReplyStream {
     return this.#catchUp();
   }
 
-  /** What was shown and is retracted may come again: until it differs, there is nothing to show. */
+  /** Retracted text may come again: nothing is shown until it differs from what is shown, or is longer. */
   #catchUp(): string {
     const shown = this.#shown ?? this.#text;
     const [text, from] = [this.#text, this.#from];
@@ -126,7 +126,7 @@ export class ReplyStream {
 /** Between paragraphs, as `replyText` has it. */
 const BREAK = '\n\n';
 
-/** How many characters two texts begin with alike. */
+/** The length of the common beginning of two texts. */
 function sameLength(one: string, other: string): number {
   const most = Math.min(one.length, other.length);
   let same = 0;

@@ -1,6 +1,6 @@
 /** Lengths in UTF-8 and texts shortened to them, without an encoder: `core` stays pure. */
 
-/** UTF-8 length. Half a surrogate pair is written as U+FFFD: three bytes. */
+/** UTF-8 length. An unpaired surrogate is written as U+FFFD: three bytes. */
 export function byteLength(text: string): number {
   let bytes = text.length;
   for (let i = 0; i < text.length; i += 1) {
@@ -35,8 +35,8 @@ export const UNSPACED_MARK = /\[…\d+charactersleftout…\]/g;
 export const SHORTEST = 100;
 
 /**
- * The text, or its beginning and its end with the mark between them: at most `bytes` long, if that is `SHORTEST` or more. `lead` gives
- * what the end needs before it (and adds to the length), from all that was before it in the text.
+ * The text, or its beginning and its end with the mark between them: at most `bytes` long, if that is `SHORTEST` or more. `lead` gets the
+ * text before the end, and returns what is put before the end. That adds to the length.
  */
 export function shorten(text: string, bytes: number, lead: (before: string) => string = () => ''): string {
   // No character has more than three bytes a unit.

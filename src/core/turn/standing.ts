@@ -4,11 +4,11 @@ import type { ProcessIdentity } from '../process.ts';
 import type { Turn } from './turn.ts';
 
 /*
- * Who runs an open turn. A turn is stranded when no living process holds its conversation, and none will take it up. Then
- * whoever looks at it is told why, and what to do.
+ * Who runs an open turn. A turn is stranded when no living process holds its conversation, and none will take it up. Interfaces then
+ * show why, and what to do.
  */
 
-/** How a conversation with an open turn stands. */
+/** A conversation with an open turn, and who holds it. */
 export interface Standing {
   readonly owner: string;
   readonly conversation: string;
@@ -41,7 +41,7 @@ export interface Stranded {
 /** Its agent is not configured here · it belongs to another data home · no process takes it up. */
 export const STRANDED_REASONS = ['no_agent', 'other_home', 'no_process'] as const;
 
-/** What is known of the processes that could run it. */
+/** The processes that could run it. */
 export interface RunnerFacts {
   /** A process holds the conversation and is not known to be dead. */
   readonly held: boolean;
@@ -66,7 +66,7 @@ export function isHeld({ holder }: Standing, status: (process: ProcessIdentity) 
   return holder !== null && mayRun(holder, status);
 }
 
-/** Whether a holder may still run what it holds. One of which nothing is known may, until its lease has expired. */
+/** Whether a holder may still run what it holds. One whose state is unknown may, until its lease has expired. */
 export function mayRun(
   { process, expired }: Pick<NonNullable<Standing['holder']>, 'process' | 'expired'>,
   status: (process: ProcessIdentity) => Status,
@@ -77,7 +77,7 @@ export function mayRun(
 
 type Status = 'alive' | 'dead' | 'unknown';
 
-/** A process that takes up turns says at least once a minute that it is there. One of which nothing else is known is gone after three. */
+/** A process that takes up turns is listed again at least once a minute. One whose state is unknown counts as gone after three. */
 const QUIET_MS = 180_000;
 
 export function isThere({ process, quietMs }: Takes, status: (process: ProcessIdentity) => Status): boolean {
@@ -85,7 +85,7 @@ export function isThere({ process, quietMs }: Takes, status: (process: ProcessId
   return now === 'alive' || (now === 'unknown' && quietMs < QUIET_MS);
 }
 
-/** Whether what belongs to a place runs here: at this place, or at any. */
+/** Whether something that belongs to `place` can run at `here`. */
 export function runsAt(place: string, here: string): boolean {
   return place === 'any' || place === here;
 }
@@ -110,7 +110,7 @@ export interface Takes {
   readonly quietMs: number;
 }
 
-/** Its holder ended in the middle of a turn, and nobody has recorded the end of that turn. */
+/** Its holder ended in the middle of a turn, and the end of that turn is not recorded. */
 export function isLeftInTheMiddle({ driver, turn }: Standing, held: boolean): boolean {
   return driver === 'worker' && !held && turn.state !== 'queued';
 }
@@ -119,7 +119,7 @@ function otherHome({ turn, home, place }: Standing): Stranded {
   return { reason: 'other_home', ...continuable(runsOnlyAt(`Turn ${turn.n}`, home, place)) };
 }
 
-/** What to say of something that only processes of another data home run, while there is none. */
+/** For something that only processes of another data home run, when there is none. */
 export function runsOnlyAt(what: string, home: string | null, place: string): { message: string; hint: string } {
   const where = home === null ? `the data home with the place ${place}` : `the data home ${home}`;
   const serve = `"throughline serve${home === null ? '' : ` --home ${home}`}"`;

@@ -1,27 +1,27 @@
 import type { Failure } from '../errors.ts';
 
 /*
- * What becomes of a turn when one attempt at it is over. A turn may be attempted again only after a failure that was seen to
- * its end, in which no tool had begun: anything else could happen twice (R6).
+ * What happens to a turn after one attempt at it. A turn may be attempted again only after a failure that was seen to its end, in which
+ * no tool had begun: otherwise a side effect could happen twice (R6).
  */
 
-/** Why a turn has to stop: somebody cancelled it, this program is about to end, or a limit is reached (then how the turn fails). */
+/** Why a turn has to stop: somebody cancelled it, this program is about to end, or a limit is reached (the failure of the turn). */
 export type TurnStop = 'cancelled' | 'shutdown' | Failure;
 
 export interface AttemptFacts {
   /** Null: nothing asks the turn to stop. */
   readonly stop: TurnStop | null;
-  /** Null: it completed; or, where no prompt left, it was stopped before that. */
+  /** Null: it completed; or it was stopped before a prompt was sent. */
   readonly failure: Failure | null;
-  /** The prompt that left in this attempt; null: none did. */
+  /** The prompt that was sent in this attempt; null: none was. */
   readonly prompt: PromptFacts | null;
-  /** An earlier attempt of this worker was sent: the turn is part of the history, whatever comes now. */
+  /** This worker sent an earlier attempt: the turn is part of the history, whatever happens now. */
   readonly sentBefore: boolean;
   /** No worker has attempted this turn before. */
   readonly isFirst: boolean;
   /** Attempts of this worker, this one included. */
   readonly tries: number;
-  /** How many attempts the settings allow after a failure that may pass, and the first pause between two. */
+  /** How many attempts the settings allow after a transient failure, and the first pause between two. */
   readonly mostAttempts: number;
   readonly retryMs: number;
   /** How long to wait for a locked session next; null: it was waited for long enough. */
@@ -33,17 +33,17 @@ export interface AttemptFacts {
 }
 
 export interface PromptFacts {
-  /** All that the agent had to say was read, and no tool had begun: sending again could repeat nothing. */
+  /** The agent's output was read to its end, and no tool had begun: sending again repeats no side effect. */
   readonly harmless: boolean;
   /** The agent says that the same prompt may work when it is sent again. */
   readonly again: boolean;
-  /** The agent has not taken the prompt: it is no part of the session. */
+  /** The agent did not accept the prompt: it is not part of the session. */
   readonly untaken: boolean;
   /** How many turns of the history were put before the prompt. */
   readonly delivered: number;
   /** How many images of earlier turns were put before the prompt. */
   readonly images: number;
-  /** The session can take another attempt: what it has of this one can be taken back, or need not be. */
+  /** The session can be used for another attempt: this one can be rewound, or need not be. */
   readonly reusable: boolean;
 }
 
@@ -64,22 +64,22 @@ export type TurnVerdict =
     };
 
 /**
- * `unsent`: nothing of it was sent, it is no part of the history. `untaken`: its prompt left, but the agent did not take it, which
- * counts as unsent. `earlier`: it ends with what its attempt before had brought. `sent`: it ends with this attempt.
+ * `unsent`: nothing was sent, so it is not part of the history. `untaken`: its prompt was sent, but the agent did not accept it, which
+ * counts as unsent. `earlier`: it ends with the result of the attempt before. `sent`: it ends with this attempt.
  */
 export type EndKind = 'unsent' | 'untaken' | 'earlier' | 'sent';
 
-/** Whatever the reason for trying again: an agent that fails every time is not tried for ever. */
+/** The most attempts, whatever the reasons: an agent may fail every time. */
 const MOST_TRIES = 8;
 
 export function decideAfterAttempt(facts: AttemptFacts): TurnVerdict {
   const { stop, prompt, failure, sentBefore } = facts;
   if (prompt === null) return decideUnsent(facts);
   const again = decideAgain(facts, prompt);
-  // Without its session there is no other one with the id that was asked for.
+  // The chosen session id can be opened only once, so no other session can take the next attempt.
   const lost = facts.chosenId && again?.next === 'again' && again.aside !== null;
   if (again !== null && !lost) return again;
-  // Stopped while it waited for its next attempt: that is how it ended, not by the failure before.
+  // A turn that is stopped while it waits for its next attempt ends as stopped, not with the failure before.
   const ended = stop !== null && failure !== null && prompt.harmless ? stopped(stop) : failure;
   const untaken = prompt.untaken && !sentBefore && facts.isFirst;
   return { next: 'end', as: untaken ? 'untaken' : 'sent', failure: ended };

@@ -15,9 +15,9 @@ import type { Usage } from './usage.ts';
  *                  ▼
  *   completed | failed | cancelled | interrupted      exactly one of these, once (R4)
  *
- * Only a queued turn is cancelled on the spot; a running one is asked to stop and ends itself. A turn that was sent and
- * whose stream was lost is interrupted: nobody knows what happened, so nobody repeats it (R6). So is one that a limit has ended.
- * Where the agent's own storage shows that it came to its end, it is completed.
+ * Only a queued turn is cancelled at once; a running one is asked to stop and ends itself. A turn that was sent and whose stream
+ * was lost is interrupted: what happened is unknown, so it is not repeated (R6). But if the agent's own storage shows that it came
+ * to its end, it is completed. A turn that a limit has ended is interrupted, too.
  */
 export const TURN_ENDS = ['completed', 'failed', 'cancelled', 'interrupted'] as const;
 export type TurnEnd = (typeof TURN_ENDS)[number];
@@ -47,22 +47,22 @@ export function isPermissionMode(value: unknown): value is PermissionMode {
   return PERMISSION_MODES.some((mode) => mode === value);
 }
 
-/** What the caller set for this one turn; it beats every setting (R7). `permissions` is filled in when it is accepted. */
+/** What the caller set for this turn alone; it beats every setting (R7). `permissions` is filled in when the turn is accepted. */
 export interface TurnOptions extends Choices {
-  /** An existing native session to use: of this conversation, or one to adopt. */
+  /** The agent's id of an existing session to use: of this conversation, or one to adopt. */
   readonly session?: string;
   /** The id for a new session of an agent that takes one. It is used for opening once (R1). */
   readonly newSession?: string;
   readonly restore?: RestoreOverride;
   readonly permissions?: PermissionMode;
   readonly limits?: TimeOverride;
-  /** Where the caller delivers the answer, in his own words. The turn is pending until he says that he has. Left out: he need not. */
+  /** Where the caller delivers the answer, as any text. The turn is pending until the caller confirms it. Left out: nowhere. */
   readonly deliverTo?: string;
   /** What its conversation had chosen for its agent when it was accepted. Left out: nothing. */
   readonly kept?: Choices;
 }
 
-/** What of a turn is shown as it is stored. */
+/** The fields of a turn that are shown as they are stored. */
 export interface ShownTurn {
   readonly id: string;
   /** Its number within the conversation, from 1. */
@@ -109,12 +109,12 @@ export interface Turn extends ShownTurn {
   readonly sent: Sent | null;
 }
 
-/** The fact that a prompt left us, written before its first byte does (R6). */
+/** Records that a prompt was sent. Written before its first byte leaves (R6). */
 export interface Sent {
   readonly attempt: number;
   /** Our id of the prompt, to find it in the agent's storage; null: another program sent it. */
   readonly prompt: string | null;
-  /** Our reference of the session; null: the agent has not named it yet. */
+  /** Our reference of the session; null: the agent has not reported its id yet. */
   readonly session: string | null;
   /** The session's position before the prompt; null: new, or not readable. */
   readonly position: string | null;

@@ -1,6 +1,6 @@
 /**
  * What an agent does during a turn, as Agent Client Protocol `session/update` values: one vocabulary for every adapter.
- * Only the kinds that our records are made of are spelled out; every other kind is kept and passed on as it came.
+ * Only the kinds that our records are made of have types; every other kind is stored and passed on unchanged.
  *
  * @example
  * for await (const event of chat.send('Hello').events) {
@@ -29,9 +29,9 @@ export type OtherUpdate =
   | `_${string}`;
 
 /**
- * Our own kind, `{ messageId }`: retracts what was streamed under that id; null: all text and thoughts since the last tool, of an
+ * Our own kind, `{ messageId }`: retracts what was streamed under that id; null: all text and thoughts since the last tool, for an
  * agent that gives no ids. The agent's stream broke off, and it sends the text again, under another id if it gives any. With
- * `characters`: only the first so many of the message's text (UTF-16 code units), of an agent that goes on under the same id.
+ * `characters`: only so many at the beginning of the message (UTF-16 code units), for an agent that continues under the same id.
  */
 export const RETRACTED = '_throughline/retracted';
 
@@ -68,7 +68,7 @@ export function chunkText(update: Update): string | null {
 
 const TOKENS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens'] as const;
 
-/** How many tokens, of every kind together, the turn has used so far; null: the update does not say. */
+/** How many tokens, of every kind together, the turn has used so far; null: the update does not report it. */
 export function tokensSpent(update: Update): number | null {
   if (update.sessionUpdate !== SPENT) return null;
   const counts = TOKENS.map((kind) => (update as Readonly<Record<string, unknown>>)[kind]);

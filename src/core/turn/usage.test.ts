@@ -34,14 +34,14 @@ test('what a caller says is taken as it is, some fields or all', () => {
 });
 
 test.each([
-  [7, 'Usage is an object of amounts, not 7.'],
-  [{ inputTokens: 'x' }, 'usage.inputTokens is a whole number from 0 on, not "x".'],
-  [{ inputTokens: Number.NaN }, /^usage\.inputTokens is a whole number/],
-  [{ outputTokens: Number.POSITIVE_INFINITY }, /^usage\.outputTokens is a whole number/],
+  [7, '"usage" must be an object, not 7.'],
+  [{ inputTokens: 'x' }, '"usage.inputTokens" must be a whole number, 0 or more, not "x".'],
+  [{ inputTokens: Number.NaN }, /^"usage\.inputTokens" must be a whole number/],
+  [{ outputTokens: Number.POSITIVE_INFINITY }, /^"usage\.outputTokens" must be a whole number/],
   [{ outputTokens: 1.5 }, /not 1\.5\.$/],
   [{ costMicros: -1 }, /not -1\.$/],
-  [{ input_tokens: 1 }, 'usage.input_tokens is not known.'],
-  [JSON.parse('{"__proto__": 1}'), 'usage.__proto__ is not known.'],
+  [{ input_tokens: 1 }, /^"usage\.input_tokens" is not known; known are inputTokens, /],
+  [JSON.parse('{"__proto__": 1}'), /^"usage\.__proto__" is not known/],
 ])('usage that cannot be added is refused: %#', (said, message) => {
   const fault = faultOf(() => parseUsage(said));
   expect(fault?.code).toBe('invalid');

@@ -1,6 +1,4 @@
-import { ThroughlineError } from '../errors.ts';
-import { shown } from '../input/arguments.ts';
-import { isObject } from './content.ts';
+import { invalidValue, object, whole } from '../input/schema.ts';
 
 /**
  * What work cost, as the agent reported it. Always a delta: what this turn (or restore) added, never a running total.
@@ -39,18 +37,17 @@ export function addUsage(a: Usage, b: Partial<Usage>): Usage {
   };
 }
 
+const amount = whole({ least: 0 });
+const USAGE = object({
+  inputTokens: amount,
+  outputTokens: amount,
+  cacheReadTokens: amount,
+  cacheWriteTokens: amount,
+  costMicros: amount,
+  modelCalls: amount,
+} satisfies Record<keyof Usage, unknown>);
+
 /** Checks a usage that a caller reports. Throws `invalid` and names the wrong field. */
 export function parseUsage(input: unknown): Partial<Usage> {
-  if (!isObject(input)) throw new ThroughlineError('invalid', `Usage is an object of amounts, not ${shown(input)}.`);
-  for (const [name, amount] of Object.entries(input)) {
-    if (!Object.hasOwn(NO_USAGE, name)) {
-      throw new ThroughlineError('invalid', `usage.${name} is not known.`, {
-        hint: `Known amounts: ${Object.keys(NO_USAGE).join(', ')}.`,
-      });
-    }
-    if (amount !== undefined && (!Number.isSafeInteger(amount) || (amount as number) < 0)) {
-      throw new ThroughlineError('invalid', `usage.${name} is a whole number from 0 on, not ${shown(amount)}.`);
-    }
-  }
-  return input;
+  return USAGE.read(input, ['usage'], invalidValue());
 }
