@@ -92,7 +92,7 @@ describe('throughline send with files', () => {
       'throughline: The file notes.md is not a PNG, JPEG, GIF or WebP image. Attach text with --file.\n',
     );
     const large = await home.run('send', 'two', 'Look', '--file', 'half.log', '--file', 'half.log');
-    expect(large.stderr).toMatch(/have 10\.1 MiB together, and 8 MiB can be sent\. Attach fewer/);
+    expect(large.stderr).toMatch(/has 10\.1 MiB; the limit is 8 MiB\. Attach fewer/);
     const twice = await home.start(['send', 'twice', '-', '--file', '-'], { input: 'x' }).ended;
     expect(twice.stderr).toBe('throughline: Stdin can be read only once. Write "-" in one place.\n');
   });

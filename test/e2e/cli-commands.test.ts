@@ -165,7 +165,7 @@ test('list gives one conversation a line, the most recent first, up to the limit
   const ofAgent = await home.lines('list', '--agent', 'forgetful', '--since', '2026-01-31', '--limit', '9');
   expect(ofAgent).toEqual(all.filter(({ lastAgent }) => lastAgent === 'forgetful'));
   expect(ofAgent.map(({ key }) => key)).toContain('story');
-  expect((await home.run('list', '--until', '2026-01-31')).stderr).toBe('There is no such conversation.\n');
+  expect((await home.run('list', '--until', '2026-01-31')).stderr).toBe('No conversation matches.\n');
   expect(await home.run('list', '--state', 'busy')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('States: asks,'),
@@ -215,7 +215,7 @@ test('sessions gives the lineage, oldest first, with the agents own ids', async 
   expect(sessions[0]).not.toHaveProperty('ref');
   expect(sessions[0]).not.toHaveProperty('memo');
   expect(await home.ok('sessions', 'story')).toContain(
-    `${turns[0].sessionId}  scripted, new, dormant, knows up to turn 1`,
+    `${turns[0].sessionId}  scripted, new, dormant, has the turns up to 1`,
   );
 });
 

@@ -119,7 +119,7 @@ function copies(): void {
 
     const ended = await home.run('store', 'copy', `sqlite:${file}`, url());
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^copied: 7 conversations, /) });
-    expect(ended.stderr).toMatch(/7 conversations with files at .*: they go on only there/);
+    expect(ended.stderr).toMatch(/7 conversations with files at .*: they continue only there/);
     const before = await everythingAt(openAt(file));
     expect(await everythingAt(openPostgresStore({ url: url() }))).toEqual(before);
     expect(before.found).not.toEqual([]);

@@ -181,7 +181,10 @@ async function kill(context: SlashContext): Promise<void> {
 async function sessions(context: SlashContext): Promise<void> {
   const all = (await context.engine.sessions(existing(context).id)).toReversed();
   const lines = all.map(({ id, agent: name, origin, state, watermark }): Line => {
-    return [span(oneLine(id), 'bold'), span(`  ${oneLine(name)}, ${origin}, ${state}, knows up to turn ${watermark}`)];
+    return [
+      span(oneLine(id), 'bold'),
+      span(`  ${oneLine(name)}, ${origin}, ${state}, has the turns up to ${watermark}`),
+    ];
   });
   context.say(...(lines.length === 0 ? [[span('This conversation has no session yet.', 'dim')]] : lines));
 }
@@ -200,14 +203,12 @@ async function usage(context: SlashContext): Promise<void> {
 async function exportTo(context: SlashContext, words: readonly string[]): Promise<void> {
   const { id, key } = existing(context);
   const file = words.join(' ') || `${(key ?? id).replaceAll(/[^\p{L}\p{N}._-]+/gu, '-').replace(/^\.+/, '')}.json`;
-  const { asJson, asMarkdown } = await import('../commands/conversations/export.ts');
+  const { asJson, asMarkdown, cannotWrite } = await import('../commands/conversations/export.ts');
   const { text, count } = await (file.endsWith('.md') ? asMarkdown : asJson)(context.engine, id);
   try {
     await writeFile(file, `${text}\n`, { flag: 'wx', mode: 0o600 });
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const message = code === 'EEXIST' ? `The file ${file} exists.` : `Cannot write the file ${file} (${code}).`;
-    throw new ThroughlineError('invalid', message, { cause, hint: 'Name another one: "/export FILE".' });
+    throw cannotWrite(file, cause);
   }
   context.say([span(`Wrote ${turns(count)} to ${file}.`, 'dim')]);
 }

@@ -23,13 +23,13 @@ export function define(command: Command, cli: Cli): void {
       '--merge',
       'in a worktree: merge its commits into the branch of the directory that the conversation was given',
     )
-    .option('--discard', 'in a worktree: discard what is not committed')
+    .option('--discard', 'in a worktree: discard uncommitted changes')
     .option('--yes', 'confirm --discard: it cannot be undone')
     .action((key: string, flags: ChangesFlags) => changes(key, flags, cli));
   addHelp(command, {
     about:
-      'Compares the directory of the conversation with the last commit of the git repository that it is in, and lists files that git does ' +
-      'not know. Runs nothing that the repository names: no hooks, filters or external diffs. Exit code 4: there is no repository. ' +
+      'Compares the directory of the conversation with the last commit of the git repository that it is in, and lists untracked files. ' +
+      'Runs nothing that the repository names: no hooks, filters or external diffs. Exit code 4: there is no repository. ' +
       'A conversation that works in a worktree of its own (--worktree of "throughline send") can have its changes committed, merged and ' +
       'discarded here, while no turn runs.',
     examples: [
@@ -45,12 +45,14 @@ export function define(command: Command, cli: Cli): void {
 async function changes(key: string, flags: ChangesFlags, cli: Cli): Promise<void> {
   const { commit, merge, discard = false, yes = false, patch = false } = flags;
   const keeps = commit !== undefined || merge !== undefined;
-  if (discard && keeps) throw new ThroughlineError('invalid', 'Changes are kept or discarded, but not both.');
+  if (discard && keeps) {
+    throw new ThroughlineError('invalid', '"--discard" cannot be used with "--commit" or "--merge".');
+  }
   if (discard && !yes) {
     throw new ThroughlineError('invalid', 'Discarding cannot be undone.', { hint: 'Add --yes to confirm.' });
   }
   if (keeps) return keep(key, given({ commit, merge }), cli);
-  if (discard) return throwAway(key, cli);
+  if (discard) return discardChanges(key, cli);
   await cli.lookAt(async (engine) => {
     const found = await engine.changes(key);
     cli.output.show(found, () => show(found, patch, cli.output));
@@ -81,10 +83,10 @@ async function keep(key: string, what: Keep, { output, withEngine }: Cli): Promi
   });
 }
 
-async function throwAway(key: string, { output, withEngine }: Cli): Promise<void> {
+async function discardChanges(key: string, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     await engine.discardChanges(key);
-    output.result({ discarded: key }, `Discarded what was not committed in ${oneLine(key)}.`);
+    output.result({ discarded: key }, `Discarded the uncommitted changes of ${oneLine(key)}.`);
   });
 }
 

@@ -25,7 +25,7 @@ async function files(key: string, match: string, { output, lookAt }: Cli): Promi
     output.show(found, () => {
       for (const path of found.paths) output.line(oneLine(path));
     });
-    if (found.more) output.note('There are more. Name a part of the path to see them.');
-    if (found.paths.length === 0) output.note('There is no such file.');
+    if (found.more) output.note('There are more files. Name a part of the path to see them.');
+    if (found.paths.length === 0) output.note('No file matches.');
   });
 }

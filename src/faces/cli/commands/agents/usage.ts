@@ -22,9 +22,9 @@ async function usage({ since }: { since?: string }, { output, lookAt }: Cli): Pr
     const filter = since === undefined ? {} : { since };
     const rows = inPages<UsageRow>((last) => engine.usage({ ...filter, ...(last && { before: last }) }));
     const all = await Array.fromAsync(rows);
-    if (output.json) for (const row of all) output.value(row);
     const named = all.map(({ day, agent, ...row }) => ({ names: [day, agent], ...row }));
-    if (!output.json) for (const line of usageTable(named, output.width)) output.line(line);
-    if (all.length === 0) output.note('Nothing was used.');
+    if (output.json) for (const row of all) output.value(row);
+    else for (const line of usageTable(named, output.width)) output.line(line);
+    if (all.length === 0) output.note('There is no usage yet.');
   });
 }

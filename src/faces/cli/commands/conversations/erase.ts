@@ -15,7 +15,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('<key>', 'the conversation: its key or id')
     .option('--sandbox', 'also delete its sandbox: the work and the sessions of its agents there')
-    .option('--discard', 'with --sandbox: also a worktree with changes that nobody committed')
+    .option('--discard', 'with --sandbox: also delete a worktree with uncommitted changes')
     .option('--yes', 'confirm: this cannot be undone')
     .action((key: string, flags: EraseFlags) => erase(key, flags, cli));
   addHelp(command, {

@@ -5,6 +5,7 @@ import { jsonLine } from '../../../../core/input/visible.ts';
 import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { turns } from '../../lines.ts';
+import { markdownLines } from './markdown.ts';
 import { partsIn } from './show.ts';
 
 export function define(command: Command, cli: Cli): void {
@@ -53,7 +54,6 @@ export async function asJson(engine: Engine, key: string) {
 
 /** A document for people. */
 export async function asMarkdown(engine: Engine, key: string) {
-  const { markdownLines } = await import('./markdown.ts');
   const view = await engine.show(key);
   const lines = markdownLines(view, await partsIn(engine, view.conversation.id));
   return { text: lines.join('\n').trimEnd(), count: view.turns.length };
@@ -71,8 +71,6 @@ export function cannotWrite(file: string, cause: unknown): ThroughlineError {
   const { code } = cause as NodeJS.ErrnoException;
   const full = code === 'ENOSPC' || code === 'EDQUOT';
   const hint = full ? 'Free some space there, and try again.' : 'Name another file.';
-  return new ThroughlineError(full ? 'storage_full' : 'invalid', `Cannot write the file ${file} (${code}).`, {
-    hint,
-    cause,
-  });
+  const message = code === 'EEXIST' ? `The file ${file} exists already.` : `Cannot write the file ${file} (${code}).`;
+  return new ThroughlineError(full ? 'storage_full' : 'invalid', message, { hint, cause });
 }

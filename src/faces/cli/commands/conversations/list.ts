@@ -81,7 +81,7 @@ async function list({ limit, session, ...filter }: ListFlags, { output, lookAt }
     }
     const isFiltered = Object.keys(filter).length > 0;
     const none = isFiltered
-      ? 'There is no such conversation.'
+      ? 'No conversation matches.'
       : 'There are no conversations yet. Start one with "throughline send KEY PROMPT".';
     await output.each(inPages(read, limit), show, none);
   });

@@ -6,13 +6,18 @@ import { counted, RECOVERED, receiptLine, time, toolLine } from '../../lines.ts'
 import { oneLine, stripControls } from '../../terminal-text.ts';
 
 /*
- * A conversation as a Markdown document for people. What was said stands behind `>`, and nothing else does: turns, tools and seams are
- * ours. No line of a quote can leave it, because every line has the mark; only HTML could close it, so `<` is escaped wherever it could
- * begin a tag (docs/decisions/0086-a-markdown-export-quotes.md).
+ * A conversation as a Markdown document for people. What was said stands behind `>`; headings, tools and seams do not. Every line of a
+ * quote has the mark, so none can leave it. Only HTML could close a quote, so `<` is escaped wherever it could begin a tag
+ * (docs/decisions/0086-a-markdown-export-quotes.md).
  */
 
 /** By the number of the turn: its text and its tools, in the order in which they came. */
 export type PartsOfTurns = ReadonlyMap<number, readonly RecordPart[]>;
+
+/** What the agent said and did in a turn. While it runs, there is only its answer so far. */
+export function partsOf({ n, reply }: TurnView, parts: PartsOfTurns): readonly RecordPart[] {
+  return parts.get(n) ?? (reply === '' ? [] : [{ type: 'text', text: reply }]);
+}
 
 export function markdownLines(
   { conversation, turns, sessions, receipts }: ConversationView,
@@ -43,13 +48,12 @@ function seamLines({ sessionId }: TurnView, receipt: PublicReceipt | null): stri
 }
 
 function turnLines(turn: TurnView, parts: PartsOfTurns): string[] {
-  const { n, agent, state, imported, createdAt, reply, failure, recovered } = turn;
-  const said = parts.get(n) ?? (reply === '' ? [] : [{ type: 'text' as const, text: reply }]);
+  const { n, agent, state, imported, createdAt, failure, recovered } = turn;
   return [
     ...['', `## Turn ${n}`, '', `${time(createdAt)}, ${plain(agent)}, ${state}${imported ? ', imported' : ''}`],
     ...['', ...turn.prompt.flatMap((block) => ['', ...blockLines(block)]).slice(1)],
     ...['', `**${plain(agent)}**`],
-    ...said.flatMap((part) => {
+    ...partsOf(turn, parts).flatMap((part) => {
       if (part.type === 'text') return ['', ...quoted(part.text)];
       return part.type === 'tool' ? ['', `- ${plain(toolLine(part))}`] : [];
     }),
@@ -66,7 +70,7 @@ function blockLines(block: ContentBlock): string[] {
   }
   if (block.type !== 'resource' || !('text' in block.resource)) return quoted(promptText([block]));
   const text = stripControls(block.resource.text).replace(/\n$/, '');
-  // Longer than any in the file, so that no line of it ends the block.
+  // Longer than any run of backticks in the file, so that no line of it ends the block.
   const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)));
   return [
     ...quoted(`[file ${block.resource.uri}]`),
@@ -87,7 +91,7 @@ export function quoted(text: string): string[] {
   const lines = stripControls(text).trimEnd().split('\n');
   return lines.map((line, index) => {
     if (index === 0 || lines[index - 1]?.trim() === '') spansAreWhole = paragraphAt(lines, index).every(hasWholeSpans);
-    // A fence that is indented may belong to a list, and ends with it; one that is not ends only where it says so.
+    // An indented fence may belong to a list, and end with it. Any other fence ends only at its closing line.
     const [run = ''] = /^(?:`{3,}|~{3,})/.exec(line) ?? [];
     if (fence !== '') {
       if (run.startsWith(fence) && line.trim() === run) fence = '';
@@ -108,7 +112,7 @@ function paragraphAt(lines: readonly string[], from: number): readonly string[] 
 
 const SPAN = /(`+)(?!`)(.*?)(?<!`)\1(?!`)/g;
 
-/** Every backtick of the line belongs to a code span that ends in it, in every reading: a table splits at `|`, a backslash escapes. */
+/** Whether every backtick belongs to a code span that ends in this line. A `|` may split a table, a backslash may escape: then false. */
 function hasWholeSpans(line: string): boolean {
   return !/[|\\]/.test(line) && !line.replaceAll(SPAN, '').includes('`');
 }

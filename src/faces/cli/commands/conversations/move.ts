@@ -17,6 +17,6 @@ async function move(key: string, { output, withEngine }: Cli): Promise<void> {
   await withEngine(async (engine) => {
     const moved = await engine.move(key);
     output.result(moved, moved.key ?? moved.id);
-    output.note('It continues here. Its files stay where it was before.');
+    output.note('It continues here. Its files stay where they were.');
   });
 }

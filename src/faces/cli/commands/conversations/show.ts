@@ -11,7 +11,7 @@ import { positiveNumber } from '../../input.ts';
 import { counted, RECOVERED, receiptLine, strandedLine, time, toolLine, turns } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { cutTo, oneLine } from '../../terminal-text.ts';
-import type { PartsOfTurns } from './markdown.ts';
+import { type PartsOfTurns, partsOf } from './markdown.ts';
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -49,7 +49,7 @@ async function show(key: string, { last, verbose = false }: ShowFlags, { output,
   });
 }
 
-/** The same as `engine.show`, without the turns before the last ones: these are not read. */
+/** The same as `engine.show`, but reads only the last turns. */
 async function lastTurns(engine: Engine, key: string, count: number): Promise<ConversationView> {
   const conversation = await engine.conversation(key);
   const { id } = conversation;
@@ -69,7 +69,7 @@ async function lastTurns(engine: Engine, key: string, count: number): Promise<Co
   };
 }
 
-/** Of the turns after a number. A turn that has not ended has none yet. */
+/** The parts of the turns after a number. A turn that has not ended has none yet. */
 export async function partsIn(engine: Engine, conversation: string, after = 0): Promise<PartsOfTurns> {
   const read = (last: TurnRecord | undefined) => engine.records(conversation, { after: last?.n ?? after });
   return new Map(await Array.fromAsync(inPages(read), ({ n, parts }) => [n, parts] as const));
@@ -121,14 +121,14 @@ function forPeople(
     if (turn.sessionId === null || turn.sessionId !== session) showSeam(turn, receipt, output);
     else if (receipt !== null && receipt.condensed > condensed) showCondensed(receipt, output);
     showTurn(turn, shown, output);
-    // What ran elsewhere and what ran here are told apart, also within one session.
+    // A line separates turns that ran elsewhere from those that ran here, also within one session.
     session = turn.imported ? null : (turn.sessionId ?? session);
     condensed = receipt?.condensed ?? 0;
   }
   showHindrance(conversation, output);
 }
 
-/** Where a turn was answered in another session than the turn before, or in none. */
+/** The line before a turn that was answered in another session than the turn before, or in none. */
 function showSeam({ sessionId }: TurnView, receipt: PublicReceipt | null, output: Output): void {
   if (receipt === null) return;
   const where = sessionId === null ? 'no session' : `session ${oneLine(sessionId)}`;
@@ -136,7 +136,7 @@ function showSeam({ sessionId }: TurnView, receipt: PublicReceipt | null, output
   output.line(styled('cyan', `─── ${where}: ${oneLine(receiptLine(receipt))}`));
 }
 
-/** Where the agent replaced earlier turns by a summary, within one session. */
+/** The line where the agent replaced earlier turns by a summary, within one session. */
 function showCondensed({ condensed }: PublicReceipt, output: Output): void {
   output.line();
   output.line(styled('cyan', `─── the agent condensed ${turns(condensed)} into a summary of its own`));
@@ -159,9 +159,7 @@ function showTurn(turn: TurnView, { parts, denied, verbose }: Shown, output: Out
     ),
   );
   for (const line of promptLines(turn.prompt, verbose)) output.line(styled('dim', `> ${line}`));
-  // While a turn runs there is only its answer so far.
-  const said = parts.get(turn.n) ?? (turn.reply === '' ? [] : [{ type: 'text' as const, text: turn.reply }]);
-  for (const part of said) {
+  for (const part of partsOf(turn, parts)) {
     if (part.type === 'text') output.line(part.text);
     if (part.type === 'tool') showTool(part, verbose, output);
   }
@@ -171,7 +169,7 @@ function showTurn(turn: TurnView, { parts, denied, verbose }: Shown, output: Out
   if (turn.failure) output.line(styled('red', `${turn.failure.code}: ${turn.failure.message}`));
 }
 
-/** What was said, with one line for each file. */
+/** The prompt, with one line for each file. */
 function promptLines(prompt: Prompt, verbose: boolean): string[] {
   return prompt.flatMap((block) => {
     const text = promptText([block]).replace(/\n$/, '').split('\n');

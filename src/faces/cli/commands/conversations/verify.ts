@@ -13,7 +13,7 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'Checks the hash chain of the events. Exit code 1: an event was changed, removed or added, or stored events are missing. ' +
-      'Whoever can write the database can also compute the chain again. To notice that, keep the printed head in another ' +
+      'A person who can write to the database can also compute the chain again. To detect that, keep the printed head in another ' +
       'place, and give it with --head later.',
     examples: ['throughline verify notes', 'throughline verify notes --head "$(cat notes.head)"'],
   });

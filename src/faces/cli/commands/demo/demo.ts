@@ -67,7 +67,7 @@ async function demo(
       else showStep(step, output);
       if (step.step === 'without' || step.step === 'with') remembered[step.step] = step.remembered;
     }
-    // If the agent remembers without Throughline, the session was not lost and the demo shows nothing.
+    // If the agent remembers without Throughline, its session was not lost: the demo has failed.
     const ok = remembered.with && !remembered.without;
     const ms = Math.round(clock.monotonic() - started);
     if (output.json) output.value({ kind: 'result', ok, ms, agent, live });

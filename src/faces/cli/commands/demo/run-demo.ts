@@ -11,7 +11,7 @@ import type { DemoParts } from '../../../../ports/server.ts';
 const KEY = 'demo';
 const QUESTION = 'Which codewords have you seen?';
 
-/** What happens, one after the other. */
+/** The steps of the demo, in this order. */
 export type DemoStep =
   | { readonly step: 'told'; readonly codeword: string; readonly prompt: string; readonly reply: string }
   | ({ readonly step: 'lost' } & Loss)

@@ -99,7 +99,8 @@ async function list({ output, lookAt }: Cli): Promise<void> {
     const all = inPages<PublicSandbox>((last) => sandboxes.list(given({ before: last?.id })));
     await output.each(all, (sandbox) => output.line(...line(sandbox)), 'There are no sandboxes yet.');
     const { sandboxes: count, bytes } = await sandboxes.diskUse();
-    if (bytes > 0) output.note(`${count} sandboxes; those that were measured have ${Math.ceil(bytes / MEBIBYTE)} MiB.`);
+    if (bytes > 0)
+      output.note(`Sandboxes: ${count}. Size of those that were measured: ${Math.ceil(bytes / MEBIBYTE)} MiB.`);
   });
 }
 

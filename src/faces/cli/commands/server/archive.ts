@@ -18,8 +18,8 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'Verifies the conversation, writes it to the file as "throughline export" does, reads the file again, and then erases the conversation. If anything ' +
-      'was added to it meanwhile, or a turn is open, nothing is erased and there is no file. "throughline import FILE" brings it back under its key, with all its turns; ' +
-      'its id is another one then, and the next turn restores the context in a new session. ' +
+      'was added to it meanwhile, or a turn is open, nothing is erased and there is no file. "throughline import FILE" brings it back under its key, with all its turns. ' +
+      'It then has a new id, and the next turn restores the context in a new session. ' +
       'The file has every turn with its prompt, answer and tools. It does not have the events, receipts and questions, nor the sandbox, which stays where it is.',
     examples: [
       'throughline archive notes notes.json',
@@ -56,16 +56,15 @@ async function verified(engine: Engine, id: string): Promise<string> {
   }
   if (lost !== undefined) throw new ThroughlineError('storage_lost', `${lostInWords(lost)} Nothing was archived.`);
   if (seqOf(head) === 0)
-    throw new ThroughlineError('invalid', 'Nothing was said in it yet, so there is nothing to archive.');
+    throw new ThroughlineError('invalid', 'The conversation is empty, so there is nothing to archive.');
   return head;
 }
 
 /** Writes a new file, on disk when this resolves, and reads it again. Returns its SHA-256. */
 async function writeWhole(file: string, text: string): Promise<string> {
   const sha256 = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('hex');
-  const written = await open(file, 'wx', 0o600).catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code !== 'EEXIST') throw cannotWrite(file, cause);
-    throw new ThroughlineError('invalid', `The file ${file} exists already.`, { hint: 'Choose another name.', cause });
+  const written = await open(file, 'wx', 0o600).catch((cause: unknown) => {
+    throw cannotWrite(file, cause);
   });
   try {
     await written.writeFile(text);
@@ -75,7 +74,7 @@ async function writeWhole(file: string, text: string): Promise<string> {
     await folder.sync();
     await folder.close();
     if (sha256(await readFile(file)) !== sha256(text))
-      throw Object.assign(new Error('read back otherwise'), { code: 'EIO' });
+      throw Object.assign(new Error('the file differs from what was written'), { code: 'EIO' });
   } catch (cause) {
     await rm(file, { force: true });
     throw cannotWrite(file, cause);

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import type { BackupContents, BackupProgress } from '../../../../ports/store/backup.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { EXIT } from '../../exit-codes.ts';
+import { DONE, EXIT } from '../../exit-codes.ts';
 import { counted, time } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
 import { onStopSignals } from '../../stop-signals.ts';
@@ -21,7 +21,7 @@ export function define(command: Command, cli: Cli): void {
     .action((file: string, flags: BackupFlags) => backup(resolve(file), flags, cli));
   addHelp(command, {
     about:
-      'Works while a server runs, and blocks nobody. The file contains the conversations, tasks and keys (their hashes) of all ' +
+      'Works while a server runs, and blocks nothing. The file contains the conversations, tasks and keys (their hashes) of all ' +
       'owners, as they were when the command started. It gets its name only when it is complete, on disk and checked: every page, ' +
       'and the chain of events of every conversation. It does not contain settings, the token of the server or installed agents. ' +
       'With --server, the file comes from that server; this needs the token of its data home, or a key with "admin" of the owner ' +
@@ -39,13 +39,13 @@ async function backup(file: string, { force = false, sandboxes = false }: Backup
   const { parts, options, output, exitWith, waits } = cli;
   const onNote = (note: string) => output.note(styled('yellow', note));
   output.waitFor(waits);
-  const made = await parts.backup({ ...options, file, force, sandboxes, onNote, ...watched(output) });
+  const made = await parts.backup({ ...options, file, force, sandboxes, onNote, ...progressAndStop(output) });
   output.result(made, `wrote ${made.file}: ${contentsOf(made)}${made.sandboxes ? ', with sandboxes' : ''}`);
   exitWith(reportBroken(made, output));
 }
 
-/** Shows at a terminal how far it is, and stops with Ctrl-C. */
-export function watched(
+/** Options of a long copy: shows at a terminal how far it is, and stops it with Ctrl-C. */
+export function progressAndStop(
   output: Output,
   stopped = 'Cancelled. Nothing was changed.',
 ): { onProgress: (progress: BackupProgress) => void; signal: AbortSignal } {
@@ -76,12 +76,12 @@ export function countsOf({ conversations, turns, events }: Pick<BackupContents, 
   return [counted(conversations, 'conversation'), counted(turns, 'turn'), counted(events, 'event')].join(', ');
 }
 
-/** The exit code. */
-export function reportBroken({ broken }: Pick<BackupContents, 'broken'>, output: Output): number | 0 {
+/** Returns the exit code. */
+export function reportBroken({ broken }: Pick<BackupContents, 'broken'>, output: Output): number {
   for (const { conversation, event } of broken) {
     output.note(
       styled('red', `Not intact: event ${event} of conversation ${conversation} was changed after it was written.`),
     );
   }
-  return broken.length === 0 ? 0 : EXIT.storage_damaged;
+  return broken.length === 0 ? DONE : EXIT.storage_damaged;
 }

@@ -16,14 +16,14 @@ export function define(command: Command, cli: Cli): void {
     .action((flags: Flags) => doctor(flags, cli));
   addHelp(command, {
     about:
-      'Checks the database for damage and loss, and whether the data can be written; looks for leases, turns, sessions, ' +
-      'sandboxes, processes and tasks that no living process holds; asks the running server what does not work. Without an option nothing is changed. Directories ' +
-      'are moved aside, not deleted, unless "throughline erase --sandbox" was to delete them. Exit code 1: something remains ' +
-      'to be repaired. What erased conversations have left, and what is on other machines, is listed, and counted only when ' +
-      '"--delete-left-over" cannot delete it. ' +
-      '"--delete-left-over" deletes sandboxes there that no conversation of this data home has, unless programs run in them ' +
-      'or unsaved work is in them; other data homes may have sandboxes there, too.\n' +
-      'Also lists the agents, as "throughline agents" does. A missing agent is not a problem.',
+      'Checks the database for damage and loss, and whether the data can be written. Looks for leases, turns, sessions, sandboxes, ' +
+      'processes and tasks that no living process holds. Asks the running server what does not work. Also lists the agents, as ' +
+      '"throughline agents" does; a missing agent is not a problem. Without an option nothing is changed.\n' +
+      '--fix moves directories aside. It deletes only what an unfinished "throughline erase --sandbox" left. --delete-left-over ' +
+      'deletes sandboxes on other machines that no conversation of this data home has, unless programs run in them or they contain ' +
+      'unsaved work. Check first whether other data homes have sandboxes there.\n' +
+      'Exit code 1: a problem remains. Leftovers of erased conversations and sandboxes on other machines are listed, but they are a ' +
+      'problem only if --delete-left-over cannot delete them.',
     examples: ['throughline doctor', 'throughline doctor --fix --json', 'throughline doctor --accept-loss'],
   });
 }
@@ -72,7 +72,7 @@ async function unseen(desk: Doctor, seen: ReadonlySet<string>): Promise<Finding[
   return (await desk.examine()).filter((finding) => !seen.has(nameOf(finding)));
 }
 
-/** Null: it is repaired. Else why not. */
+/** Null: it is repaired. Otherwise the reason why not. */
 async function repair(finding: Finding): Promise<string | null> {
   try {
     await finding.repair();
@@ -96,7 +96,7 @@ function show(
     return;
   }
   output.line(styled('bold', oneLine(subject)), `: ${oneLine(problem)}`);
-  const done = repairedBy === '--fix' ? 'repaired' : 'done'; // what is lost stays lost
+  const done = repairedBy === '--fix' ? 'repaired' : 'done'; // accepting a loss repairs nothing
   if (failure === null) output.line(styled('green', `  ${done}: ${oneLine(remedy ?? '')}`));
   else if (asked) output.line(styled('red', `  not repaired: ${oneLine(failure)}`));
   else if (remedy !== null) output.line(styled('dim', `  ${repairedBy}: ${oneLine(remedy)}`));

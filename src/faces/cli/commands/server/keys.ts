@@ -47,8 +47,8 @@ export function define(command: Command, cli: Cli): void {
       'A key acts for the owner that --as names. "read" reads, "prompt" sends prompts to agents, "approve" answers their ' +
       'questions, "admin" erases, and gives access to the machine: directories, native sessions, logins, metrics, health. For the ' +
       'owner that the server was started for, it also gets backups of all owners. Never give an agent a key with "approve". A key ' +
-      'with "act-as" does all this for other owners too, with the header Throughline-Owner: for the server of an application with its ' +
-      'own login, and for nobody else. --owners limits it to owners whose names begin with the prefix.',
+      'with "act-as" does all this for other owners too, with the header Throughline-Owner. Give it only to the server of an application ' +
+      'with its own login. --owners limits it to owners whose names begin with the prefix.',
     examples: ['throughline keys', 'throughline keys create "the dashboard" --scopes read'],
   });
 }
@@ -66,15 +66,14 @@ async function create(name: string, flags: CreateFlags, cli: Cli): Promise<void>
     const { key, made } = await desk.create({ name: checkName(name, 'name'), scopes: wanted, owners, expiresAt });
     cli.output.result({ key, ...withoutHash(made) }, key);
     cli.output.note('Keep it now: it is not shown again.');
-    if (ownersOf(made) !== null) cli.output.note(whomFor(made));
+    if (ownersOf(made) !== null) cli.output.note(ownersNote(made));
   });
 }
 
-/** What an application has to do, and not to forget. */
-function whomFor({ owner, owners }: ApiKey): string {
+function ownersNote({ owner, owners }: ApiKey): string {
   const whom =
     owners === null ? 'every owner of this data home (--owners limits it)' : `the owners "${oneLine(owners)}"`;
-  return `It acts for ${whom}: name one in the header Throughline-Owner. Without it, it acts for "${oneLine(owner)}".`;
+  return `It acts for ${whom}: name one in the header Throughline-Owner. Without the header, it acts for "${oneLine(owner)}".`;
 }
 
 async function list(cli: Cli): Promise<void> {

@@ -10,10 +10,10 @@ export function define(command: Command, cli: Cli): void {
     .action(({ scopes }: { scopes?: PageScope[] }) => link(scopes, cli));
   addHelp(command, {
     about:
-      'The link comes from the running server of the data home, and opens its page. Whoever opens it acts for the owner that --as names, with these scopes ' +
-      'and no others, for a week. A link for another owner than that of the server must name its scopes. "read" reads, "prompt" sends prompts ' +
-      'to agents, "approve" answers their questions, "admin" erases, and gives access to the machine. For programs, create a key instead ' +
-      '("throughline keys create").',
+      'The link comes from the running server of the data home, and opens its page. The browser then acts for the owner that --as names, ' +
+      'only with these scopes, for a week. A link for another owner than that of the server needs --scopes. "read" reads, "prompt" sends ' +
+      'prompts to agents, "approve" answers their questions, "admin" erases, and gives access to the machine. For programs, create a key ' +
+      'instead ("throughline keys create").',
     examples: [
       'throughline link',
       'xdg-open "$(throughline link --quiet)"',
@@ -28,5 +28,5 @@ async function link(wanted: PageScope[] | undefined, { parts, output, options, w
   const made = await parts.link(options, wanted);
   output.result(made, made.link);
   const who = `as "${oneLine(made.owner)}", with the scopes ${made.scopes.join(', ')}`;
-  output.note(`It opens the page and signs one browser in, once, within 15 minutes: ${who}.`);
+  output.note(`The link opens the page and signs one browser in, within 15 minutes, ${who}.`);
 }

@@ -4,7 +4,7 @@ import type { Restored } from '../../../../ports/store/backup.ts';
 import { addHelp, type Cli } from '../../cli.ts';
 import { counted } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
-import { contentsOf, reportBroken, watched } from './backup.ts';
+import { contentsOf, progressAndStop, reportBroken } from './backup.ts';
 
 interface RestoreFlags {
   readonly moveHere?: boolean;
@@ -35,7 +35,7 @@ export function define(command: Command, cli: Cli): void {
 async function restore(file: string, { moveHere = false, force = false }: RestoreFlags, cli: Cli): Promise<void> {
   const { parts, options, output, waits } = cli;
   output.waitFor(waits);
-  const restored = await parts.restore({ ...options, file, moveHere, force, ...watched(output) });
+  const restored = await parts.restore({ ...options, file, moveHere, force, ...progressAndStop(output) });
   output.result(restored, `restored ${restored.to}: ${contentsOf(restored)}`);
   explain(restored, output);
   reportBroken(restored, output);

@@ -23,10 +23,10 @@ export function define(command: Command, cli: Cli): void {
     .option('--host <address>', 'the address to listen on; one beyond loopback needs --public-url', '127.0.0.1')
     .option('--port <n>', 'the port to listen on (default: 7717, or another free one)', portNumber)
     .option('--public-url <https-url>', 'the public address of this server, behind a proxy that terminates TLS')
-    .option('--trust-proxy', 'believe the X-Forwarded-For of that proxy: failed logins are also slowed per address')
+    .option('--trust-proxy', 'trust the X-Forwarded-For of that proxy, to slow down failed logins per client address')
     .option(
       '--allow-origin <url>',
-      'let pages of this origin call, with a key (repeatable)',
+      'let pages of this origin call the server, with a key; can be repeated',
       (url: string, before: readonly string[] = []) => [...before, url],
     )
     .option('--grace <seconds>', 'how long running turns may take to end when the server stops', wholeNumber, 10)
@@ -76,15 +76,15 @@ async function serve(flags: ServeFlags, { parts, output, options, waits }: Cli):
     output.value({ kind: 'serving', url, link, socket, home, pid: process.pid, ...(shown && { demo: shown }) });
   } else introduce(serving, link, shown, output);
   await stopped;
-  if (parent !== null) process.stdin.destroy(); // or a parent that lives on would keep this process alive
+  if (parent !== null) process.stdin.destroy(); // while it is open, this process would not end
   output.note('Stopping. Running turns may take a moment.');
   output.waitFor('waiting for running turns to end …');
   await serving.close({ graceMs: grace * 1_000 });
 }
 
 /**
- * Resolves when the writing end of stdin is closed: the system does that however the parent ends. A process between the two (npx, a
- * start script) passes its stdin on, so this works where the id of the parent would be that of another process.
+ * Resolves when the writing end of stdin is closed: the system closes it however the parent ends. A process between the two (npx, a
+ * start script) passes its stdin on, so this works where watching the parent's process id would not.
  */
 function endOfParent(): Promise<void> {
   const stdin = fstatSync(0);
@@ -99,7 +99,7 @@ function endOfParent(): Promise<void> {
   return promise;
 }
 
-/** Null: the store cannot be written now. A server is useful without the link: it says what does not work, and lets people read. */
+/** Null: the store cannot be written now. The server is useful without a link: it reports what does not work, and can be read. */
 async function firstLink(serving: Serving, output: Output): Promise<string | null> {
   try {
     return await serving.newLink();
@@ -125,8 +125,8 @@ function introduce({ url, home }: Serving, link: string | null, demo: DemoConver
 }
 
 /**
- * The request ids are fixed: however often the server starts, each prompt is sent once. Null: no demo is wanted, or the
- * settings have no such agent; a server is useful without the demo.
+ * The request ids are fixed: however often the server starts, each prompt is sent once. Null: no demo was asked for, or the
+ * settings have no such agent; the server is useful without the demo.
  */
 async function startDemo({ engine, demo }: Serving, output: Output): Promise<DemoConversation | null> {
   if (demo === null) return null;
@@ -135,10 +135,10 @@ async function startDemo({ engine, demo }: Serving, output: Output): Promise<Dem
     await engine.ensure({ key, agent, title });
     const how = { agent, permissions: 'deny' } as const;
     const told = await engine.submit(key, 'The codeword is amber-heron', { ...how, requestId: `${key}-1` });
-    // Nobody waits for the agent: the server is there before the demo has run to its end.
+    // Not awaited: the server is ready before the demo has finished.
     askAnotherSession(engine, told.turn.id, () =>
       engine.submit(key, 'Which codewords have you seen?', { ...how, requestId: `${key}-2` }),
-    ).catch(({ message }) => output.note(`The demo was not prepared to its end: ${message}`));
+    ).catch(({ message }) => output.note(`The demo is incomplete: ${message}`));
     return demo;
   } catch (error) {
     if (!hasCode(error, 'agent_unavailable')) throw error;
@@ -147,7 +147,7 @@ async function startDemo({ engine, demo }: Serving, output: Output): Promise<Dem
   }
 }
 
-/** The demo shows a seam: its second prompt comes when the process that has heard the first one is gone. */
+/** The demo shows a seam: its second prompt is sent when the process that got the first one has ended. */
 async function askAnotherSession(engine: Engine, told: string, ask: () => Promise<unknown>): Promise<void> {
   const { turn } = await engine.answerOf(told, { waitMs: 60_000 });
   const next = await engine.turns(turn.conversationId, { after: turn.n, limit: 1 });

@@ -4,9 +4,9 @@ import type { StoreCopied } from '../../../../ports/store/backup.ts';
 import { addHelp, type Cli, checkNoPassword, subcommand } from '../../cli.ts';
 import { counted } from '../../lines.ts';
 import { type Output, styled } from '../../output.ts';
-import { countsOf, reportBroken, watched } from './backup.ts';
+import { countsOf, progressAndStop, reportBroken } from './backup.ts';
 
-const STORES = 'sqlite:FILE, a data home, or postgres://USER@HOST/DATABASE with the password elsewhere';
+const STORES = 'sqlite:FILE, a data home, or postgres://USER@HOST/DATABASE without a password';
 
 export function define(command: Command, cli: Cli): void {
   command.helpCommand(false);
@@ -14,10 +14,11 @@ export function define(command: Command, cli: Cli): void {
     summary: 'copy everything from one store to another',
     description: 'Copy everything from one store to another: from SQLite to PostgreSQL, or back.',
     about:
-      'Copies the conversations, tasks and keys of all owners; what is stored in the source stays. It may run while a server uses the source: then stop the ' +
-      'server, and run the same command again. It copies what is new, verifies the chain of events of every conversation, and only then can the ' +
-      'target be used. A copy that was stopped or killed continues with the same command. Files of agents are not copied: a conversation continues where its ' +
-      'directory is, with "throughline serve --home" of the data home that it belongs to. See docs/deploy.md.\n' +
+      'Copies the conversations, tasks and keys of all owners. The source is not changed. A server may use it meanwhile: then stop the ' +
+      'server, and run the same command again. The second run copies what is new and verifies the chain of events of every conversation. ' +
+      'Only then can the target be used. A copy that was stopped or killed continues with the same command. Files of agents are not ' +
+      'copied: a conversation continues where its directory is, with "throughline serve --home" of the data home that it belongs to. ' +
+      'See docs/deploy.md.\n' +
       'Exit code 1: failed; or copied, but events in the source were changed before (the output says which).',
     examples: [
       'throughline store copy ~/.local/share/throughline postgres://throughline@db.example.org/throughline',
@@ -47,8 +48,8 @@ async function copy(from: string, to: string, { parts, options, output, exitWith
     );
   }
   output.waitFor(waits);
-  const stopped = 'Cancelled. Run the same command again to go on.';
-  const copied = await parts.copyStore({ from, to, ...watched(output, stopped) });
+  const stopped = 'Cancelled. Run the same command again to continue.';
+  const copied = await parts.copyStore({ from, to, ...progressAndStop(output, stopped) });
   output.result(copied, `${copied.complete ? 'copied' : 'copied so far'}: ${countsOf(copied)}`);
   explain(copied, output);
   exitWith(reportBroken(copied, output));
@@ -66,11 +67,11 @@ function explain({ complete, from, to, places }: StoreCopied, output: Output): v
     return;
   }
   output.note(
-    `${to} has everything, and every chain of events was verified. ${from} was not changed: start nothing on it any more.`,
+    `${to} has everything, and every chain of events was verified. ${from} was not changed; do not use it any more.`,
   );
   for (const { name, conversations } of places) {
     output.note(
-      `${counted(conversations, 'conversation')} with files at ${name}: they go on only there, and can be read and forked everywhere.`,
+      `${counted(conversations, 'conversation')} with files at ${name}: they continue only there, and can be read and forked everywhere.`,
     );
   }
 }

@@ -12,11 +12,11 @@ export function define(command: Command, cli: Cli): void {
     .argument('[key]', 'the conversation: its key or id')
     .option('--agent <agent>', "list the agent's own sessions instead")
     .option('--cwd <dir>', 'with --agent: the sessions of this directory (default: the current one)', directory)
-    .action((key: string | undefined, flags: { agent?: string; cwd?: string }) => either(key, flags, cli));
+    .action((key: string | undefined, flags: { agent?: string; cwd?: string }) => sessions(key, flags, cli));
   addHelp(command, {
     about:
-      "The ids are the agents' own. A session is a cache of the conversation: it knows the turns up to the number shown. " +
-      'With --agent, all sessions that the agent has, whoever started them. To continue in one of them, use ' +
+      "The ids are the agents' own. A session is a cache of the conversation: it has the turns up to the number shown. " +
+      'With --agent, it lists all sessions that the agent has, also those of other programs. To continue in one of them, use ' +
       '"throughline send KEY PROMPT --session ID --cwd DIR".',
     examples: [
       'throughline sessions notes',
@@ -26,7 +26,7 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function either(key: string | undefined, { agent, cwd }: { agent?: string; cwd?: string }, cli: Cli) {
+async function sessions(key: string | undefined, { agent, cwd }: { agent?: string; cwd?: string }, cli: Cli) {
   if (key !== undefined && agent === undefined && cwd === undefined) return sessionsOf(key, cli);
   if (key === undefined && agent !== undefined) return nativeSessions(agent, cwd ?? process.cwd(), cli);
   throw new ThroughlineError('invalid', 'Name either a conversation, or an agent with --agent.', {
@@ -46,7 +46,7 @@ async function sessionsOf(key: string, { output, lookAt }: Cli): Promise<void> {
 function sessionLine({ agent, origin, parent, state, watermark, condensedTo, openedAt }: PublicSession): string {
   const from = parent === null ? '' : ` from ${oneLine(parent)}`;
   const summary = condensedTo === 0 ? '' : ` (up to turn ${condensedTo} condensed by the agent)`;
-  return `${oneLine(agent)}, ${origin}${from}, ${state}, knows up to turn ${watermark}${summary}, opened ${time(openedAt)}`;
+  return `${oneLine(agent)}, ${origin}${from}, ${state}, has the turns up to ${watermark}${summary}, opened ${time(openedAt)}`;
 }
 
 const TITLE_SHOWN = 80;
@@ -54,8 +54,8 @@ const TITLE_SHOWN = 80;
 async function nativeSessions(agent: string, cwd: string, { parts, options, output }: Cli): Promise<void> {
   if (options.server !== undefined) throw notThroughServer('sessions --agent');
   output.waitFor(`asking ${oneLine(agent)} for its sessions …`);
-  const sessions = await parts.nativeSessions(options, agent, cwd);
-  const oldestFirst = sessions.toSorted((a, b) => (a.updatedAt ?? 0) - (b.updatedAt ?? 0));
+  const found = await parts.nativeSessions(options, agent, cwd);
+  const oldestFirst = found.toSorted((a, b) => (a.updatedAt ?? 0) - (b.updatedAt ?? 0));
   await output.each(
     oldestFirst.map((session) => ({ agent, cwd, ...session })),
     ({ id, title, updatedAt }) => {

@@ -58,7 +58,7 @@ function titleOf(part: ToldPart): string {
   return part.as === 'transcript' ? "written into the agent's storage" : `prompt of turn ${part.turn}`;
 }
 
-/** With a number, the first name is that of a conversation; without, that of a turn if there is one. */
+/** With a number, `name` is a conversation. Without, it is a turn if there is one with this id, else a conversation. */
 async function turnOf(engine: Engine, name: string, n: number | undefined): Promise<string> {
   const named = n === undefined ? await orNull(engine.turn(name)) : null;
   if (named !== null) return named.id;

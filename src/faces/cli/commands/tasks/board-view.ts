@@ -6,12 +6,14 @@ import { oneLine } from '../../terminal-text.ts';
 import { nameOf } from './tasks.ts';
 
 const BAR = 20;
-/** What tasks wait for that are neither worked on nor ended. */
+/** The states of tasks that neither run nor have ended. */
 const WAITING = { queued: 'queued', waiting: 'waiting for other tasks', asking: 'asking you' };
 
 /** The state that follows from an event. */
 const STATES: Partial<Record<PublicTaskEvent['kind'], TaskState>> = {
-  ...({ 'task.started': 'running', 'task.queued': 'queued', 'task.cancelled': 'cancelled' } as const),
+  'task.started': 'running',
+  'task.queued': 'queued',
+  'task.cancelled': 'cancelled',
 };
 
 /** Shows running tasks: a line for each thing that happens, and at a terminal a progress bar. */

@@ -56,7 +56,12 @@ export function totalLines(tasks: readonly PublicTask[]): string[] {
   const totals = totalsOf(tasks);
   const { spent, lockWaits } = totals;
   const row = (name: string, { turns: count, spent, lockWaits }: Sums, rest: readonly string[]) => [
-    ...[name, ...rest, String(count), String(tokensOf(spent)), usd(spent), waited(lockWaits)],
+    name,
+    ...rest,
+    String(count),
+    String(tokensOf(spent)),
+    usd(spent),
+    waited(lockWaits),
   ];
   return [
     `# All ${tasks.length} tasks: ${verdictOf(tasks)}`,

@@ -68,8 +68,8 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
     });
   }
   const task = goal === undefined ? null : await taskOf(goal, flags, cli.output);
-  if (task === null) refuseOfTask(flags);
-  refuseOfPlan(goal, flags);
+  if (task === null) refuseTaskFlags(flags);
+  checkPlanFlags(goal, flags);
   await cli.withTasks(async (desk) => {
     const { tasks, readFile } = desk;
     const after = await tasks.lastSeq();
@@ -84,7 +84,7 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
       return DONE;
     }
     const { plan, ...where } = file === undefined ? { plan: { tasks: [task] } } : readFile(file);
-    // Whatever is wrong with it, adding it says so.
+    // `tasks.add` checks it.
     const whole = (parallel === undefined ? plan : withParallel(plan, parallel)) as TaskPlan;
     const added = await tasks.add(whole, { ...once, ...where, ...(file === undefined && { locate: () => '' }) });
     if (added.duplicate) cli.output.note('This request was already accepted. These are its tasks.');
@@ -92,7 +92,7 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
   });
 }
 
-const OF_TASK = [
+const TASK_FLAGS = [
   'name',
   'milestone',
   'agent',
@@ -104,10 +104,10 @@ const OF_TASK = [
   'cwd',
   'permissions',
 ];
-const OF_GATE = ['gate', 'judge', 'ask', 'gateTimeout'];
+const GATE_FLAGS = ['gate', 'judge', 'ask', 'gateTimeout'];
 
 async function taskOf(goal: string, flags: RunFlags, output: Output): Promise<object> {
-  const set = Object.fromEntries(OF_TASK.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])));
+  const set = given(Object.fromEntries(TASK_FLAGS.map((name) => [name, flags[name]])));
   return { goal: await readPrompt(goal, output), ...set, ...gateOf(flags) };
 }
 
@@ -120,15 +120,13 @@ function gateOf({ gate, judge, ask, gateTimeout }: RunFlags): object {
   if (gate === undefined && gateTimeout !== undefined) {
     throw fault('"--gate-timeout" needs "--gate".', 'Give the command, or leave out the timeout.');
   }
-  if (judge !== undefined) return { gate: { agent: judge, ...(ask !== undefined && { ask }) } };
-  return gate === undefined
-    ? {}
-    : { gate: { command: gate, ...(gateTimeout !== undefined && { timeout: gateTimeout }) } };
+  if (judge !== undefined) return { gate: given({ agent: judge, ask }) };
+  return gate === undefined ? {} : { gate: given({ command: gate, timeout: gateTimeout }) };
 }
 
 /** An option that would have no effect is refused, never ignored. */
-function refuseOfTask(flags: RunFlags): void {
-  const [name] = [...OF_TASK, ...OF_GATE].filter((one) => flags[one] !== undefined);
+function refuseTaskFlags(flags: RunFlags): void {
+  const name = [...TASK_FLAGS, ...GATE_FLAGS].find((one) => flags[one] !== undefined);
   if (name === undefined) return;
   const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   throw new ThroughlineError('invalid', `"--${flag}" needs a goal.`, {
@@ -136,7 +134,7 @@ function refuseOfTask(flags: RunFlags): void {
   });
 }
 
-function refuseOfPlan(goal: string | undefined, { file, parallel, requestId }: RunFlags): void {
+function checkPlanFlags(goal: string | undefined, { file, parallel, requestId }: RunFlags): void {
   if (parallel !== undefined && file === undefined) {
     throw new ThroughlineError('invalid', '"--parallel" needs "--file": it limits how many of its tasks run at once.', {
       hint: 'To limit all tasks of the data home, use the setting "tasks.parallel".',

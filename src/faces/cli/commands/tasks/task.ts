@@ -149,6 +149,6 @@ async function usage({ since, by }: UsageFlags, { output, lookAtTasks }: Cli): P
     const named = [...sums].map(([name, sum]) => ({ names: [name], ...sum }));
     if (output.json) for (const [name, sum] of sums) output.value({ [by]: name, ...sum });
     else for (const line of usageTable(named, output.width)) output.line(line);
-    if (sums.size === 0) output.note('Nothing was used.');
+    if (sums.size === 0) output.note('There is no usage yet.');
   });
 }

@@ -28,7 +28,7 @@ export async function watchTasks(
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, leaving.signal]);
   const showing = show(desk, { ids: new Set(ids), after, view, output, signal });
-  // What keeps us from showing keeps us from waiting as well, a little earlier or later.
+  // `waitFor` fails for the same reasons. Without a handler, the earlier failure would end the process.
   showing.done.catch(() => {});
   try {
     const last = await desk.tasks.waitFor(ids, { signal: leaving.signal });
@@ -39,14 +39,14 @@ export async function watchTasks(
     await showing.done;
     return leaving.signal.aborted ? EXIT.interrupted : exitOf(last);
   } catch (error) {
-    throw hasCode(error, 'unreachable') ? lostSightOfTasks(error) : error;
+    throw hasCode(error, 'unreachable') ? serverLost(error) : error;
   } finally {
     over.abort();
     stopListening();
   }
 }
 
-function lostSightOfTasks({ message, cause }: ThroughlineError): ThroughlineError {
+function serverLost({ message, cause }: ThroughlineError): ThroughlineError {
   return new ThroughlineError('unreachable', `${message} The tasks were accepted and are stored.`, {
     hint: '"throughline serve" or "throughline task run" continues them; "throughline task list" shows them.',
     cause,
@@ -63,9 +63,9 @@ function stopOnSignals(
   return onStopSignals({
     cancel() {
       output.note('Cancelling. Press Ctrl-C again to kill.');
-      const told = (error: unknown) => output.note(`Not cancelled: ${String((error as Error).message)}`);
+      const failed = ({ message }: Error) => output.note(`Not cancelled: ${message}`);
       // In reverse order: tasks that wait must not start when one before them ends.
-      for (const id of ids.toReversed()) tasks.cancel(id).catch(told);
+      for (const id of ids.toReversed()) tasks.cancel(id).catch(failed);
     },
     kill() {
       const closed = tasks.close().then(() => engine.close({ graceMs: 0 }));
@@ -114,7 +114,7 @@ function show({ tasks }: TaskDesk, { ids, after, view, output, signal }: Showing
   return { done, upTo };
 }
 
-const RANK: Record<PublicTask['state'], number> = {
+const EXIT_OF_STATE: Record<PublicTask['state'], number> = {
   done: DONE,
   cancelled: EXIT.cancelled,
   failed: 1,
@@ -130,5 +130,5 @@ function exitOf(tasks: readonly PublicTask[]): number {
   const task = undone ?? tasks.find(({ state }) => state !== 'done');
   if (task === undefined) return DONE;
   const interrupted = task.state === 'asking' && task.progress.decision?.code === 'turn_interrupted';
-  return interrupted ? EXIT.interrupted : RANK[task.state];
+  return interrupted ? EXIT.interrupted : EXIT_OF_STATE[task.state];
 }

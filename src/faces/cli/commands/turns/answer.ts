@@ -8,7 +8,7 @@ export function define(command: Command, cli: Cli): void {
     .argument('<option>', 'the id of an option, or allow or deny')
     .action((id: string, option: string) => answer(id, option, cli));
   addHelp(command, {
-    about: 'The first answer counts, from whichever terminal it comes.',
+    about: 'If several people answer, the first answer counts.',
     examples: [
       'throughline answer 5f0c2d3e-8a4b-4c57-9d61-0f2a7b1c3d4e allow',
       "throughline answer $(throughline permissions notes --json | jq -r '.id') reject_once",

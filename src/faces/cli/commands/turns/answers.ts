@@ -40,7 +40,7 @@ export function atTerminal(output: Output): boolean {
   return isatty(0) && !output.json;
 }
 
-/** What happens to a question when the caller has not decided it. */
+/** What happens to a question when `--permissions` is not given. */
 export function defaultPermissions(output: Output): PermissionMode {
   return atTerminal(output) ? 'ask' : 'deny';
 }

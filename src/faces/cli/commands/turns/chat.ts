@@ -22,9 +22,12 @@ interface ChatFlags extends Pick<ConversationSpec, 'title' | 'limitPerDay' | 'wo
 export function define(command: Command, cli: Cli): void {
   command
     .argument('[key]', 'the conversation: its key or id; a new key creates a conversation (default: a new one)')
-    .option('--continue', 'the conversation that was last used in this directory')
+    .option('--continue', 'continue the conversation that was last used in this directory')
     .option('--agent <agent>', 'the agent that answers (default: the agent of the previous turn)')
-    .option('--cwd <dir>', 'where the agent of a new conversation works (default: here; at a named server: its own)')
+    .option(
+      '--cwd <dir>',
+      'where the agent of a new conversation works (default: here; with --server, a directory of its own)',
+    )
     .option('--no-cwd', 'let it work in a directory of its own')
     .option('--worktree', 'let it work in a worktree of the git repository there, on a branch of its own')
     .option('--title <text>', 'set the title of a new conversation')
@@ -32,12 +35,12 @@ export function define(command: Command, cli: Cli): void {
     .option('--budget-tokens <n>', 'put at most this many tokens (estimated) of history before a prompt', wholeNumber)
     .option('--last-turns <n>', 'put at most this many turns of history before a prompt', wholeNumber)
     .option('--time-limit <seconds>', 'end a turn when it takes longer', seconds)
-    .option('--stall-limit <seconds>', 'end a turn when the agent gives no sign of life for so long', seconds)
+    .option('--stall-limit <seconds>', 'end a turn when the agent gives no sign of life for this long', seconds)
     .option('--limit-per-day <amount>', 'how much may be spent in a new conversation on a day: "2 USD", "50k tokens"')
     .action((key: string | undefined, flags: ChatFlags) => chat(key, flags, cli));
   addHelp(command, {
     about:
-      'Enter sends, Alt-Enter makes a new line, Ctrl-C cancels the turn, and pressed twice it leaves. What is written while a turn runs is queued. ' +
+      'Enter sends. Alt-Enter makes a new line. Ctrl-C cancels the turn; pressed twice, it leaves. Prompts that you send while a turn runs are queued. ' +
       'A line that begins with a slash is a command: /help lists them. Needs a terminal; elsewhere, use "throughline send".',
     examples: [
       'throughline chat',
@@ -75,7 +78,7 @@ async function chat(
       if (flags.continue) return { existing: await lastIn(engine, cwd ?? resolve('.')) };
       const existing = key === undefined ? null : await orNull(engine.conversation(key));
       if (existing === null) return { spec: specFor(key ?? (await freeKey(engine, newName()))) };
-      // What was named is used or refused, never ignored.
+      // An option is used or refused, never ignored.
       const pinned = given({ cwd: flags.cwd === undefined ? undefined : cwd, worktree });
       const isNamed = Object.keys(pinned).length > 0 || limitPerDay !== undefined || title !== undefined;
       if (!isNamed) return { existing };
@@ -95,10 +98,10 @@ async function chat(
   exitWith(code);
 }
 
-/** A chat draws on its terminal; a program, a file or a very simple terminal gets a sentence instead. */
+/** A chat draws on its terminal. Without a terminal that can show it, it is refused. */
 function checkTerminal(json: boolean): void {
   const why = json
-    ? 'With --json a program reads, and "chat" is for people.'
+    ? '"chat" cannot be used with --json: it is for people.'
     : !process.stdin.isTTY || !process.stdout.isTTY
       ? '"chat" needs a terminal for its input and its output.'
       : process.env.TERM === 'dumb'
@@ -107,7 +110,7 @@ function checkTerminal(json: boolean): void {
   if (why !== null) throw new ThroughlineError('invalid', why, { hint: 'Use "throughline send KEY PROMPT" here.' });
 }
 
-/** The one that changed last, of those that work in the directory. */
+/** The most recently changed conversation that works in the directory. */
 async function lastIn(engine: Engine, directory: string): Promise<PublicConversation> {
   const pages = inPages<PublicConversation>((last) => engine.list(last === undefined ? {} : { before: last }));
   for await (const one of pages) if (one.cwd === directory && one.driver === 'worker') return one;

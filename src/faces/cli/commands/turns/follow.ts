@@ -43,7 +43,7 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-/** How often we look whether anybody runs the open turns. */
+/** How often we check whether a process runs the open turns. */
 const LOOK_MS = 1_000;
 
 async function follow(key: string, { log, untilIdle, ...from }: FollowFlags, { output, lookAt }: Cli): Promise<void> {
@@ -66,7 +66,7 @@ async function follow(key: string, { log, untilIdle, ...from }: FollowFlags, { o
     output.gone.addEventListener('abort', () => stop.abort());
     const over = new AbortController();
     const onHindrance = (why: Stranded | Delayed) => {
-      // What is only delayed begins by itself.
+      // A delayed turn begins by itself.
       if (!untilIdle || isDelayed(why)) return output.note(oneLine(strandedLine(why)));
       const { message, hint } = why;
       output.failure({ code: 'interrupted', message: `Stopped before the conversation was idle. ${message}`, hint });
@@ -102,7 +102,7 @@ async function lastWhenIdle(engine: Engine, id: string): Promise<number | null> 
   return open > 0 ? null : (await engine.conversation(id)).lastSeq;
 }
 
-/** Each kind of event in words; a new kind does not compile until it has them. */
+/** Each kind of event in words. A new kind does not compile until it is here. */
 const WORDS: { readonly [K in EventKind]: (payload: PublicEventPayloads[K]) => string } = {
   'conversation.created': ({ agent }) => `conversation created${agent ? ` for ${agent}` : ''}`,
   'conversation.forked': ({ conversationId, n }) => `forked from ${conversationId} after turn ${n}`,

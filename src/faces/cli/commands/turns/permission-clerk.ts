@@ -9,8 +9,8 @@ import type { Output } from '../../output.ts';
 import { askPermission, atTerminal, optionList, questionText } from './answers.ts';
 
 /**
- * Brings an agent's questions to somebody who can answer: the person at this terminal, one question at a time, or somebody
- * with `throughline answer` elsewhere. An answer from anywhere ends the question here.
+ * Shows an agent's questions to the person at this terminal, one at a time. Without a terminal, it says how to answer them with
+ * `throughline answer`. An answer from anywhere ends the question here.
  */
 export class PermissionClerk {
   readonly #engine: Engine;
@@ -71,7 +71,9 @@ export class PermissionClerk {
   #askHere(question: PublicEventPayloads['permission.asked']): void {
     const asking = new AbortController();
     this.#asking.set(question.permissionId, asking);
-    this.#queue = this.#queue.then(() => this.#ask(question, asking.signal)).catch((error) => this.#couldNot(error));
+    this.#queue = this.#queue
+      .then(() => this.#ask(question, asking.signal))
+      .catch((error) => this.#answerFailed(error));
   }
 
   async #ask(question: PublicEventPayloads['permission.asked'], signal: AbortSignal): Promise<void> {
@@ -81,8 +83,8 @@ export class PermissionClerk {
   }
 
   /** `conflict`: somebody else answered first, and the event of that answer says so. */
-  #couldNot(error: unknown): void {
+  #answerFailed(error: unknown): void {
     if (hasCode(error, 'conflict')) return;
-    this.#output.note(`Cannot give the answer: ${error instanceof Error ? error.message : error}`);
+    this.#output.note(`The answer was not accepted: ${error instanceof Error ? error.message : error}`);
   }
 }

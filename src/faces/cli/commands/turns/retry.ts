@@ -15,7 +15,7 @@ export function define(command: Command, cli: Cli): void {
     .action((turn: string, flags: { requestId?: string }) => retry(turn, flags, cli));
   addHelp(command, {
     about:
-      'This is a new turn: what the first one did is not undone, and tools may run again. The output is that of ' +
+      'This starts a new turn: what the first one did is not undone, and tools may run again. The output is the same as that of ' +
       '"throughline send".',
     examples: ['throughline retry notes', 'throughline retry 0198c5d2-6e0b-7cc3-98c5-d26e0b7cc398 --request-id again'],
   });
@@ -25,7 +25,7 @@ async function retry(id: string, flags: { requestId?: string }, cli: Cli): Promi
   await cli.withEngine(async (engine) => {
     using _held = holdStopSignals(cli.output);
     const submitted = await engine.retry(await turnOf(engine, id), given(flags));
-    // Questions of the new turn are treated as in the first one; where that one said nothing, as the settings say.
+    // Questions are handled as in the first turn. If that turn had no mode, the settings decide.
     const permissions: PermissionMode = submitted.turn.options.permissions ?? 'ask';
     return await watchTurn(engine, submitted, cli, permissions);
   });

@@ -31,7 +31,7 @@ interface SendFlags
   readonly file?: readonly string[];
   readonly image?: readonly string[];
   readonly set?: readonly string[];
-  /** Of `--detach`: stdin has content blocks. */
+  /** Used by `--detach`: stdin has content blocks. */
   readonly blocks?: boolean;
 }
 
@@ -63,7 +63,7 @@ export function define(command: Command, cli: Cli): void {
       ).choices(PERMISSION_MODES),
     )
     .option('--time-limit <seconds>', 'end the turn when it takes longer', seconds)
-    .option('--stall-limit <seconds>', 'end the turn when the agent gives no sign of life for so long', seconds)
+    .option('--stall-limit <seconds>', 'end the turn when the agent gives no sign of life for this long', seconds)
     .option(
       '--deliver-to <place>',
       'where you will deliver the answer; the turn stays in "throughline pending" until you report the delivery',
@@ -77,8 +77,8 @@ export function define(command: Command, cli: Cli): void {
     about:
       'The answer goes to stdout as it arrives, everything else to stderr. With --json, every event of the conversation until ' +
       'the end of the turn is one line, and the last line is {"kind":"result", "turn", "reply", "receipt", "denied"}. ' +
-      'Files come before the prompt, each as a block of its own with its name. Where the prompt is given as words, stdin is not read ' +
-      'unless "--file -" attaches it. A prompt has at most 8 MiB, files included.',
+      'Files come before the prompt, each as a block of its own with its name. If the prompt is given as words, stdin is read ' +
+      'only with "--file -". A prompt may have 8 MiB, including its files.',
     examples: [
       'throughline send notes "The codeword is osprey"',
       'throughline send notes "What does this screenshot show?" --image screen.png',
@@ -91,7 +91,7 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-/** `effort=high`; true and false are no texts. */
+/** Parses `effort=high`. The values true and false become booleans. */
 function configOf(texts: readonly string[]): NonNullable<Choices['config']> {
   const pairs = texts.map((text) => {
     const [, id, value = ''] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
@@ -124,7 +124,7 @@ async function send(
   await cli.withEngine(async (engine) => {
     const { agent, title, worktree, limitPerDay } = flags;
     const cwd = flags.cwd ?? (worktree ? directory('.') : undefined);
-    // The first prompt to a new key creates the conversation; only what it cannot give has to be given before.
+    // The first prompt to a new key creates the conversation. `ensure` sets what a prompt cannot set.
     const isPlain = title === undefined && cwd === undefined && limitPerDay === undefined;
     const name = isPlain
       ? key
@@ -163,7 +163,7 @@ async function promptOf(
   throw words.length === 0 ? noPrompt() : new ThroughlineError('invalid', 'The prompt is empty.');
 }
 
-/** `asked`: somebody wrote `-`, so that a terminal is read as well. `hasFiles`: the prompt may have no words. */
+/** `asked`: the prompt is `-`, so a terminal is read as well. `hasFiles`: the prompt needs no words. */
 async function piped(asked: boolean, hasFiles: boolean, output: Output): Promise<string> {
   if (asked) sayThatStdinIsRead(output, 'the prompt');
   if (asked || !process.stdin.isTTY) return readPromptOfStdin();
@@ -177,7 +177,7 @@ function noPrompt(): ThroughlineError {
   });
 }
 
-/** What the other process of `--detach` is given. */
+/** What `--detach` gives to its background process. */
 async function blocksOfStdin(): Promise<Prompt> {
   return parsePrompt(JSON.parse((await readStdin(2 * MOST_OF_PROMPT)).toString('utf8')));
 }

@@ -106,15 +106,15 @@ async function* events(source: Source, turn: PublicTurn, cli: Cli, signal: Abort
   }
 }
 
-/** How often we look whether anybody runs the turn: seldom while a server may run it, often when it is gone. */
+/** How often we check whether a process runs the turn: seldom while a server may run it, often when the server is gone. */
 const LOOK_MS = 5_000;
 const LOOK_AFTER_LOSS_MS = 1_000;
 
 const lookAt = (engine: Engine, turn: PublicTurn) => async () => (await engine.turn(turn.id)).stranded;
 
 /**
- * Looks again and again, and calls back once for every reason why nobody runs what is open: when it was so twice, as another
- * process may just begin.
+ * Polls, and calls back once for each reason why nobody runs what is open. A reason counts when it was found twice in a row: another
+ * process may be about to begin.
  */
 export async function watchStranded<T extends Stranded | Delayed>(
   look: () => Promise<T | null>,
@@ -123,7 +123,7 @@ export async function watchStranded<T extends Stranded | Delayed>(
 ): Promise<void> {
   let [before, told]: (string | null)[] = [null, null];
   while (!signal.aborted) {
-    // Whatever keeps us from looking, the stream of events meets it too, and says so.
+    // The stream of events fails for the same reason, and reports it.
     const stranded = await look().catch(() => null);
     const now = stranded?.message ?? null;
     if (stranded !== null && now === before && now !== told && !signal.aborted) {
@@ -143,8 +143,8 @@ async function* followed(source: Source, { conversationId }: PublicTurn, signal:
 }
 
 /**
- * The server was away for too long. If the data home is on this machine, this process looks what has become of the turn. A turn that
- * has ended, or that another process runs, is shown to its end; of one that nobody runs, or no longer, it says what can be done.
+ * The server was away for too long. If the data home is on this machine, this process reads the turn there. A turn that has ended, or
+ * that another process runs, is shown to its end. For a turn that nobody runs, the error says what to do.
  */
 async function* afterLoss(
   lost: ThroughlineError,
@@ -167,7 +167,7 @@ async function* afterLoss(
     if (nobody === null) {
       output.note(`${lost.message} Looking at the data home itself.`);
       source.engine = engine;
-      // Who runs it now may leave it: another command that only brings an earlier turn to its end, for example.
+      // The process that runs it may leave it, for example a command that only finishes an earlier turn.
       void watchStranded(lookAt(engine, turn), { everyMs: LOOK_AFTER_LOSS_MS, signal: over.signal }, leave);
       yield* followed(source, turn, AbortSignal.any([signal, over.signal]));
     }

@@ -26,7 +26,7 @@ export function define(command: Command, cli: Cli): void {
   command
     .argument('<conversation>', 'its key or id')
     .argument('[prompt]', 'with --edit: the new prompt; "-" reads it from stdin')
-    .option('--edit <turn>', 'send another prompt instead of that of this turn')
+    .option('--edit <turn>', 'replace the prompt of this turn')
     .option('--drop <turns>', 'cancel these turns, separated by commas', names)
     .option('--order <turns>', 'run these turns first, in this order, separated by commas', names)
     .option('--request-id <id>', 'makes a repeated command safe: with the same id nothing is changed again')
@@ -37,7 +37,7 @@ export function define(command: Command, cli: Cli): void {
     about:
       'Lists the prompts that were accepted and have not begun, in the order in which they will run, or changes them. A turn is named by its ' +
       'number or its id. Turns keep their numbers: one that is edited, or moved behind a later one, ends as cancelled, and a new turn ' +
-      'takes its place. When one of them begins at the same moment, nothing is changed.',
+      'takes its place. If one of them begins at the same moment, nothing is changed.',
     examples: [
       'throughline queue notes',
       'throughline queue notes --edit 7 "Write the tests first."',
@@ -50,7 +50,7 @@ export function define(command: Command, cli: Cli): void {
 async function queue(conversation: string, prompt: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const { edit, drop, order, requestId } = flags;
   if ((edit === undefined) !== (prompt === undefined)) {
-    throw new ThroughlineError('invalid', 'A new prompt needs the turn that it is for, and --edit a new prompt.', {
+    throw new ThroughlineError('invalid', '"--edit" and a new prompt can only be used together.', {
       hint: 'For example: throughline queue notes --edit 7 "Write the tests first."',
     });
   }
@@ -86,7 +86,7 @@ async function list(turns: readonly PublicTurn[], { output }: Cli): Promise<unde
   if (first?.stranded) output.note(oneLine(strandedLine(first.stranded)));
 }
 
-/** The whole queue as the flags want it: named turns first, all others as they are. */
+/** The whole queue as the flags describe it: turns of --order first, all others after them. */
 function wantedQueue(
   turns: readonly PublicTurn[],
   { edit, drop = [], order = [], text }: Flags & { readonly text?: string },

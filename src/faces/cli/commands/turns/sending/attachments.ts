@@ -12,14 +12,14 @@ interface Attachment {
   readonly as: 'file' | 'image';
 }
 
-/** What a request has besides the prompt. */
+/** Bytes for what a request has besides the prompt. */
 const REST_OF_REQUEST = 4_096;
 
-const IN_WORDS = 'Name its path in the prompt, and let the agent read it.';
+const NAME_THE_PATH = 'Name its path in the prompt, and let the agent read it.';
 
 /**
- * The files in the order in which they were given, and then the words: what comes last is what the person says. Throws `not_found`,
- * `invalid` or `too_large` with the name of the file, and before anything is stored.
+ * The files in the order in which they were given, then the words. Throws `not_found`, `invalid` or `too_large` with the name of the
+ * file, before anything is stored.
  */
 export async function withAttachments(words: string, files: readonly Attachment[]): Promise<Prompt> {
   const blocks: ContentBlock[] = [];
@@ -27,12 +27,12 @@ export async function withAttachments(words: string, files: readonly Attachment[
   if (words.trim() !== '') blocks.push({ type: 'text', text: words });
   const bytes = Buffer.byteLength(JSON.stringify(blocks)) + REST_OF_REQUEST;
   if (bytes <= MOST_OF_PROMPT) return blocks;
-  const all = `The prompt and its files have ${mebibytes(bytes)} together, and ${mebibytes(MOST_OF_PROMPT)} can be sent.`;
+  const all = `The prompt with its files has ${mebibytes(bytes)}; the limit is ${mebibytes(MOST_OF_PROMPT)}.`;
   throw new ThroughlineError('too_large', all, { hint: 'Attach fewer files, or name their paths in the prompt.' });
 }
 
 async function blockOf({ path, as }: Attachment): Promise<ContentBlock> {
-  const bytes = path === '-' ? await readStdin(MOST_OF_PROMPT, IN_WORDS) : await readBounded(path);
+  const bytes = path === '-' ? await readStdin(MOST_OF_PROMPT, NAME_THE_PATH) : await readBounded(path);
   const name = path === '-' ? 'The input' : `The file ${path}`;
   const mimeType = imageType(bytes);
   const uri = path === '-' ? 'stdin:' : pathToFileURL(resolve(path)).href;
@@ -50,7 +50,12 @@ async function readBounded(path: string): Promise<Buffer> {
   try {
     const stat = await file.stat();
     if (stat.isDirectory()) throw unreadable(path, { code: 'EISDIR' });
-    return await readUpTo(MOST_OF_PROMPT, file.createReadStream({ autoClose: false }), `The file ${path}`, IN_WORDS);
+    return await readUpTo(
+      MOST_OF_PROMPT,
+      file.createReadStream({ autoClose: false }),
+      `The file ${path}`,
+      NAME_THE_PATH,
+    );
   } catch (cause) {
     throw cause instanceof ThroughlineError ? cause : unreadable(path, cause);
   } finally {
@@ -79,15 +84,15 @@ function imageType(bytes: Uint8Array): string | null {
   return at(0, 'RIFF') && at(8, 'WEBP') ? 'image/webp' : null;
 }
 
-/** `name`: how the sentence about a fault begins. */
+/** `name`: the subject of the error message. */
 function textOf(bytes: Buffer, name: string): string {
   try {
     if (!bytes.includes(0)) return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    // The same sentence as for a file with zero bytes.
+    // Refused below, as a file with zero bytes is.
   }
   throw new ThroughlineError('invalid', `${name} is neither text in UTF-8 nor a PNG, JPEG, GIF or WebP image.`, {
-    hint: IN_WORDS,
+    hint: NAME_THE_PATH,
   });
 }
 

@@ -21,7 +21,7 @@ export async function sendDetached(
   const child = spawn(process.execPath, [...process.execArgv, program, ...args], { detached: true, stdio: 'pipe' });
   output.waitFor('handing over the prompt …');
   child.stdin.on('error', () => {}).end(JSON.stringify(prompt));
-  // What it said of a fault may come after the end of its output.
+  // Its error message may arrive after the end of its output.
   const closed = new Promise((resolve) => child.once('close', resolve));
   const errors: string[] = [];
   child.stderr.setEncoding('utf8').on('data', (text: string) => errors.push(text));
