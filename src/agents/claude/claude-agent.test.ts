@@ -54,7 +54,7 @@ function keep(id: string, content: string): void {
   mkdirSync(dirname(fileOf(id)), { recursive: true });
   writeFileSync(fileOf(id), content);
 }
-/** Claude's own, of where it was. */
+/** Claude's note of its leaf. */
 const NOTE = `${JSON.stringify({ type: 'last-prompt', leafUuid: 'error' })}\n`;
 
 const MADE = '0199a000-0000-7000-8000-000000000001';
@@ -113,7 +113,7 @@ test('a session is rewound before a failed prompt, and keeps that position until
   expect(await agent().position('back', sandbox)).toBe('3:error');
   appendFileSync(fileOf('back'), entry('again', 'a'));
   expect(opened.ok && (await opened.session.position())).toBe('2:again');
-  // Also when Claude had noted the failed turn as its leaf, which it believes more than the end of the file.
+  // Also when Claude had noted the failed turn as its leaf, which counts more than the end of the file.
   expect(await agent().position('back', sandbox)).toBe('2:again');
 
   for (const position of ['2:a', '1:other', 'nonsense']) {

@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { AgentTraits } from '../../core/restore/traits.ts';
 import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { Refusal } from '../shared/flight.ts';
-import { refused } from '../shared/flight.ts';
-import { ClaudeRefusal, type Connect, type ConnectRequest } from './connection.ts';
+import { OPENING_CANCELLED, type Refusal, refused } from '../shared/flight.ts';
+import { ClaudeRefusal, type Connect, type ConnectRequest, UUID } from './connection.ts';
 import { environmentIn, environmentOutside } from './environment.ts';
 import { loginOf } from './find/login.ts';
 import { Questions } from './session/questions.ts';
-import { canRewind, goBack } from './session/rewind.ts';
+import { canRewind, prepareRewind } from './session/rewind.ts';
 import { parseMemo, type Seal } from './session/seal.ts';
 import { ClaudeSession, type ClaudeSessionParts } from './session/session.ts';
 import { SessionFile } from './session/session-file.ts';
@@ -35,9 +34,9 @@ export interface ClaudeAgentParts {
   readonly connect: Connect;
   /** Looks for Claude and remembers it. Throws `agent_unavailable`. */
   find(sandbox: OpenSandbox): Promise<InstalledClaude>;
-  /** From the settings; added to what Claude gets of our environment. */
+  /** Variables from the settings, added to those that Claude inherits. */
   readonly env: Readonly<Record<string, string>>;
-  /** What Claude may have of our environment, as far as it needs it. */
+  /** Our environment, of which Claude gets the variables that it needs. */
   readonly ours: NodeJS.ProcessEnv;
   readonly options: ClaudeOptions;
   /** Null: Claude chooses one. */
@@ -54,7 +53,6 @@ interface InstalledClaude {
 
 /** Versions whose profile without tools was proved by counting side effects (test/agents/claude-{cli,sdk}.test.ts). */
 const PROVED_WITHOUT_TOOLS: ReadonlySet<string> = new Set(['2.1.325']);
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Claude's name for the model that it chooses itself. */
 const DEFAULT_MODEL = 'default';
 const WINDOW = 200_000;
@@ -62,8 +60,8 @@ const LONG_WINDOW = 1_000_000;
 
 /**
  * Does not look for processes that a killed worker left behind. The engine ends them: one that works on a turn was recorded before
- * the first byte left (`turn.sent`), and any other is found by its mark. Claude's own list of processes (`sessions/<pid>.json`) would
- * only add those that a person has started, which we must not end: what they write is noticed as a position that is not ours (R10).
+ * its prompt was sent (`turn.sent`), and any other is found by its mark. Claude's own list of processes (`sessions/<pid>.json`) would
+ * only add those that a person has started, and we must not end those: what they write shows as a position that is not ours (R10).
  */
 export function claudeAgent(parts: ClaudeAgentParts): Agent {
   return {
@@ -119,7 +117,7 @@ function traitsOf(version: string, { model, options }: ClaudeAgentParts): AgentT
   };
 }
 
-/** What Claude gets from us in a sandbox, and where it keeps its sessions there. */
+/** The variables that Claude gets in a sandbox, and where it keeps its sessions there. */
 interface Inside {
   readonly env: Record<string, string>;
   readonly storage: SessionStorage;
@@ -134,9 +132,9 @@ async function fileIn(sandbox: OpenSandbox, sessionId: string, parts: ClaudeAgen
   return (await inside(sandbox, parts)).storage.fileOf(sessionId);
 }
 
-/** Where the session stands that a Claude is started with. */
+/** The state of the session with which Claude is started. */
 type StartsAt = Pick<ClaudeSessionParts, 'id' | 'file' | 'empty' | 'costUsd' | 'rewound'> & {
-  /** See the memo. */
+  /** See `Memo`. */
   readonly chosenModel: boolean;
 };
 
@@ -158,11 +156,11 @@ async function open(opening: Opening): Promise<Opened> {
   const { request, version } = opening;
   const { how, noTools, signal } = request;
   if (noTools && !PROVED_WITHOUT_TOOLS.has(version)) {
-    return refused('refused', `Claude ${version} was not proved to run without tools`);
+    return refused('refused', `no profile without tools is proved for Claude ${version}`);
   }
-  if (signal.aborted) return refused('refused', 'opening was cancelled');
+  if (signal.aborted) return OPENING_CANCELLED;
   if (how.kind !== 'resume' && how.id !== null && !UUID.test(how.id)) {
-    return refused('refused', `Claude takes only a UUID as a session id, and ${JSON.stringify(how.id)} is none`);
+    return refused('refused', `${JSON.stringify(how.id)} is not a UUID; Claude takes no other session ids`);
   }
   if (how.kind !== 'new') return openExisting(opening, how);
   const id = how.id ?? randomUUID();
@@ -186,7 +184,7 @@ async function openExisting(opening: Opening, how: Exclude<OpenHow, { kind: 'new
     const wrote = put === null ? {} : { wrote: put.content };
     return { ...result, ...condensedIn(file, how, memo.compaction), ...wrote };
   } finally {
-    // A transcript that we wrote for nothing is removed again.
+    // Without a session, the transcript that we wrote is removed again.
     if (!opened && put?.written) await transcript.remove();
   }
 }
@@ -199,7 +197,7 @@ async function resume(
   const { id } = how;
   const rewind = how.kind === 'resume' ? (how.rewind ?? null) : null;
   if (rewind === null) return start(opening, { kind: 'resume', id }, at);
-  const rewound = await goBack(at.file, id, rewind);
+  const rewound = await prepareRewind(at.file, id, rewind);
   if (typeof rewound === 'string') return refused('refused', rewound);
   const { at: entry, drops } = rewound;
   return start(opening, { kind: 'resume', id, rewind: { at: entry, drops } }, { ...at, rewound });
@@ -226,12 +224,12 @@ async function start(opening: Opening, how: ConnectRequest['how'], at: StartsAt)
   const questions = new Questions();
   const onPermission = questions.ask.bind(questions);
   try {
-    // Without a name, Claude continues with the model that its transcript names.
+    // If we name no model, Claude continues with the one that its transcript names.
     const named = model ?? (at.chosenModel ? DEFAULT_MODEL : null);
     const connection = await connect({ sandbox, env, how, noTools, model: named, signal, onPermission });
     if (signal.aborted) {
       await connection.kill();
-      return refused('refused', 'opening was cancelled');
+      return OPENING_CANCELLED;
     }
     const { permissionMode: mode = null, effort = null } = parts.options;
     const startedWith = { model, usualModel, mode, effort };
@@ -246,19 +244,19 @@ async function start(opening: Opening, how: ConnectRequest['how'], at: StartsAt)
     });
     return { ok: true, session, proof: how.kind === 'new' ? 'counted' : 'proved' };
   } catch (error) {
-    if (signal.aborted) return refused('refused', 'opening was cancelled');
+    if (signal.aborted) return OPENING_CANCELLED;
     if (error instanceof ClaudeRefusal) return refused(error.reason, error.message);
     throw error;
   }
 }
 
-/** Claude would resume a damaged file without an error, and tell the model only a part of it. Null: the file is whole. */
+/** Claude would resume a damaged file without an error, and send the model only a part of it. Null: the file is whole. */
 async function damageOf(file: SessionFile): Promise<Refusal | null> {
   await file.read();
   const { chain } = file;
   if (chain === null) {
-    const trouble = await file.transcript.trouble();
-    if (trouble !== null) return refused('refused', `its transcript cannot be read: ${trouble}`);
+    const error = await file.transcript.readError();
+    if (error !== null) return refused('refused', `its transcript cannot be read: ${error}`);
     return refused('not_found', 'Claude has no such session here');
   }
   if (isWhole(chain)) return null;
@@ -266,7 +264,7 @@ async function damageOf(file: SessionFile): Promise<Refusal | null> {
   return refused('refused', `its transcript is damaged (${kinds || 'its chain has no beginning'})`);
 }
 
-/** What the transcript shows of a summary of Claude's own. Left out: nothing that was not known after the last turn. */
+/** Whether the transcript begins with a summary of Claude's own. Left out: the same one as after the last turn. */
 function condensedIn(file: SessionFile, how: OpenHow, known: string | null): { readonly condensed?: boolean } {
   const rewind = how.kind === 'resume' ? how.rewind : null;
   const compaction = rewind ? file.compactionAt(leafOf(rewind.position)) : file.compactionAt();
@@ -274,7 +272,7 @@ function condensedIn(file: SessionFile, how: OpenHow, known: string | null): { r
   return compaction === known ? {} : { condensed: true };
 }
 
-/** Finds edited lines, which do not change the position. Null: the file is what it was. */
+/** Finds edited lines, which do not change the position. Null: the file is unchanged. */
 async function changeOf(file: SessionFile, seal: Seal | null): Promise<Refusal | null> {
   if (seal === null || (await file.sealer.holds(seal))) return null;
   return refused('diverged', 'its transcript was changed, though its position is the same');

@@ -8,7 +8,7 @@ export interface ClaudeConnection {
   /** Null: it could not be started. */
   readonly process: SandboxProcess | null;
   readonly alive: boolean;
-  /** What it offers as models, as it said when it started; empty: it did not say. */
+  /** The models that it offered when it started; empty: none. */
   readonly models: readonly unknown[];
   /** Every message it prints, parsed, in order; ends when its output has ended, never throws. Consumed once, by the session. */
   readonly messages: AsyncIterable<ClaudeMessage>;
@@ -16,7 +16,7 @@ export interface ClaudeConnection {
   send(message: ClaudeUserMessage): void;
   /** Asks Claude to stop the turn. Resolves when it has answered or ended; never throws. */
   interrupt(): Promise<void>;
-  /** Sets one thing for the prompts from now on; null: as Claude has it by default. Null: done. Else why not. Never throws. */
+  /** Sets the mode or the effort for all later prompts. Returns null, or why that was not possible. Never throws. */
   set(what: Setting): Promise<string | null>;
   /** How it ended (exit code or signal, end of stderr); null while alive. */
   readonly ending: string | null;
@@ -26,7 +26,7 @@ export interface ClaudeConnection {
   kill(): Promise<void>;
 }
 
-/** Not the model: Claude would tell it to the model as something that the person said. */
+/** An effort of null is Claude's default. Not the model: Claude would add a change of it to the conversation, as words of the person. */
 export type Setting = { readonly mode: string } | { readonly effort: string | null };
 
 export interface ConnectRequest {
@@ -35,7 +35,7 @@ export interface ConnectRequest {
   readonly env: Readonly<Record<string, string>>;
   readonly how:
     | { readonly kind: 'new'; readonly id: string }
-    /** `rewind`: continue from the entry `at`, and drop the prompt `drops` that came after it. Left out: from where it stands. */
+    /** `rewind`: continue from the entry `at`, and drop the prompt `drops` that came after it. Left out: continue from the end. */
     | {
         readonly kind: 'resume';
         readonly id: string;
@@ -49,6 +49,9 @@ export interface ConnectRequest {
   /** Asked before a tool runs; the answer goes back to Claude. Never rejects. */
   onPermission(question: PermissionQuestion): Promise<PermissionDecision>;
 }
+
+/** The ids of Claude's sessions. */
+export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Resolves when Claude is ready for prompts. Throws `agent_unavailable`, or a `ClaudeRefusal`. */
 export type Connect = (request: ConnectRequest) => Promise<ClaudeConnection>;
@@ -68,9 +71,9 @@ export class ClaudeRefusal extends Error {
 const REFUSALS: readonly (readonly [RegExp, ClaudeRefusal['reason']])[] = [
   [/No conversation found/i, 'not_found'],
   [/is not a UUID and does not match any session title/i, 'not_found'],
-  // Its transcript exists; there is no lock. For an id that we have recorded it means that an earlier attempt arrived.
+  // Its transcript exists; there is no lock. For an id that we have recorded, an earlier attempt has created it.
   [/Session ID \S+ is already in use/i, 'in_use'],
-  // No version seen has a lock. One that gets a lock and says so should be tried again.
+  // No version that we have seen has locks. If a later one reports a lock, we try again.
   [/session (?:\S+ )?is locked|locked by another process/i, 'locked'],
 ];
 

@@ -4,8 +4,8 @@ import { inheritedVariables } from '../shared/programs.ts';
 import type { ClaudeOptions } from './settings.ts';
 
 /*
- * What Claude gets of our environment, beyond what every program gets: the documented ways to log in and to reach its API,
- * and nothing else. Keys of a cloud are passed on only where Claude was told to use that cloud.
+ * The variables of our environment that Claude inherits, in addition to those of every program: the documented ways to log in and to
+ * reach its API, and nothing else. Keys of a cloud are passed on only if Claude was told to use that cloud.
  */
 const ALWAYS = [/^ANTHROPIC_/, /^CLAUDE_/];
 const CLOUDS: readonly (readonly [chosenBy: string, names: RegExp])[] = [
@@ -13,29 +13,28 @@ const CLOUDS: readonly (readonly [chosenBy: string, names: RegExp])[] = [
   ['CLAUDE_CODE_USE_VERTEX', /^(?:GOOGLE_|GCLOUD_|CLOUD_ML_REGION$|VERTEX_REGION_)/],
   ['CLAUDE_CODE_USE_FOUNDRY', /^AZURE_/],
 ];
-/** What a Claude sets for the programs that it starts. We may be one of them, and our session is another one. */
+/** Variables that a Claude sets for the programs that it starts. If it has started us, they are about its session, not about ours. */
 const OF_ANOTHER_SESSION =
   /^CLAUDE_(?:CODE_(?:ENTRYPOINT|SESSION_ID|SSE_PORT|RESUME_\w+|SDK_\w+|REMOTE\w*|CHILD_SESSION|EXECPATH)|AGENT_SDK_VERSION|PROJECT_DIR|ENV_FILE|PLUGIN_\w+|EFFORT|JOB_DIR)$/;
 
 /*
- * Claude can continue without a prompt: a command in the background ends, a watch sees a change, a timer fires. What it does then
+ * Claude can continue without a prompt: a command in the background ends, a watched file changes, a timer fires. What it does then
  * would belong to no turn, so it is switched off (docs/decisions/0025). 2.1.325 needs both: with the variable alone, Monitor and
- * CronCreate still woke it; the list alone leaves `run_in_background`.
+ * CronCreate still start it; the list alone leaves `run_in_background`.
  */
 const NO_BACKGROUND_TASKS = 'CLAUDE_CODE_DISABLE_BACKGROUND_TASKS';
 const WAKING_TOOLS = ['Monitor', 'ScheduleWakeup', 'CronCreate'];
 
-/** What keeps Claude to its turns, and conversations apart. The settings may set both otherwise. */
+/** They keep Claude from acting between turns, and conversations apart. The settings may override both. */
 export const ISOLATION_DEFAULTS: Readonly<Record<string, string>> = {
   [NO_BACKGROUND_TASKS]: '1',
-  // All sessions of a directory share one memory: what was said in one conversation would appear in another.
+  // All sessions of a directory share one memory. Without this, words of one conversation would appear in another.
   CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
 };
 
 /**
- * Claude asks questions with a choice of answers as permissions, and expects the answers with the permission. A permission has
- * none, so Claude would think that nobody answered (2.1.325). Without this tool it asks in its reply, and the next prompt
- * answers.
+ * With this tool, Claude asks the user a question as a permission, and expects the answer with the permission. Our permissions carry no
+ * answer, so Claude would get none (2.1.325). Without this tool it asks in its reply, and the next prompt answers.
  */
 const QUESTIONS_TOOL = 'AskUserQuestion';
 
@@ -46,7 +45,7 @@ export function forbiddenTools(env: Readonly<Record<string, string>>): readonly 
 }
 
 /**
- * Settings that Claude is started with, on top of the user's; no file is edited. Without `cleanupPeriodDays` every start of Claude
+ * Settings that Claude is started with, in addition to the user's; no file is edited. Without `cleanupPeriodDays`, every start of Claude
  * deletes transcripts that are older than a month, also those of other conversations.
  */
 export function flagSettings({ hooks }: { readonly hooks?: object }, noTools: boolean): object {
@@ -67,7 +66,7 @@ export function environmentOutside(
   return { ...claudeVariables(ours), ...ISOLATION_DEFAULTS, ...settings };
 }
 
-/** All that is added to the allowlisted environment of a sandbox. What the settings say wins. */
+/** Everything that is added to the allowlisted environment of a sandbox. The settings take precedence. */
 export function environmentIn(
   sandbox: OpenSandbox,
   ours: NodeJS.ProcessEnv,
@@ -77,11 +76,11 @@ export function environmentIn(
   return {
     ...claudeVariables(ours),
     ...ISOLATION_DEFAULTS,
-    // Otherwise calls of the model in which a subagent only answers are not reported, and not counted.
+    // Otherwise model calls in which a subagent only answers are not reported, and not counted.
     CLAUDE_CODE_FORWARD_SUBAGENT_TEXT: '1',
     ...(home === 'sandbox' ? { CLAUDE_CONFIG_DIR: join(sandbox.state, 'claude') } : {}),
     ...settings,
-    // Claude then says when a turn is really over: more may follow a result.
+    // With this, Claude reports when it is idle. A result is not the end: more may follow.
     CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
   };
 }

@@ -5,7 +5,7 @@ import type { ControlAnswer } from './connection.ts';
 
 /**
  * Sends the servers to a running Claude through its input, where nobody else can read their secrets. Claude answers when they
- * are connected. False: Claude has ended. Throws `agent_unavailable` when one failed: Claude would continue without its tools.
+ * are connected. Returns false when Claude has ended. Throws `agent_unavailable` when one failed: Claude would continue without it.
  */
 export async function giveServers(
   servers: readonly McpServer[],
@@ -45,7 +45,7 @@ function valuesByName(values: readonly NamedValue[]): Record<string, string> {
   return Object.fromEntries(values.map(({ name, value }) => [name, value]));
 }
 
-/** Shorter values are not secret, and are part of too many words. */
+/** Shorter values are no secrets, and occur in too many words. */
 const SHORTEST_SECRET = 4;
 
 /** Claude's message about a server may repeat the values that it was given. */

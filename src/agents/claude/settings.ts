@@ -30,7 +30,7 @@ export interface ClaudeSettings {
   readonly package?: string | undefined;
   readonly model?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
-  /** What Claude may have of our environment, as far as it needs it. Left out: all. */
+  /** Our environment, of which Claude gets the variables that it needs. Left out: that of this process. */
   readonly ours?: NodeJS.ProcessEnv;
   readonly options: Readonly<Record<string, unknown>>;
   /** The folder filled by `throughline agents install claude`. */
@@ -50,9 +50,9 @@ export function readClaudeSettings<T>(
   const settings: FindSettings = { ...places, path: env.PATH, trustProject: options.trustProject };
   const remembered = new Map<string, Promise<T>>();
   const find = (sandbox: OpenSandbox): Promise<T> => {
-    // Only a trusted project can have a Claude of its own; otherwise the directory makes no difference.
+    // Only a trusted project can have its own Claude; otherwise the directory makes no difference.
     const from = options.trustProject ? sandbox.work : null;
-    // Installing replaces the folder.
+    // Installing replaces the folder, so its inode changes.
     const key = JSON.stringify([sandbox.host, from, statSync(places.installed, { throwIfNoEntry: false })?.ino]);
     const found = remembered.get(key) ?? findClaude(settings, sandbox).then(check);
     remembered.set(key, found);
@@ -90,7 +90,7 @@ const onFailure = oneOf(['continue', 'block']);
 /** The fields that hooks of every type have. */
 const COMMON = { if: text, timeout: seconds, statusMessage: text, once: flag };
 
-/** A misspelled field would have no effect, and nobody would notice: such a name is refused. A test compares. */
+/** Unknown fields are refused: Claude ignores a misspelled one silently. A test compares the fields with the SDK's types. */
 export const HOOK = kinds('type', {
   command: object({
     type: required(oneOf(['command'])),
@@ -130,7 +130,7 @@ export const HOOK = kinds('type', {
 /** Which calls a hook is for, and the hooks, as in Claude's settings files. */
 const HOOK_GROUP = object({ matcher: anyText, hooks: required(list(HOOK)) });
 
-/** A hook of an event that Claude does not have would never run, and nobody would notice: such a name is refused. A test compares. */
+/** Unknown events are refused: Claude ignores hooks of a misspelled one silently. A test compares the names with the SDK's types. */
 // biome-ignore format: a list of names
 export const HOOK_EVENTS = [
   'PreToolUse', 'PostToolUse', 'PostToolUseFailure', 'PostToolBatch', 'Notification', 'UserPromptSubmit', 'UserPromptExpansion',
@@ -185,7 +185,7 @@ export const CLAUDE_OPTIONS = refusing(
   }),
 );
 
-/** What `options` of the settings hold, with the defaults filled in. */
+/** The `options` of the settings, with their defaults. */
 export type ClaudeOptions = Output<typeof CLAUDE_OPTIONS> & {
   readonly home: 'user' | 'sandbox';
   readonly trustProject: boolean;

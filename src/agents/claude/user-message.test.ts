@@ -28,7 +28,7 @@ test('a prompt keeps its text and images; everything else becomes text', () => {
   ]);
 });
 
-test('what a session says that it passes on is what it passes on', () => {
+test('the wording of a prompt is what is sent', () => {
   const plain = [
     { type: 'text', text: 'Look:' },
     { type: 'image', data: 'AAAA', mimeType: 'image/png' },

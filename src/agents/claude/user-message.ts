@@ -17,12 +17,12 @@ const IMAGES = /^image\/(?:png|jpeg|gif|webp)$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /**
- * The blocks of a prompt as the model gets them. Embedded resources become text, because Claude has no block for them that the
- * model sees. Blocks without text are left out, because the API refuses them.
+ * The blocks of a prompt as the model gets them. Embedded resources become text, because Claude passes no block for them on to the
+ * model. Blocks without text are left out, because the API refuses them.
  */
 export function promptBlocks(prompt: readonly ContentBlock[]): ClaudeBlock[] {
   return worded(prompt).map((block) =>
-    isTaken(block)
+    isSupportedImage(block)
       ? { type: 'image', source: { type: 'base64', media_type: block.mimeType, data: block.data } }
       : { type: 'text', text: promptText([block]) },
   );
@@ -32,12 +32,12 @@ export function promptBlocks(prompt: readonly ContentBlock[]): ClaudeBlock[] {
 export function worded(prompt: readonly ContentBlock[]): readonly ContentBlock[] {
   const blocks = prompt
     .map((block) =>
-      block.type === 'text' || isTaken(block) ? block : { type: 'text' as const, text: promptText([block]) },
+      block.type === 'text' || isSupportedImage(block) ? block : { type: 'text' as const, text: promptText([block]) },
     )
     .filter((block) => block.type !== 'text' || block.text.trim() !== '');
   return blocks.length === prompt.length && blocks.every((block, i) => block === prompt[i]) ? prompt : blocks;
 }
 
-function isTaken(block: ContentBlock): block is ImageBlock {
+function isSupportedImage(block: ContentBlock): block is ImageBlock {
   return block.type === 'image' && IMAGES.test(block.mimeType) && BASE64.test(block.data);
 }

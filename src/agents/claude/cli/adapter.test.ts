@@ -8,7 +8,7 @@ import { ISOLATION_DEFAULTS } from '../environment.ts';
 import type { ClaudeOptions } from '../settings.ts';
 import { argumentsFor, checkId, cliConnect } from './adapter.ts';
 
-// Speaks the control protocol as far as these tests need it. What it does with a prompt, the prompt says.
+// Speaks the control protocol as far as these tests need it. The prompt says what to do.
 const CLAUDE = `
 import { createInterface } from 'node:readline';
 const say = (message) => console.log(JSON.stringify(message));
@@ -196,7 +196,7 @@ test('tools that wake Claude later are off unless background tasks are on; the t
   }
 });
 
-test('only a UUID reaches Claude, which would take anything else for the title of a session', () => {
+test('only a UUID reaches Claude, which would treat anything else as the title of a session', () => {
   const reason = (how: Parameters<typeof checkId>[0]) => {
     try {
       checkId(how);

@@ -4,7 +4,7 @@ import { given } from '../../../core/input/arguments.ts';
 import type { Agent } from '../../../ports/agent.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { claudeAgent } from '../claude-agent.ts';
-import { ClaudeRefusal, type Connect, type ConnectRequest, refusalOf } from '../connection.ts';
+import { ClaudeRefusal, type Connect, type ConnectRequest, refusalOf, UUID } from '../connection.ts';
 import { flagSettings, forbiddenTools } from '../environment.ts';
 import type { FoundClaude } from '../find/find.ts';
 import { giveServers } from '../mcp-servers.ts';
@@ -33,7 +33,7 @@ export function cliConnect(
     const { command } = await find(sandbox);
     checkId(request.how);
     throwIfAborted(signal);
-    // The user chooses when to update: never in the middle of a conversation.
+    // Claude must not update itself in the middle of a conversation.
     const env = { DISABLE_AUTOUPDATER: '1', ...request.env };
     const child = await sandbox.spawn([...command, ...argumentsFor(request, options)], { env });
     const connection = new CliConnection(child, (question) => request.onPermission(question));
@@ -79,7 +79,7 @@ export function argumentsFor(
   ];
 }
 
-/** Settings files could contain hooks, which run without a question; and what is allowed needs none. */
+/** Without tools there are no settings files: their hooks run without a permission. */
 function toolArguments(options: Parameters<typeof argumentsFor>[1], noTools: boolean): string[] {
   if (noTools) return ['--tools', '', '--setting-sources', ''];
   const { settingSources, allowedTools, additionalDirectories = [] } = options;
@@ -97,9 +97,7 @@ function sessionArguments(how: ConnectRequest['how']): string[] {
   return ['--resume', id, ...(rewind ? ['--resume-session-at', rewind.at, '--resume-drops-turn', rewind.drops] : [])];
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-/** Throws a `ClaudeRefusal` for anything but a UUID: Claude would take it for a *title*, and resume a session of that title. */
+/** Throws a `ClaudeRefusal` for anything but a UUID: Claude would treat it as a *title*, and resume a session with that title. */
 export function checkId({ kind, id }: ConnectRequest['how']): void {
   if (UUID.test(id)) return;
   const message = `${JSON.stringify(id)} is not a session id of Claude`;
@@ -112,7 +110,7 @@ function throwIfAborted(signal: AbortSignal): void {
 
 function notStarted({ how }: ConnectRequest, ending: string): Error {
   const message = `Claude ended ${ending}, before its session was open`;
-  // Another way of restoring may still work; a new session is the last of them.
+  // Another way of restoring may still work. A new session is the last one.
   if (how.kind === 'resume') return new ClaudeRefusal('refused', message);
   return new ThroughlineError('agent_unavailable', `${message}.`, {
     hint: '"throughline agents" shows which Claude is used; run it by hand to see its error.',

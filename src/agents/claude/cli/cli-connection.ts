@@ -34,7 +34,7 @@ export class CliConnection implements ClaudeConnection {
       line: (line: string) => {
         if (!tooLong) this.#receive(line);
       },
-      // The line may have been a result or a question. Nobody can tell any more, and we would wait for it for ever.
+      // The line may have been a result or a question, for which we would wait for ever.
       tooLong: () => {
         tooLong = true;
         child.kill('SIGKILL');
@@ -54,9 +54,12 @@ export class CliConnection implements ClaudeConnection {
     return this.#process.alive && this.ending === null;
   }
 
-  /** `told`: what everybody on the machine could read in an argument. Resolves when Claude is ready for prompts: true; or has ended: false. */
-  async start(told: { appendSystemPrompt?: string; agents?: object }): Promise<boolean> {
-    const answer = await this.#control.ask({ subtype: 'initialize', ...told });
+  /**
+   * Resolves with true when Claude is ready for prompts, with false when it has ended. `options` are sent as a message, because everybody
+   * on the machine can read arguments.
+   */
+  async start(options: { appendSystemPrompt?: string; agents?: object }): Promise<boolean> {
+    const answer = await this.#control.ask({ subtype: 'initialize', ...options });
     if (answer?.ok) this.models = modelsIn(answer.response);
     return answer !== null;
   }
@@ -72,7 +75,7 @@ export class CliConnection implements ClaudeConnection {
   }
 
   send(message: ClaudeUserMessage): void {
-    // What the SDK adds for `verbatimPrompts`: a prompt is what the user wrote, so "/clear" and "@file" are words.
+    // As the SDK does for `verbatimPrompts`: "/clear" and "@file" are text of the prompt, not commands.
     this.#process.send({ ...message, client_composed: true });
   }
 

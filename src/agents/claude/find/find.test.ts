@@ -147,7 +147,7 @@ test('an older SDK in the setting "package" is refused with its version and how 
   expect(existsSync(join(root, 'ran'))).toBe(false);
 });
 
-test('an older SDK that nobody named is passed over; with nothing else it is said', async () => {
+test('an older SDK that no setting names is skipped; if there is no other, the problem is reported', async () => {
   const work = oldSdkIn('work');
   const settings = { installed: sdkIn('installed'), path: '', trustProject: true };
   expect(await findClaude(settings, work)).toMatchObject({ version: '2.1.325', sdkProblem: null });

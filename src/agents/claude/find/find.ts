@@ -4,10 +4,10 @@ import { askProgram, programOn } from '../../shared/programs.ts';
 import { INSTALLABLE_CLAUDE, isTooOld, OLDEST_SDK, packageIn, packageOfOurs, SDK, type SdkPackage } from './package.ts';
 
 /*
- * Where Claude is. The places in their order: the settings, the working directory's node_modules, Throughline's own packages,
- * the folder filled by `throughline agents install claude`, PATH. Places are only looked at; nothing in them is executed. Only
- * the program that is chosen in the end is asked for its version, in the sandbox that it will run in. Packages are looked for where we
- * run, because we import the SDK; a program in one of them counts where the sandbox has it, too.
+ * Where Claude is looked for, in this order: the settings, the working directory's node_modules, Throughline's own packages, the folder
+ * filled by `throughline agents install claude`, PATH. Nothing that is found is executed, except the chosen program: it is asked for its
+ * version, in the sandbox that it will run in. Packages are looked for outside of the sandbox, because we import the SDK; a program in
+ * one of them counts only if the sandbox has it, too.
  *
  * A working directory may be a project that somebody else wrote, with its own node_modules. Starting a program from there gives
  * that author all our rights before any permission is asked for (a headless gemini-cli trusted the workspace's settings in this
@@ -15,15 +15,15 @@ import { INSTALLABLE_CLAUDE, isTooOld, OLDEST_SDK, packageIn, packageOfOurs, SDK
  * never one above it: docs/decisions/0013.
  */
 export interface FindSettings {
-  /** The program and its first arguments. Goes before every place. */
+  /** The program and its first arguments. Has precedence over all places. */
   readonly command?: readonly string[] | undefined;
-  /** A folder whose node_modules holds the SDK. Goes before every place but `command`. */
+  /** A folder whose node_modules holds the SDK. Has precedence over all other places. */
   readonly package?: string | undefined;
   /** Whether the node_modules of a conversation's working directory may be used. */
   readonly trustProject?: boolean | undefined;
   /** The folder filled by `throughline agents install claude`. */
   readonly installed: string;
-  /** Where programs are looked for, if the settings say so: a value of PATH. Left out: that of the sandbox. */
+  /** The PATH that the settings set. Left out: that of the sandbox. */
   readonly path?: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface FoundClaude {
   readonly where: string;
   /** Why the program cannot be used, and what to do; null: it can. */
   readonly problem: string | null;
-  /** The same for the SDK; null also where there is none. */
+  /** The same for the SDK; null also if there is none. */
   readonly sdkProblem: string | null;
 }
 
@@ -57,27 +57,28 @@ export async function findClaude(settings: FindSettings, sandbox: OpenSandbox): 
     return notFound(`The program ${named} was not found or is not executable. Check the agent's "command".`);
   }
   const places = [...placesOf(settings, sandbox.work)];
-  // What the caller named is used or refused, never ignored (R7).
+  // A setting is used or refused, never ignored (R7).
   if (settings.package !== undefined && places[0]?.package == null) {
     return notFound(`There is no Claude in ${settings.package}/node_modules. Check the agent's "package".`);
   }
-  // We import the SDK outside of the sandbox: from a directory where an isolated agent writes, that would be the agent's way out.
+  // We import the SDK outside of the sandbox. If an isolated agent could write it, the agent could leave its sandbox.
   const importable = sandbox.host === 'local' ? places : places.filter(({ name }) => name !== WORKING_DIRECTORY);
-  // One that is too old is used only to say so, except in a place that the caller named.
+  // An SDK that is too old is chosen only for its message, unless a setting names it.
   const usable = importable.find((place) => place.package !== null && !isTooOld(place.package));
   const withSdk =
     settings.package === undefined ? (usable ?? importable.find((place) => place.package !== null)) : places[0];
   const sdkProblem = withSdk?.package && isTooOld(withSdk.package) ? tooOld(withSdk.name, withSdk.package) : null;
-  // Its program would be as old. Another one would not be what the caller named.
+  // Its program is too old as well, and any other program is not what the setting names.
   if (settings.package !== undefined && sdkProblem !== null && command === null) return notFound(sdkProblem);
   const withProgram = await firstWithProgram(places, sandbox);
   const program = command ?? withProgram?.package?.program ?? (await programOn(sandbox, 'claude', settings.path));
   const from = command !== null ? 'the setting "command"' : (withProgram?.name ?? 'PATH');
-  const whole = program === null ? [] : [program, ...(command === null ? [] : (settings.command ?? []).slice(1))];
-  const version = program === null ? null : await versionOf(whole, settings, sandbox);
+  const args = command === null ? [] : (settings.command ?? []).slice(1);
+  const fullCommand = program === null ? [] : [program, ...args];
+  const version = program === null ? null : await versionOf(fullCommand, settings.path, sandbox);
   return {
     sdk: withSdk?.package?.sdk ?? null,
-    command: whole,
+    command: fullCommand,
     version,
     where: whereOf(withSdk, program === null ? null : `${program} (${from})`),
     problem: problemOf(program, version),
@@ -95,9 +96,7 @@ async function firstWithProgram(places: readonly Place[], sandbox: OpenSandbox):
 
 function* placesOf({ package: folder, trustProject, installed }: FindSettings, cwd: string): Generator<Place> {
   if (folder !== undefined) yield { name: 'the setting "package"', package: packageIn(folder) };
-  if (trustProject) {
-    yield { name: WORKING_DIRECTORY, package: packageIn(cwd) };
-  }
+  if (trustProject) yield { name: WORKING_DIRECTORY, package: packageIn(cwd) };
   yield { name: "Throughline's own packages", package: packageOfOurs() };
   yield { name: 'throughline agents install', package: packageIn(installed) };
 }
@@ -137,7 +136,7 @@ const VERSION_TIMEOUT_MS = 10_000;
 /** Null: the program failed, or printed no version. */
 async function versionOf(
   command: readonly string[],
-  { path }: Pick<FindSettings, 'path'>,
+  path: string | undefined,
   sandbox: OpenSandbox,
 ): Promise<string | null> {
   const env = { NO_COLOR: '1', ...(path === undefined ? {} : { PATH: path }), DISABLE_AUTOUPDATER: '1' };

@@ -3,10 +3,10 @@ import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { parseObject } from '../../shared/json.ts';
 import { askProgram } from '../../shared/programs.ts';
 
-export interface LoginRequest {
+interface LoginRequest {
   readonly sandbox: OpenSandbox;
   readonly command: readonly string[];
-  /** What Claude is started with beyond what every program has. */
+  /** The variables that Claude gets in addition to those of every program. */
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
@@ -22,7 +22,7 @@ export async function loginOf(request: LoginRequest): Promise<Login> {
   return { loggedIn, hint: loggedIn ? null : `run "${await loginCommand(request)}", or set ANTHROPIC_API_KEY` };
 }
 
-/** With the whole path where "claude" alone would not find the program: one that we have installed is not on PATH. */
+/** With the full path if "claude" is another program or none: one that we have installed is not on PATH. */
 async function loginCommand({ sandbox, command: [program = 'claude', ...args] }: LoginRequest): Promise<string> {
   const name = (await sandbox.find('claude')) === program ? 'claude' : program;
   return [name, ...args, 'auth', 'login'].join(' ');

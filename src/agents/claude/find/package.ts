@@ -18,7 +18,7 @@ export interface SdkPackage {
 
 export const SDK = '@anthropic-ai/claude-agent-sdk';
 
-/** Earlier ones cannot have a prompt taken literally: docs/decisions/0043. Up to 0.2.112 they had a script in the place of a program. */
+/** Earlier versions have no option to take a prompt literally: docs/decisions/0043. Versions up to 0.2.112 have a script, not a program. */
 export const OLDEST_SDK = '0.3.248';
 
 export function isTooOld({ version }: Pick<SdkPackage, 'version'>): boolean {
@@ -52,8 +52,8 @@ export function packageOfOurs(): SdkPackage | null {
 }
 
 /**
- * Which adapter a user who has configured nothing can use; null: Claude is not installed. Only looks at files, so that users of
- * other agents do not wait for it. The first turn shows whether it runs.
+ * The adapter for a user who has configured nothing; null: Claude is not installed. Only looks at files, so that users of other agents
+ * do not wait for it. The first turn shows whether it runs.
  */
 export function availableClaude(installed: string, path: string): 'claude-sdk' | 'claude-cli' | null {
   const sdk = [packageOfOurs(), packageIn(installed)].find((found) => found !== null && !isTooOld(found)) ?? null;
@@ -96,7 +96,7 @@ function machineNames(): string[] {
   return platform === 'linux' ? [`linux-${arch}`, `linux-${arch}-musl`] : [`${platform}-${arch}`];
 }
 
-/** Called only when both are there: the report is slow. */
+/** Slow; called only when both packages are installed. */
 function hasGlibc(): boolean {
   const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   return header?.glibcVersionRuntime !== undefined;

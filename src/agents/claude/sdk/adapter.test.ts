@@ -24,7 +24,7 @@ interface Seen {
   servers?: object;
 }
 
-/** An SDK that starts a program of ours and is up when that has said so; it answers about servers what `about` does. */
+/** An SDK that starts a program of ours and is ready when that prints something. `about` gives its answer about servers. */
 function fakeSdk(script: string, seen: Seen = {}, about: () => Promise<unknown> = async () => ({ errors: {} })): Sdk {
   return {
     query({ prompt, options }) {

@@ -102,7 +102,7 @@ function optionsFor(
   };
 }
 
-/** Settings files could contain hooks, which run without a question; and what is allowed needs none. */
+/** Without tools there are no settings files: their hooks run without a permission. */
 function toolOptions(options: ClaudeOptions, noTools: boolean) {
   if (noTools) return { tools: [], settingSources: [] };
   const { settingSources, allowedTools, additionalDirectories, agents } = options;
@@ -136,7 +136,7 @@ function notStarted(error: unknown, { how }: ConnectRequest, connection: SdkConn
   const refusal = refusalOf(words);
   if (refusal !== null) return refusal;
   const message = `Claude ended ${connection.ending ?? ''} before its session was open: ${words}`;
-  // Another way of restoring may still work; a new session is the last of them.
+  // Another way of restoring may still work. A new session is the last one.
   if (how.kind === 'resume') return new ClaudeRefusal('refused', message);
   return new ThroughlineError('agent_unavailable', message, {
     hint: 'Run "claude" by hand to see its error.',

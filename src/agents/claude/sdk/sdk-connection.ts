@@ -35,7 +35,7 @@ export class SdkConnection implements ClaudeConnection {
     this.ready = this.#query.initializationResult().then((answer) => {
       this.models = modelsIn(answer);
     });
-    this.ready.catch(() => {}); // whoever waits for it gets the error
+    this.ready.catch(() => {}); // it may reject when nobody waits for it
     void this.#listen();
   }
 
@@ -78,7 +78,7 @@ export class SdkConnection implements ClaudeConnection {
     await this.#query.interrupt().catch(() => {}); // Claude has ended meanwhile
   }
 
-  /** Ends its input, which ends Claude properly; after a timeout SIGTERM, then SIGKILL. */
+  /** Ends its input, so that Claude can exit by itself. After a timeout sends SIGTERM, then SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -108,7 +108,7 @@ export class SdkConnection implements ClaudeConnection {
     } catch {
       // The SDK throws when Claude ends with an error. `ending` says how it ended.
     }
-    // Nobody reads its output any more, so it must not continue. It may still be writing what the session has cost.
+    // Its output is no longer read, so it must not continue. It gets some time to write what the session has cost.
     if (!(await endsWithin(CLOSE_STEP_MS, this.#gone))) await this.kill();
     this.messages.close();
   }

@@ -5,7 +5,7 @@ import { StderrTail } from '../../shared/line-process.ts';
 
 /**
  * A process of the sandbox, in the form that the SDK expects. The SDK needs it at once, but the sandbox takes a moment to start
- * it. Until then its input and output wait here.
+ * it. Until then its input is buffered here.
  */
 export class SpawnedClaude extends EventEmitter {
   readonly stdin = new PassThrough();
@@ -21,13 +21,13 @@ export class SpawnedClaude extends EventEmitter {
   readonly gone: Promise<void>;
   readonly #stderr = new StderrTail();
   #wanted: 'SIGTERM' | 'SIGKILL' | null = null;
-  /** Called when the SDK has read everything and wants more. */
+  /** Called when the SDK has read everything and can take more. */
   #read: (() => void) | null = null;
 
   constructor(starting: Promise<Child>) {
     super();
     this.setMaxListeners(0);
-    this.on('error', () => {}); // for the SDK; without a listener Node would throw it
+    this.on('error', () => {}); // the event is for the SDK; without a listener Node would throw it
     for (const stream of [this.stdin, this.stdout]) stream.on('error', () => {});
     this.gone = this.#run(starting);
   }
@@ -64,9 +64,9 @@ export class SpawnedClaude extends EventEmitter {
     }
     const { child } = this;
     if (this.#wanted !== null) child.kill(this.#wanted);
-    void this.#feed(child);
+    void this.#passInput(child);
     const stderrRead = this.#stderr.read(child.stderr);
-    await this.#handOn(child);
+    await this.#passOutput(child);
     const { code, signal } = await child.exited;
     await stderrRead;
     this.exitCode = code;
@@ -75,7 +75,7 @@ export class SpawnedClaude extends EventEmitter {
     this.emit('exit', code, signal);
   }
 
-  async #feed(child: Child): Promise<void> {
+  async #passInput(child: Child): Promise<void> {
     try {
       for await (const chunk of this.stdin) {
         await new Promise<void>((taken) => child.stdin.write(escapeSeparators(chunk), taken));
@@ -86,17 +86,17 @@ export class SpawnedClaude extends EventEmitter {
     }
   }
 
-  #wantsMore(): Promise<void> {
+  #drained(): Promise<void> {
     return new Promise((resolve) => {
       this.#read = resolve;
       this.stdout.once('close', resolve);
     });
   }
 
-  async #handOn(child: Child): Promise<void> {
+  async #passOutput(child: Child): Promise<void> {
     try {
       for await (const chunk of child.stdout) {
-        if (!this.stdout.push(chunk) && !this.stdout.destroyed) await this.#wantsMore();
+        if (!this.stdout.push(chunk) && !this.stdout.destroyed) await this.#drained();
       }
     } catch {
       // The pipe broke. The exit code says how the process ended.
@@ -105,8 +105,8 @@ export class SpawnedClaude extends EventEmitter {
 }
 
 /**
- * The SDK writes U+2028 and U+2029 as they are, and some readers end a line there. In JSON they are only inside of strings. The SDK
- * writes a message whole, so that no character of it is cut.
+ * The SDK does not escape U+2028 and U+2029, and some readers end a line there. In JSON they occur only inside of strings. The SDK writes
+ * each message whole, so no character is cut.
  */
 function escapeSeparators(chunk: Uint8Array): Uint8Array | string {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);

@@ -5,24 +5,24 @@ import type { Chosen } from '../../../ports/agent.ts';
 import type { ClaudeMessage, Setting } from '../connection.ts';
 import { EFFORTS, MODES } from '../settings.ts';
 
-/** What Claude was started with. Null: it chooses. */
+/** What Claude was started with. Null: Claude chooses. */
 export interface StartedWith {
   readonly model: string | null;
-  /** That of the settings, for a turn that chooses none. */
+  /** The model of the settings, for a turn that chooses none. */
   readonly usualModel: string | null;
   readonly mode: string | null;
   readonly effort: string | null;
 }
 
 /**
- * The model, the permission mode and the effort of a running Claude. Mode and effort can be changed while it runs, and end with its
- * process. The model cannot: a change becomes part of the conversation, as if the person had said it. So another model needs another
- * process.
+ * The model, the permission mode and the effort of a running Claude. Mode and effort can be changed while it runs, and are lost with its
+ * process. The model is not changed: Claude would add the change to the conversation, as if the person had said it. So another model needs
+ * another process.
  */
 export class ClaudeChoices {
   readonly #set: (what: Setting) => Promise<string | null>;
   readonly #started: StartedWith;
-  /** Without any choice; null: not known. */
+  /** The mode without any choice; null: not known. */
   #usualMode: string | null;
   #mode: string | null;
   #effort: string | null;
@@ -36,7 +36,7 @@ export class ClaudeChoices {
     this.#effort = started.effort;
   }
 
-  /** Claude says which mode it is in. */
+  /** Claude reports its mode. */
   read({ subtype, permissionMode }: ClaudeMessage): void {
     if (subtype !== 'init' || typeof permissionMode !== 'string' || this.#mode !== this.#usualMode) return;
     this.#usualMode = permissionMode;

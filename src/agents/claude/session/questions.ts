@@ -9,7 +9,7 @@ const ONCE: PermissionOption = { optionId: 'allow', name: 'Allow', kind: 'allow_
 const ALWAYS: PermissionOption = { optionId: 'allow_always', name: 'Always allow', kind: 'allow_always' };
 const REJECT: PermissionOption = { optionId: 'reject', name: 'Reject', kind: 'reject_once' };
 
-/** For the user who wants to know why a tool did not run. */
+/** Tells the user why a tool did not run. */
 const HOW_TO_ALLOW =
   'Claude’s settings ("permissions.allow") and the agent’s option "permissionMode" say which tools run without a question.';
 
@@ -75,8 +75,8 @@ function denied(message: string): PermissionDecision {
 }
 
 /**
- * Rules for this session only: Claude would otherwise write them into the settings files of the user or the project, which we do
- * not edit. A change of the mode allows far more than was asked, so it is used only where Claude offers no rule.
+ * Rules for this session only: otherwise Claude would write them into the settings files of the user or the project, which we do
+ * not edit. A change of the mode allows far more than was asked, so it is used only if Claude offers no rule.
  */
 function rulesFor(suggestions: readonly unknown[]): unknown[] {
   const known = suggestions.filter(isObject);

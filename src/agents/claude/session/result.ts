@@ -13,7 +13,7 @@ export function promptsOf(message: ClaudeMessage): readonly string[] | null {
 
 /**
  * Decided by `is_error` and `terminal_reason`: errors of the API have the subtype `success`. `rewinds`: whether the failed prompt
- * can be dropped from the session. If not, a second try would tell it to the model twice.
+ * can be dropped from the session. If not, the model would get it twice after a second try.
  */
 export function outcomeOf(result: ClaudeMessage, rewinds: boolean): AgentOutcome {
   const reason = typeof result.terminal_reason === 'string' ? result.terminal_reason : '';
@@ -75,7 +75,7 @@ export function errorOf(result: ClaudeMessage): string {
 
 /**
  * The tokens that a result adds. Its own `usage` leaves out subagents and compactions (2.1.325), though it counts their cost. So
- * the usage of all models since the last result is taken where Claude reports it.
+ * the usage of all models since the last result is used if Claude reports it.
  */
 export function tokensAdded(result: ClaudeMessage): Partial<Usage> {
   const models = result.model_usage_since_last_result;
@@ -93,9 +93,9 @@ export function tokensAdded(result: ClaudeMessage): Partial<Usage> {
 const MICROS = 1_000_000;
 
 /**
- * What a result adds to the cost, in millionths of a dollar, and the cost so far, in dollars. `total_cost_usd` is a running total. It continues over the processes of a session in 2.1.325,
- * and restarted with every process in 2.1.197. So the cost since the last result is taken where Claude reports it; else a total
- * that went down has restarted.
+ * What a result adds to the cost, in millionths of a dollar, and the cost so far, in dollars. `total_cost_usd` is a running total. In
+ * 2.1.325 it continues over the processes of a session; in 2.1.197 every process started it again. So the cost since the last result is
+ * used if Claude reports it. Otherwise, a total that went down has started again.
  */
 export function costOf(result: ClaudeMessage, before: number | null): { costMicros: number; soFar: number | null } {
   const total = result.total_cost_usd;
@@ -105,7 +105,7 @@ export function costOf(result: ClaudeMessage, before: number | null): { costMicr
   return { costMicros: Math.max(0, Math.round(added * MICROS)), soFar: total };
 }
 
-/** Null: this version does not say. */
+/** Null: this version does not report it. */
 function costSince(models: unknown): number | null {
   if (!isObject(models)) return null;
   const costs = Object.values(models).map((one) => (isObject(one) ? one.costUSD : null));

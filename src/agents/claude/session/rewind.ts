@@ -20,14 +20,18 @@ export interface Rewound {
 }
 
 /**
- * Prepares a transcript for going back; a string says why that is not possible. Claude itself only appends the next prompt to the
- * earlier entry. Its note of the leaf (`last-prompt`) then still names the failed turn, and the next resume follows the note: if
- * the process is killed before it writes another note, the new branch is lost (seen with 2.1.325). So we write the note first.
- * Until a prompt is sent, it changes nothing.
+ * Prepares a transcript for a rewind. Returns a string if that is not possible: the reason. Claude itself only appends the next prompt to
+ * the earlier entry. Its note of the leaf (`last-prompt`) then still names the failed turn, and the next resume follows the note. If the
+ * process is killed before it writes another note, the new branch is lost (seen with 2.1.325). So we write the note first. It has no
+ * effect until a prompt is sent.
  */
-export async function goBack(file: SessionFile, id: string, { position, drops }: Rewind): Promise<Rewound | string> {
+export async function prepareRewind(
+  file: SessionFile,
+  id: string,
+  { position, drops }: Rewind,
+): Promise<Rewound | string> {
   const at = leafOf(position);
-  if (at === null || file.positionAt(at) !== position) return 'the position to go back to is not in its transcript';
+  if (at === null || file.positionAt(at) !== position) return 'the position to rewind to is not in its transcript';
   const unwritable = await appendLine(file.transcript, { type: 'last-prompt', leafUuid: at, sessionId: id });
   return unwritable ?? { at, drops, position, filePosition: await file.position() };
 }

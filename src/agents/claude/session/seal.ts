@@ -12,8 +12,8 @@ export interface Seal {
 const PIECE_BYTES = 1024 * 1024;
 
 /**
- * Seals the beginning of a growing file. A position shows which entries a file has, not what they hold: an edited line keeps its
- * uuid. Extending the seal costs only what is added, however long the file is.
+ * Seals the beginning of a growing file. A position shows which entries a file has, not their content: an edited line keeps its
+ * uuid. The time to extend the seal depends on what is added, not on the length of the file.
  */
 export class Sealer {
   readonly #file: Transcript;
@@ -42,7 +42,7 @@ export class Sealer {
     return this.#bytes === bytes && this.seal?.sha256 === sha256;
   }
 
-  /** Reads as far as the file goes and can be read. */
+  /** Reads up to `end`, or as far as the file can be read. */
   async #readUpTo(end: number): Promise<void> {
     this.#hash = createHash('sha256');
     this.#bytes = 0;
@@ -63,9 +63,9 @@ interface Memo {
   readonly costUsd: number | null;
   /** Of the part of the transcript that was copied. */
   readonly seal: Seal | null;
-  /** The compaction that the transcript begins with, as far as the model gets it; null: none. */
+  /** The compaction with which the part begins that the model gets; null: none. */
   readonly compaction: string | null;
-  /** Its transcript names a model that a turn or its conversation has chosen, and Claude would use that again. */
+  /** A turn or the conversation has chosen the model that the transcript names. Claude would use that model again. */
   readonly chosenModel: boolean;
 }
 

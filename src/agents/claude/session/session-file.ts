@@ -15,7 +15,7 @@ const MAX_COPY_BYTES = 512 * 1024 * 1024;
 /** The transcript of one open session. Reads only what is new, one read at a time. */
 export class SessionFile {
   readonly transcript: Transcript;
-  /** Seals what was copied. */
+  /** Seals the part that was copied. */
   readonly sealer: Sealer;
   readonly #reader: TranscriptReader;
   #reading: Promise<void> = Promise.resolve();
@@ -58,7 +58,7 @@ export class SessionFile {
     return uuid === null ? null : this.#reader.index.compactionOf(uuid);
   }
 
-  /** From here on everything is new, and this prompt comes next. */
+  /** All later entries are new, and this prompt comes next. */
   async mark(prompt: string): Promise<void> {
     await this.read();
     this.#fresh = new Map();
@@ -86,14 +86,13 @@ export class SessionFile {
   }
 
   /**
-   * Whether the prompt follows the expected position, as of the last read. Entries that Claude put between them are as new as
-   * the prompt, and skipped. `expected` null: the prompt must be the first of its session. The result is null while the prompt
-   * is not in the file.
+   * Whether the prompt follows the expected position, as of the last read. New entries that Claude put between them are skipped.
+   * `expected` null: the prompt must be the first of its session. Returns null while the prompt is not in the file.
    */
   landing(uuid: string, expected: string | null): ProofEvent | null {
     let parent = this.#fresh.get(uuid);
     if (parent === undefined) return null;
-    // When the session continues under another id, Claude has copied the old entries: all are new then.
+    // When the session continues under another id, Claude has copied the old entries, so all are new.
     const leaf = expected === null ? null : leafOf(expected);
     while (parent !== null && parent !== leaf && this.#fresh.has(parent)) parent = this.#fresh.get(parent) ?? null;
     const landed = parent === null ? null : (this.#reader.index.positionAt(parent) ?? `after ${parent}`);

@@ -25,7 +25,7 @@ export interface ClaudeSessionParts {
   /** Where transcripts are. */
   readonly storage: SessionStorage;
   readonly noTools: boolean;
-  /** Nobody has prompted it: it must be empty. */
+  /** It had no prompt yet, so it must be empty. */
   readonly empty: boolean;
   /** What it has cost so far, in dollars, by Claude's count; null: not known. */
   readonly costUsd: number | null;
@@ -36,14 +36,14 @@ export interface ClaudeSessionParts {
   readonly startedWith: StartedWith;
 }
 
-/** How long an interrupted Claude may take to end its turn: it ends its tools and writes that down. */
+/** How long an interrupted Claude may take to end its turn: it ends its tools and records that. */
 const CANCEL_GRACE_MS = 5_000;
 /** How long a Claude that does not report that it is idle may continue after its result. */
 const QUIET_MS = 250;
 
 /**
- * One session, open in a running Claude. What it is doing is in `state.ts`; what its transcript shows in `stored-session.ts`.
- * This class sends prompts, reads Claude's messages, and ends turns.
+ * One session, open in a running Claude. `state.ts` has what it is doing, `stored-session.ts` what its transcript shows. This class sends
+ * prompts, reads Claude's messages, and ends turns.
  */
 export class ClaudeSession implements AgentSession {
   readonly #parts: ClaudeSessionParts;
@@ -154,7 +154,7 @@ export class ClaudeSession implements AgentSession {
       this.#finishing ??= Promise.withResolvers();
       await this.#finishing.promise;
     }
-    // With a read-only config directory Claude would answer as always and keep nothing.
+    // With a read-only config directory, Claude would answer as usual and store nothing.
     const unwritable = await probeWritable(this.#parts.storage);
     if (unwritable !== null) return this.#notSent(flight, unsent(`${unwritable}; nothing was sent`, false));
     await this.#stored.mark(id);
@@ -166,7 +166,7 @@ export class ClaudeSession implements AgentSession {
     await this.#stored.follow(flight);
   }
 
-  /** A rewound session is ended then: its file still ends with the failed prompt, and whoever opens it next has to see that. */
+  /** Ends a rewound session: its file still ends with the failed prompt, and the next one that opens it has to find that. */
   async #notSent(flight: ClaudeFlight, outcome: AgentOutcome): Promise<void> {
     if (await this.#stored.isRewound()) await this.kill();
     this.#finish(flight, outcome);
@@ -174,7 +174,7 @@ export class ClaudeSession implements AgentSession {
 
   async #listen(): Promise<void> {
     for await (const message of this.#connection.messages) this.#receive(message);
-    await this.kill(); // its output has ended, so what is left of it can tell us nothing
+    await this.kill(); // its output has ended, so the process is of no use any more
     if (this.#state.turn !== 'running') return;
     const { prompt: flight } = this.#state;
     const how = `Claude’s process ended ${this.#connection.ending ?? ''}`.trim();
@@ -204,7 +204,7 @@ export class ClaudeSession implements AgentSession {
     if (verdict === 'end_later') void sleep(QUIET_MS).then(() => this.#end(flight, outcome));
   }
 
-  /** The prompt that has left; null: none has. What Claude says before that does not answer it. */
+  /** The prompt that was sent; null: none was. What Claude says before that is no answer to it. */
   get #flight(): ClaudeFlight | null {
     return this.#state.turn === 'running' || this.#state.turn === 'recording' ? this.#state.prompt : null;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { afterMessage, type ClaudeState, type Heard, NEW_SESSION, next, type SessionState } from './state.ts';
+import { afterMessage, type ClaudeState, type MessageFacts, NEW_SESSION, next, type SessionState } from './state.ts';
 
 type Turn = SessionState<string>['turn'];
 const TURNS: readonly Turn[] = ['none', 'preparing', 'running', 'recording'];
@@ -89,8 +89,8 @@ test('a prompt stays the same from its beginning to its end', () => {
 });
 
 describe('after a message', () => {
-  const QUIET: Heard = { work: false, outcome: null, idle: false, usedTools: false };
-  const RESULT: Heard = { ...QUIET, work: true, outcome: 'completed' };
+  const QUIET: MessageFacts = { work: false, outcome: null, idle: false, usedTools: false };
+  const RESULT: MessageFacts = { ...QUIET, work: true, outcome: 'completed' };
 
   test.each([
     ['work without a prompt', 'none', 'ready', { ...QUIET, work: true }, 'kill'],

@@ -59,8 +59,8 @@ export function next<Prompt>(state: SessionState<Prompt>, event: SessionEvent<Pr
   }
 }
 
-/** What a message from Claude says about the turn. */
-export interface Heard {
+/** What is known about the turn after a message from Claude. */
+export interface MessageFacts {
   /** Claude is at work: see `isWork`. */
   readonly work: boolean;
   /** How the turn has ended, as far as its result has come; null: it has not. */
@@ -75,11 +75,11 @@ export interface Heard {
  * What to do after a message. `kill`: Claude works without a prompt, and nobody would see what it does. `end`: the turn is over.
  * `end_later`: it is over unless Claude says more within a moment, because this version does not report that it is idle.
  */
-export function afterMessage(state: SessionState<unknown>, heard: Heard): 'wait' | 'kill' | 'end' | 'end_later' {
-  if (state.turn === 'none' || state.turn === 'preparing') return heard.work ? 'kill' : 'wait';
-  if (state.turn === 'recording' || heard.outcome === null) return 'wait';
-  if (heard.idle) return 'end';
+export function afterMessage(state: SessionState<unknown>, facts: MessageFacts): 'wait' | 'kill' | 'end' | 'end_later' {
+  if (state.turn === 'none' || state.turn === 'preparing') return facts.work ? 'kill' : 'wait';
+  if (state.turn === 'recording' || facts.outcome === null) return 'wait';
+  if (facts.idle) return 'end';
   if (state.claude === 'silent') return 'end_later';
-  // All was said with the result. Only the next prompt has to wait until Claude is idle.
-  return heard.outcome === 'completed' && !heard.usedTools ? 'end' : 'wait';
+  // The result completes the answer. Only the next prompt has to wait until Claude is idle.
+  return facts.outcome === 'completed' && !facts.usedTools ? 'end' : 'wait';
 }

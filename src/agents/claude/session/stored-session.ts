@@ -23,27 +23,27 @@ export class ClaudeFlight extends Flight {
   }
 }
 
-/** How long Claude may take to write what it streamed. It mostly has when its result comes. */
+/** How long Claude may take to write what it streamed. Mostly it has done so when its result comes. */
 const WRITE_GRACE_MS = 3_000;
-/** A look at an unchanged file is one system call. Each pause is a tenth of the time before it, so a turn ends hardly later. */
+/** To check an unchanged file takes one system call. Each pause is about a tenth of the time waited so far, so a turn ends hardly later. */
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 200;
 
-/** What was streamed is no proof of what a process that is started later will know. */
+/** A process that is started later knows only what is in the transcript, not what was streamed. */
 const INCOMPLETE = {
   type: 'proof',
   proof: 'counted',
   detail: 'not all that Claude said is in its transcript',
 } as const;
 
-/** What the transcript of an open session shows: where the session stands, and whether each turn is in it. */
+/** What the transcript of an open session shows: the position of the session, and whether each turn is in it. */
 export class StoredSession {
   /** Null: the session's id cannot be the name of a file. */
   #file: SessionFile | null;
   readonly #rewound: Rewound | null;
-  /** False: nobody has prompted the session, so it must be empty. */
+  /** False: the session had no prompt yet, so it must be empty. */
   #prompted: boolean;
-  /** False: Claude streamed more than its file holds. Until a later turn finds all of it, the file does not show what it knows. */
+  /** False: Claude streamed more than its file holds. Until a later turn finds all of it, the position is not known. */
   #complete = true;
   /** Entries that were not in the file when they were last looked for. */
   #missing: readonly string[] = [];
@@ -92,7 +92,7 @@ export class StoredSession {
     await this.#file?.mark(prompt);
   }
 
-  /** Reads the file while Claude writes it, so that the proof comes early and little is left to read after the result. */
+  /** Reads the file while Claude writes it, so that the proof comes early, and little has to be read after the result. */
   async follow(flight: ClaudeFlight): Promise<void> {
     for (let pause = FIRST_PAUSE_MS; !flight.ended; pause = longer(pause)) {
       await sleep(pause, undefined, { ref: false });
@@ -101,8 +101,8 @@ export class StoredSession {
   }
 
   /**
-   * Waits until the transcript holds what was streamed of the turn: a moment, where Claude is `alive`. Returns where the session
-   * stands by this turn alone; null: not known. Somebody else may have continued from there; the next turn will see that.
+   * Waits until the transcript holds what was streamed of the turn, if Claude is `alive`. Returns the position after this turn alone; null:
+   * not known. Somebody else may have continued from there; the next turn will find that.
    */
   async recorded(flight: ClaudeFlight, alive: boolean): Promise<string | null> {
     this.#prompted = true;
@@ -112,22 +112,22 @@ export class StoredSession {
   }
 
   /**
-   * Where the session stands after a prompt that Claude did not take. Claude may have noted that, which does not count as
-   * somebody else's; nothing else has to be written.
+   * The position after a prompt that Claude did not take. It includes entries that Claude itself wrote about that, but none of
+   * somebody else.
    */
   async positionWithout({ expected }: PromptRequest): Promise<string | null> {
     const file = this.#file;
     const found =
       file && expected !== null ? await entriesFrom(file.transcript, { prompt: null, position: expected }) : null;
     const position = expected === null || !this.#complete ? await this.position() : (found?.position ?? null);
-    // A file that exists may hold something, even where nothing of it can be read.
+    // A file that exists may contain something, even if it cannot be read.
     if (file === null || (await file.transcript.exists())) this.#prompted = true;
     return position;
   }
 
   async #written(flight: ClaudeFlight, graceMs: number): Promise<boolean> {
     const expected = [flight.request.id, ...flight.turn.entries];
-    // Adds up pauses instead of reading the clock: a machine that is too busy for us is too busy for Claude as well.
+    // Counts pauses instead of reading the clock: a machine that is too busy for us is too busy for Claude as well.
     for (let pause = FIRST_PAUSE_MS, waited = 0; ; waited += pause, pause = longer(pause)) {
       await this.#prove(flight);
       const all = expected.every((uuid) => this.#file?.has(uuid));

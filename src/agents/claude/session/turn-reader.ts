@@ -12,25 +12,26 @@ import { canRewind } from './rewind.ts';
 /*
  * Turns the messages of one turn into events. Only the main chain is shown, not what subagents say.
  *
- * The turn is over when a result that answers our prompt has come and Claude is idle after it: a background agent that ends
- * later gives a second result. `afterMessage` in state.ts decides when to wait for that.
+ * The turn is over when a result for our prompt has come and Claude is idle after it: a background agent that ends later gives a second
+ * result. `afterMessage` in state.ts decides when to wait for that.
  */
 export class TurnReader {
-  /** Entries that Claude says it has made. They must be in its transcript before the turn counts. */
+  /** Entries that Claude has reported. They must be in its transcript before the turn counts. */
   readonly entries = new Set<string>();
-  /** Claude has said that it could not write its transcript. */
+  /** Claude has reported that it could not write its transcript. */
   writesLost = false;
   usedTools = false;
   /** What the session has cost so far, in dollars; null: not known. */
   costUsd: number | null;
   readonly #prompt: string;
   readonly #rewinds: boolean;
-  #said: ClaudeMessage | null = null;
+  /** The result for our prompt; null: it has not come. */
+  #ownResult: ClaudeMessage | null = null;
   /** Set when a hook of the settings stopped the prompt; null: none did. */
   #stopped: Stopped | null = null;
   #namesPrompts = false;
   #running = false;
-  /** Claude has said after the result that it is idle. */
+  /** Claude has reported after the result that it is idle. */
   over = false;
   #messageId = '';
   readonly #streamed = new Map<string, number[]>();
@@ -45,8 +46,8 @@ export class TurnReader {
 
   /** How the turn ended; null: the result has not come. It is final when the turn is `over`. */
   get outcome(): AgentOutcome | null {
-    if (this.#said !== null && this.#stopped !== null) return stoppedByHook(this.#stopped);
-    if (this.#said !== null) return outcomeOf(this.#said, this.#rewinds);
+    if (this.#ownResult !== null && this.#stopped !== null) return stoppedByHook(this.#stopped);
+    if (this.#ownResult !== null) return outcomeOf(this.#ownResult, this.#rewinds);
     if (!this.over) return null;
     return { kind: 'failed', code: 'agent_failed', message: 'Claude ended the turn without a result', again: false };
   }
@@ -94,7 +95,7 @@ export class TurnReader {
     return [{ sessionUpdate: kind, content: { type: 'text', text }, messageId: blockId(this.#messageId, index) }];
   }
 
-  /** The connection to the model broke during an answer, and Claude asks again: these blocks are no part of it. */
+  /** The connection to the model broke during an answer, and Claude asks again: these blocks are not part of it. */
   #retracted({ api_message_id: id, from_block_index: from }: Record<string, unknown>): Update[] {
     if (typeof id !== 'string' || typeof from !== 'number') return [];
     const gone = (this.#streamed.get(id) ?? []).filter((index) => index >= from);
@@ -115,7 +116,7 @@ export class TurnReader {
   #user(message: ClaudeMessage): Update[] {
     const updates = resultUpdates(message.message as EntryMessage);
     if (updates.length > 0) this.#note(message);
-    // Before the next call of the model it is known what the calls so far have used.
+    // Now all model calls before the next one are complete, with their usage.
     return [...updates, ...this.#spent.updates()];
   }
 
@@ -156,15 +157,15 @@ export class TurnReader {
 
   #state(state: unknown): void {
     if (state === 'running') this.#running = true;
-    if (state === 'idle' && (this.#running || this.#said !== null)) this.over = true;
+    if (state === 'idle' && (this.#running || this.#ownResult !== null)) this.over = true;
   }
 
   #result(message: ClaudeMessage): AgentEvent {
     const prompts = promptsOf(message);
     const unasked = prompts === null && isUnasked(message);
     const ours = prompts === null ? !this.#namesPrompts && !unasked : prompts.includes(this.#prompt);
-    if (ours) this.#said ??= message;
-    // Claude is idle then before it works on our prompt.
+    if (ours) this.#ownResult ??= message;
+    // Claude is idle once before it works on our prompt.
     if (unasked) this.#running = false;
     const { costMicros, soFar } = costOf(message, this.costUsd);
     this.costUsd = soFar;
@@ -175,14 +176,14 @@ export class TurnReader {
 }
 
 /**
- * Whether a message shows that Claude is at work. The state `running` is not enough: at that moment the cause is not in its
- * transcript yet, and would wake Claude again as soon as it is resumed.
+ * Whether a message shows that Claude is at work. The state `running` is not enough: at that moment its cause is not in the transcript
+ * yet, so after a resume Claude would start with it again.
  */
 export function isWork({ type }: ClaudeMessage): boolean {
   return type === 'assistant' || type === 'user' || type === 'stream_event' || type === 'result';
 }
 
-/** The answer to a notice of Claude's own, such as the end of a background task. It may come before our prompt is worked on. */
+/** The answer to a notice of Claude's own, such as the end of a background task. It may come before Claude works on our prompt. */
 function isUnasked({ origin }: ClaudeMessage): boolean {
   return isObject(origin) && origin.kind === 'task-notification';
 }
@@ -192,14 +193,14 @@ function blockId(messageId: string, index: number): string {
 }
 
 /**
- * The tokens that a running turn has used so far. Claude reports each call of the model in pieces: the input at its beginning,
- * the output at its end. The result of the turn has the final numbers.
+ * The tokens that a running turn has used so far. Claude reports each model call in parts: the input at its beginning, the output at
+ * its end. The result of the turn has the final numbers.
  */
 class Spent {
   readonly #calls = new Map<string, Partial<Usage>>();
   #isNew = false;
 
-  /** Adds what was reported of a call; of each number the largest counts. */
+  /** Adds what was reported of a call. The largest of each number counts. */
   note(call: string, usage: unknown): void {
     const before = this.#calls.get(call) ?? {};
     const said = Object.entries(tokensOf({ type: 'usage', usage })) as [keyof Usage, number][];

@@ -5,8 +5,8 @@ import { blocksOf, type Entry, isLink, isMessage, type Line, type Link } from '.
  * Claude sends the model the chain of `parentUuid` from a leaf back to a root, not the lines of the file. An entry outside of the
  * chain is lost without an error. A compaction is a valid root: the summary after it replaces what was before.
  *
- * The leaf is the last entry of the file, with one exception (seen with 2.1.325): now and then Claude notes its leaf in a line
- * `last-prompt`. When the last entry does not descend from the newest note, Claude follows the note and not the file. So when two
+ * The leaf is the last entry of the file, with one exception (seen with 2.1.325): sometimes Claude notes its leaf in a line
+ * `last-prompt`. If the last entry does not descend from the leaf in the newest note, Claude continues from the noted leaf. So when two
  * processes continue one session, either may lose its turns.
  *
  * Tools that the model called at once fork the chain: each result follows its own call, and the answer follows the last result.
@@ -70,9 +70,9 @@ export class ChainIndex {
     const found = (kind: DefectKind) => this.#note({ kind, line: number, uuid: entry.uuid });
     this.#nodes.set(entry.uuid, this.#nodeOf(entry, found));
     this.#calls.add(entry, number);
-    const goesOn = entry.parentUuid === this.#tip;
+    const continuesTip = entry.parentUuid === this.#tip;
     this.#tip = entry.uuid;
-    if (!goesOn) this.#descends = this.#isBelowNote();
+    if (!continuesTip) this.#descends = this.#isBelowNote();
   }
 
   /** The position when this entry was the last one; null: it is not in the file. */
@@ -161,14 +161,14 @@ function groupOf(entry: Entry, depth: number, before: Node['group'] = null): Nod
 interface Call {
   readonly line: number;
   readonly uuid: string | null;
-  /** Whether anything but results came after it: then Claude adds no result for it. */
+  /** Something other than results came after it, so Claude adds no result for it. */
   passed: boolean;
 }
 
 /** Calls of tools that have no result yet. */
 class OpenCalls {
   readonly #calls = new Map<string, Call>();
-  /** The last answer of the model: it is several entries, one for each of its blocks. */
+  /** The id of the model's last answer. It has several entries, one for each of its blocks. */
   #answer: string | undefined;
 
   add(entry: Entry, line: number): void {
@@ -177,7 +177,7 @@ class OpenCalls {
     for (const block of blocks) {
       if (block.type === 'tool_result' && typeof block.tool_use_id === 'string') this.#calls.delete(block.tool_use_id);
     }
-    if (this.#goesOn(entry)) for (const call of this.#calls.values()) call.passed = true;
+    if (this.#passesCalls(entry)) for (const call of this.#calls.values()) call.passed = true;
     for (const block of blocks) {
       if (block.type !== 'tool_use' || typeof block.id !== 'string') continue;
       this.#calls.set(block.id, { line, uuid: entry.uuid ?? null, passed: false });
@@ -190,7 +190,8 @@ class OpenCalls {
     });
   }
 
-  #goesOn({ type, isMeta, message }: Entry): boolean {
+  /** Whether the conversation continues after the open calls. */
+  #passesCalls({ type, isMeta, message }: Entry): boolean {
     if (type === 'user') return isMeta !== true && blocksOf(message).some((block) => block.type !== 'tool_result');
     const same = message?.id !== undefined && message.id === this.#answer;
     this.#answer = message?.id;

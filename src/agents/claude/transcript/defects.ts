@@ -10,8 +10,8 @@ export interface Defect {
 }
 
 /**
- * True: the model would not get everything, mostly without an error. False: it gets all. What Claude 2.1.325 does about each is
- * beside it, as seen in test/agents/claude-transcript.test.ts.
+ * True: the model would not get everything, mostly without an error. False: it gets all. The comments say what Claude 2.1.325 does, as
+ * seen in test/agents/claude-transcript.test.ts.
  */
 const LOSES_CONTEXT = {
   empty: true, // "No conversation found"

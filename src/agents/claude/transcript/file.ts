@@ -4,7 +4,7 @@ import type { FileRead, FileStat, Folder, Range } from '../../../ports/sandbox.t
 /** The file of one session, in a folder that the agent can write to. It need not exist. */
 export class Transcript {
   readonly #folder: Folder;
-  /** Where it is; and where else it may be, if it is not there. */
+  /** The usual path, and others where it may be if it is not there. */
   readonly #paths: readonly [usual: string, ...others: string[]];
 
   constructor(folder: Folder, paths: readonly string[]) {
@@ -29,13 +29,13 @@ export class Transcript {
     return unlessRefused(this.#folder.read(await this.#path(), range));
   }
 
-  /** Whether anything has its name, also what cannot be read. */
+  /** Whether anything has its name, also something that cannot be read. */
   async exists(): Promise<boolean> {
-    return (await this.stat()) !== null || (await this.trouble()) !== null;
+    return (await this.stat()) !== null || (await this.readError()) !== null;
   }
 
   /** Why it cannot be read; null: it can, or there is none. */
-  async trouble(): Promise<string | null> {
+  async readError(): Promise<string | null> {
     try {
       await this.#folder.read(await this.#path(), { most: 1 });
       return null;
@@ -63,7 +63,7 @@ export class Transcript {
     if (others.length === 0 || (await this.#folder.stat(usual)) !== null) return usual;
     const there: string[] = [];
     for (const path of others) if ((await this.#folder.stat(path)) !== null) there.push(path);
-    // With two of them we would have to guess, and the session of another directory is worse than none.
+    // If there are two, we would have to guess, and the session of another directory is worse than none.
     return there.length === 1 ? (there[0] ?? usual) : usual;
   }
 }

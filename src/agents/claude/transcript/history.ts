@@ -9,8 +9,8 @@ import { TranscriptReader } from './reader.ts';
 import { assistantUpdates, resultUpdates, SYNTHETIC_MODEL } from './updates.ts';
 
 /**
- * What was said in a session, as turns. Read in two passes, because the chain is followed from its end, and a long file does not
- * fit into memory. Null: there is no such file, or it is damaged; then Claude is not asked to open it either.
+ * What was said in a session, as turns. Reads the file twice, because the chain is followed from its end, and a long file does not fit
+ * into memory. Null: there is no such file, or it is damaged; then Claude is not asked to open it either.
  */
 export async function historyOf(file: Transcript): Promise<SessionHistory | null> {
   const chain = new ChainMembers();
@@ -33,8 +33,8 @@ interface Member {
 }
 
 /**
- * The entries that belong to the conversation: those from the leaf to the beginning, across compactions, whose earlier entries are
- * still in the file. Tools that were called at once fork the chain, and belong to the message that called them.
+ * The entries that belong to the conversation: those from the leaf to the beginning. Entries from before a compaction are still in the
+ * file, and belong to it as well. Tools that were called at once fork the chain, and belong to the message that called them.
  */
 class ChainMembers {
   readonly #members = new Map<string, Member>();
@@ -68,7 +68,7 @@ class ChainMembers {
   }
 }
 
-/** What Claude notes of a command that it ran itself (`/model`, `/cost`), and what that printed. */
+/** How Claude records a command that it ran itself (`/model`, `/cost`), and what the command printed. */
 const COMMAND = /^<command-(?:name|message)>/;
 const COMMAND_NAME = /<command-name>\s*([^<]*?)\s*<\/command-name>/;
 const COMMAND_ARGS = /<command-args>([^<]*)<\/command-args>/;
@@ -83,7 +83,7 @@ function addEntry(history: HistoryBuilder, entry: Entry): void {
     const content = { type: 'text', text: printed[1] ?? '' };
     history.update({ sessionUpdate: 'agent_message_chunk', content }, at);
   } else {
-    // What Claude was told by itself (a background task has ended) belongs to the turn before.
+    // Claude's own prompt (a background task has ended) belongs to the turn before.
     const asked = entry.type === 'user' && entry.promptSource !== 'system' && isPrompt(entry);
     if (asked) history.prompt(promptOf(entry), at);
     for (const update of whatWasDone(entry)) history.update(update, at);
@@ -94,7 +94,7 @@ function isApiError({ isApiErrorMessage, message }: Entry): boolean {
   return isApiErrorMessage === true && message?.model === SYNTHETIC_MODEL;
 }
 
-/** Answers that were made from records have no model either (`synthesise`), so Claude's own are known by their words. */
+/** Answers that were made from records have the same model (`synthesise`), so Claude's own are recognised by their text. */
 function whatWasDone(entry: Entry): Update[] {
   if (entry.type === 'user') return resultUpdates(entry.message);
   const own = entry.message?.model === SYNTHETIC_MODEL && textOf(entry) === 'No response requested.';

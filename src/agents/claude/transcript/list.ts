@@ -13,14 +13,14 @@ export async function listTranscripts(storage: SessionStorage): Promise<NativeSe
   const sessions: NativeSession[] = [];
   // One after the other: opening thousands at once would exceed the limit of open files.
   for (const id of ids) {
-    const session = await look(storage, id);
+    const session = await describe(storage, id);
     if (session !== null) sessions.push(session);
   }
   return sessions;
 }
 
 /** Null: it holds no prompt, does not exist any more, or is not a file. */
-async function look({ fileOf }: SessionStorage, id: string): Promise<NativeSession | null> {
+async function describe({ fileOf }: SessionStorage, id: string): Promise<NativeSession | null> {
   const read = (await fileOf(id)?.read({ most: TITLE_BYTES })) ?? null;
   if (read === null) return null;
   const title = firstWords(Buffer.from(read.bytes).toString('utf8'));

@@ -4,7 +4,7 @@ import { Transcript } from './file.ts';
 
 /*
  * Where Claude keeps a session: `<config dir>/projects/<name of the working directory>/<session id>.jsonl`.
- * All of this was tested with 2.1.325 (test/agents/claude-transcript.test.ts): with a wrong path a session seems not to exist.
+ * All of this was tested with 2.1.325 (test/agents/claude-transcript.test.ts): with a wrong path, a session would not be found.
  */
 
 /** The environment that the agent is started with in its sandbox, `HOME` included; not ours. */
@@ -37,12 +37,12 @@ function hashOf(text: string): string {
   return Math.abs(hash).toString(36);
 }
 
-/** The folder that holds the sessions of a working directory, whose links are resolved. Unlike the config directory, its name is not normalized. */
+/** The folder with the sessions of a working directory, whose links are resolved. Unlike the config directory, its name is not normalized. */
 export function projectDir(env: AgentEnvironment, cwd: string): string {
   return join(configDir(env, cwd), folderOf(env, cwd));
 }
 
-/** The same, in the config directory. */
+/** The same, relative to the config directory. */
 function folderOf(env: AgentEnvironment, cwd: string): string {
   return `projects/${assignedName(env) ?? slugOf(cwd)}`;
 }
@@ -54,9 +54,9 @@ export interface SessionStorage {
    * does not matter, because ids are unique.
    */
   readonly name: string;
-  /** A new session's file is in here. */
+  /** The config directory. */
   readonly folder: Folder;
-  /** The path of that, in the folder. */
+  /** In that, the folder for the files of new sessions. */
   readonly path: string;
   /**
    * The file of a session, whether it exists or not; null: not a valid session id. Claude resumes a session only from the working
@@ -65,7 +65,7 @@ export interface SessionStorage {
   fileOf(id: string): Transcript | null;
 }
 
-/** `env`: what Claude is started with. The config directory is trusted, and nothing in it. */
+/** `env`: what Claude is started with. The config directory is trusted; what is in it is not. */
 export async function storageIn(sandbox: OpenSandbox, env: Readonly<Record<string, string>>): Promise<SessionStorage> {
   const whole = { HOME: sandbox.home, ...env };
   const folder = await sandbox.folder(configDir(whole, sandbox.work));
@@ -88,7 +88,7 @@ export async function storageIn(sandbox: OpenSandbox, env: Readonly<Record<strin
 /** No dots and slashes, so that an id cannot lead to another path. */
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 
-/** Claude takes the name only together with `CLAUDE_CONFIG_DIR`. Without it, and when malformed, it is ignored. */
+/** The name of the folder that the environment sets. Claude ignores it without `CLAUDE_CONFIG_DIR`, and if it is malformed. */
 function assignedName(env: AgentEnvironment): string | null {
   const name = env.CLAUDE_CODE_PROJECT_DIR_NAME;
   if (!env.CLAUDE_CONFIG_DIR || !name || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) return null;

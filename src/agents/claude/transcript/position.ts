@@ -10,7 +10,7 @@ interface EntriesFrom {
   readonly entries: readonly Entry[];
   /**
    * The position by what follows from the prompt alone; null: none. When somebody else has continued from there, the position of
-   * the file is another one, and whoever resumes it will see that.
+   * the file is another one, and the next resume will find that.
    */
   readonly position: string | null;
   /** The prompt directly follows the position that it was sent to; entries of Claude's own may be between. */
@@ -36,9 +36,9 @@ export async function entriesFrom(file: Transcript, { prompt, position }: SentPr
   if (!reader.present) return null;
   const { leaf } = reader.chain;
   const last = following?.last ?? null;
-  // Rewound for a prompt that was never sent (`goBack`): the file ends with the failed one, and nobody else has used it.
-  const wentBack = last === null && position !== null && notes(lastWord) === leafOf(position);
-  const ours = wentBack || reader.position === position || (leaf !== null && following?.has(leaf) === true);
+  // Rewound for a prompt that was never sent (`prepareRewind`): the file ends with the failed one, and nobody else has used it.
+  const rewound = last === null && position !== null && notedLeaf(lastWord) === leafOf(position);
+  const ours = rewound || reader.position === position || (leaf !== null && following?.has(leaf) === true);
   const { landed } = landing;
   if (ours) return { entries, position: reader.position, landed };
   return { entries, position: last === null ? position : reader.index.positionAt(last), landed };
@@ -48,7 +48,7 @@ export async function entriesFrom(file: Transcript, { prompt, position }: SentPr
 class Landing {
   readonly #prompt: string | null;
   readonly #leaf: string | null;
-  /** Entries that are no messages, each with its parent. */
+  /** Entries that are not messages, each with its parent. */
   readonly #between = new Map<string, string | null>();
   landed = false;
 
@@ -64,7 +64,7 @@ class Landing {
     else if (!isMessage(entry)) this.#between.set(uuid, parentUuid);
   }
 
-  /** The position's own leaf may be such an entry. */
+  /** Skips entries that are not messages, up to the leaf of the position, which may be such an entry. */
   #skip(from: string | null): string | null {
     let at = from;
     while (at !== null && at !== this.#leaf && this.#between.has(at)) at = this.#between.get(at) ?? null;
@@ -73,7 +73,7 @@ class Landing {
 }
 
 /** The leaf that an entry notes; null: not a note. */
-function notes(entry: Entry | null): unknown {
+function notedLeaf(entry: Entry | null): unknown {
   return entry?.type === 'last-prompt' ? entry.leafUuid : null;
 }
 
@@ -120,7 +120,7 @@ export class Following {
   #isForeign(entry: Entry): boolean {
     if (entry.type !== 'user' || entry.isSidechain === true) return false;
     const { promptId, promptSource } = entry;
-    // Claude went on by itself: a background task has ended, for example.
+    // Claude continued by itself: a background task has ended, for example.
     if (promptSource === 'system') {
       if (typeof promptId === 'string') this.#marks.add(promptId);
       return false;
@@ -132,12 +132,12 @@ export class Following {
 
 const NOTICE = /^\[Request interrupted by user(?: for tool use)?\]$/;
 
-/** Whether it says that a prompt was stopped. */
+/** Whether the entry notes that a prompt was stopped. */
 export function isNotice({ type, message }: Entry): boolean {
   return type === 'user' && blocksOf(message).some(({ text }) => typeof text === 'string' && NOTICE.test(text));
 }
 
-/** Whether it is a prompt, as far as an entry shows: not the result of a tool, and not written by Claude itself. */
+/** Whether the entry is a prompt: not the result of a tool, and not written by Claude itself. */
 export function isPrompt({ message, isMeta, isCompactSummary }: Entry): boolean {
   if (isMeta === true || isCompactSummary === true) return false;
   return blocksOf(message).some(

@@ -153,12 +153,12 @@ describe('a session that is not open', () => {
       writeFileSync(file, lines(1, 6) + line({ ...theirs, parentUuid }) + line(entry(8, 0)));
       expect(await from('u5', '4:u4')).toEqual(['u6', '6:u6']);
     }
-    // Gone back for a prompt that never came: the one that failed is the last, until somebody else has one.
-    const wentBack = line({ type: 'last-prompt', leafUuid: 'u4' });
-    writeFileSync(file, lines(1, 6) + wentBack);
+    // Rewound for a prompt that never came: the failed one is the last, until somebody else sends one.
+    const rewound = line({ type: 'last-prompt', leafUuid: 'u4' });
+    writeFileSync(file, lines(1, 6) + rewound);
     expect(await from('nobody', '4:u4')).toEqual(['6:u6']);
     expect(await from('nobody', '3:u3')).toEqual(['3:u3']);
-    writeFileSync(file, lines(1, 6) + wentBack + line({ ...theirs, parentUuid: 'u6' }));
+    writeFileSync(file, lines(1, 6) + rewound + line({ ...theirs, parentUuid: 'u6' }));
     expect(await from('nobody', '4:u4')).toEqual(['4:u4']);
     // Nothing was sent: what is there came by itself, or from somebody else.
     writeFileSync(file, lines(1, 6));

@@ -19,10 +19,10 @@ export class TranscriptReader {
   #offset = 0;
   /** Bytes of an incomplete last line, after `#offset`. */
   #torn = 0;
-  /** Which file it was at the last read; null: there was none. */
-  #was: Pick<FileStat, 'id'> | null = null;
-  /** The version of the file when all of it had been read; null: not all of it was read. */
-  #seen: string | null = null;
+  /** The file at the last read; null: there was none. */
+  #lastFile: Pick<FileStat, 'id'> | null = null;
+  /** The version of the file when all of it was read; null: not all of it was read. */
+  #readVersion: string | null = null;
 
   constructor(file: Transcript) {
     this.#file = file;
@@ -30,7 +30,7 @@ export class TranscriptReader {
 
   /** Whether the file existed at the last read. */
   get present(): boolean {
-    return this.#was !== null;
+    return this.#lastFile !== null;
   }
 
   /** As of the last read. An incomplete last line is a defect only when nobody writes any more. */
@@ -54,7 +54,7 @@ export class TranscriptReader {
   async *read(): AsyncGenerator<readonly Entry[]> {
     for (let piece = await this.#next(); piece !== null; piece = await this.#next()) {
       yield piece;
-      if (this.#seen === null) await yieldToOthers();
+      if (this.#readVersion === null) await yieldToOthers();
     }
   }
 
@@ -67,20 +67,20 @@ export class TranscriptReader {
   /** Null: there are no more whole lines. */
   async #next(): Promise<Entry[] | null> {
     // Cheaper than reading, and called before every prompt and during turns.
-    if (this.#seen !== null && (await this.#file.stat())?.version === this.#seen) return null;
+    if (this.#readVersion !== null && (await this.#file.stat())?.version === this.#readVersion) return null;
     const before = this.#offset === 0 ? 0 : 1;
     const read = await this.#file.read({ from: this.#offset - before, most: before + PIECE_BYTES });
     if (read === null) {
       this.#forget();
       return null;
     }
-    if (this.#was !== null && (read.id !== this.#was.id || !this.#goesOn(read.bytes))) {
+    if (this.#lastFile !== null && (read.id !== this.#lastFile.id || !this.#continues(read.bytes))) {
       this.#forget();
       return this.#next();
     }
-    this.#was = read;
+    this.#lastFile = read;
     const piece = this.#piece(read.bytes.subarray(before));
-    this.#seen = this.#offset + this.#torn === read.size ? read.version : null;
+    this.#readVersion = this.#offset + this.#torn === read.size ? read.version : null;
     return piece;
   }
 
@@ -95,8 +95,8 @@ export class TranscriptReader {
     return lines.flatMap(({ entry }) => entry ?? []);
   }
 
-  /** Whether the file still holds what we have read, judged by one byte: the newline after which we stopped. */
-  #goesOn(bytes: Uint8Array): boolean {
+  /** Whether the file still contains what we have read. Checks one byte: the newline after which we stopped. */
+  #continues(bytes: Uint8Array): boolean {
     return this.#offset === 0 || bytes[0] === NEWLINE || (bytes.length > 0 && this.#lines.pending > 0);
   }
 
@@ -105,7 +105,7 @@ export class TranscriptReader {
     this.#index = new ChainIndex();
     this.#offset = 0;
     this.#torn = 0;
-    this.#was = null;
-    this.#seen = null;
+    this.#lastFile = null;
+    this.#readVersion = null;
   }
 }

@@ -218,7 +218,7 @@ test('any records give one whole chain, with rising times in the past and unique
       );
       const ids = entries.flatMap(({ message }) => message?.id ?? []);
       expect(new Set(ids).size).toBe(ids.length);
-      // The person and the assistant take turns, so the API takes it.
+      // User and assistant alternate, as the API demands.
       expect(entries.every(({ type }, i) => type === (i % 2 === 0 ? 'user' : 'assistant'))).toBe(true);
     }),
   );
@@ -250,7 +250,7 @@ test('the time grows linearly with the number of turns, and lines come one by on
   const many = Array.from({ length: 2_000 }, (_, i) =>
     record(i + 1, { parts: [tool(`t${i}`), { type: 'text', text: 'x' }] }),
   );
-  /** The processor time of so many turns in all, whoever else had the processor meanwhile. */
+  /** The processor time for `times` runs over this many turns. Other programs do not change it. */
   const took = (turns: number, times: number) => {
     const start = process.threadCpuUsage();
     let lines = 0;
@@ -260,8 +260,8 @@ test('the time grows linearly with the number of turns, and lines come one by on
     return user + system;
   };
   const least = (turns: number, times: number) => Math.min(...Array.from({ length: 5 }, () => took(turns, times)));
-  took(2_000, 1); // so that both are as fast as they get
-  // As many lines in all, so both are measured over the same time: ten times as long if each turn looked at all before it.
+  took(2_000, 1); // warms up
+  // Both make the same number of lines. If each turn looked at all before it, the first would take ten times as long.
   expect(least(2_000, 1)).toBeLessThan(least(200, 10) * 4);
   const first = synthesise(many, session).next();
   expect(first.done).toBe(false);

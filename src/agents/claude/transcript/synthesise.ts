@@ -7,8 +7,8 @@ import { promptBlocks } from '../user-message.ts';
 import { SYNTHETIC_MODEL } from './updates.ts';
 
 /*
- * Makes a transcript from records that Claude resumes as turns of its own. Only the fields that Claude needs are written, and
- * always all of them: a missing field loses context without an error (no uuid or parent: everything but the last message).
+ * Makes a transcript from records. Claude resumes it as turns of its own. Only the fields that Claude needs are written, and always all of
+ * them: without one of them, context is lost without an error (no uuid or parent: everything but the last message).
  */
 
 export interface SyntheticSession {
@@ -22,7 +22,7 @@ export interface SyntheticSession {
   readonly before: number;
 }
 
-/** This session did not pay for these answers, and a number here would count against the window. */
+/** These answers cost nothing in this session, and a number here would count against the window. */
 const NO_TOKENS = {
   input_tokens: 0,
   cache_creation_input_tokens: 0,
@@ -64,8 +64,8 @@ export function* synthesise(records: readonly TurnRecord[], session: SyntheticSe
 }
 
 /**
- * Claude continues with the model of the last answer, unless `--model` names another one. So the model is Claude's own name for text
- * without a model, and the model of its settings is used.
+ * Claude continues with the model of the last answer, unless `--model` names another one. With Claude's own name for text without a model,
+ * it uses the model of its settings.
  */
 function answer({ role, content }: SyntheticMessage, id: string) {
   const calls = typeof content !== 'string' && content.some(({ type }) => type === 'tool_use');
@@ -153,7 +153,7 @@ class TurnMessages {
     yield { role: 'assistant', content: texts };
   }
 
-  /** The id of the record, if Claude's API made it and no other turn has it; else a new one: the API refuses foreign ids. */
+  /** The id of the record, if Claude's API made it and no other turn has it. Otherwise a new one: the API refuses foreign ids. */
   #toolId({ id }: ToolPart): string {
     let made = id;
     for (let n = 0; !/^toolu_\w{1,64}$/.test(made) || this.#toolIds.has(made); n += 1) {

@@ -3,12 +3,12 @@ import type { ToolCallFields, Update } from '../../../core/turn/update.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import { blocksOf, type Entry, type EntryBlock, type EntryMessage, isMessage } from './entries.ts';
 
-/** The model of answers that Claude itself has written: errors of the API, "No response requested." */
+/** The model in answers that Claude itself has written: errors of the API, "No response requested." */
 export const SYNTHETIC_MODEL = '<synthetic>';
 
 /**
- * What the agent did, as updates. Prompts, subagents, and what Claude says about itself are left out. A tool without a result
- * stays open, because its outcome is not known.
+ * What the agent did, as updates. Prompts, subagents, and Claude's own notes are left out. A tool without a result stays open, because
+ * its outcome is not known.
  */
 export function updatesOf(entries: Iterable<Entry>): Update[] {
   const updates: Update[] = [];
@@ -28,7 +28,7 @@ export function compactionUpdate(metadata: unknown): Update {
   return { sessionUpdate: 'compaction_update', status: 'completed', metadata: metadata ?? null };
 }
 
-/** Whether the model said it: not Claude itself, and not the API. */
+/** Whether the model wrote it, not Claude itself and not the API. */
 function isOfModel({ message, isApiErrorMessage }: Entry): boolean {
   return isApiErrorMessage !== true && message?.model !== SYNTHETIC_MODEL;
 }
@@ -36,15 +36,14 @@ function isOfModel({ message, isApiErrorMessage }: Entry): boolean {
 const ENDS: readonly unknown[] = ['end_turn', 'stop_sequence'];
 
 /**
- * Whether the turn of these entries came to its end: the last message is an answer of the model that was to be its last, with a
- * text, and every tool has its result. Whatever else is last (an error of the API, a notice of an interruption, what a hook says)
- * is no end.
+ * Whether the turn of these entries came to its end: the last message is a final answer of the model, with a text, and every tool has its
+ * result. Any other last message is no end: an error of the API, a notice of an interruption, the words of a hook.
  */
 export function cameToItsEnd(entries: Iterable<Entry>): boolean {
   const messages = [...entries].filter(isMessage);
   const last = messages.at(-1);
   if (last?.type !== 'assistant' || !isOfModel(last) || !ENDS.includes(last.message?.stop_reason)) return false;
-  // An answer is several entries, one for each of its blocks. Its thoughts may be written without the text after them.
+  // An answer has several entries, one for each of its blocks. Its thoughts may be written without the text after them.
   const answer = messages.filter(({ message }) => message?.id === last.message?.id);
   const hasText = answer.some(({ message }) => blocksOf(message).some((block) => block.type === 'text' && block.text));
   const open = new Set<unknown>();
@@ -55,7 +54,7 @@ export function cameToItsEnd(entries: Iterable<Entry>): boolean {
   return hasText && open.size === 0;
 }
 
-/** What the model's answers used, as far as the entries show: Claude notes no costs there. Subagents have files of their own. */
+/** What the model's answers used, as far as the entries show: they have no costs, and subagents have files of their own. */
 export function usageIn(entries: Iterable<Entry>): Partial<Usage> {
   const calls = new Map<unknown, Partial<Usage>>();
   for (const entry of entries) {

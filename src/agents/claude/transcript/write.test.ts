@@ -109,7 +109,7 @@ describe('probing', () => {
     mkdirSync(dir, { recursive: true });
     chmodSync(dir, 0o500);
     if (process.getuid?.() === 0) {
-      // Nothing is read-only for root but what the system holds so.
+      // For root, only some folders of the system are read-only.
       if (!existsSync('/sys/kernel')) context.skip('root can write everywhere, and there is no /sys');
       expect(await probeWritable(storageAt('/sys/kernel'))).toContain('cannot write to');
     } else expect(await probeWritable(storageAt(dir, scratch))).toContain('EACCES');

@@ -3,8 +3,8 @@ import { jsonLine } from '../../../core/input/visible.ts';
 import type { Transcript } from './file.ts';
 import type { SessionStorage } from './locate.ts';
 
-/** What happened. An existing file is left as it is, and `detail` names it. */
-export interface Put {
+/** An existing file is left as it is, and `detail` names it. */
+interface Put {
   /** `same`: the file exists with this content. `exists`: it has another content. `failed`: it cannot be written. */
   readonly result: 'written' | 'same' | 'exists' | 'failed';
   readonly detail: string;
@@ -25,14 +25,14 @@ export async function putTranscript(file: Transcript, content: string | Uint8Arr
 }
 
 /**
- * Checks that sessions can be written. Null: they can; else why not. Called before each turn: with a read-only config directory Claude
- * answers as always, reports nothing, and keeps nothing.
+ * Checks that sessions can be written. Null: they can; otherwise the reason. Called before each turn: with a read-only config directory
+ * Claude answers as usual, reports no error, and stores nothing.
  */
 export async function probeWritable(storage: Pick<SessionStorage, 'folder' | 'path'>): Promise<string | null> {
   const { folder, path } = storage;
   try {
     const room = await folder.room(path);
-    // Where there is much space, no trial is needed: it takes as long as all else before a prompt.
+    // With much free space no trial is needed. It takes as long as everything else before a prompt.
     if (room?.writable && room.freeBytes !== null && room.freeBytes > MUCH_SPACE_BYTES) return null;
     await tryToWrite(storage);
     return null;
@@ -42,7 +42,7 @@ export async function probeWritable(storage: Pick<SessionStorage, 'folder' | 'pa
 }
 
 const MUCH_SPACE_BYTES = 256 * 1024 * 1024;
-/** More than a few bytes: a full disk may still have space for a name. */
+/** More than a few bytes: a full disk may still have space for an empty file. */
 const PROBE = new Uint8Array(8_192);
 
 async function tryToWrite({ folder, path }: Pick<SessionStorage, 'folder' | 'path'>): Promise<void> {
@@ -51,13 +51,13 @@ async function tryToWrite({ folder, path }: Pick<SessionStorage, 'folder' | 'pat
   await folder.remove(probe);
 }
 
-/** What the system says, where it said it, without the name of our temporary file, which would only confuse. */
+/** The error of the system if there is one, without the name of our temporary file. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error;
   return (cause instanceof Error ? cause.message : message).replace(/, \w+ '.*'$|\.$/, '');
 }
 
-/** Adds a line to a transcript that no process has open. Null: done; else why not. */
+/** Adds a line to a transcript that no process has open. Null: done; otherwise the reason why not. */
 export async function appendLine(file: Transcript, entry: object): Promise<string | null> {
   try {
     return (await file.append(`${jsonLine(entry)}\n`)) ? null : `${file.name} does not exist`;
