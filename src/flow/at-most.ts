@@ -1,12 +1,12 @@
-/** Lets only some of the work run at a time, in the order in which it was asked for. */
+/** Limits how much work runs at a time. The rest waits, and runs in the order in which it was asked for. */
 export class AtMost {
   readonly #most: number;
   readonly #longestMs: number;
-  /** Each is called when one of those who run no longer counts. */
+  /** Each is called with true when it may run, with false when it was aborted before. */
   readonly #waiting = new Set<(mayRun: boolean) => void>();
   #running = 0;
 
-  /** `most`: how many run at a time. `longestMs`: who takes longer goes on, and no longer counts. */
+  /** `most`: how many run at a time. `longestMs`: work that takes longer goes on, and is no longer counted. */
   constructor({ most, longestMs }: { most: number; longestMs: number }) {
     this.#most = most;
     this.#longestMs = longestMs;

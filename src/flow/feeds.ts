@@ -11,7 +11,7 @@ interface Conversations {
   hints(options: { signal: AbortSignal }): AsyncIterable<Extract<LiveFrame, { kind: 'hint' }>['hint']>;
 }
 
-/** Tasks are one. */
+/** The board of an owner; `Tasks` is one. */
 interface Board {
   lastSeq(): Promise<number>;
   logId(): Promise<string>;

@@ -12,12 +12,12 @@ interface Moved {
   readonly kind: TaskEventKind;
 }
 
-/** What became of a turn and of its gate. The decision about it is stored with them, and comes after them. */
+/** The events of a turn and of its gate. The event of the decision is stored together with them, and follows. */
 const BEFORE_DECISION: readonly TaskEventKind[] = ['task.turned', 'task.gated'];
 
 /**
- * Waits until each has ended, asks a person, belongs to another data home where no process runs it, or waits for such a one; or until
- * the signal aborts.
+ * Waits until each task has ended, asks a person, or belongs to another data home where no process runs it; or comes after a task that blocks it in
+ * this way; or until the signal aborts.
  */
 export async function waitForTasks(
   tasks: Followed,

@@ -78,7 +78,7 @@ export class LeaseKeeper<F> {
     });
   }
 
-  /** `freeDead` for this kind of lease, at most ten times a second. */
+  /** The function `freeDead` for this kind of lease, at most ten times a second. */
   async freeDead(): Promise<boolean> {
     if (this.#looking !== null) return this.#looking;
     const now = this.#parts.clock.monotonic();
@@ -129,7 +129,7 @@ export class LeaseKeeper<F> {
 
 /**
  * Ends the processes that provably dead holders left running, then frees their leases (R2). In this order: whoever dies
- * between the two leaves the rest to the next. True: there were some.
+ * between the two leaves the rest to the next look. True: there were some.
  */
 export async function freeDead<F>(kind: LeaseKind<F>, { processes, sandboxes }: LookingParts): Promise<boolean> {
   const dead = (await kind.holders()).filter((holder) => processes.status(holder.process) === 'dead');
@@ -169,7 +169,7 @@ export function conversationLeases(store: Store): LeaseKind<Fence> {
     of: 'conversations',
     isElsewhere: store.isElsewhere,
     renew: (fences, leaseMs) => store.renew(fences, leaseMs),
-    // Those that hold nothing and only take up turns, too: nobody may wait for a dead one.
+    // Also workers that hold nothing and only take up turns: nobody should wait for a dead one.
     holders: async () => [
       ...new Map([...(await store.takers()), ...(await store.workers())].map((one) => [one.id, one])).values(),
     ],
@@ -201,7 +201,7 @@ export interface LeaseHolder<F> {
   onFault(error: unknown, where: string): void;
 }
 
-/** Who looks for dead holders, and for what they left in sandboxes. */
+/** What finds dead holders, and what they left in sandboxes. */
 interface LookingParts {
   readonly processes: Pick<Processes, 'status'>;
   readonly sandboxes: Pick<Sandboxes, 'end' | 'orphans'>;

@@ -67,9 +67,8 @@ export class Lease {
   }
 
   /**
-   * Resolves when all of these, and all before them, are durable; all of these in one commit. Rejects with `lease_lost`, the
-   * storage's error, or the `conflict` of these alone, or of the begin of their turn. Unpaired surrogates in what agents say are replaced here, whatever kind of
-   * value they came in.
+   * Resolves when all of these, and all before them, are durable; all of these in one commit. Rejects with `lease_lost`, with the error of the
+   * storage, or with a `conflict` of these writes or of the beginning of their turn. Unpaired surrogates in texts of agents are replaced here.
    */
   write(...writes: Write[]): Promise<void> {
     if (writes.length === 0) return Promise.resolve();
@@ -80,8 +79,8 @@ export class Lease {
 
   /**
    * For what nobody waits for: it shares the next commit, and has one of its own if none comes soon. A commit blocks this process, so
-   * that nothing else begins meanwhile. A failure shows in `lost`. A `conflict` does
-   * not: the returned promise rejects with it. Nobody has to handle that.
+   * that nothing else begins meanwhile. A failure shows in `lost`, except a `conflict`: with that the returned promise rejects. It need not be
+   * handled.
    */
   note(write: Write): Promise<void> {
     const noted = this.#add([write]);
@@ -119,7 +118,7 @@ export class Lease {
     if (!this.#lost.signal.aborted) this.#lost.abort(reason);
   }
 
-  /** From here on nothing waits for the storage: the process ends, and the next one finds out what is not written. */
+  /** From here on a commit that fails is not repeated: the process ends, and the next one finds out what was not written. */
   hurry(): void {
     this.#isHurried = true;
   }

@@ -6,7 +6,7 @@ const FIRST_MS = 1_000;
 const LONGEST_MS = 300_000;
 const UNTRIED_MS = 60_000;
 
-/** How long something is left alone that failed so often in a row. Bounded: a file that was put back is noticed without a restart. */
+/** How long something that failed so often in a row is left alone. Bounded, so that a file that was put back is noticed without a restart. */
 export function asideMs(failures: number): number {
   return Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS);
 }

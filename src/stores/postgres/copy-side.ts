@@ -14,7 +14,7 @@ import { LOCK, upgrade } from './server/upgrade.ts';
 
 // A PostgreSQL database as one side of a copy between stores (`stores/shared/copy`), on one connection.
 
-/** Two copies into one database would be in each other's way. */
+/** Only one copy into a database runs at a time. */
 const COPY_LOCK = LOCK + 1;
 /** The name of our connections: stores have another one. */
 const NAME = 'throughline copy';
@@ -119,7 +119,7 @@ async function isLocked(sql: Sql, lock: number): Promise<boolean> {
   return (await sql.one<{ held: boolean }>(TRY, lock))?.held === true;
 }
 
-/** Whether it is so before long: the server hears of a process that has ended a moment later. */
+/** Tries for a short time: the server notices the end of a process a moment later. */
 async function soon(isSo: () => Promise<boolean>): Promise<boolean> {
   for (const end = performance.now() + ALONE_MS; ; await sleep(LOOK_MS)) {
     if (await isSo()) return true;
@@ -155,7 +155,7 @@ async function inTransaction(sql: Sql, work: () => Promise<void>): Promise<void>
     await work();
     await sql.all('COMMIT');
   } catch (error) {
-    // A connection on which not even that works is of no more use, and the first fault says why.
+    // If that fails, too, the first fault says why.
     await sql.all('ROLLBACK').catch(() => {});
     throw storageFault(error) ?? error;
   }
@@ -182,7 +182,7 @@ async function put(sql: Sql, table: string, key: readonly string[], rows: readon
   }
 }
 
-/** New rows get numbers behind those that were copied. What was half erased or half imported in a file is erased: here nobody ends it later. */
+/** New rows get numbers after those that were copied. What was half erased or half imported in a file is erased, because here nobody ends it later. */
 async function finish(sql: Sql): Promise<void> {
   for (const { name } of await sql.all<{ name: string }>(NUMBERED)) {
     await sql.all(`SELECT setval(pg_get_serial_sequence('${name}', 'no'), (SELECT max(no) FROM ${name}))`);

@@ -1,6 +1,6 @@
 /*
  * How the server plans our statements. On a connection to the server itself they are named: planned once, and the plan is kept while tables grow
- * from empty to large. So a plan must not depend on how large they are, nor on the values: whatever we look for is in one index.
+ * from empty to large. So a plan must not depend on how large they are, nor on the values: each statement has one index that fits.
  */
 
 /** Tables are joined row by row, by an index. Without `force_generic_plan` a statement is planned five times before its plan is kept. */

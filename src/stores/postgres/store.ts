@@ -77,15 +77,15 @@ import { spending } from './turns/totals.ts';
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with libpq's options and `listen=HOST:PORT`. It is in no message and no log. */
   readonly url: string;
-  /** The most connections; one more hears of others. Left out: 10. */
+  /** The most connections, beside one that listens for the changes of others. Left out: 10. */
   readonly connections?: number;
-  /** How often to look whether anything changed that nobody told of. Left out: every 5 seconds. */
+  /** How often to look for changes that were not announced. Left out: every 5 seconds. */
   readonly pollMs?: number;
   /** How long a search may take. Left out: 10 seconds. */
   readonly searchMs?: number;
   /** How long a verb waits for a lock of another one. Left out: 5 seconds. */
   readonly lockMs?: number;
-  /** Given a function that says how its connections are used now. */
+  /** Called with a function that says how the connections are used now. */
   readonly onConnections?: (read: () => StoreConnections) => void;
   /** Whether the process only looks: then an older schema is `refused`, and not brought up to date. */
   readonly looks?: boolean;
@@ -114,7 +114,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   }
 }
 
-/** Changes that are told in another database would never be heard of. */
+/** A notification reaches only those who listen in the same database. */
 async function checkHearing(server: Server): Promise<void> {
   const client = await server.connect().catch((error: unknown) => {
     throw openFault(error);
@@ -145,7 +145,7 @@ function storeOn(access: Access): Store {
     ...sandboxes(access),
     ...keyStore(stepAccess(access)),
     log: () => access.read(async (sql) => (await sql.one<{ value: string }>(LOG))?.value ?? ''),
-    // A server that loses what it has acknowledged is not noticed here: `fsync` and backups are its own.
+    // What the database server loses after it has acknowledged it is not noticed here: its own `fsync` and backups prevent that.
     losses: async () => [],
     acceptLosses: async () => {},
     census: () => access.readLong('', async (sql) => carryOut(sql, census((await access.times(sql)).monotonic))),
@@ -234,7 +234,7 @@ function leasing(access: Access): LeaseStore {
 function history(access: Access): HistoryStore & UsageStore {
   const steps = stepAccess(access);
   return {
-    // The small pages of those who follow: many are in memory at once.
+    // Followers read small pages, because many of those are in memory at once.
     events: (owner, id, page) =>
       (page.bytes ?? LARGEST_PAGE) > SMALL_PAGE
         ? access.read((sql) => reads.events(sql, owner, id, page))

@@ -15,7 +15,7 @@ export interface Json {
   readonly refs: number;
 }
 
-/** A value and the long strings of it, as JSON by their hashes. They are to be stored first. */
+/** A value, and its long strings as JSON, by their hashes. The strings have to be stored first. */
 export interface Separated extends Json {
   readonly bodies: ReadonlyMap<string, string>;
 }

@@ -59,7 +59,7 @@ export function hasOpenTurns(): ThroughlineError {
   });
 }
 
-/** Throws `conflict` when the chain ends with another event than somebody has seen. */
+/** Throws `conflict` unless the chain ends with `head`. Undefined: it may end with any event. */
 export function checkEndsWith(
   { next_seq, chain }: Pick<LeaseRow, 'next_seq' | 'chain'>,
   head: string | undefined,
@@ -94,7 +94,7 @@ export function takesTitle(row: LeaseRow, title: string, source: TitleSource): b
   return true;
 }
 
-/** A conversation leaves its place only when nobody holds it; whoever did is fenced off. Throws `conflict`, `refused`. */
+/** Frees the conversation from its place; its last holder has lost the lease. Throws `conflict` while somebody holds it, and `refused`. */
 export function leavePlace(row: LeaseRow, monotonic: number): void {
   if (row.driver !== 'worker') {
     throw new ThroughlineError(

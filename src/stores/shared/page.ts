@@ -3,7 +3,7 @@ import { sizeOf } from '../../core/input/size.ts';
 /** A page ends with the value that reaches this size: a page is in memory as a whole. */
 export const LARGEST_PAGE = 8 * 1024 * 1024;
 
-/** Later than every day: a page before it begins with the newest. */
+/** Later than every day, so that a page before it begins with the newest. */
 export const LAST_DAY = '9999-12-31';
 
 export interface Bounds {
@@ -13,7 +13,7 @@ export interface Bounds {
   readonly bytes?: number | undefined;
 }
 
-/** Who is told of a row that cannot be read. */
+/** Reports rows that cannot be read. */
 export interface DamageReporter {
   readonly onDamage: (error: unknown) => void;
 }

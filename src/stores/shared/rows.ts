@@ -166,7 +166,7 @@ export function permissionOf({ no: _, conv, turn_no, ...row }: PermissionRow): P
   return { ...row, toolCall: JSON.parse(row.toolCall), options: JSON.parse(row.options) };
 }
 
-/** An unpaired surrogate or a NUL would be looked for as U+FFFD, and find what has that in its name. So in all searches by a name. */
+/** Whether a name can be searched for. A database would look for U+FFFD instead of an unpaired surrogate or a NUL, and find names with that. */
 export function isName(name: string): boolean {
   return name.isWellFormed() && !name.includes('\0');
 }

@@ -3,7 +3,7 @@ import { promptText } from '../../core/turn/content.ts';
 import { replyText, type TurnRecord } from '../../core/turn/record.ts';
 import type { SearchHit } from '../../ports/store/history.ts';
 
-/** Nearly every turn has a word that begins with a given letter. */
+/** The shortest beginning of a word that is searched for. One letter would find nearly every turn. */
 const LEAST_PREFIX = 2;
 
 export interface SearchedWords {
@@ -12,7 +12,7 @@ export interface SearchedWords {
   readonly isBegun: boolean;
 }
 
-/** What is looked for. Throws `invalid` when there is no word in it. */
+/** The words of a query. Throws `invalid` when it has none. */
 export function searchedWords(query: string): SearchedWords {
   const words = query
     .replaceAll('\u0000', ' ')
@@ -35,10 +35,10 @@ export function titlesFirst(titled: readonly TitleRow[], turns: readonly SearchH
   return [...first, ...turns.slice(0, most - first.length)];
 }
 
-/** How much of a prompt, and of an answer, can be found: all of it is indexed in one step. In characters. */
+/** How many characters of a prompt, and of an answer, are indexed. All of them are indexed in one step. */
 const MOST_SEARCHED = 1_048_576;
 
-/** What the index is made of. */
+/** The texts of a turn that are indexed. */
 export function searchedTexts({
   prompt,
   parts,
@@ -50,7 +50,7 @@ export function searchedTexts({
 const LONGEST_WORD = 128;
 const MOST_LETTERS = 400_000;
 
-/** The words of a text, each once, without case and accents: letters and digits alone. Those of a very long text are cut off at its end. */
+/** The words of a text, each once, without case and accents: letters and digits alone. Of a very long text, only the first ones. */
 export function wordsOf(text: string): string[] {
   const words = new Set<string>();
   let letters = 0;

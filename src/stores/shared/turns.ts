@@ -1,4 +1,4 @@
-// What every store decides about turns. It reads the facts, and writes what is decided here.
+// What every store decides about turns. A store reads the facts, and writes what is decided here.
 
 import { errorOf, noAgentGiven, noSuchAgent, ThroughlineError } from '../../core/errors.ts';
 import { given } from '../../core/input/arguments.ts';
@@ -121,7 +121,7 @@ export function queuedPayload(added: AddedTurn, n: number, agent: string) {
 export function checkAdoption(row: LeaseRow, agent: string, adopted: AdoptedSession, isElsewhere: boolean): void {
   const { id } = adopted;
   if (isElsewhere) throw sessionInUse(id);
-  // A turn that is open would end after turns that come after it.
+  // The adopted turns have ended already, and would come after one that is still open.
   if (row.pending > 0) {
     throw new ThroughlineError(
       'conflict',

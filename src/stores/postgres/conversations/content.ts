@@ -10,7 +10,7 @@ interface Stored extends Json {
   readonly hashes: readonly string[];
 }
 
-// Also what is known is locked: nobody deletes it as unused before it is linked.
+// DO UPDATE also locks contents that are known: nobody deletes them as unused before they are linked.
 const KEEP = `
   INSERT INTO contents (owner, hash, body)
   SELECT DISTINCT ON (c.owner, c.hash) c.owner, c.hash, c.body FROM unnest($1::text[], $2::text[], $3::text[]) AS c (owner, hash, body)

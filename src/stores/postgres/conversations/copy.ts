@@ -13,7 +13,7 @@ import { linkContents, readRecord, storeValue } from './content.ts';
 import { checkKeyIsFree, conversationRow, insertConversation } from './conversations.ts';
 import type { Ledger } from './ledger.ts';
 
-// In one transaction, however long: here nobody else waits for it.
+// In one transaction, however long: others can write meanwhile.
 
 const PAGE = 100;
 const COPIED = `${RECORD} WHERE r.conv = $1 AND r.n > $2 AND r.n <= $3 ORDER BY r.n LIMIT ${PAGE}`;

@@ -15,7 +15,7 @@ import type { SessionName } from '../../shared/sessions.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 
-// Both rows are locked, and so read anew after a wait. Not their keys: what refers to them does not wait.
+// Locks both rows, so that they are read again after a wait. NO KEY: rows that refer to them can be added meanwhile.
 const LEASE = `
   SELECT l.conv, l.owner, l.driver, l.place, l.next_n, l.next_seq, l.chain, l.head, l.history, l.epoch, l.pending, l.worker, l.ready_at,
     c.id, c.state, c.last_agent, c.title, c.title_source, c.choices, c.limits, c.sandbox
@@ -65,7 +65,7 @@ export class Ledger {
   readonly #own: boolean;
   /** Turns by their ids: a commit mostly names the same one again and again. */
   readonly names = new Map<string, NumberedTurn>();
-  /** What was written here and may not be read again in a transaction that is shared: the columns of turns and sessions, receipts, by id. */
+  /** What was written here, by id: turns, sessions, receipts. In a shared transaction it cannot be read again. */
   readonly #written = new Set<string>();
   /** The turn that began here, as it is then. */
   begun: BegunTurn | null = null;
@@ -137,7 +137,7 @@ export class Ledger {
     return event.seq;
   }
 
-  /** To be called before something is read that may have been written here. Throws when it was, and cannot be read yet. */
+  /** Call it before something is read that may have been written here. Throws when it was, and cannot be read yet. */
   reads(what: string): void {
     if (this.#written.has(what)) this.tx.alone();
   }
@@ -151,14 +151,14 @@ export class Ledger {
     this.#isTouched = true;
   }
 
-  /** A turn was accepted. Behind others it changes nothing of what the conversation is. */
+  /** A turn was accepted. Behind others it does not change the state of the conversation. */
   accepted(): void {
     this.row.pending += 1;
     if (this.row.pending === 1) this.#open = 'queued';
     if (this.row.pending === 1 || this.#last !== undefined) this.#last = null;
   }
 
-  /** To be called when a turn begins, waits or goes on, and with the turn that has ended (`last`). `open`: what the oldest open turn is then. */
+  /** Call it when a turn begins, waits or goes on, and with the turn that has ended (`last`). `open`: the state of the oldest open turn then. */
   restate(last: StateFacts['last'] = null, open?: TurnState): void {
     this.#open = open;
     this.#last = last;

@@ -5,8 +5,8 @@ import type { Sql } from '../server/connect.ts';
 import { isEnded, isUnknown, storageFault } from '../server/faults.ts';
 
 /*
- * What can be found out of damage without special rights. PostgreSQL has no check of all its pages for everybody (`pg_amcheck` is for its
- * administrator), but it reads every row here, and refuses those whose page is damaged. It looks at the JSON itself: nothing is sent to us.
+ * Finds damage without special rights. Only an administrator can check all pages (`pg_amcheck`). But PostgreSQL reads every row here, and refuses those
+ * whose page is damaged. It checks the JSON itself, so that no row is sent to us.
  */
 const MOST = 1_000;
 /** Of a database where pages are damaged: so many conversations are read one by one, to name those that cannot be. */
@@ -62,7 +62,7 @@ async function unreadable(read: Parameters<typeof inspect>[0]): Promise<number[]
   return found;
 }
 
-/** In words, what kept it from being read; empty: only that it took too long, or that this PostgreSQL is too old (below 16) to look at JSON. */
+/** A text says what kept it from being read; an empty one: it took too long, or this PostgreSQL is too old (below 16) to check JSON. */
 async function orFault<T>(reading: Promise<T>): Promise<T | string> {
   try {
     return await reading;

@@ -21,7 +21,7 @@ export interface AccessOptions {
   /** The clock of tests. Left out: the database's. */
   readonly clock?: Clock;
   readonly health?: Health;
-  /** How often to look whether anything changed that nobody told of. */
+  /** How often to look for changes that were not announced. */
   readonly pollMs: number;
   /** How long a search may take; left out: 10 seconds. */
   readonly searchMs?: number;
@@ -31,14 +31,14 @@ export interface AccessOptions {
 
 /** How often a transaction is run again that collided with another one. */
 const TRIES = 8;
-/** Changes nothing, but is written. */
+/** Writes a row without changing it. */
 const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'log'";
 /** How often to look whether it can be written again. */
 const TRY_MS = 1_000;
 const SEARCH_MS = 10_000;
 /** How long the check of one table may take. */
 const INSPECT_MS = 60_000;
-/** It stays until the process ends: what was damaged once is not trusted again. */
+/** Reported until the process ends: a database that was damaged once is not trusted again. */
 const DAMAGED: Reason = {
   code: 'storage_damaged',
   message: 'A part of the database is damaged. Conversations in it cannot be read or continued; all others still work.',
@@ -174,7 +174,7 @@ export class Access {
     return { now: Math.floor(database), monotonic: database };
   }
 
-  /** The time of the clock of tests; null: the database's counts. */
+  /** The time of the clock of tests; null: the time of the database is used. */
   get fixedTime(): Times | null {
     return this.#options.clock === undefined ? null : this.#times(0);
   }
@@ -254,7 +254,7 @@ export class Access {
     // A lock is about one conversation, or a few: the others can be written.
     if (isLockedOut(fault)) return;
     const { code, message, hint = '' } = whileWaiting(fault);
-    // What only cannot be written can still be read.
+    // A database that cannot be written can often still be read.
     this.#options.health?.report('writing', { code, message, hint, unready: code === 'storage_busy' });
     // A server without work writes nothing. On a full disk a small change may find space, and proves nothing.
     if (code !== 'storage_full') this.#trying ??= setInterval(() => this.#try(), TRY_MS).unref();

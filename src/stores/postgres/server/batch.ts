@@ -21,8 +21,8 @@ import {
  *
  *   BEGIN ──▶ all verbs run: what they read at the same moment is sent together; what they write is kept ──▶ all is written ──▶ COMMIT
  *
- * A verb that refuses has written nothing. After a fault of the database, nobody has: then each runs again in a transaction of its own, and the one
- * at fault is told.
+ * A verb that throws has written nothing. After a fault of the database no verb has: then each runs again in a transaction of its own, and only the
+ * one at fault fails.
  */
 
 export type Verb = (tx: Tx) => Promise<unknown>;
@@ -43,7 +43,7 @@ interface Ran {
 
 const APART: Outcome = { is: 'apart' };
 
-/** Rejects with a fault of the storage, of which nobody knows whether anything was written. `news` null: nothing was. */
+/** Rejects with a fault of the storage, when it is unknown whether anything was written. `news` null: nothing was. */
 export async function sharedTransaction(
   server: Server,
   verbs: readonly Verb[],
@@ -68,7 +68,7 @@ export async function sharedTransaction(
     await server.query(client, 'ROLLBACK').catch((fault: Error) => {
       broken = fault;
     });
-    // On a broken connection nobody knows whether it was committed.
+    // On a broken connection it is unknown whether it was committed.
     if (broken !== false) throw faultOfBroken(error, broken);
     if (!isOfOne(error)) throw error;
     return { outcomes: verbs.map(() => APART), news: null };
@@ -157,13 +157,13 @@ class SharedSql extends TxSql {
 
   constructor(reads: Reads) {
     super(async (text, values) => {
-      // It would be written at once, whether or not the verb refuses afterwards.
+      // It would write at once, even if the verb throws afterwards.
       if (!READS.test(text)) throw new Apart();
       return reads.ask(text, values as Value[]);
     });
   }
 
-  /** What a fault means is found out in a transaction of its own. */
+  /** `_refusal` is not needed: after a fault, the verb runs again in a transaction of its own. */
   protected put(statement: Statement, _refusal?: Refusal): void {
     this.writes.push(statement);
   }

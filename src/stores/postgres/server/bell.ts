@@ -6,15 +6,15 @@ import { answered, type Client, type Server } from './connect.ts';
  * The bell notifies listeners that conversations or tasks have moved: "read again". It is a hint, and nothing depends on it.
  *
  * Listeners of this process are notified when a transaction is committed. Others are told by NOTIFY after the commit, with ids alone:
- * inside of the transaction it would take a lock that all commits wait for. A burst of commits is one NOTIFY.
+ * inside the transaction it would take a lock that all commits wait for. A burst of commits is one NOTIFY.
  *
  *   hearing of others   connecting ──LISTEN on a connection of its own──▶ on ──it ends──▶ waiting ──1 s──▶ connecting
  *                       (then "anything may have moved"); close ──▶ closed, from any of them
  *
  *   telling others      idle ──commit──▶ due ──10 ms──▶ NOTIFY ──▶ idle
  *
- * A process that is killed between its commit and its NOTIFY tells nobody. So, while anybody listens, a slow look asks whether there
- * were transactions at all.
+ * A process that is killed between its commit and its NOTIFY notifies nobody. So, while anybody listens, a slow poll looks whether there were any
+ * transactions.
  */
 
 type Hearing =
@@ -44,10 +44,10 @@ export class Bell {
   readonly #listeners = new Listeners();
   #hearing: Hearing = { state: 'connecting' };
   #telling: Telling = { state: 'idle' };
-  /** All that is being told has been. */
+  /** Resolves when all notifications were sent. */
   #told: Promise<void> = Promise.resolve();
   #poll: NodeJS.Timeout | null = null;
-  /** The last transaction that a look has seen. */
+  /** The last transaction that the poll has seen. */
   #last = '';
 
   private constructor(server: Server) {
@@ -102,7 +102,7 @@ export class Bell {
       ids.slice(i * MOST_IDS, (i + 1) * MOST_IDS),
     );
     const payloads = parts.map((moved) => JSON.stringify({ by: this.#self, moved }));
-    // Lost with its connection: the slow look of the others finds it.
+    // If it is lost with its connection, the slow poll of the others finds the change.
     const sent = this.#server.sql.one(TELL, CHANNEL, payloads).then(
       () => {},
       () => {},
@@ -152,7 +152,7 @@ export class Bell {
     if (isNew) this.#listeners.call(null);
   }
 
-  /** A connection that was cut would be silent for ever: nobody sends anything on it. */
+  /** Nothing is sent on this connection, so it would stay silent for ever after it was cut. */
   async #isHearing(): Promise<void> {
     const hearing = this.#hearing;
     if (hearing.state !== 'on' || hearing.isAsked) return;
@@ -162,7 +162,7 @@ export class Bell {
   }
 }
 
-/** Whoever may use the database can send anything: then it may be about all of them. */
+/** Every user of the database can send on the channel. A payload that is not ours means that anything may have moved. */
 function noticeIn(payload: string): { readonly by: string | null; readonly moved: string[] | null } {
   try {
     const { by, moved } = JSON.parse(payload);

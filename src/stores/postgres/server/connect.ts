@@ -11,7 +11,7 @@ import { openFault } from './faults.ts';
 const CONNECT_MS = 10_000;
 /** How long to wait for the answer to a statement: a connection that was cut gives none. Less than a lease takes. */
 const ANSWER_MS = 10_000;
-/** After so much silence the operating system asks whether the other end is there, each second, ten times. */
+/** After so much silence the operating system probes the connection, each second, ten times. */
 const KEEPALIVE_MS = 5_000;
 
 /** An id, a number or bytes; arrays for `= ANY(…)` and `unnest`. */
@@ -25,7 +25,7 @@ export type Value =
 
 /** What statements run on: the pool, or the one connection of a transaction. */
 export class Sql implements DamageReporter {
-  /** Told of a row that cannot be read and was left out. */
+  /** Called for a row that cannot be read and was left out. */
   onDamage: (error: unknown) => void = () => {};
   readonly #query: (text: string, values: unknown[]) => Promise<Pick<QueryResult, 'rows' | 'rowCount'>>;
 
@@ -48,7 +48,7 @@ export class Sql implements DamageReporter {
   }
 }
 
-/** What a fault of a statement means to the caller. */
+/** The error for the caller, from the fault of a statement. */
 export type Refusal = (fault: unknown) => unknown;
 
 /** The statements of one transaction. They run in the order in which they are given. */
@@ -64,9 +64,9 @@ export abstract class TxSql extends Sql {
   }
 
   /**
-   * The same for rows that other transactions write as well. Each of its values is an array with one place for each row, and it needs nothing that
-   * is written before it: what several verbs of a transaction write is one statement, in its order, so that no two transactions wait for each other
-   * in a circle.
+   * The same for rows that other transactions write as well. Each value is an array with one place for each row. It must need nothing that is written
+   * before it: what several verbs of a transaction write is joined to one statement, which writes in a fixed order, so that two transactions do not
+   * deadlock.
    */
   runFirst(text: string, ...values: readonly (readonly string[])[]): void {
     this.putFirst({ text, values: values.map(storable) as Value[] });
@@ -123,7 +123,7 @@ function streamOf(client: Client | PoolClient): Writable {
   return (client as unknown as { connection: { stream: Writable } }).connection.stream;
 }
 
-/** What is sent before anybody waits is written to the connection at once: each write would wake the server. */
+/** What is sent in this tick is written to the connection as one: each write would wake the server. */
 function together(client: PoolClient): void {
   const stream = streamOf(client);
   stream.cork();
@@ -160,7 +160,7 @@ export class Server {
   readonly #direct = new WeakSet<object>();
   /** When each has answered last. */
   readonly #answeredAt = new WeakMap<object, number>();
-  /** One that was sent something then gave no answer. Those that have not answered since may be as silent. */
+  /** A connection gave no answer to what was sent then. Others that have not answered since may be cut as well. */
   #silentSince = Number.NEGATIVE_INFINITY;
 
   private constructor(pool: Pool, newClient: () => Client, hearsElsewhere: boolean) {
@@ -182,7 +182,7 @@ export class Server {
     this.#direct.add(client);
   }
 
-  /** A connection of the pool. One that may be silent is ended instead of used. */
+  /** A connection of the pool. One that may be cut is ended instead of used. */
   async take(): Promise<PoolClient> {
     for (;;) {
       const client = await this.pool.connect();
@@ -298,7 +298,7 @@ async function load() {
   }
 }
 
-/** By it a copy sees that somebody uses the database. */
+/** A copy looks for connections with this name to see whether somebody uses the database. */
 export const STORE_NAME = 'throughline';
 const [INT8, NUMERIC] = [20, 1700];
 

@@ -20,7 +20,7 @@ export interface Group extends Statement {
   share(rows: readonly Record<string, unknown>[]): Record<string, unknown>[][];
 }
 
-/** As the server names the types of a statement's parameters. An array of one caller cannot be a row of an array: it must be the same for all. */
+/** The types of a statement's parameters, as the server names them. Arrays cannot be joined to one array: they must be the same for all callers. */
 export type Types = readonly string[];
 
 const isArray = (type: string) => type.endsWith('[]');
@@ -92,7 +92,7 @@ function once<T>(make: (text: string, types: Types) => T): (text: string, types:
 
 const PARAMETER = /\$(\d+)/g;
 
-/** A part with an order of its own stays a part, which is run for one caller after the other: so rows come in its order. */
+/** The part after LATERAL runs for one caller after the other, so that the rows of each come in the order of the statement. */
 const lateral = once((text, types) => {
   const { from, own } = rowsOf(types);
   return `SELECT q.${OF}, r.* FROM ${from}, LATERAL (${text.replace(PARAMETER, own)}) r`;

@@ -11,7 +11,7 @@ import { sendTogether } from './together.ts';
  */
 /** One: what is asked for meanwhile is sent together afterwards. */
 const CONNECTIONS = 1;
-/** How long to wait for an answer: on a connection that has become silent, many wait. */
+/** How long to wait for an answer. Short, because many callers wait on one connection. */
 const ANSWER_MS = 5_000;
 export class Reader {
   readonly sql: Sql;

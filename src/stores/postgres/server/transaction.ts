@@ -20,8 +20,8 @@ export interface Tx {
   /** To be called before a verb reads what it has written, and before it waits for a lock: it begins again in a transaction of its own. */
   alone(): void;
   /**
-   * Adds to a row that many transactions add to. It is sent right before the commit: they wait for each other only until that commit. What is
-   * added to the same row is sent once, and rows in the order of their keys, so that two transactions do not wait for each other in a circle.
+   * Adds to a row that many transactions add to. It is sent right before the commit, so that they wait for each other only during the commit. What
+   * is added to the same row is sent once, and rows in the order of their keys, so that two transactions do not deadlock.
    */
   last<T>(sum: Sum<T>): void;
   /** Reports that a conversation or task has changed. `own`: the holder of the lease wrote it. */
@@ -57,8 +57,8 @@ export interface Waits {
 }
 
 /**
- * One message for all of them. A server that is cut off in the middle of a transaction holds its locks: PostgreSQL ends it in less time than
- * a lease takes, so that another server can take over.
+ * One message. A process that is cut off in the middle of a transaction holds its locks: PostgreSQL ends that transaction sooner than a lease ends,
+ * so that another process can take over.
  */
 export function beginningOf({ lockMs = LOCK_MS, readMs }: Waits): string {
   const reads = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${Math.ceil(readMs ?? 0)}; ${PLAN_FREELY}`;
@@ -68,7 +68,7 @@ export function beginningOf({ lockMs = LOCK_MS, readMs }: Waits): string {
 }
 
 const LOCK_MS = 5_000;
-/** What is long may wait for longer: it has few connections, and nobody else waits for them. */
+/** Long work may wait for longer: it has its own few connections (`HeavyWork`). */
 export const LONG: Waits = { lockMs: 60_000, answerMs: 600_000 };
 
 /** The beginning of a transaction, which is sent and not waited for: its answer comes before that of the first statement. */

@@ -7,7 +7,7 @@ import { openFault } from './faults.ts';
 
 /** By number, from 1. What was published never changes. */
 const MIGRATIONS: readonly string[] = [schema, signInLinks, cheaperTurns];
-/** How many steps newer a schema may be than the program: what the version before needs stays for so long, and both run side by side. */
+/** How many steps newer a schema may be than the program. A new schema keeps what the version before it needs, so that both run side by side. */
 const BESIDE = 1;
 /** All processes that open a database upgrade it one after the other. The number is ours alone. */
 export const LOCK = 7_448_330_121;
@@ -17,9 +17,9 @@ const HAS_VERSION = "SELECT to_regclass('schema_version') IS NOT NULL AS known";
 const MAKE_VERSION = 'CREATE TABLE schema_version (version int NOT NULL); INSERT INTO schema_version VALUES (0)';
 
 /**
- * Brings the schema up to date, in one transaction. Throws when the database cannot be used. `looks`: whoever opens it only looks, and does not
- * upgrade what others use: an older schema is `refused`. An empty database gets its tables all the same. `exact`: whoever opens it has to know all
- * of its tables: also a schema that is one step newer is refused.
+ * Brings the schema up to date, in one transaction. Throws when the database cannot be used. `looks`: the caller only reads, and must not upgrade
+ * what others use: an older schema is `refused`. An empty database gets its tables all the same. `exact`: the caller has to know all tables: also a
+ * schema that is one step newer is refused.
  */
 export async function upgrade(server: Server, { looks = false, exact = false } = {}): Promise<void> {
   const client = await server.pool.connect().catch((error: unknown) => {

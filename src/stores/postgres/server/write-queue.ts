@@ -125,7 +125,7 @@ export class WriteQueue {
     });
   }
 
-  /** Nobody waits for it: it may have to wait for a lock of another process. */
+  /** The queue does not wait for it: it may have to wait for a lock of another process. */
   async #alone(one: Waiting): Promise<void> {
     const outcome = await this.#run.own(one.verb, one.alone).then(
       (value) => ({ is: 'done', value }) as const,

@@ -53,7 +53,7 @@ const ownersAfter = (owner: string, upTo: string) => `(
   ) SELECT owner FROM o WHERE owner > ${owner} AND owner <> ALL($8::text[]))`;
 /**
  * The conversations of the fairest owners that have been ready longest. Looks once for every owner with open turns of whom none is ready: those are
- * running, so there are few, however many are queued. What follows what is found is not looked at.
+ * running, so there are few, however many are queued. The statement stops at what it has found.
  */
 const NEXT_READY = `
   SELECT r.conv, r.owner, r.conversation FROM (
@@ -90,8 +90,8 @@ export async function claimable(sql: Sql, request: ClaimRequest, monotonic: numb
 }
 
 /**
- * A look at all that waits. When it meets a damaged page, `DamagedRows` names the conversation. Not inside of a transaction: there nothing can be
- * read any more.
+ * Runs a read of all that waits. When it meets a damaged page, throws `DamagedRows`, which names the conversation. Not inside a transaction: there
+ * nothing can be read after a fault.
  */
 async function naming<T>(
   sql: Sql,

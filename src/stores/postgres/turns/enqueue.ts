@@ -37,7 +37,7 @@ const BY_REQUEST = `${TURN} WHERE t.owner = $1 AND t.request_id = $2 AND ${unind
 const RETRIED = `SELECT 1 FROM turns WHERE id = $1 AND ${unindexedNo('conv')} = $2`;
 const SESSION_HOMES = `
   SELECT conv FROM sessions WHERE id = $1 AND agent = $2 AND state IN ('live', 'dormant', 'unsettled')`;
-/** Two that choose the same id at the same moment wait for each other. */
+/** Of two that choose the same id at the same moment, one waits for the other. */
 const LOCK_ID = "SELECT pg_advisory_xact_lock(hashtextextended('session:' || $1, 0))";
 const ID_USED = `
   SELECT 1 FROM sessions WHERE id = $1 UNION ALL
@@ -55,7 +55,7 @@ const NEWEST = 'SELECT ref FROM sessions WHERE conv = $1 ORDER BY used_seq DESC,
 export async function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewTurn): Promise<Enqueued> {
   if (creates === undefined) return accept(tx, owner, asked, () => Ledger.of(tx, owner, asked.conversation));
   await tx.begun;
-  // Before the key: whoever has stored this request has stored the key with it, at the latest. Then it is found, and not taken for a new one.
+  // Before the key: a request that is found here was stored together with the key, or after it. So the key is found, too.
   const repeated = await requestRow(tx.sql, owner, asked.requestId);
   const known = creates.key === null ? null : await findByKey(tx.sql, owner, creates.key);
   if (known === null) {
@@ -63,7 +63,7 @@ export async function enqueue(tx: Tx, owner: string, { creates, ...asked }: NewT
     return accept(tx, owner, request, () => createConversation(tx, owner, creates), repeated);
   }
   checkDriver(known.driver, creates.driver, creates.key);
-  // It was called for a new conversation: another verb of this one may be in the same transaction.
+  // The queue knew this verb by the id of the new conversation: another verb of this one may be in the same transaction.
   tx.alone();
   return accept(tx, owner, { ...asked, conversation: known.id }, () => Ledger.of(tx, owner, known.id));
 }

@@ -10,7 +10,7 @@ import type { Sql } from '../server/connect.ts';
 import { isLockedOut } from '../server/faults.ts';
 import { endLiving } from './sessions.ts';
 
-/** All at once, in one order, so that two renewals do not wait for each other in a circle. `busy`: what to do about those that are locked. */
+/** All in one statement and in a fixed order, so that two renewals do not deadlock. `busy`: what to do about those that are locked. */
 const renewal = (busy: string) => `
   WITH wanted AS (
     SELECT l.conv, f.place FROM unnest($2::text[], $3::text[], $4::bigint[]) WITH ORDINALITY AS f (id, owner, epoch, place)

@@ -21,7 +21,7 @@ const SAVE = `
   UPDATE totals SET completed = $1, first_n = $2, first_at = $3, last_n = $4, last_at = $5, changes = $6, last_session = $7, usage = $8,
     day = $9, day_spent = $10
   WHERE conv = $11`;
-/** As `addUsage` and `JSON.stringify` would write it, so that nobody has to read the row first. */
+/** The sum as `addUsage` and `JSON.stringify` would write it, so that the row need not be read first. */
 const SUM = `format('{${Object.keys(NO_USAGE)
   .map((name) => `"${name}":%s`)
   .join(',')}}', ${Object.keys(NO_USAGE)

@@ -34,7 +34,7 @@ export async function copyRows(from: CopySource, to: CopyTarget, options: Backup
   try {
     await pass(from, to, options);
   } catch (error) {
-    // What one row gave up since the last pass, another one has now, and it was written first. Into empty tables everything fits.
+    // Since the last pass, a unique value moved from one row to another, and the other row was written first. That cannot happen in empty tables.
     if (!to.isTaken(error)) throw error;
     await clear(to);
     await pass(from, to, options);
@@ -116,7 +116,7 @@ interface Difference {
   readonly had: readonly CopiedRow[];
 }
 
-/** In pages: rows of the source that the target does not have like this, and rows that it should not have. */
+/** In pages. `has`: rows that the target lacks, or has otherwise. `had`: rows that the source does not have. */
 async function* differences(
   from: CopySide,
   to: CopySide,
@@ -137,7 +137,7 @@ async function* differences(
 
 type Pair = readonly [has: CopiedRow | undefined, had: CopiedRow | undefined];
 
-/** The rows of both sides by their keys, in one order. What is written meanwhile is behind the place that has been read. */
+/** The rows of both sides, paired by their keys, in the order of the keys. What is written meanwhile has keys that were read already. */
 async function* pairs(
   from: CopySide,
   to: CopySide,
@@ -179,7 +179,7 @@ async function* rowsOf(side: CopySide, table: Table, columns: readonly string[],
   }
 }
 
-/** As both databases order them: texts by their bytes. */
+/** In the order of both databases: texts by their bytes. */
 function compareKeys({ key }: Table, a: CopiedRow, b: CopiedRow): number {
   for (const column of key) {
     const [x, y] = [a[column], b[column]];

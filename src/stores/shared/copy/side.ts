@@ -14,7 +14,7 @@ export interface CopySide extends AsyncDisposable {
   firstBroken(chain: Chain): Promise<number | null>;
 }
 
-/** Reads one moment, whatever is written meanwhile. */
+/** Reads a snapshot, whatever is written meanwhile. */
 export interface CopySource extends CopySide {
   /** Nobody else uses it, and nobody can until it is closed. */
   readonly isAlone: boolean;
@@ -25,13 +25,13 @@ export interface CopyTarget extends CopySide {
   /** One transaction: when it resolves, all of it is durable; if it rejects, nothing is. */
   write(work: () => Promise<void>): Promise<void>;
   run(sql: string, ...values: CopiedValue[]): Promise<void>;
-  /** Adds rows, or replaces those with the same keys, with what is found by search in them. */
+  /** Adds rows, or replaces those with the same keys; also in the search index. */
   put(table: string, key: readonly string[], rows: readonly CopiedRow[]): Promise<void>;
-  /** No longer finds by search what was in these records. */
+  /** Removes these records from the search index. */
   forgetWords(turns: readonly number[]): Promise<void>;
-  /** Whether a row was refused because another one has something that only one may have. */
+  /** Whether a unique index refused a row. */
   isTaken(error: unknown): boolean;
-  /** From here on it refuses others because of what `begin` wrote, and not because of a lock. */
+  /** Gives up the lock: from here on, others are refused because of the fact that `begin` wrote. */
   begun(): Promise<void>;
   /** The time that leases are measured in. */
   time(): Promise<number>;

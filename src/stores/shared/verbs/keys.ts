@@ -19,11 +19,11 @@ const FORGET_OLDEST = `
   DELETE FROM sign_in_links WHERE owner = ?1
     AND no <= (SELECT no FROM sign_in_links WHERE owner = ?1 ORDER BY no DESC LIMIT 1 OFFSET ?2)`;
 const FIND_LINK = 'SELECT 1 FROM sign_in_links WHERE hash = ?';
-// Of two at the same moment the second waits for the first, and finds no row then.
+// Of two that take it at the same moment, the second waits for the first, and then finds no row.
 const TAKE_LINK =
   'DELETE FROM sign_in_links WHERE hash = ? RETURNING owner, scopes, grant_ends AS "expiresAt", expires_at AS until';
 
-/** What callers of the HTTP interface show: keys, and the one-time links of browsers. */
+/** What callers of the HTTP interface log in with: keys, and the one-time links of browsers. */
 export function keyStore({ reading, writing }: StepAccess): KeyStore & LinkStore {
   const [hasLink, take] = [reading(isLink), writing(takeLink)];
   return {
@@ -32,7 +32,7 @@ export function keyStore({ reading, writing }: StepAccess): KeyStore & LinkStore
     keys: reading(keysOf),
     revokeKey: writing(revokeKey),
     createLink: writing(createLink),
-    // Anybody can guess: a wrong code costs no transaction.
+    // Anybody can guess codes, so a wrong one costs no transaction.
     takeLink: async (hash) => ((await hasLink(hash)) ? take(hash) : null),
   };
 }

@@ -17,16 +17,16 @@ const SET_LIMITS = 'UPDATE conversations SET limits = ? WHERE no = ?';
 const SET_CHOICES = 'UPDATE conversations SET choices = ? WHERE no = ?';
 const MOVE = 'UPDATE conversations SET place = ?, sandbox = id, cwd = NULL WHERE no = ?';
 const MOVE_LEASE = 'UPDATE leases SET place = ? WHERE conv = ?';
-// Its own one is made again where it is now.
+// The conversation's own sandbox is made again in the new place.
 const MOVE_SANDBOX = `
   UPDATE sandboxes SET place = ?, opened_at = NULL, opened_by = NULL, rested_at = NULL, setup = '[]', disk = NULL, disk_bytes = 0,
     holder = NULL, held_until = NULL WHERE id = ? AND owner = ?`;
 const FACT = "SELECT value FROM facts WHERE owner = '' AND name = ?";
 const SET_FACT = `
   INSERT INTO facts (owner, name, value) VALUES ('', ?, ?) ON CONFLICT (owner, name) DO UPDATE SET value = excluded.value`;
-/** The name of a place is a fact called by this and its id. */
+/** The name of a place is the fact with this prefix and the id of the place. */
 export const PLACE = 'place:';
-/** A fact of each conversation that was ever moved, so that nobody has to look through events. */
+/** The last move of a conversation is the fact with this prefix and its id. So its events need not be searched. */
 export const MOVED = 'moved:';
 const SENT_SINCE = "SELECT 1 FROM events WHERE conv = ? AND seq > ? AND kind = 'turn.sent' ORDER BY seq LIMIT 1";
 const ENLIST = `

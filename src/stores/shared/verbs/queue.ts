@@ -40,7 +40,7 @@ export interface SharedLedger {
   save(): void | Promise<void>;
 }
 
-/** What a verb gets that writes in conversations. */
+/** What a verb that writes in conversations gets. */
 export interface LedgerTx<L extends SharedLedger = SharedLedger> extends StepTx {
   ledgerOf(owner: string, conversation: string): L | Promise<L>;
   ledgerByNo(conv: number): L | Promise<L>;
@@ -57,7 +57,7 @@ export interface LedgerTx<L extends SharedLedger = SharedLedger> extends StepTx 
   dropIdleWorker(worker: number): void;
 }
 
-/** It is looked at again when the conversation is locked: it may have begun, or ended, meanwhile. */
+/** The turn is read again when the conversation is locked: it may have begun or ended meanwhile. */
 export function* requestCancel(tx: LedgerTx, owner: string, id: string, by: string): Steps<Turn> {
   const seen = yield* turnRow(owner, id);
   if (isOver(seen)) return yield* readTurn(seen);
@@ -97,11 +97,11 @@ function isOver(turn: TurnRow): boolean {
   return hasEnded(turn.state) || (turn.cancelRequested === 1 && turn.state !== 'queued');
 }
 
-/** The answer is with whoever it was for. Not an event of the conversation: nothing was said. */
+/** Notes that the answer of a turn was delivered. That is no event of the conversation. */
 export function* setDelivered(_: StepTx, owner: string, id: string): Steps<Turn> {
   const row = yield* findTurnRow(owner, id);
   if (row === undefined) throw noSuchTurn(id);
-  // Nothing was delivered: what is to be delivered is the answer of the turn that replaces it.
+  // It has no answer: the turn that replaces it has one.
   if (row.replacedBy !== null) return yield* readTurn(row);
   checkDelivered(row);
   if (row.delivered === 0) yield* run(DELIVERED, row.no);
@@ -109,8 +109,8 @@ export function* setDelivered(_: StepTx, owner: string, id: string): Steps<Turn>
 }
 
 /**
- * It was never begun, so it ends at once and is not part of the history. `queue`: by a change of the queue. The answer of a turn that
- * is replaced need not be delivered, but that of the turn which replaces it.
+ * Ends a turn that has not begun: at once, and outside of the history. `queue`: it ends by a change of the queue. When it is replaced,
+ * its answer is no longer pending; that of the turn which replaces it is.
  */
 function* endQueued(
   tx: StepTx,
@@ -136,8 +136,8 @@ type Change = Requeue['changes'][number];
 type Result = Omit<Requeued, 'duplicate'>;
 
 /**
- * Under the lock of the conversation, as is the beginning of a turn: a worker that takes one of them at the same moment comes before,
- * and then the list is not as the caller saw it, or after.
+ * Runs under the lock of the conversation, as the beginning of a turn does. So a worker that begins one of these turns at the same moment is
+ * either earlier, and this throws because the queue has changed, or later.
  */
 export function* requeue<L extends SharedLedger>(tx: LedgerTx<L>, owner: string, request: Requeue): Steps<Requeued> {
   const { conversation, changes, requestId, by } = request;
@@ -168,7 +168,7 @@ interface Named extends Change {
   readonly n: number;
 }
 
-/** The turns that the caller names are exactly those that are queued, or this throws. */
+/** Throws unless the caller names exactly the turns that are queued. */
 function* namedTurns(conv: number, changes: readonly Change[]): Steps<Named[]> {
   const rows = yield* all<{ no: number; id: string; n: number }>(QUEUE, conv);
   const queue = new Map(rows.map((row) => [row.id, row]));
@@ -205,7 +205,7 @@ function* carryOut<L extends SharedLedger>(
   for (const { turn } of drop) ended.push({ turn: yield* rowOf(row.conv, turn), replacedBy: null });
   ended.sort((a, b) => a.turn.n - b.turn.n);
   for (const { turn } of ended) yield* checkNoTask(turn);
-  // It keeps its place among the conversations that wait, also when all of its turns are replaced.
+  // The conversation keeps its place among those that wait, also when all of its turns are replaced.
   const readyAt = row.ready_at;
   for (const { turn, replacedBy } of ended) yield* endQueued(tx, ledger, turn, by, { replacedBy });
   if (old.length > 0) row.ready_at = readyAt;
@@ -234,7 +234,7 @@ function* replaceTurn<L extends SharedLedger>(tx: LedgerTx<L>, ledger: L, change
   return { turnId: id, n, replaces: turn };
 }
 
-/** A task waits for its turn, and decides by its end how to go on. */
+/** Throws `refused` for the turn of a task: the task waits for it, and decides by its end how to go on. */
 function* checkNoTask({ n, requestId, owner }: TurnRow): Steps<void> {
   const task = taskOfRequest(requestId);
   if (task === null || (yield* one(TASK, task, owner)) === undefined) return;

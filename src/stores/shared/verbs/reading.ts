@@ -1,4 +1,4 @@
-// What is only read, and by the same statements in all stores.
+// Reads that have the same statements in all stores.
 
 import { noSuchPermission, noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
@@ -162,7 +162,7 @@ export function* outline(owner: string, id: string, range: CheckedRange): Steps<
   type SentRow = Omit<OutlineRow, 'rung'> & { readonly sent: string | null };
   const [text, from] = 'after' in range ? [OUTLINE, range.after] : [OUTLINE_BEFORE, range.before];
   const rows = yield* each<SentRow>(text, yield* conversationNo(owner, id), from, Math.max(0, range.limit));
-  // PostgreSQL refuses to read a field of JSON with a NUL anywhere in it.
+  // Parsed here: PostgreSQL refuses to read a field of JSON that contains a NUL.
   const page = pageOf(rows, ({ sent, ...row }) => outlineOf({ ...row, rung: parsed<Sent>(sent)?.rung ?? null }));
   return 'after' in range ? page : page.reverse();
 }

@@ -57,7 +57,7 @@ const BELOW = `
   FROM conversations c LEFT JOIN leases l ON l.conv = c.no
   WHERE c.place = ?2 AND c.owner <> '' AND (c.cwd = ?3 OR substr(c.cwd, 1, length(?3) + 1) = ?3 || '/')
   ORDER BY busy DESC, c.owner <> ?4 DESC, c.no LIMIT 1`;
-// Another owner's is left alone, and not found afterwards.
+// A sandbox of another owner with this id stays as it is, and is not found afterwards.
 const INSERT = `
   INSERT INTO sandboxes (owner, id, name, place, created_at, used_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (id) DO NOTHING`;
 const LOCK = `SELECT 1 FROM sandboxes WHERE ${IS_IT}`;
@@ -82,7 +82,7 @@ const COPIED = `
   SELECT coalesce(sum(s.mirrored), 0) AS bytes FROM conversations c JOIN sessions s ON s.conv = c.no
   WHERE c.sandbox = ? AND ${unindexed('c.owner')} = ?`;
 
-/** `shared`: it uses the sandbox beside others. */
+/** `shared`: it uses the sandbox together with others. */
 type Holder = WorkerInfo & { readonly shared?: boolean };
 type SandboxRow = Row<Sandbox, 'setup', 'disk'> & {
   readonly no: number;
@@ -92,10 +92,10 @@ type SandboxRow = Row<Sandbox, 'setup', 'disk'> & {
   readonly updated_at: number | null;
 };
 
-/** The most conversations that are told of what happens to their sandbox. */
+/** At most so many conversations get an event about the end of their sandbox. */
 const MOST_TOLD = 100;
 
-/** All but the list, of which a store may read a long page in a thread, and the end, which conversations are told. */
+/** All verbs but two: a store may read a long page of the list in a thread, and the end of a sandbox is written in conversations. */
 export function sandboxStore(access: StepAccess): Omit<SandboxStore, 'listSandboxes' | 'leaveSandbox'> {
   const { reading, looking, lookingAt, writing } = access;
   const [find, name, findOpened, open] = [
@@ -113,7 +113,7 @@ export function sandboxStore(access: StepAccess): Omit<SandboxStore, 'listSandbo
     idleSandboxes: reading(idleSandboxes),
     sandboxUses: reading(sandboxUses),
     worksBelow: lookingAt(worksBelow),
-    // A process opens the same one again and again: nothing is written then.
+    // A process opens the same one again and again. Then nothing is written.
     openSandbox: async (...args) => (await findOpened(...args)) ?? open(...args),
     holdSandbox: writing(holdSandbox),
     releaseSandbox: writing(releaseSandbox),
@@ -138,7 +138,7 @@ function* rowOf(owner: string, id: string): Steps<SandboxRow> {
   return row;
 }
 
-/** The same, which nobody else changes until the end of the transaction. */
+/** The same, locked until the end of the transaction. */
 function* locked(owner: string, id: string): Steps<SandboxRow> {
   yield* lock(LOCK, id, owner);
   return yield* rowOf(owner, id);
@@ -191,7 +191,7 @@ function* opened(
   return aloneIn(row, now, worker) === null ? { opened: 'same', sandbox: sandboxOf(row) } : null;
 }
 
-/** The sandbox of a conversation whose holder has it open; null: it has not, or somebody else has it alone. */
+/** The sandbox of a conversation, if the holder of the conversation has it open; null: it has not, or another worker has it alone. */
 export function* openInLease({ owner, sandbox, worker }: LeaseRow, now: number): Steps<TurnFacts['sandbox']> {
   type Row = Pick<SandboxRow, 'id' | 'name' | 'setup' | 'holder' | 'held_until'>;
   const row = yield* one<Row>(OPEN_BY, sandbox, owner, worker);
@@ -217,7 +217,7 @@ function* openSandbox(
   };
 }
 
-/** Null: nobody but this worker has it alone. */
+/** The other worker that has the sandbox alone; null: there is none. */
 function aloneIn({ holder, held_until }: SandboxRow, now: number, worker: string): AloneInSandbox | null {
   if (holder === null || (held_until ?? 0) <= now) return null;
   const { shared, ...alone }: Holder = JSON.parse(holder);

@@ -25,14 +25,14 @@ export type Step =
 /** What a verb does, step by step, and what it returns. */
 export type Steps<T> = Generator<Step, T, unknown>;
 
-/** What a verb gets that writes. */
+/** What a verb that writes gets. */
 export interface StepTx {
   /** Wall time; and the time that leases are measured in. */
   readonly now: number;
   readonly monotonic: number;
   /** Reports that a conversation or task has changed. */
   moved(id: string): void;
-  /** Whether a statement was refused because another row has what only one may have. */
+  /** Whether a unique index refused a statement. */
   isTaken(error: unknown): boolean;
 }
 
@@ -67,7 +67,7 @@ export function* contents(owner: string, values: readonly Json[]): Steps<Content
   return (yield { how: 'contents', owner, values }) as ContentSource;
 }
 
-/** What each store does in its own way. */
+/** Runs a function of the store, for what each store does in its own way. */
 export function* act<T>(work: () => T | Promise<T>): Steps<T> {
   return (yield { how: 'act', act: work }) as T;
 }
@@ -82,17 +82,17 @@ export function* changed(text: string, ...values: StepValue[]): Steps<number> {
   return (yield { how: 'changed', text, values }) as number;
 }
 
-/** A statement whose answer nobody needs: PostgreSQL is not waited for. */
+/** A statement whose answer is not needed. On PostgreSQL it is sent without waiting. */
 export function* run(text: string, ...values: StepValue[]): Steps<void> {
   yield { how: 'run', text, values };
 }
 
-/** Nobody else changes these rows until the transaction ends. SQLite has one that writes at a time, and does nothing. */
+/** Locks these rows until the transaction ends. Does nothing on SQLite, which has one writer at a time. */
 export function* lock(text: string, ...values: StepValue[]): Steps<void> {
   yield { how: 'lock', text, values };
 }
 
-/** The same steps; `fault`: what it means if another row has what only one may have. */
+/** Runs the steps. When a unique index refuses a statement, throws the error from `fault` instead. */
 export function* orTaken<T>(tx: StepTx, steps: Steps<T>, fault: (cause: unknown) => Error): Steps<T> {
   try {
     return yield* steps;
@@ -105,11 +105,11 @@ export function* orTaken<T>(tx: StepTx, steps: Steps<T>, fault: (cause: unknown)
 export const LIMIT = 'LIMIT CAST(? AS bigint)';
 
 /**
- * Columns that are compared and not searched by: `WHERE id = ? AND ${unindexed('owner')} = ?`. PostgreSQL keeps the plan that it made for empty tables,
- * where all indexes look alike: it might read all rows of an owner, or all turns of a conversation.
+ * Keeps PostgreSQL from using an index on this column: `WHERE id = ? AND ${unindexed('owner')} = ?`. It keeps the plan that it made for empty tables, where
+ * all indexes look alike. With the wrong index it would read all rows of an owner, or all turns of a conversation.
  */
 export const unindexed = (text: string) => `(${text} || '')`;
 export const unindexedNo = (number: string) => `(${number} + 0)`;
 
-/** Somebody else stored the same at the same moment: run again, the transaction finds it. */
+/** Another transaction stored the same at the same moment. Run again, this one finds it. */
 export class Collision extends Error {}

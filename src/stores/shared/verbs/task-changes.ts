@@ -39,8 +39,8 @@ const SAVE_SPENT = `
   INSERT INTO task_usage (owner, day, task, turns, usage) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (owner, day, task) DO UPDATE SET turns = excluded.turns, usage = excluded.usage`;
 /**
- * Tasks that worked in the conversation, or were judged in it. ?2 is the field as JSON writes it, between wildcards: inside of a text its quotes would
- * be escaped. PostgreSQL refuses to read a field of JSON with a NUL anywhere in it.
+ * Tasks that worked in the conversation, or were judged in it. ?2 is the field as JSON writes it, between wildcards. A text does not match it, because
+ * quotes inside of a text are escaped. The field is not read as JSON: PostgreSQL refuses JSON that contains a NUL.
  */
 const OF_CONVERSATION = `
   SELECT * FROM tasks WHERE owner = ?1 AND (progress LIKE ?2 OR no IN (
@@ -96,13 +96,8 @@ function* addTask(
   return { no, task: { id, owner, plan, place, ...spec, state, progress, ...begun } };
 }
 
-/** The row under the fence. Throws `lease_lost`: only the epoch decides, not the time. */
-function* heldTask(fence: TaskFence): Steps<TaskRow> {
-  return taskUnder(yield* taskRow(fence.owner, fence.task), fence);
-}
-
 export function* commitTask(tx: StepTx, fence: TaskFence, change: TaskChange): Steps<Task> {
-  const row = yield* heldTask(fence);
+  const row = taskUnder(yield* taskRow(fence.owner, fence.task), fence);
   const { progress, state, gate, turns = [], events } = change;
   if (progress.decision !== null) checkDecision(progress.decision);
   const process = gate === undefined ? row.gate : gate && JSON.stringify(gate);
@@ -163,7 +158,7 @@ export function* checkTasksEnded(owner: string, conversation: string): Steps<voi
   for (const row of yield* tasksOf(owner, conversation)) taskWithoutWords(row);
 }
 
-/** The same. */
+/** Erases the texts of these tasks. Throws `conflict` for an open task. */
 export function* eraseTasks(owner: string, conversation: string): Steps<void> {
   for (const row of yield* tasksOf(owner, conversation)) {
     const { spec, progress } = taskWithoutWords(row);

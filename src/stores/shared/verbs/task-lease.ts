@@ -37,7 +37,7 @@ export function* giveBack(tx: StepTx, rows: readonly TaskRow[], reason: string):
   }
 }
 
-/** Returns those that are lost. In one order: two transactions do not wait for each other in a circle. */
+/** Returns those that are lost. Always in the same order, so that two transactions do not deadlock. */
 export function* renewTasks(tx: StepTx, fences: readonly TaskFence[], leaseMs: number): Steps<TaskFence[]> {
   const lost: TaskFence[] = [];
   for (const fence of fences.toSorted((a, b) => (a.task < b.task ? -1 : 1))) {

@@ -88,7 +88,7 @@ export class Ledger {
     this.#isTouched = true;
   }
 
-  /** To be called when a turn begins, waits or goes on, and with the turn that has ended (`last`). `open`: what the oldest open turn is then. */
+  /** Call it when a turn begins, waits or goes on, and with the turn that has ended (`last`). `open`: the state of the oldest open turn then. */
   restate(last: StateFacts['last'] = null, open = this.#oldest()): void {
     this.row.state = conversationState({ open, last });
   }

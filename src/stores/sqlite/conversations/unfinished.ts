@@ -14,8 +14,8 @@ import type { Tx } from '../file/write-queue.ts';
  *   copy:   hidden ──pages──▶ the last page: revealed        erase:   hidden ──steps──▶ done
  *              └─ crash: given up later                                   └─ crash: continued later
  *
- * A fact in the database names what is unfinished. The next process that opens it ends that. Every step looks whether the fact is still
- * there: another process may have come to the end first, and the number of a conversation that is removed is given to the next one.
+ * A fact in the database names what is unfinished. The next process that opens the database finishes it. Every step checks that the fact is still
+ * there: another process may have finished first, and a new conversation gets the number of one that was removed.
  */
 type Kind = 'copy' | 'give-up' | 'erase';
 
@@ -48,7 +48,7 @@ function markOf(db: Database, id: string): Mark | null {
   return row === undefined ? null : JSON.parse(row.value);
 }
 
-/** Null also where it is damaged, which is reported: the others are still ended. */
+/** Null also where it is damaged. That is reported, and the others are still finished. */
 function readableMarkOf(db: Database, id: string): Mark | null {
   try {
     return markOf(db, id);
@@ -59,7 +59,7 @@ function readableMarkOf(db: Database, id: string): Mark | null {
   }
 }
 
-/** Marks again that the copy goes on. Throws when it was given up, or is being given up: this process slept for long. */
+/** Marks that the copy goes on. Throws when it was given up, or is being given up, because this process slept for long. */
 export function markGrowing(tx: Tx, id: string): number {
   const mark = markOf(tx.db, id);
   if (mark?.kind !== 'copy') {
@@ -69,11 +69,11 @@ export function markGrowing(tx: Tx, id: string): number {
   return mark.conv;
 }
 
-/** Ends what a crash has left. Another process may do the same at the same time. */
+/** Finishes what a crash left unfinished. Another process may do the same at the same time. */
 export async function endUnfinished(access: Access): Promise<void> {
   for (const { id } of await access.read((db) => db.all<{ id: string }>(ALL_MARKED))) {
     const mark = await access.read((db) => readableMarkOf(db, id));
-    // Where damage keeps a part of it, the others are still ended.
+    // When damage keeps a part of one, the others are still finished.
     if (mark?.kind === 'erase') await forget(access, id).catch(isLeft);
     else if (mark?.kind === 'give-up') await remove(access, id);
     else if (mark !== null && access.clock.now() - mark.at > ABANDONED_MS) await giveUp(access, id);
@@ -104,7 +104,7 @@ export function forget(access: Access, id: string): Promise<void> {
 interface Step {
   /** Does a part of the work after a place, and returns the place that it came to; null: there is nothing more. May be repeated. */
   run(db: Database, conv: number, after: number): number | null;
-  /** The same for single rows. A damaged page ends the step that meets it, and what is on other pages can still be deleted. */
+  /** The same for single rows. A damaged page ends the step that meets it; rows on other pages can still be deleted one by one. */
   readonly rows?: { readonly numbers: string; forget(db: Database, no: number): void };
 }
 
@@ -135,13 +135,13 @@ async function inSteps(access: Access, id: string, kind: Kind, steps: readonly S
   await marked((tx) => markFinished(tx, id));
 }
 
-/** On a damaged page; or it refers to something that is. */
+/** Ignores that a row is on a damaged page, or refers to one. */
 function isLeft(error: unknown): null {
   if (isDamage(error) || isConstraint(error)) return null;
   throw error;
 }
 
-/** What to do when a conversation cannot be erased: there is no other way to get rid of a damaged page. */
+/** The only way to get rid of a damaged page. */
 const RID_OF_DAMAGE =
   'Restore a backup with "throughline restore FILE" and erase it there. Without one: export the other conversations, import them into ' +
   'another data home, and delete this data file.';
@@ -154,7 +154,7 @@ function leftByDamage(cause: unknown): ThroughlineError {
   );
 }
 
-/** What keeps it from being hidden. */
+/** The error when it cannot be hidden. */
 export function keptByDamage(cause: unknown): ThroughlineError {
   return new ThroughlineError(
     'storage_damaged',
@@ -163,7 +163,7 @@ export function keptByDamage(cause: unknown): ThroughlineError {
   );
 }
 
-/** Whether its erasure was begun, and did not come to its end. */
+/** Whether its erasure was begun and not finished. */
 export function isErasedInPart(db: Database, id: string): boolean {
   return markOf(db, id)?.kind === 'erase';
 }

@@ -23,7 +23,7 @@ export async function verify(access: Access, owner: string, id: string, head?: s
   });
 }
 
-/** What is known of a conversation of which nothing is left: not even whose it was. */
+/** The row; or, if all of the conversation was lost, what is known of the loss. Then nobody knows whose it was. */
 function rowOrLoss(db: Database, owner: string, id: string) {
   try {
     return conversationRow(db, carryOut(db, verifiedOwner(owner, id)), id);
@@ -34,7 +34,7 @@ function rowOrLoss(db: Database, owner: string, id: string) {
   }
 }
 
-/** The chain of what is left is whole: only what was noticed at the opening says that its end is missing. */
+/** The chain does not show that events at its end are missing, but the losses that were noticed at the opening do. */
 function lostOf(db: Database, id: string): Pick<ChainCheck, 'lost'> {
   const all = losses(db).flatMap(({ conversations }) => conversations);
   const lost = all.findLast(({ conversationId }) => conversationId === id);

@@ -174,7 +174,7 @@ export class Access {
   ): (owner: string, ...args: A) => Promise<T> {
     return async (owner, ...args) => {
       this.checkOpen();
-      // No other connection can use the database then, or would find it: it would open, or make, another file at that path.
+      // Then another connection could not use the database, or would open or make another file at its path.
       if (this.#db.onlyReads || this.#fault()) return this.read((db) => look(db, owner, ...args));
       return this.#aside.ask(owner, verb, [owner, ...args]);
     };
@@ -235,13 +235,13 @@ export class Access {
   }
 }
 
-/** Changes nothing, but is written. */
+/** Writes a row without changing it. */
 const TOUCH = "UPDATE facts SET value = value WHERE owner = '' AND name = 'log'";
 const CHANGES = 'SELECT total_changes() AS n';
 const TRY_MS = 5_000;
 const LOOK_MS = 1_000;
 
-/** It stays until the process ends: a page that was damaged once is not trusted again. */
+/** Reported until the process ends: a database that was damaged once is not trusted again. */
 const DAMAGED: Reason = {
   code: 'storage_damaged',
   message: 'A part of the database is damaged. Conversations in it cannot be read or continued; all others still work.',

@@ -111,7 +111,7 @@ export class Database {
       const found = prepared.statement.iterate(...values) as unknown as Iterable<readonly unknown[]>;
       for (const one of found) yield rowOf<Row>(prepared, one);
     } catch (error) {
-      // It would fail once more with the same error, for whoever uses it next.
+      // At its next use the statement would fail once more with the same error.
       this.#statements.delete(sql);
       throw error;
     }

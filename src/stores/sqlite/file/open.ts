@@ -15,8 +15,8 @@ export interface OpenOptions extends BootClock {
   readonly file: string;
   readonly busyMs: number;
   /**
-   * Given: an older database is not upgraded, but read from a temporary copy, and whoever looks is told. Left out: it is upgraded,
-   * unless another process has it open (`storage_busy`).
+   * Given: an older database is not upgraded, but read from a temporary copy, and this is called with a note for people. Left out: it is
+   * upgraded, unless another process has it open (`storage_busy`).
    */
   readonly looks?: (note: string) => void;
 }

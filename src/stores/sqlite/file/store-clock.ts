@@ -13,7 +13,7 @@ export interface BootClock {
   readonly clock: Clock;
 }
 
-/** How far the time of the store is ahead of the monotonic clock of a boot is a fact called by this and the boot. */
+/** How far the time of the store is ahead of the monotonic clock of a boot: the fact with this prefix and the boot. */
 const CLOCK = 'clock:';
 const AHEAD = "SELECT value FROM facts WHERE owner = '' AND name = ?";
 const SET_AHEAD = "INSERT INTO facts (owner, name, value) VALUES ('', ?, ?)";

@@ -16,8 +16,8 @@ import { whileBusy } from './faults.ts';
  *   older, only to be looked at a temporary copy is upgraded and read; the database stays as it is
  *   newer                       refused, also in the middle of the life of a process (`checkStillOurs`)
  *
- * Whether somebody else has it is asked of the system and not of a list: every connection holds a shared lock for as long as it is
- * open. So an older program of any kind counts, and one that was killed does not.
+ * The locks of the file show whether somebody else has it, and no list: every connection holds a shared lock for as long as it is open. So an
+ * older program of any kind counts, and one that was killed does not.
  */
 
 /** Marks the file as ours ("thrl"), to tell it from another program's database. */
@@ -105,7 +105,7 @@ function inUse(file: string, version: number, cause: unknown): ThroughlineError 
   );
 }
 
-/** The database as it was, for whoever wants to go back to the older version. */
+/** Keeps the database as it was, for going back to the older version. */
 function keptCopy(db: Database, file: string, version: number): string {
   const wanted = `${file}.schema-${version}`;
   let name = wanted;

@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 /*
- * SQLite reads pages behind the end of its file as empty ones, and says so only when it meets one. A data file that was cut is noticed when
- * it is opened: its first page says how many pages it has. After a kill in the middle of a checkpoint the file may be shorter than that, and
+ * SQLite reads pages behind the end of its file as empty ones, and reports that only when it meets one. Here a data file that was cut is noticed
+ * when it is opened: its first page says how many pages it has. After a kill in the middle of a checkpoint the file may be shorter than that, and
  * then the log has the others.
  */
 

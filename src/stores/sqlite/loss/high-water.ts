@@ -2,8 +2,8 @@ import { closeSync, constants, fstatSync, openSync, readSync, realpathSync, rmSy
 import { crc32 } from 'node:zlib';
 
 /*
- * The high-water mark: what was committed last, in a small file beside the database. SQLite drops the end of its log (WAL) without a
- * word when that is cut or damaged, and an older copy of the database looks like any other. The mark is in neither of them.
+ * The high-water mark: what was committed last, in a small file beside the database. SQLite drops the end of its log (WAL)
+ * silently when that is cut or damaged, and an older copy of the database looks like any other. The mark is in neither of them.
  *
  * It is written right after each commit, and never synced: it survives the death of every process, and
  * a power failure may take it back. So it is never ahead of what was committed, and it shows loss after a kill or by damage, not
@@ -50,12 +50,12 @@ function highWaterPath(file: string): string {
   return `${realpathSync(file)}.highwater`;
 }
 
-/** After this, the file of the database counts as one that never had a mark. For whoever has put it back on purpose. */
+/** Removes the mark of a database that was put back on purpose. It then counts as one that never had a mark. */
 export function forgetHighWater(file: string): void {
   rmSync(highWaterPath(file), { force: true });
 }
 
-/** For whoever only reads, and must not make the file. Null: there is none, it cannot be read, or it is damaged. */
+/** Only reads, and never makes the file. Null: there is none, it cannot be read, or it is damaged. */
 export function readHighWater(file: string): Mark | null {
   try {
     const descriptor = openSync(highWaterPath(file), constants.O_RDONLY);
@@ -156,7 +156,7 @@ function markIn(descriptor: number): Mark | null {
   };
 }
 
-/** The events with a number after this one. A command that opens the store waits for this: no call for each of the slots. */
+/** The slots of events after this number. Every command waits for this when it opens the store, so it makes no call per slot. */
 function slotsAfter(bytes: Buffer, no: number): number[] {
   const found: number[] = [];
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);

@@ -54,7 +54,7 @@ export function countChange(db: Database): number {
   return Number(db.one<{ value: string }>(NEXT_CHANGE)?.value ?? 0);
 }
 
-/** A loss with the log that the mark was of: it is recorded once, whatever happens before the mark is raised. */
+/** A loss, and the log that the mark belongs to. By that a loss is recorded once, whatever happens before the mark is raised. */
 type RecordedLoss = Loss & { readonly log: string };
 
 /** What is missing, and nobody has accepted yet; oldest first. */
@@ -136,7 +136,7 @@ function lostIn(db: Database, events: readonly MarkedEvent[]): LostEvents[] {
   });
 }
 
-/** A record that is damaged is no reason to refuse all the rest. */
+/** A damaged record counts as none, so that the rest can be used. */
 function recorded(db: Database): RecordedLoss[] {
   return unlessDamaged(() => JSON.parse(fact(db, 'losses') ?? '[]'), []);
 }

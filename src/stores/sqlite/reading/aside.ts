@@ -148,7 +148,7 @@ export class Aside {
     asked?.resolve(value as never);
   }
 
-  /** The question that is no longer asked. */
+  /** The question that was asked last; from here on none is. */
   #takeAsked(): Asked | null {
     const asked = this.#asked;
     this.#asked = null;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Name, NameKind } from '../../../core/input/names.ts';
 import { connectToRead } from '../file/database.ts';
 
-/** Nobody reads more in a terminal, and it keeps the look short. */
+/** Nobody reads more in a terminal, and reading them is fast. */
 const MOST = 500;
 
 /** Newest first. All columns are those of the first versions: an older database is read as it is. */
@@ -18,7 +18,7 @@ const SELECT: Partial<Record<NameKind, string>> = {
 };
 
 /**
- * Names for somebody who is typing one. The file is only read: it is not upgraded, repaired or locked, and a log beside it stays as it
+ * Names for completion in a shell. The file is only read: it is not upgraded, repaired or locked, and a log beside it stays as it
  * is. Empty: there are none, or they cannot be read. Never throws.
  */
 export function readNames(file: string, owner: string, kind: NameKind): Name[] {

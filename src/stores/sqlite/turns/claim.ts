@@ -36,7 +36,7 @@ const KNOWN_AGENT = `${NEXT_AGENT} IN (SELECT value FROM json_each(?))`;
 const READY = `
   SELECT l.conv, l.owner, c.id AS conversation FROM leases l JOIN conversations c ON c.no = l.conv
   WHERE l.driver = ? AND l.pending > 0 AND l.ready_at <= ?
-    -- In this order: the rows of one that is set aside may be damaged, and must not be read.
+    -- In this order: the rows of a conversation that is set aside may be damaged, and must not be read.
     AND CASE WHEN l.conv IN (SELECT no FROM conversations WHERE id IN (SELECT value FROM json_each(?))) THEN 0
         ELSE l.place IN (?, 'any') AND ${KNOWN_AGENT} END`;
 const READY_OF = `${READY} AND l.owner = ? ORDER BY l.ready_at ${LIMIT}`;
@@ -112,7 +112,7 @@ function* ownersInTurn(db: Database, { driver, share }: ClaimRequest): Generator
   yield* busy;
 }
 
-/** A look at all that waits. When it meets a damaged page, `DamagedRows` names the conversation. */
+/** Runs a read of all that waits. When it meets a damaged page, throws `DamagedRows`, which names the conversation. */
 function naming<T>(db: Database, { driver, held = [] }: ClaimRequest, monotonic: number, look: () => T): T {
   try {
     return look();

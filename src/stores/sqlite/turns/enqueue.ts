@@ -85,7 +85,7 @@ export function addTurn(ledger: Ledger, added: AddedTurn, agent: string, asked: 
   row.pending += 1;
   row.ready_at ??= tx.monotonic;
   row.last_agent = agent;
-  // Behind others it changes nothing of what the conversation is.
+  // Behind others it does not change the state of the conversation.
   if (row.pending === 1) ledger.restate(null, 'queued');
   return { turn, seq };
 }
