@@ -4,13 +4,14 @@ import { isObject } from '../core/turn/content.ts';
 import { type Api, type Reply, textOf } from './api.ts';
 import { cutOff, firstHalf, pause, sendFrames, sendHalf, sendJson } from './connection.ts';
 import { type Count, type Plan, planFor, tooLong } from './plan.ts';
-import type { Json, ModelAnswer, ModelRequest, RequestBody } from './request.ts';
+import type { Json, ModelAnswer, ModelRequest, ModelUsage, RequestBody } from './request.ts';
 
 export interface AnswerContext {
   readonly window: number;
   readonly count: Count;
-  /** Every request, also those that are not answered yet. */
+  /** Every request that is kept, also those that are not answered yet. */
   readonly requests: ModelRequest[];
+  readonly served: { answers: number; inputTokens: number; outputTokens: number };
 }
 
 export interface Asked {
@@ -20,12 +21,12 @@ export interface Asked {
   readonly inputTokens: number;
 }
 
-/** Records the request, decides what to do about it, does it, and records that. */
+/** Records the request, answers it, and records the answer. */
 export async function answerRequest(asked: Asked, response: ServerResponse, context: AnswerContext): Promise<void> {
   const { api, path, raw, inputTokens } = asked;
   const body = api.read(raw, path);
   const side = isSideCall({ ...body, raw });
-  const n = context.requests.length + 1;
+  const n = (context.requests.at(-1)?.n ?? 0) + 1;
   const request = { n, at: Date.now(), path, api: api.name, ...body, side, raw, answer: null as ModelAnswer | null };
   context.requests.push(request);
 
@@ -50,15 +51,22 @@ export async function answerRequest(asked: Asked, response: ServerResponse, cont
       else sendHalf(response, api.whole(reply));
     } else {
       if (request.stream) await sendFrames(response, api.frames(reply, raw), gone);
-      // Before the end is sent: whoever has read it finds the usage counted.
+      // Before the end is sent, so that a caller that has read it finds the usage counted.
       request.answer = { ...said, status: 200, usage: reply.usage };
+      count(context.served, reply.usage);
       if (request.stream) response.end(api.streamEnd);
       else sendJson(response, 200, api.whole(reply));
     }
   } catch {
-    // The caller went away while we waited; there is nobody left to tell.
+    // The caller disconnected while we waited.
     request.answer = { ...said, status: 200, usage: null, broken: true };
   }
+}
+
+function count(served: AnswerContext['served'], { inputTokens, outputTokens }: ModelUsage): void {
+  served.answers += 1;
+  served.inputTokens += inputTokens;
+  served.outputTokens += outputTokens;
 }
 
 function replyFor({ chunks, tool }: Plan, { model }: ModelRequest, { api, inputTokens }: Asked): Reply {
@@ -76,14 +84,14 @@ function goneSignal(response: ServerResponse): AbortSignal {
 }
 
 /**
- * Titles, topics and probes: small questions without tools, put to a small model, with an instruction of their own, or for an
- * answer in a certain form (Gemini CLI has each prompt's difficulty judged that way).
+ * Side calls for titles, topics and probes: small requests without tools, to a small model, with instructions of their own, or with a
+ * schema for the answer (Gemini CLI lets the model rate the difficulty of each prompt in this way).
  */
 function isSideCall({ tools, model, system, schema, raw }: Omit<RequestBody, 'messages'> & { readonly raw: Json }) {
   // Codex asks for titles with all its tools.
   if (schema !== null && isTitle(schema)) return true;
   if (tools.length > 0) return false;
-  return schema !== null || /haiku/i.test(model) || isProbe(raw) || (system.length < LONG && ERRAND.test(system));
+  return schema !== null || /haiku/i.test(model) || isProbe(raw) || (system.length < LONG && SIDE_CALL.test(system));
 }
 
 function isTitle({ properties }: Json): boolean {
@@ -91,12 +99,12 @@ function isTitle({ properties }: Json): boolean {
 }
 
 /** Claude 2.1 asks for a title with "You are naming a coding session …". */
-const ERRAND =
+const SIDE_CALL =
   /\bnaming a\b[^.\n]{0,20}\bsession\b|\b(?:generate|write|create|extract|analy[sz]e)\b[^.\n]{0,80}\b(?:title|topic|name|kebab-case)\b/i;
-/** The instructions of a conversation speak of titles, too; they are longer than those of an errand. */
+/** The instructions of a conversation may mention titles, too. They are longer than those of a side call. */
 const LONG = 8_000;
 
-/** One token is asked for by who only wants to know whether somebody answers. */
+/** A request for one token only checks that the server answers. */
 function isProbe({ max_tokens, max_output_tokens, max_completion_tokens, generationConfig }: Json): boolean {
   const gemini = isObject(generationConfig) ? generationConfig.maxOutputTokens : undefined;
   return [max_tokens, max_output_tokens, max_completion_tokens, gemini].includes(1);

@@ -13,27 +13,27 @@ export interface Reply {
 
 /** One event of a streamed answer. */
 export interface Frame {
-  /** Absent: this way of speaking does not name its events. */
+  /** Left out: this API does not name its events. */
   readonly event?: string;
   readonly data: Json;
   /** How long to wait before it is sent. Only a frame with a piece of the text has it. */
   readonly waitMs?: number;
 }
 
-/** One way of speaking to a model. Pure: the server reads, waits and writes. */
+/** One API of a model. Pure: the server reads, waits and writes. */
 export interface Api {
   readonly name: ApiName;
-  /** Where it is spoken to, with the query. */
+  /** Matches the paths of its requests, with the query. */
   readonly path: RegExp;
-  /** Some of what others say in the body, Gemini says in the path. */
+  /** `path`: Gemini has some values in the path that others have in the body. */
   read(body: Json, path: string): RequestBody;
   whole(reply: Reply): Json;
-  /** `body`: what was asked, which may say how the answer is to be streamed. */
+  /** `body`: the request, which may have options for the stream. */
   frames(reply: Reply, body: Json): Frame[];
-  /** What follows the frames of a complete stream, as it is written. */
+  /** The raw text after the last frame of a complete stream. */
   readonly streamEnd?: string;
   failure(failure: Failure): Json;
-  /** How a stream says that the request was refused. Null or left out: the status says it. */
+  /** The stream for a refused request. Null or left out: the status shows the refusal. */
   failureFrames?(failure: Failure, id: string): Frame[] | null;
   toolUseId(id: string): string;
 }
@@ -42,7 +42,7 @@ export function textOf(chunks: readonly Chunk[]): string {
   return chunks.map((chunk) => chunk.text).join('');
 }
 
-/** What a text says as JSON; the text itself, where it is none. */
+/** The parsed JSON; the text itself if it is not JSON. */
 export function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);

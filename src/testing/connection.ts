@@ -3,8 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 import type { Frame } from './api.ts';
 
-/** Reading a request's body and writing answers with their pauses. */
-
 const UNPACK: Record<string, (bytes: Buffer) => Buffer> = {
   gzip: gunzipSync,
   deflate: inflateSync,
@@ -22,7 +20,7 @@ export function sendJson(response: ServerResponse, status: number, body: object)
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/** Half of the answer, and then the connection is gone. */
+/** Sends half of the answer, then closes the connection. */
 export function sendHalf(response: ServerResponse, body: object): void {
   const text = JSON.stringify(body);
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
@@ -30,7 +28,7 @@ export function sendHalf(response: ServerResponse, body: object): void {
   cutOff(response);
 }
 
-/** Rejects when the caller goes away in between. */
+/** Rejects when the caller disconnects. */
 export async function sendFrames(response: ServerResponse, frames: readonly Frame[], signal: AbortSignal) {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   response.flushHeaders();
@@ -46,14 +44,14 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Closes the connection before the answer is complete. Not by `destroy`: a reset makes the caller drop what it has not read
- * yet, and what is wanted is an answer of which a part has been seen.
+ * Closes the connection before the answer is complete. Not by `destroy`: after a reset the caller drops what it has not read yet, but it
+ * should get a part of the answer.
  */
 export function cutOff(response: ServerResponse): void {
   response.socket?.end();
 }
 
-/** The frames up to the middle of the text: enough for an agent to have begun showing the answer. */
+/** The frames up to the middle of the text, so that the agent begins to show the answer. */
 export function firstHalf(frames: readonly Frame[]): Frame[] {
   const texts = frames.flatMap(({ waitMs }, index) => (waitMs === undefined ? [] : index));
   const middle = texts[Math.ceil(texts.length / 2) - 1] ?? Math.floor(frames.length / 2);

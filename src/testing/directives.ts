@@ -1,5 +1,5 @@
 /**
- * What a line of a prompt tells the stand-in to do: see the table in docs/stand-in-model.md.
+ * An instruction to the stand-in in a line of a prompt: see the table in docs/stand-in-model.md.
  *
  * @example
  * import { startModel } from 'throughline/testing';
@@ -23,7 +23,7 @@ export type Directive =
 
 export const DIRECTIVE_LINE = /^[ \t]*model:[ \t]*(.*?)[ \t]*$/gm;
 
-/** Every directive of a text, in order. A line that is none of them is answered with a complaint, never passed over. */
+/** Every directive of a text, in order. The stand-in answers an unknown one with an error text; it never ignores it. */
 export function directivesOf(text: string): Directive[] {
   return [...text.matchAll(DIRECTIVE_LINE)].map(([, line = '']) => parse(line));
 }
@@ -34,7 +34,7 @@ function parse(line: string): Directive {
     const made = match && make(match.slice(1), line);
     if (made) return made;
   }
-  return { kind: 'say', text: `This is no directive that I know: ${line}` };
+  return { kind: 'say', text: `Unknown directive: ${line}` };
 }
 
 const TIMES = String.raw`(?: (\d+) times)?(?: #.*)?`;
@@ -67,7 +67,7 @@ function tool(name: string, input: string, always: boolean): Directive | null {
   }
 }
 
-/** The directives that are due once so many tools have answered: those up to and with the next tool call. */
+/** The directives that are due after this number of tool results: those up to and including the next tool call. */
 export function dueAfter(results: number, directives: readonly Directive[]): Directive[] {
   const due: Directive[] = [];
   let tools = 0;

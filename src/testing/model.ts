@@ -12,8 +12,8 @@ import { bodyOf, sendJson } from './connection.ts';
 import type { ModelRequest, ModelUsage } from './request.ts';
 
 /**
- * A stand-in for a model: a local server that real agents talk to instead of the real one. It is stateless and answers only
- * from the body of the request, so that a right answer about an earlier turn proves that the turn arrived.
+ * A stand-in for a model: a local server that real agents use instead of the real one. It is stateless and answers only from the
+ * request, so a right answer about an earlier turn proves that the turn arrived.
  *
  * @example
  * import { type Model, startModel } from 'throughline/testing';
@@ -25,17 +25,17 @@ import type { ModelRequest, ModelUsage } from './request.ts';
 export interface Model {
   /** `http://127.0.0.1:PORT`, without a path. */
   readonly url: string;
-  /** What was asked, in order. Side calls of agents are here, too, and marked. */
+  /** The requests, in order. Side calls of agents are included and marked. */
   readonly requests: readonly ModelRequest[];
-  /** What else came, as `METHOD /path`. */
+  /** All other requests, as `METHOD /path`. */
   readonly others: readonly string[];
-  /** The usage of all answers that were given to their end. */
+  /** The usage of all complete answers, also of requests that are not kept. */
   readonly served: ModelUsage & { readonly answers: number };
   /** The newest request that is no side call; with a filter, the newest for which it is true. */
   lastRequest(filter?: (request: ModelRequest) => boolean): ModelRequest | undefined;
   /** The instructions of every request, each text once. */
   systemTexts(): string[];
-  /** Ends everything that is under way, and waits until that is recorded. */
+  /** Ends all running answers, and waits until that is recorded. */
   close(): Promise<void>;
 }
 
@@ -48,15 +48,14 @@ export interface Model {
  * const model = await startModel({ window: 50_000, keep: 100 });
  */
 export interface ModelOptions {
-  /** Requests estimated at more tokens are refused as too long. Default: none is. */
+  /** Requests with more tokens, by estimate, are refused as too long. Default: no limit. */
   readonly window?: number;
   /** Default: any that is free. */
   readonly port?: number;
-  /** How many requests are kept, and how many of what else came; the oldest are forgotten. Default: all are kept. */
+  /** How many are kept of `requests`, and of `others`; the oldest are removed. Default: all are kept. */
   readonly keep?: number;
 }
 
-/** The literal list of what it speaks. */
 const APIS: readonly Api[] = [anthropicMessages, openaiResponses, openaiChat, geminiGenerateContent];
 
 /**
@@ -85,11 +84,12 @@ export async function startModel(options: ModelOptions = {}): Promise<Model> {
       return before;
     },
     requests,
+    served: { answers: 0, inputTokens: 0, outputTokens: 0 },
   };
 
   const server = createServer((incoming, response) => {
     const answered = handle(incoming, response, context, others).catch((error) => {
-      // A bug in here has to be seen by the agent, and by the test that reads its output.
+      // A bug in here has to show in the agent's output, which the test reads.
       if (response.headersSent) response.destroy();
       else sendJson(response, 500, { error: { message: String(error) } });
     });
@@ -107,7 +107,7 @@ export async function startModel(options: ModelOptions = {}): Promise<Model> {
     requests,
     others,
     get served() {
-      return sum(requests);
+      return { ...context.served };
     },
     lastRequest: (filter = ({ side }) => !side) => requests.findLast(filter),
     systemTexts: () => [...new Set(requests.map(({ system }) => system).filter(Boolean))],
@@ -130,7 +130,7 @@ async function handle(incoming: IncomingMessage, response: ServerResponse, conte
       return sendJson(
         response,
         400,
-        api.failure({ status: 400, message: 'the body is no JSON object', tooLong: null }),
+        api.failure({ status: 400, message: 'the body is not a JSON object', tooLong: null }),
       );
     }
     return answerRequest({ api, path, raw, inputTokens: tokensIn(bytes.length) }, response, context);
@@ -144,26 +144,16 @@ async function handle(incoming: IncomingMessage, response: ServerResponse, conte
   sendJson(response, 404, { type: 'error', error: { type: 'not_found_error', message: `nothing at ${route}` } });
 }
 
-/** Where tokens are counted ahead, and what the count is called there. */
+/** Paths of requests to count tokens, and the name of the count in the answer. */
 const COUNTED: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/messages\/count_tokens$/, 'input_tokens'],
   [/^\/v1(?:beta)?\/models\/[^/:]+:countTokens$/, 'totalTokens'],
 ];
 
-/** In every shape at once: each reader passes over the fields of the others. */
+/** The lists of all APIs in one: each client ignores the fields of the others. */
 const MODELS = {
   object: 'list',
   data: [{ id: 'stand-in', type: 'model', object: 'model', display_name: 'Stand-in', created: 0, owned_by: 'tests' }],
   has_more: false,
   models: [{ name: 'models/stand-in', supportedGenerationMethods: ['generateContent', 'countTokens'] }],
 };
-
-function sum(requests: readonly ModelRequest[]): Model['served'] {
-  const usages = requests.flatMap(({ answer }) => answer?.usage ?? []);
-  const total = (of: (usage: ModelUsage) => number) => usages.reduce((soFar, usage) => soFar + of(usage), 0);
-  return {
-    answers: usages.length,
-    inputTokens: total((usage) => usage.inputTokens),
-    outputTokens: total((usage) => usage.outputTokens),
-  };
-}

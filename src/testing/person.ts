@@ -1,39 +1,39 @@
 import { DIRECTIVE_LINE } from './directives.ts';
 import type { ModelMessage, ModelRequest, RequestBody } from './request.ts';
 
-/**
- * What the person said, apart from what agents and Throughline put around it. Only the person gives directives: those in a
- * conversation record have been followed long ago, and those in a tool's result were never the person's.
+/*
+ * What the person said, without what agents and Throughline put around it. Only directives of the person count: those in a conversation
+ * record were followed before, and those in the result of a tool are not the person's.
  */
 
 const RECORD = /<conversation-record ([^>\s]*)>[\s\S]*?(?:<\/conversation-record \1>|$)/g;
-/** Stands where a record was; no agent and no person writes it. */
+/** Marks where a record was; no agent and no person writes it. */
 const SEAM = '\uE000';
 
-/** Removed whole, after the records: those may hold anything, also the closing tags of these. */
-const AROUND = [
+/** What agents add. Removed after the records, which may contain anything, also the closing tags of these. */
+const ADDED_BY_AGENTS = [
   /<(system-reminder|context|environment_context|user_instructions|INSTRUCTIONS)\b[^>]*>[\s\S]*?<\/\1>/g,
   /<(session_context|current_datetime|turn-context)\b[^>]*>[\s\S]*?<\/\1>/g,
   /^# AGENTS\.md instructions for .*$/gm,
   /^\[Request interrupted by user[^\]]*\]$/gm,
-  // What is left of goose's frame around an embedded record.
+  // The frame that goose puts around an embedded record.
   new RegExp(`^--- Resource: \\S+ ---\\s+(?=${SEAM}\\s+---$)`, 'gm'),
   new RegExp(`(?<=^${SEAM}\\s+)---$`, 'gm'),
 ];
 
 /**
- * What comes after the last record, if there is one: whatever stands before it was said earlier, and the agent has joined it
- * to this prompt because it had not been answered.
+ * The text after the last record, if there is one. Text before it was said earlier: it had no answer, so the agent has joined it to this
+ * prompt.
  */
 function ownWords(text: string): string {
-  const left = AROUND.reduce((soFar, around) => soFar.replaceAll(around, ''), text.replaceAll(RECORD, SEAM));
+  const left = ADDED_BY_AGENTS.reduce((soFar, added) => soFar.replaceAll(added, ''), text.replaceAll(RECORD, SEAM));
   const said = left.split(SEAM).map((words) => words.trim());
   return said.findLast((words) => words !== '') ?? '';
 }
 
 /**
- * The last thing that the person said, and how many tools have answered since. A text block is one saying: agents join unanswered
- * prompts into one message.
+ * The person's last prompt, and how many tool results have come since. Each text block is one prompt: agents join unanswered prompts into
+ * one message.
  */
 export function lastOfPerson({ messages }: Pick<RequestBody, 'messages'>): { text: string; results: number } {
   let results = 0;
@@ -47,8 +47,8 @@ export function lastOfPerson({ messages }: Pick<RequestBody, 'messages'>): { tex
 }
 
 /**
- * Who said what, in order: user and assistant, without an agent's reminders and without what only tools said. A conversation
- * record stays where it is: it is a part of what the model was told.
+ * The messages of user and assistant, in order, without an agent's reminders and without results of tools. A conversation record stays:
+ * it is part of what the model was told.
  *
  * @example
  * import { conversationOf, type ModelRequest } from 'throughline/testing';
@@ -66,8 +66,8 @@ export function conversationOf(
 }
 
 /**
- * Only a block that is nothing but a reminder, and what agents put at its very ends (Copilot before, goose after it): inside of
- * a record or a question the words belong to it.
+ * Removes a block that is only a reminder, and what agents put at the ends of a block (Copilot before it, goose after it). The same words
+ * inside of a record or a question are part of that.
  */
 function withoutReminders(block: string): string {
   if (/^\s*<(system-reminder|environment_context|user_instructions|session_context)\b[\s\S]*<\/\1>\s*$/.test(block))
@@ -80,8 +80,8 @@ function withoutReminders(block: string): string {
 const CODEWORD = /\bcodeword(?: is|:)\s+([A-Za-z0-9][\w-]*)/gi;
 
 /**
- * Every `codeword is X` of user, assistant and tools, in order, once each. Never from instructions, and not from directives:
- * what a prompt has the model say or a tool print is seen only when the answer or the result arrives.
+ * Every `codeword is X` of user, assistant and tools, in order, once each. Instructions and directives do not count: a codeword that a
+ * directive lets the model say or a tool print counts when the answer or the result arrives.
  *
  * @example
  * import { codewordsIn, type ModelRequest } from 'throughline/testing';

@@ -13,11 +13,11 @@ export interface Chunk {
 export interface Failure {
   readonly status: number;
   readonly message: string;
-  /** Null: the length of the request is not what is wrong. */
+  /** Null: the request is not too long. */
   readonly tooLong: { readonly tokens: number; readonly window: number } | null;
 }
 
-/** What to do about a request. */
+/** How to answer a request. */
 export interface Plan {
   readonly waitMs: number;
   readonly failure: Failure | null;
@@ -26,12 +26,12 @@ export interface Plan {
   readonly breakOff: boolean;
 }
 
-/** Says how often a line has come before this time. The only state there is. */
+/** Counts a line, and returns how often it has come before. This is the only state. */
 export type Count = (line: string) => number;
 
-/** What the request is answered with: from its body alone, but for directives with "N times". */
+/** Depends only on the request, except for directives with "N times". */
 export function planFor(request: ModelRequest, count: Count): Plan {
-  // An agent's own errands quote the person, and must neither follow nor use up the directives in there.
+  // An agent's side calls quote the person. The directives in them must not be followed, and must not be counted.
   if (request.side) return saying(request.schema ? JSON.stringify(filled(request.schema)) : 'A conversation');
   const { text, results } = lastOfPerson(request);
   const due = dueAfter(results, directivesOf(text));
@@ -68,7 +68,7 @@ function follow(plan: Plan, directive: Directive, offered: readonly string[], co
   }
 }
 
-/** In the words of Anthropic's model, which agents look for; other ways of speaking have words of their own. */
+/** In the words of Anthropic's API, which agents look for. The other APIs replace them with their own. */
 export function tooLong(tokens: number, window: number): Failure {
   const message = `prompt is too long: ${tokens} tokens > ${window} maximum`;
   return { status: 400, message, tooLong: { tokens, window } };
@@ -81,7 +81,7 @@ function saying(text: string | null): Plan {
 }
 
 const QUESTION = /\b(?:which|what)\b[^.\n]*\bcodewords?\b(?!\s*(?:is\b|:))/i;
-/** What agents ask for when they compact a conversation: the answer has to carry on what is asked for later. */
+/** Agents ask for this when they compact a conversation. The answer has to contain what later questions are about. */
 const SUMMARY = /\bcreate a detailed summary of (?:the|this|our) conversation\b/i;
 
 function reply(text: string, request: Pick<ModelRequest, 'messages'>): string {
@@ -92,8 +92,8 @@ function reply(text: string, request: Pick<ModelRequest, 'messages'>): string {
 }
 
 /**
- * What a prompt without question and directives is answered with. Different prompts have different answers, and no answer
- * repeats its prompt: a codeword that is seen later was in the prompt itself.
+ * The answer to a prompt without a question and without directives. Different prompts have different answers, and no answer repeats its
+ * prompt: so a codeword that is found later comes from the prompt itself.
  *
  * @example
  * import { acknowledgement } from 'throughline/testing';
@@ -104,7 +104,7 @@ export function acknowledgement(prompt: string): string {
   return `Acknowledged ${createHash('sha256').update(prompt.trim()).digest('hex').slice(0, 12)}.`;
 }
 
-/** The plainest value that a JSON schema (or Gemini's, whose types are in capitals) allows, for errands that want their answer in a certain form. */
+/** The simplest value that a JSON schema allows, for side calls with a schema. Gemini writes the types in capitals. */
 function filled(schema: unknown): unknown {
   if (!isObject(schema)) return null;
   if ('const' in schema) return schema.const;

@@ -1,9 +1,9 @@
 import { isObject } from '../core/turn/content.ts';
 
-/** What a request to the stand-in model said, whichever way of speaking it came in. */
+/* A request to the stand-in model, in the same form for all APIs. */
 
 /**
- * One of the APIs that the stand-in speaks.
+ * One of the APIs that the stand-in has.
  *
  * @example
  * import type { ModelRequest } from 'throughline/testing';
@@ -29,7 +29,7 @@ export interface ToolUse {
 }
 
 /**
- * What a tool gave back, as a request has it.
+ * The result of a tool, as a request has it.
  *
  * @example
  * import type { ToolResult } from 'throughline/testing';
@@ -54,7 +54,7 @@ export interface ToolResult {
 export interface ModelMessage {
   /** Claude also sends instructions in the middle of the conversation: those have the role `system`. */
   readonly role: 'user' | 'assistant' | 'system';
-  /** The text blocks one by one: agents put reminders, records and the person's own words into one message. */
+  /** The text blocks, one by one: agents put reminders, records and the person's own words into one message. */
   readonly texts: readonly string[];
   /** All text blocks, joined by newlines. */
   readonly text: string;
@@ -76,7 +76,7 @@ export interface ModelUsage {
 }
 
 /**
- * What was answered. A failure has its status and message; an answer broken off has what it would have said.
+ * An answer of the stand-in. A failure has its status and message. An answer that broke off has the whole text that was planned.
  *
  * @example
  * import type { ModelRequest } from 'throughline/testing';
@@ -87,7 +87,7 @@ export interface ModelAnswer {
   readonly status: number;
   readonly text: string;
   readonly toolUses: readonly ToolUse[];
-  /** Null: it failed, was broken off, or the caller went away; nothing was charged. */
+  /** Null: it failed or broke off, or the caller disconnected; nothing is counted. */
   readonly usage: ModelUsage | null;
   readonly broken: boolean;
 }
@@ -95,13 +95,13 @@ export interface ModelAnswer {
 /** The part of a request that is read from its body. */
 export interface RequestBody {
   readonly model: string;
-  /** Everything said as an instruction: the system prompt, and messages with the role system or developer. */
+  /** All instructions: the system prompt, and messages with the role system or developer. */
   readonly system: string;
   /** In the order of the body. */
   readonly messages: readonly ModelMessage[];
   readonly tools: readonly string[];
   readonly stream: boolean;
-  /** The schema that the answer has to follow, if the request has one. */
+  /** The schema that the answer has to follow; null: none. */
   readonly schema: Json | null;
 }
 
@@ -121,7 +121,7 @@ export interface ModelRequest extends RequestBody {
   /** With its query. */
   readonly path: string;
   readonly api: ApiName;
-  /** An agent's own errand (a title, a topic, a probe) and no part of the conversation. */
+  /** Whether it is a side call of the agent (for a title, a topic, a probe), and not part of the conversation. */
   readonly side: boolean;
   /** The body as it was sent. */
   readonly raw: Json;
@@ -139,7 +139,7 @@ export function message(
   return { role, texts, text: texts.join('\n'), toolUses, toolResults };
 }
 
-/** The objects of a list; anything else counts as none, because a stand-in does not judge what it is sent. */
+/** The objects of a list. Anything else is skipped: a stand-in does not check its requests. */
 export function objects(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }

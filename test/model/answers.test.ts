@@ -113,7 +113,7 @@ test('a request beyond the window is refused, as the real model does it', async 
   }
 });
 
-test('a stand-in that is to run for long keeps only the last requests', async () => {
+test('a stand-in that keeps only the last requests still numbers and counts all of them', async () => {
   const small = await startModel({ keep: 2 });
   try {
     for (const text of ['one', 'two', 'three']) {
@@ -123,6 +123,9 @@ test('a stand-in that is to run for long keeps only the last requests', async ()
     await expect.poll(() => small.others).toEqual(['GET /api/two', 'GET /api/three']);
     const said = small.requests.map((request) => conversationOf(request).map(({ text }) => text));
     expect(said).toEqual([['two'], ['three']]);
+    await post(small, '/v1/messages', messages(user('four')));
+    expect(small.requests.at(-1)?.n).toBe(4);
+    expect(small.served.answers).toBe(4);
   } finally {
     await small.close();
   }

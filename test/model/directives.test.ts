@@ -14,7 +14,7 @@ test('say answers with its text', async () => {
 
 test('a line that is no directive is complained about', async () => {
   const { body } = await say(messages(user('model: tool Bash {"command"')));
-  expect(body.content[0].text).toBe('This is no directive that I know: tool Bash {"command"');
+  expect(body.content[0].text).toBe('Unknown directive: tool Bash {"command"');
 });
 
 describe('tool', () => {

@@ -3,7 +3,7 @@ import { type Api, type Frame, type Reply, textOf } from '../api.ts';
 import type { Failure } from '../plan.ts';
 import { type Json, type ModelMessage, message, objects, type RequestBody, str, type ToolResult } from '../request.ts';
 
-/** Where it is spoken to: the model and whether to stream are in the path. Streams are server-sent events. */
+/** The model and whether to stream are in the path. Streams are server-sent events. */
 const GEMINI_PATH =
   /^\/v1(?:beta)?\/models\/([^/:?]+):(?:(generateContent)(?:\?|$)|streamGenerateContent\?(?:.*&)?alt=sse(?:&|$))/;
 
@@ -42,7 +42,7 @@ const texts = ({ chunks }: Reply): Json[] => (chunks.length > 0 ? [{ text: textO
 const calls = ({ toolUses }: Reply): Json[] =>
   toolUses.map(({ id, name, input }) => ({ functionCall: { id, name, args: input } }));
 
-/** Whole answers and the pieces of streamed ones have one shape; the last piece says why it ends, and what it cost. */
+/** Whole answers and the pieces of streamed ones have the same form. The last piece has the reason for the end, and the usage. */
 function response({ id, model, usage }: Reply, parts: readonly Json[], last: boolean): Json {
   const { inputTokens, outputTokens } = usage;
   const usageMetadata = {
@@ -63,7 +63,7 @@ function frames(reply: Reply): Frame[] {
   return [
     ...reply.chunks.map(({ text, waitMs }) => ({ data: response(reply, [{ text }], false), waitMs })),
     ...calls(reply).map((call) => ({ data: response(reply, [call], false) })),
-    // An end of its own: an answer that is broken off must not have said that it ends here.
+    // The end is a frame of its own: an answer that breaks off must not contain it.
     { data: response(reply, [{ text: '' }], true) },
   ];
 }
@@ -98,7 +98,7 @@ function idOf({ id, name }: Json): string {
   return str(id) || str(name);
 }
 
-/** A result is an object; most often its text is the only thing in it. */
+/** A result is an object, which mostly has only a text. */
 function resultOf(result: Json): ToolResult {
   const response = isObject(result.response) ? result.response : {};
   const said = response.error ?? response.output ?? response.result ?? response;

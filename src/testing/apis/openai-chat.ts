@@ -95,7 +95,7 @@ function readChat(body: Json): RequestBody {
 
 function readMessage({ role, content, tool_calls, tool_call_id }: Json): ModelMessage {
   const texts = textsOf(content);
-  // A result is not marked as an error here: whether it is one, only its text says.
+  // This API does not mark results that are errors; only their text shows it.
   if (role === 'tool') {
     return message('user', [], [], [{ id: str(tool_call_id), text: texts.join('\n'), isError: false }]);
   }

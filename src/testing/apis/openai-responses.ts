@@ -16,7 +16,7 @@ export const openaiResponses: Api = {
   toolUseId: (id) => `call_${id}`,
 };
 
-/** A stream that is too long is accepted first and fails then. */
+/** A request that is too long is accepted first, and then its stream fails. */
 function failureFrames(failure: Failure, id: string): Frame[] | null {
   if (!failure.tooLong) return null;
   const { code, message } = openaiError(failure);
@@ -53,7 +53,7 @@ function messageItem({ id, chunks }: Reply, status: string): Json {
 
 const textPart = (text: string) => ({ type: 'output_text', text, annotations: [] });
 
-/** A tool that takes plain text is called in a way of its own. */
+/** A tool that takes plain text has another kind of call. */
 function toolItem({ id, name, input }: ToolUse): Json {
   const item = { id: id.replace('call_', 'fc_'), call_id: id, name, status: 'completed' };
   if (typeof input === 'string') return { type: 'custom_tool_call', ...item, input };
@@ -140,7 +140,7 @@ function readItem(item: Json): ModelMessage[] {
     const use = { id: str(item.call_id), name: str(item.name) || type, input: inputOf(item) };
     return [message('assistant', [], [use])];
   }
-  return []; // reasoning and whatever else is no part of what was said
+  return []; // reasoning, for example, is not part of the conversation
 }
 
 const TEXTS = ['input_text', 'output_text', 'text'];
@@ -150,7 +150,7 @@ function textsOf(content: unknown): string[] {
   return objects(content).flatMap(({ type, text }) => (TEXTS.includes(str(type)) ? str(text) : []));
 }
 
-/** A string, blocks, or in older versions an object with the string and whether it went well. */
+/** A string, blocks, or in older versions an object with the string and whether the tool succeeded. */
 function outputOf(output: unknown): { text: string; isError: boolean } {
   if (!isObject(output)) return { text: textsOf(output).join('\n'), isError: false };
   return { text: textsOf(output.content).join('\n'), isError: output.success === false };

@@ -1,9 +1,8 @@
 import type { Failure } from '../plan.ts';
 import type { Json, ModelMessage } from '../request.ts';
 
-/** What both ways of speaking to OpenAI's models have in common. */
+/* What both APIs of OpenAI have in common. */
 
-/** How they say what is wrong. */
 export function openaiError({ status, message, tooLong }: Failure): Json {
   const code = tooLong ? 'context_length_exceeded' : (CODES[status] ?? null);
   return { message, type: status < 500 ? 'invalid_request_error' : 'server_error', param: null, code };
