@@ -195,7 +195,7 @@ else
       await tmux.line('/new elsewhere');
       await tmux.until(/^elsewhere · a new conversation/m);
       await tmux.press('C-d');
-      const asked = /Turn 1 of "left behind" runs in this process and would be interrupted\. Once\s+more leaves\./;
+      const asked = /Turn 1 of "left behind" runs in this process and would be interrupted\.\s+Repeat\s+to\s+leave\./;
       expect(await tmux.until(asked)).not.toContain('left: ');
       await tmux.press('C-d');
       await tmux.until(/left: 0/);

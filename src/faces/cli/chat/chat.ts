@@ -21,7 +21,7 @@ import { type Activity, Transcript } from './transcript.ts';
 
 export interface ChatRequest extends ScreenOptions {
   readonly open: OpenDesk;
-  /** For the first prompt; then the agent of the turn before answers. */
+  /** For the first prompt. Later prompts go to the agent of the previous turn. */
   readonly agent: string | undefined;
   /** For every prompt. */
   readonly options: SubmitOptions;
@@ -29,7 +29,7 @@ export interface ChatRequest extends ScreenOptions {
   waitFor(what: string | null): void;
   /** Chooses the conversation. */
   choose(talk: Talk): Promise<Chosen>;
-  /** A new one. `key` left out: one is chosen. */
+  /** How to create a new conversation. `key` left out: a free key is chosen. */
   spec(talk: Talk, key: string | undefined): Promise<Parameters<Talk['begin']>[0]>;
 }
 
@@ -37,9 +37,9 @@ type Chosen = { readonly existing: PublicConversation } | { readonly spec: Param
 
 /** How many earlier turns are shown on opening a conversation. */
 const PAST_TURNS = 3;
-/** How long a turn that is interrupted by leaving may take to end. */
+/** On leaving: how long an interrupted turn may take to end. */
 const LEAVE_MS = 3_000;
-/** How long a prompt that was given just before may take to be accepted. */
+/** On leaving: how long the last prompt may take to be accepted. */
 const ACCEPT_MS = 1_000;
 
 /** A conversation at a terminal, until the person leaves. Resolves with the exit code; the terminal is then as it was. */
@@ -48,7 +48,7 @@ export async function chat(request: ChatRequest): Promise<number> {
   return room.run();
 }
 
-/** What it shows is on its `screen`; how its `questions` are answered and how the person is `leaving` have files of their own. */
+/** One chat: keys and events in, lines out. The `screen` draws, `questions` answers agents, `leaving` ends the chat. */
 class ChatRoom {
   readonly #request: ChatRequest;
   readonly #screen: Screen;
@@ -61,7 +61,7 @@ class ChatRoom {
   #agent: string | undefined;
   #lastTurn: string | null = null;
   trouble: string | null = null;
-  /** Commands of the person that have not ended. */
+  /** Slash commands that have not ended, the oldest first. */
   readonly #commands = new Set<Activity>();
 
   constructor(request: ChatRequest) {
@@ -116,21 +116,21 @@ class ChatRoom {
 
   #begin(spec: Parameters<Talk['begin']>[0]): void {
     this.talk.begin(spec);
-    this.#fresh(spec.cwd ?? null);
+    this.#reset(spec.cwd ?? null);
     const where = spec.cwd === undefined ? 'in a directory of its own' : `in ${tilde(spec.cwd)}`;
     this.say([span(spec.key ?? 'chat', 'bold'), span(` · a new conversation, ${where}`, 'dim')]);
-    this.say([span('/help lists commands. Ctrl-C cancels, twice leaves.', 'dim')]);
+    this.say([span('/help lists commands. Ctrl-C cancels; press it twice to leave.', 'dim')]);
   }
 
   async #enter(conversation: PublicConversation): Promise<void> {
     if (conversation.driver === 'tracker') {
-      throw new ThroughlineError('refused', 'A program of its own runs the turns of this conversation.', {
+      throw new ThroughlineError('refused', 'Another program runs the turns of this conversation.', {
         hint: 'Read it with "throughline show". To continue it here, fork it first.',
       });
     }
     const { id, key, head, historyCount, cwd, title } = conversation;
     const past = await this.talk.engine.turns(id, { after: Math.max(0, head - PAST_TURNS) });
-    this.#fresh(cwd);
+    this.#reset(cwd);
     const name = oneLine(key ?? id);
     const about = title === '' || title === key ? '' : ` · ${oneLine(title)}`;
     const where = cwd === null ? '' : ` · ${tilde(cwd)}`;
@@ -142,14 +142,14 @@ class ChatRoom {
     }
     await this.talk.enter(conversation);
     this.#screen.soon();
-    // Ahead of the prompt: the person does not wait for it later. What goes wrong, the prompt will say.
+    // Starts the agent before the next prompt, which reports the fault if this fails.
     if (historyCount > 0 && conversation.open === 0) {
       this.talk.engine.warm(id, this.#agent === undefined ? {} : { agent: this.#agent }).catch(() => {});
     }
   }
 
-  #fresh(cwd: string | null): void {
-    // What was drawn of the conversation before stays above.
+  #reset(cwd: string | null): void {
+    // The conversation before stays on the screen, above the new one.
     this.#screen.flush();
     this.transcript = new Transcript();
     this.transcript.cwd = cwd;
@@ -170,7 +170,7 @@ class ChatRoom {
     this.#agent = undefined;
     const transcript = this.transcript;
     transcript.sends(requestId, text);
-    this.#keep(text);
+    this.#addToHistory(text);
     this.talk
       .submit(text, { ...this.#request.options, ...(agent !== undefined && { agent }), requestId })
       .catch((error) => {
@@ -185,7 +185,7 @@ class ChatRoom {
   async #command(text: string): Promise<void> {
     const parsed = parseSlash(text);
     if (parsed.kind === 'prompt') return this.#send(parsed.text);
-    this.#keep(text);
+    this.#addToHistory(text);
     this.say([span(`› ${oneLine(text)}`, 'dim')]);
     if (parsed.kind === 'unknown') return this.say([span(parsed.message, 'yellow')]);
     const busy = { what: `running /${parsed.name}`, since: Date.now() };
@@ -239,12 +239,12 @@ class ChatRoom {
     };
   }
 
-  /** What is queued first: otherwise it would begin as soon as the turn before it has ended. */
+  /** Cancels queued turns first: otherwise one would begin when the running turn ends. False: no turn is open. */
   cancel(): boolean {
     const { running, queued } = this.transcript;
     const open = [...queued.map(({ turnId }) => turnId).toReversed(), ...(running === null ? [] : [running.id])];
     const stop = async () => {
-      // One that has just ended takes no cancel, and needs none.
+      // `conflict`: the turn has just ended.
       for (const id of open)
         await this.talk.engine.cancel(id).catch((error) => hasCode(error, 'conflict') || this.failed(error));
     };
@@ -274,7 +274,7 @@ class ChatRoom {
         this.#complete();
         break;
       default:
-        // As long as nothing is written, keys may answer a question.
+        // While the input is empty, keys may answer a question.
         if (this.editor.text !== '' || !this.#questions.onKey(key)) this.#onEdit(key);
     }
     this.#screen.now();
@@ -297,7 +297,7 @@ class ChatRoom {
     this.editor = withText(this.editor, '');
   }
 
-  // ── what is said ──
+  // ── notes ──
 
   hint(text: string): void {
     this.#screen.hint(text);
@@ -318,7 +318,7 @@ class ChatRoom {
     this.say([span(oneLine(failure.message), 'red'), span(hint)]);
   }
 
-  // ── coming and going ──
+  // ── the history of prompts, and leaving ──
 
   #loadHistory(): void {
     const file = historyFile(this.talk.home, this.talk.engine.owner);
@@ -330,20 +330,20 @@ class ChatRoom {
     }
   }
 
-  #keep(text: string): void {
+  #addToHistory(text: string): void {
     this.editor = remember(this.editor, text);
     if (this.#historyFile === null) return;
     try {
       addToHistory(this.#historyFile, text);
     } catch (error) {
       this.#historyFile = null;
-      this.say([span(`Prompts are not kept for later chats: ${oneLine(String(error))}`, 'dim')]);
+      this.say([span(`Prompts are not stored for later chats: ${oneLine(String(error))}`, 'dim')]);
     }
   }
 
-  /** Leaves the terminal as it was, with a line that says how to come back. */
+  /** Restores the terminal, and prints how to come back. */
   async #goodbye(code: number): Promise<void> {
-    // What was given just before leaving is on its way.
+    // The last prompt may still be on its way.
     if (this.trouble === null) await Promise.race([this.talk.submitted(), delay(ACCEPT_MS, null, { ref: false })]);
     this.#screen.leave();
     if (code !== EXIT.internal) this.#request.output.write(`\n${this.#leaving.farewell().join('\n')}\n`);

@@ -8,18 +8,18 @@ import type { Transcript } from './transcript.ts';
 export interface Leavable {
   readonly transcript: Transcript;
   readonly talk: Talk;
-  /** What is waited for; null: all is well. */
+  /** What the engine waits for; null: it does not wait. */
   readonly trouble: string | null;
   /** Cancels what is open. False: nothing is. */
   cancel(): boolean;
   /** Empties the input. */
   clear(): void;
-  /** Shown at once, until the second Ctrl-C would not count any more. */
+  /** Shown at once, as long as a second Ctrl-C leaves. */
   hint(text: string): void;
   failed(error: unknown): void;
 }
 
-/** How a chat ends. The first Ctrl-C cancels, the second leaves; whoever would interrupt a turn by leaving is asked once. */
+/** How a chat ends. The first Ctrl-C cancels, the second leaves. If leaving would interrupt a turn, the person is warned once. */
 export class Leaving {
   readonly #chat: Leavable;
   readonly #left = Promise.withResolvers<number>();
@@ -27,7 +27,7 @@ export class Leaving {
   #warned = false;
   /** Open turns of conversations that were left here, when the person last asked to leave. */
   #elsewhere: readonly OpenElsewhere[] = [];
-  /** Asking is one after another: the second time leaves. */
+  /** Requests to leave are handled one after another: the second one leaves. */
   #asking: Promise<void> = Promise.resolve();
   /** How long a turn that runs in this process may take to end; undefined: as usual. */
   graceMs: number | undefined;
@@ -46,7 +46,7 @@ export class Leaving {
     this.#left.resolve(code);
   }
 
-  /** The person goes on: neither the first Ctrl-C nor the warning counts any more. */
+  /** The person continues: the first Ctrl-C and the warning no longer count. */
   stay(): void {
     this.#warned = false;
     this.#interruptedAt = Number.NEGATIVE_INFINITY;
@@ -68,7 +68,7 @@ export class Leaving {
     this.#asking = this.#asking.then(() => this.#ask()).catch((error) => this.#chat.failed(error));
   }
 
-  /** A turn that runs in this process would be interrupted, so the person is asked once. */
+  /** A turn that runs in this process would be interrupted, so the person is warned once. */
   async #ask(): Promise<void> {
     const { transcript, talk, trouble } = this.#chat;
     const { running } = transcript;
@@ -79,25 +79,25 @@ export class Leaving {
     const open = this.#openTurns();
     const runs = open.length === 1 ? 'runs' : 'run';
     const cancels = running === null ? '' : `, Ctrl-C cancels turn ${running.n}`;
-    this.#chat.hint(`${open.join(', ')} ${runs} in this process and would be interrupted. Once more leaves${cancels}.`);
+    this.#chat.hint(`${open.join(', ')} ${runs} in this process and would be interrupted. Repeat to leave${cancels}.`);
   }
 
-  /** `isShown`: whether the chat is on the terminal. Returns a function that takes it back. */
+  /** `isShown`: whether the chat is on the terminal. Returns a function that stops listening. */
   onSignals(isShown: () => boolean): () => void {
-    // Before it is shown this is not the key, but the signal that every program gets.
+    // Before the chat is shown, Ctrl-C ends the program as usual.
     const interrupt = () => (isShown() ? this.interrupt() : this.leave(EXIT.cancelled, 0));
     const terminate = () => this.leave(EXIT.interrupted);
     process.on('SIGINT', interrupt).on('SIGTERM', terminate).on('SIGHUP', terminate);
     return () => process.off('SIGINT', interrupt).off('SIGTERM', terminate).off('SIGHUP', terminate);
   }
 
-  /** What was not sent, what goes on, and how to come back. */
+  /** What was not sent, what continues, and how to come back. */
   farewell(): string[] {
     const { name, conversation, served, unsent } = this.#chat.talk;
     const lost = unsent.map((text) => `Not sent: ${oneLine(text)}`);
     if (conversation === null || name === null)
-      return lost.length > 0 ? lost : ['Nothing was said, and nothing is stored.'];
-    const goesOn = served ? this.#openTurns().map((turn) => `${turn} continues at the server.`) : [];
+      return lost.length > 0 ? lost : ['The conversation was not created: nothing was sent.'];
+    const goesOn = served ? this.#openTurns().map((turn) => `${turn} continues on the server.`) : [];
     return [...lost, ...goesOn, `To come back: throughline chat ${shellWord(oneLine(name))}`];
   }
 

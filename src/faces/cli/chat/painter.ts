@@ -5,14 +5,14 @@ import { type Line, lineCells } from './text/cells.ts';
 import type { View } from './view.ts';
 
 const ESC = '\u001b';
-/** A terminal that can shows everything between these two at once. */
+/** Synchronized output: a terminal that supports it shows everything between these two at once. */
 const BEGIN = `${ESC}[?2026h${ESC}[?25l`;
 const END = `${ESC}[?25h${ESC}[?2026l`;
 
 /**
- * Turns lines into what a terminal is sent. Above are lines that were printed for good and scroll away; below them is the part that
- * is drawn again. Only lines that have changed are written, so that nothing flickers. These are the only escape codes of a chat:
- * every text is cleaned once more on its way.
+ * Turns lines into terminal output. Above are lines that were printed for good and scroll away; below them is the part that is drawn
+ * again. Only lines that have changed are written, so that nothing flickers. These are the only escape codes of a chat: control
+ * characters are removed from every text once more.
  */
 export class Painter {
   readonly #color: boolean;
@@ -45,9 +45,9 @@ export class Painter {
     const printed = lines.map((line) => `${this.#render(line)}${ESC}[K\r\n`).join('');
     const shrinks = now.length < this.#drawn.length;
     // What is below is erased from the end of the last line, so the cursor has to be there.
-    const stands = (line: string, at: number) =>
+    const isUnchanged = (line: string, at: number) =>
       !scrolls && line === this.#drawn[at] && !(shrinks && at === now.length - 1);
-    const drawn = now.map((line, at) => (stands(line, at) ? '' : `\r${line}${ESC}[K`)).join('\r\n');
+    const drawn = now.map((line, at) => (isUnchanged(line, at) ? '' : `\r${line}${ESC}[K`)).join('\r\n');
     const rest = scrolls || shrinks ? `${ESC}[J` : '';
     const top = `\r${up(this.#cursor.row + erase)}`;
     const back = `\r${up(now.length - 1 - cursor.row)}${cursor.column > 0 ? `${ESC}[${cursor.column}C` : ''}`;

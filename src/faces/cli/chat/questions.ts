@@ -14,7 +14,7 @@ export interface Asked {
   failed(error: unknown): void;
 }
 
-/** The questions of agents: the first one is answered by keys, or by a command. */
+/** The questions of agents. Keys or a slash command answer the first one. */
 export class Questions {
   readonly #asked: Asked;
   #selected: { readonly id: string; readonly index: number | null } | null = null;
@@ -30,7 +30,7 @@ export class Questions {
     return this.#selected?.id === question.permissionId ? this.#selected.index : firstChoice(question);
   }
 
-  /** True: the key was for the question. */
+  /** True: the key was used for the question. */
   onKey(key: Key): boolean {
     const [question] = this.#asked.transcript.questions;
     if (question === undefined) return false;

@@ -6,8 +6,8 @@ import { AT_START, type Place, renderMarkdown } from './text/markdown.ts';
 
 /*
  * One turn on the screen: its prompt, what the agent says, its tools, and notes. Its parts are built exactly as those of the record, so
- * text that the agent takes back is gone here as well. Lines that were printed and are no longer true are erased and printed anew; if
- * they have left the screen, a line says so.
+ * text that the agent takes back disappears here as well. Printed lines that no longer hold are erased and printed again. If they have
+ * left the screen, a line says that they are taken back.
  */
 
 export interface Flushed {
@@ -34,16 +34,16 @@ interface Printed {
   text?: string;
 }
 
-/** Something beside what the agent says. */
+/** A prompt, note or seam between what the agent says. */
 interface Aside {
   /** How many parts came before it. */
   readonly after: number;
-  /** The last of them was a text: how much of it had come. The rest of that text stands below; null: it was none. */
+  /** How much of the last part had arrived, if it was a text: the rest stands below. Null: it was no text. */
   readonly cut: number | null;
   readonly entry: Entry;
 }
 
-const TAKEN_BACK = 'The agent has taken back what it said above. It goes on from here:';
+const TAKEN_BACK = 'The agent has taken back what it said above. It continues here:';
 
 export class Scene {
   readonly #cwd: string | null;
@@ -96,13 +96,13 @@ export class Scene {
     this.#times.set(toolCallId, time);
   }
 
-  /** Another attempt: nothing of what was said counts. It begins below what stood beside that. */
+  /** Another attempt: what was said is dropped. The new attempt begins below the asides. */
   restart(): void {
     this.#parts = new PartsBuilder();
     this.#asides = this.#asides.map(({ entry }) => ({ after: 0, cut: null, entry }));
   }
 
-  /** The end of an answer may have been found in the agent's storage, after its stream was lost. */
+  /** Adds the end of an answer that was read from the agent's storage after its stream was lost. */
   complete(reply: string): void {
     const seen = replyText(this.#parts.parts());
     if (reply.length <= seen.length || !reply.startsWith(seen)) return;
@@ -110,7 +110,7 @@ export class Scene {
     this.#parts.add({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
   }
 
-  /** No more is said. */
+  /** The turn has ended. */
   end(): void {
     this.isOver = true;
   }
@@ -120,11 +120,11 @@ export class Scene {
     this.#before = before;
     const entries = this.#entries();
     const last = this.#printed.length - 1;
-    const wrong = this.#printed.findIndex((printed, at) => !stillTrue(printed, entries[at], at === last));
+    const outdated = this.#printed.findIndex((printed, at) => !isCurrent(printed, entries[at], at === last));
     const lines: Line[] = [];
     let erase = 0;
-    if (wrong !== -1) {
-      const gone = this.#printed.splice(wrong);
+    if (outdated !== -1) {
+      const gone = this.#printed.splice(outdated);
       const lost = gone.reduce((sum, { lines: count }) => sum + count, 0);
       for (const { key } of gone) this.#texts.get(key)?.forget();
       if (lost <= erasable) erase = lost;
@@ -205,7 +205,7 @@ export class Scene {
     return this.#asides.filter(({ after }) => after >= first && after <= last);
   }
 
-  /** A text goes on below what came beside it. */
+  /** The pieces of a text, with the asides between them. */
   #textEntries(index: number, raw: string, asides: readonly Aside[]): Entry[] {
     const cleaned = this.#cleaned.get(index) ?? new CleanText();
     this.#cleaned.set(index, cleaned);
@@ -248,8 +248,7 @@ export class Scene {
     const words = oneLine(name);
     const place = oneLine(target === null ? '' : this.#short(target));
     const about: Span[] = place === '' || words.includes(place) ? [] : [span(` ${place}`, 'dim')];
-    const outcome =
-      status === 'failed' ? ' · failed' : status === 'unknown' && now === null ? ' · its end is not known' : '';
+    const outcome = status === 'failed' ? ' · failed' : status === 'unknown' && now === null ? ' · end unknown' : '';
     const time = span(`${ms >= 100 ? ` · ${seconds(ms)}` : ''}${outcome}`, status === 'failed' ? 'red' : 'dim');
     const room = Math.max(8, width - 2 - time.text.length);
     return [icon, ...clipped([span(words), ...about], room), time];
@@ -265,8 +264,8 @@ function isApart(before: EntryKind | null, kind: EntryKind): boolean {
   return kind === 'prompt' || (before !== null && (before !== kind || kind === 'text'));
 }
 
-/** Only the text that was printed last may have grown. */
-function stillTrue(printed: Printed, entry: Entry | undefined, isLast: boolean): boolean {
+/** Whether what was printed still holds. Only the last text may have grown. */
+function isCurrent(printed: Printed, entry: Entry | undefined, isLast: boolean): boolean {
   if (entry === undefined || entry.key !== printed.key) return false;
   if (!('text' in entry) || printed.text === undefined) return true;
   return isLast ? entry.text.clean.startsWith(printed.text) : entry.text.clean === printed.text;
@@ -280,13 +279,13 @@ function seconds(ms: number): string {
       : `${Math.round(ms / 60_000)} min`;
 }
 
-/** More of an open block is not looked at: no screen shows it. */
+/** How much of an open block is drawn: no screen shows more. */
 const MOST_OPEN = 8_000;
 const LONGEST_WORD = 200;
-/** Where only the structure of a text is asked for. */
+/** For rendering where only the structure matters. */
 const ANY_WIDTH = 80;
 
-/** A text as it arrives, without what would steer the terminal. */
+/** A text as it arrives, without control characters. */
 class CleanText {
   #raw = '';
   #stripper = new ControlStripper();

@@ -12,7 +12,7 @@ export interface Shown {
   /** The option that Enter chooses; null: none. */
   readonly selected: number | null;
   readonly editor: Editor;
-  /** What is waited for; null: all is well. */
+  /** What the engine waits for; null: it does not wait. */
   readonly trouble: string | null;
 }
 
@@ -22,13 +22,13 @@ export interface ScreenOptions {
   readonly color: boolean;
 }
 
-/** How often what moves is drawn, and how long pieces of text are gathered before that. */
+/** How often a moving part is drawn, and how long changes are collected before they are drawn. */
 const TICK_MS = 120;
 const GATHER_MS = 25;
 /** How long a hint is shown. */
 export const HINT_MS = 2_000;
 
-/** The terminal of a chat. Draws what is shown when it has changed, and again and again while something moves. */
+/** The terminal of a chat. Draws when something has changed, and repeatedly while the agent works. */
 export class Screen {
   readonly #terminal: Terminal;
   readonly #painter: Painter;
@@ -53,7 +53,7 @@ export class Screen {
     this.#terminal.enter();
   }
 
-  /** The terminal is as it was, below what was printed. */
+  /** Restores the terminal. What was printed stays. */
   leave(): void {
     this.flush();
     this.#terminal.write(this.#painter.clear());
@@ -101,7 +101,7 @@ export class Screen {
     this.#terminal.write(this.#painter.paint(flushed, view(this.#state(width), columns, rows)));
   }
 
-  /** The size has changed, or somebody else has written on the terminal. */
+  /** For when the size has changed, or another program has written to the terminal. */
   redraw(): void {
     this.#terminal.write(this.#painter.resize(this.#terminal.columns, this.#terminal.rows));
     this.now();

@@ -72,7 +72,7 @@ export type Slash =
     }
   | { readonly kind: 'unknown'; readonly message: string };
 
-/** What a person has entered: a prompt, or a command. Two slashes make a prompt that begins with one. */
+/** The input of a person: a prompt, or a command. Two slashes begin a prompt with one slash. */
 export function parseSlash(text: string): Slash {
   if (!text.startsWith('/') || text.includes('\n')) return { kind: 'prompt', text };
   if (text.startsWith('//')) return { kind: 'prompt', text: text.slice(1) };
@@ -81,7 +81,7 @@ export function parseSlash(text: string): Slash {
   if (command !== undefined) {
     const most = command.isName ? Number.POSITIVE_INFINITY : command.takes.split(' ').filter(Boolean).length;
     if (words.length <= most) return { kind: 'command', name, command, words };
-    // What was written is used or refused, never ignored: "/retry 3" must not retry the last turn.
+    // Arguments are used or refused, never ignored: "/retry 3" must not retry the last turn.
     const takes = command.takes === '' ? 'nothing after it' : command.takes;
     return { kind: 'unknown', message: `/${name} takes ${takes}.` };
   }
@@ -99,7 +99,7 @@ export function completions(text: string): string[] {
 
 const KEYS: readonly Described[] = [
   ['Enter', 'send'],
-  ['Alt-Enter, \\ Enter', 'a new line (Shift-Enter where the terminal tells it)'],
+  ['Alt-Enter, \\ Enter', 'a new line (also Shift-Enter, where the terminal reports it)'],
   ['↑ ↓', 'earlier prompts'],
   ['Ctrl-C', 'cancel the turn; twice: leave'],
   ['Ctrl-D', 'leave, on an empty line'],
@@ -114,7 +114,7 @@ function helpRows(): Described[] {
 
 function existing({ conversation }: SlashContext): PublicConversation {
   if (conversation !== null) return conversation;
-  throw new ThroughlineError('not_found', 'Nothing has been said yet. The first prompt creates the conversation.');
+  throw new ThroughlineError('not_found', 'There is no conversation yet. The first prompt creates it.');
 }
 
 async function agent({ engine, say, useAgent }: SlashContext, [name]: readonly string[]): Promise<void> {
@@ -135,7 +135,7 @@ async function agent({ engine, say, useAgent }: SlashContext, [name]: readonly s
   }
   useAgent(name);
   const trouble = found.traits === null ? ` ${oneLine(found.problem ?? 'It is not available.')}` : '';
-  say([span(`${name} answers from the next prompt on, and is told what it lacks.${trouble}`, 'dim')]);
+  say([span(`${name} answers from the next prompt on, and gets the history that it lacks.${trouble}`, 'dim')]);
 }
 
 async function fork(context: SlashContext, words: readonly string[]): Promise<void> {
@@ -232,7 +232,7 @@ async function begin({ begin: start }: SlashContext, words: readonly string[]): 
   await start(words.join(' ') || undefined);
 }
 
-/** How many conversations, the last changed first, are looked through for the one that was meant. */
+/** How many conversations, most recent first, are searched for a similar key. */
 const MOST_LOOKED_THROUGH = 500;
 
 async function open({ engine, open: goTo }: SlashContext, words: readonly string[]): Promise<void> {

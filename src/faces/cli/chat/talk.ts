@@ -7,14 +7,14 @@ import type { ConversationSpec, Engine, SubmitOptions } from '../../../ports/eng
 import type { ChatDesk } from '../cli.ts';
 import { orNull } from '../input.ts';
 
-/** Opens an engine. It calls back while it waits for its server, or for its storage. */
+/** Opens an engine. `onTrouble` is called while it waits for its server or its storage. */
 export type OpenDesk = (onTrouble: (trouble: ThroughlineError) => void) => Promise<ChatDesk>;
 
 export interface TalkListener {
   event(event: PublicEvent): void;
   /** Something that the person should know. */
   note(text: string): void;
-  /** What is waited for; null: nothing any more. */
+  /** What the engine waits for; null: it does not wait any more. */
   trouble(what: string | null): void;
   /** The conversation cannot be followed any more. */
   failed(error: unknown): void;
@@ -22,9 +22,9 @@ export interface TalkListener {
 
 /** How long to wait before the server is tried again, after the client has given up. */
 const AGAIN_MS = 1_000;
-/** The storage can be written again when nobody has said otherwise for so long. */
+/** When no trouble was reported for so long, the storage can be written again. */
 const QUIET_MS = 5_000;
-/** At most so many events before the last one are read when a turn is open, to show what it has said so far. */
+/** How many events before the last one are read at most, to show what an open turn has said so far. */
 const LOOK_BACK = 5_000;
 
 /**
@@ -36,7 +36,7 @@ export class Talk {
   readonly #listener: TalkListener;
   #desk: ChatDesk;
   #place: Place = { conversation: null, spec: {} };
-  /** Where the person was before. */
+  /** Conversations that the person has left. */
   readonly #left = new Set<Place>();
   /** Prompts that were given and are not accepted yet, in their order. */
   readonly #unsent = new Map<symbol, string>();
@@ -101,7 +101,7 @@ export class Talk {
     this.#place = { conversation: null, spec };
   }
 
-  /** Follows an existing conversation from now on; of open turns, from their beginning as far as that can still be shown. */
+  /** Follows an existing conversation from now on. Open turns are shown from their beginning, if that is not too far back. */
   async enter(conversation: PublicConversation): Promise<void> {
     this.#following.abort();
     this.#left.add(this.#place);
@@ -110,7 +110,7 @@ export class Talk {
     const turns = open === 0 ? [] : await this.engine.turns(id, { after: head });
     const ids = new Set(turns.map((turn) => turn.id));
     const after = open === 0 ? lastSeq : Math.max(0, lastSeq - LOOK_BACK);
-    // Their own events may be too far back.
+    // The stored events of their beginning may be too far back.
     for (const event of turns.flatMap(beginningOf)) this.#listener.event(event);
     let isCut = after > 0;
     this.#follow({ id, after, log: logId }, ({ seq, turnId, kind }) => {
@@ -127,7 +127,7 @@ export class Talk {
     });
   }
 
-  /** The turn that is open in each conversation where the person was before. */
+  /** The open turn of each conversation that the person has left. */
   async openElsewhere(): Promise<OpenElsewhere[]> {
     const here = this.conversation?.id;
     const left = new Set([...this.#left].map(({ conversation }) => conversation?.id ?? here));
@@ -158,7 +158,7 @@ export class Talk {
     await this.engine.close(graceMs === undefined ? {} : { graceMs });
   }
 
-  /** Called by an engine that waits for its server, or again and again while its storage cannot be written. */
+  /** Called when the engine waits for its server, and repeatedly while its storage cannot be written. */
   onTrouble(trouble: ThroughlineError): void {
     this.#listener.trouble(trouble.message);
     clearTimeout(this.#quiet);
@@ -166,7 +166,7 @@ export class Talk {
     if (!this.served || this.#isAway) return;
     this.#isAway = true;
     const { engine } = this;
-    // It waits until there is an answer. When it gives up, so does the follower, who takes care of it.
+    // The client repeats this request until the server answers. If it gives up, `#followed` gets the same error and reconnects.
     const { conversation } = this.#place;
     const answered = conversation === null ? engine.list({ limit: 1 }) : engine.conversation(conversation.id);
     void answered.then(
@@ -229,7 +229,7 @@ export class Talk {
           const found = await this.engine.conversation(id);
           [after, log] = [found.lastSeq, found.logId];
           this.#listener.note(
-            'Stored events were lost, or a backup was restored. The conversation goes on from there.',
+            'Stored events were lost, or a backup was restored. The conversation continues from there.',
           );
         } else throw error;
       }
@@ -243,7 +243,7 @@ export class Talk {
     return this.#reconnecting;
   }
 
-  /** Tries until somebody answers, or the person leaves. */
+  /** Tries until a server answers, this process can do the work itself, or the person leaves. */
   async #connected(): Promise<void> {
     this.#isAway = true;
     await this.engine.close();
@@ -269,7 +269,7 @@ export interface OpenElsewhere {
   readonly n: number;
 }
 
-/** Where the person is. */
+/** The conversation that is shown, or will be created. */
 interface Place {
   /** Null: its first prompt creates it. */
   conversation: PublicConversation | null;
@@ -277,7 +277,7 @@ interface Place {
   readonly spec: ConversationSpec;
 }
 
-/** Up to where the events of a conversation were seen. */
+/** The last event of a conversation that was seen. */
 interface Mark {
   readonly id: string;
   readonly after: number;

@@ -2,15 +2,15 @@ import { writeSync } from 'node:fs';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { type Key, KeyReader } from './input/keys.ts';
 
-/** Pastes are marked, and a key is told with its modifiers where the terminal can (kitty's way, and xterm's). */
+/** Asks the terminal to mark pastes, and to report modifiers with keys if it can (the protocols of kitty and xterm). */
 const ENTER = '\u001b[?2004h\u001b[>1u\u001b[>4;1m';
 const LEAVE = '\u001b[>4;0m\u001b[<u\u001b[?2004l\u001b[?25h\u001b[0m';
 
 const STDOUT = 1;
 
-/** A sequence comes in one piece, or nearly so; a lone Escape is the key. */
+/** The bytes of a sequence arrive together. After this time, a lone Escape is the key. */
 const ESCAPE_MS = 50;
-/** A program that is stopped runs no timer; this one has not been. */
+/** A stopped program runs no timers. If this one fires, the program was not stopped. */
 const STOP_MS = 50;
 
 export interface TerminalListener {
@@ -23,8 +23,8 @@ export interface TerminalListener {
 }
 
 /**
- * The terminal itself: every key comes to us instead of being echoed and gathered into lines. However this process ends, short of being
- * killed, the terminal is as it was before.
+ * The terminal in raw mode: every key is read at once, and nothing is echoed. However this process ends, unless it is killed, the
+ * terminal is restored.
  */
 export class Terminal {
   readonly #input: ReadStream;
@@ -33,14 +33,14 @@ export class Terminal {
   readonly #reader = new KeyReader();
   #timer: NodeJS.Timeout | undefined;
   isEntered = false;
-  /** Keys come to us: the terminal was told so, and not yet that it is over. */
+  /** The terminal is in raw mode. */
   #grabbed = false;
   readonly #restore = () => this.leave();
   readonly #onData = (chunk: string) => this.#read(chunk);
   readonly #onResize = () => this.#listener.resized();
   readonly #onGone = () => this.#listener.gone();
   readonly #onContinue = () => {
-    // Who has stopped us from outside may have changed the terminal meanwhile.
+    // Another program may have changed the terminal meanwhile.
     this.#release();
     this.#grab();
     this.#listener.resumed();
@@ -63,7 +63,7 @@ export class Terminal {
   enter(): void {
     this.isEntered = true;
     process.on('exit', this.#restore);
-    // Before anybody prints the error.
+    // Before Node prints the error.
     process.on('uncaughtExceptionMonitor', this.#restore);
     process.on('SIGCONT', this.#onContinue);
     this.#output.on('resize', this.#onResize);
@@ -77,7 +77,7 @@ export class Terminal {
     if (text !== '' && this.isEntered) this.#output.write(text);
   }
 
-  /** Idempotent. Writes at once: nothing may come after it. */
+  /** Idempotent. Writes synchronously: the process may end right after it. */
   leave(): void {
     if (!this.isEntered) return;
     this.isEntered = false;
@@ -91,11 +91,11 @@ export class Terminal {
     this.#input.pause();
   }
 
-  /** Stops this program, as Ctrl-Z does elsewhere, with everything that the shell waits for. */
+  /** Stops this program and its process group, as Ctrl-Z does in other programs. */
   suspend(): void {
     this.#release();
     process.kill(0, 'SIGTSTP');
-    // Without a shell that could continue us (in a container, as the only program of a window) nothing stops.
+    // Without a shell that could continue it (in a container, as the only program of a window), the program does not stop.
     setTimeout(() => {
       if (!this.#grabbed) this.#onContinue();
     }, STOP_MS);

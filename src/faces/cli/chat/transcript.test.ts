@@ -91,7 +91,7 @@ test('text that is taken back after it has left the screen stays, and a line say
   expect(paper.slice(3)).toEqual([
     'Half an ans',
     '',
-    'The agent has taken back what it said above. It goes on from',
+    'The agent has taken back what it said above. It continues',
     'here:',
     '',
     'The whole answer.',

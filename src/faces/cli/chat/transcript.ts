@@ -25,10 +25,10 @@ export type Question = PublicEventPayloads['permission.asked'];
 
 /**
  * The conversation on the screen: events in, lines out. Lines are printed for good as soon as nothing can change them; the rest is
- * drawn again and again. It writes nothing itself and knows no clock.
+ * drawn again and again. It does no I/O and reads no clock.
  */
 export class Transcript {
-  /** Of the agent's paths, this beginning is left out. */
+  /** Paths below this directory are shown relative to it. */
   cwd: string | null = null;
   /** Turns that have begun, and notes between them, until they are printed. */
   #scenes: Scene[] = [];
@@ -52,7 +52,7 @@ export class Transcript {
     return [...this.#sent.values()];
   }
 
-  /** This terminal sends a prompt. */
+  /** This terminal sends a prompt; it is not accepted yet. */
   sends(requestId: string, text: string): void {
     this.#sent.set(requestId, text);
   }
@@ -151,7 +151,7 @@ export class Transcript {
     if (requestId !== null) this.#sent.delete(requestId);
     this.#agents.set(turnId ?? '', agent);
     this.queued.push({ turnId: turnId ?? '', text });
-    // Nothing is before it: it begins at once, or says why not.
+    // No turn is before it: it begins at once, or an event says why not.
     if (this.running === null) this.#begin(turnId ?? '', n);
   }
 
@@ -205,7 +205,7 @@ export class Transcript {
     this.#rests();
   }
 
-  /** The same session goes on: there is no seam. The first session of a conversation has none before it. */
+  /** There is no seam where the same session continues, and before the first session of a conversation. */
   #seam(receipt: PublicReceipt): void {
     if (receipt.turn === null) this.#rests();
     if (receipt.rung === 'live' || receipt.rung === 'new') return;

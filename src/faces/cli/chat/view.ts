@@ -5,7 +5,7 @@ import type { Editor } from './input/editor.ts';
 import { clipped, type Line, span, wrap } from './text/cells.ts';
 import type { Activity, Question } from './transcript.ts';
 
-/** What is drawn below the printed lines, again and again: the open end of the conversation, a question, the status, the input. */
+/** What is drawn below the printed lines: the end of the conversation that may change, a question, the status, the input. */
 export interface ViewState {
   /** The end of the conversation that may still change. */
   readonly live: readonly Line[];
@@ -21,7 +21,7 @@ export interface ViewState {
   readonly editor: Editor;
   /** A line below the input; null: none. */
   readonly hint: string | null;
-  /** The server is away, or storage is; null: all is well. */
+  /** What the engine waits for; null: it does not wait. */
   readonly trouble: string | null;
   readonly now: number;
 }
@@ -31,7 +31,7 @@ export interface View {
   readonly cursor: { readonly row: number; readonly column: number };
 }
 
-/** The input takes at most this part of the screen; around its cursor. */
+/** How many lines of the input are shown at most, around the cursor. */
 const MOST_INPUT = 10;
 const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
@@ -71,7 +71,7 @@ function firstLine(text: string): string {
   return more.length === 0 ? line : `${line} … (${more.length + 1} lines)`;
 }
 
-/** Most of a question that is shown. */
+/** How many lines of a question are shown at most. */
 const MOST_QUESTION = 8;
 
 function questionLines({ question, moreQuestions, selected, editor }: ViewState, width: number): Line[] {
@@ -84,7 +84,7 @@ function questionLines({ question, moreQuestions, selected, editor }: ViewState,
   const options = question.options.flatMap(({ name }, index): Line => {
     const isChosen = index === selected;
     const label = `${index + 1} ${stripControls(name)}`;
-    // Also without colours it must be seen which one Enter chooses.
+    // The brackets show the choice of Enter also without colours.
     return [span('  '), isChosen ? span(`[${label}]`, 'inverse') : span(` ${label} `)];
   });
   const more = moreQuestions === 0 ? '' : ` · ${moreQuestions} more after this`;
@@ -119,7 +119,7 @@ const MARK_CELLS = cells(MARK);
 function inputLines({ text, at }: Editor, width: number, most: number): InputView {
   const rows: string[] = [''];
   let [row, column, used] = [0, MARK_CELLS, MARK_CELLS];
-  // A pasted book: only the lines that can be seen around the cursor are looked at.
+  // The input may be very long: only the lines that can be visible around the cursor are read.
   const from = linesAway(at, most, (place) => (place > 0 ? text.lastIndexOf('\n', place - 1) : -1)) + 1;
   const to = linesAway(at - 1, most, (place) => text.indexOf('\n', place + 1));
   let index = from;
@@ -152,7 +152,7 @@ function inputLines({ text, at }: Editor, width: number, most: number): InputVie
   return { lines, row: row - first, column };
 }
 
-/** Where so many lines end, beginning here; -1: there are fewer. */
+/** The place after so many steps of `next`; -1: there are fewer lines. */
 function linesAway(from: number, count: number, next: (place: number) => number): number {
   let place = from;
   for (let n = 0; n < count; n += 1) {
@@ -162,7 +162,7 @@ function linesAway(from: number, count: number, next: (place: number) => number)
   return place;
 }
 
-/** What cannot be seen is shown as its number, as everywhere. A tab would move further than one cell. */
+/** An invisible character is shown as its number. A tab is one space: it would take more than one cell. */
 function shownAs(grapheme: string, room: number): string {
   if (grapheme.length === 1 && grapheme <= '~') return grapheme === '\t' ? ' ' : grapheme;
   const shown = stripControls(grapheme);

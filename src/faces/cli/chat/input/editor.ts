@@ -16,9 +16,9 @@ export interface Editor {
   readonly cut: string;
   /** Earlier prompts, oldest first. */
   readonly history: readonly string[];
-  /** Which of them is shown; null: none, but what the person writes. */
+  /** Which of them is shown; null: the text of the person. */
   readonly place: number | null;
-  /** What the person had written before he looked at earlier ones. */
+  /** What the person had written before looking at earlier prompts. */
   readonly draft: string;
 }
 
@@ -36,7 +36,7 @@ export function withText(editor: Editor, text: string): Editor {
   return { ...editor, text, at: text.length, place: null };
 }
 
-/** Adds a prompt to those that can be found again. */
+/** Adds a prompt to the history. */
 export function remember(editor: Editor, prompt: string): Editor {
   const history = editor.history.at(-1) === prompt ? editor.history : [...editor.history, prompt];
   return { ...editor, history, place: null };

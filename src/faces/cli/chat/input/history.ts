@@ -11,7 +11,7 @@ const MOST_PROMPTS = 500;
 /** In code units. Longer input (a pasted book) is not kept. */
 const LONGEST_PROMPT = 20_000;
 
-/** Where the prompts of an owner are kept. A name of an owner may hold characters that no file name takes. */
+/** Where the prompts of an owner are kept. Owners may have characters that are not allowed in file names, so the name is a hash. */
 export function historyFile(home: string, owner: string): string {
   return join(home, 'chat', `${createHash('sha256').update(owner).digest('hex').slice(0, 16)}.history`);
 }
@@ -47,7 +47,7 @@ function linesOf(file: string): string[] {
   }
 }
 
-/** None: the line is damaged. */
+/** Empty: the line is damaged. */
 function promptIn(line: string): string[] {
   try {
     const prompt: unknown = JSON.parse(line);

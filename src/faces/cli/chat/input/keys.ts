@@ -98,7 +98,7 @@ export class KeyReader {
   #rest = '';
   #paste: string | null = null;
 
-  /** Whether an Escape has come that may be a key, or the beginning of a sequence. */
+  /** Whether there is an Escape that may be a key, or the beginning of a sequence. */
   get waits(): boolean {
     return this.#rest !== '';
   }
@@ -115,7 +115,7 @@ export class KeyReader {
     return keys;
   }
 
-  /** Nothing has followed for a while: an Escape was the key. */
+  /** Nothing has followed for a while: the Escape was the key. */
   flush(): Key[] {
     if (this.#paste !== null || this.#rest === '') return [];
     const rest = this.#rest.slice(1);
@@ -123,7 +123,7 @@ export class KeyReader {
     return [{ name: 'escape' }, ...(rest === '' ? [] : this.push(rest))];
   }
 
-  /** Null: more has to come, or what was read means nothing. */
+  /** Null: more input is needed, or the sequence is not a known key. */
   #next(): Key | null {
     const rest = this.#rest;
     const at = rest.search(CONTROL);
@@ -146,7 +146,7 @@ export class KeyReader {
   #pasted(): Key | null {
     const end = this.#rest.indexOf(PASTE_ENDS);
     if (end === -1) {
-      // The end may have come in part.
+      // A part of the end mark may have arrived.
       const keep = Math.min(this.#rest.length, PASTE_ENDS.length - 1);
       this.#paste += this.#rest.slice(0, this.#rest.length - keep);
       this.#rest = this.#rest.slice(this.#rest.length - keep);
@@ -182,7 +182,7 @@ function controlKey(text: string): Key | null {
 function sequenceKey(parameters: string, final: string): Key | null {
   const [first = '', second = '', third = ''] = parameters.split(';').map((each) => each.split(':')[0] ?? '');
   if (final === 'u') return codeKey(Number(first), Number(second || 1));
-  // The older way of xterm to tell a key with its modifiers.
+  // The older protocol of xterm for a key with modifiers.
   if (final === '~' && first === '27') return codeKey(Number(third), Number(second || 1));
   const name = final === '~' ? BY_NUMBER[first] : BY_FINAL[final];
   const modifiers = Number(second || 1) - 1;
@@ -190,7 +190,7 @@ function sequenceKey(parameters: string, final: string): Key | null {
   return named(wordwise ?? name);
 }
 
-/** The keys of the keypad that write nothing have codes of their own. */
+/** Keys of the keypad that type no character have codes of their own. */
 const KEYPAD: Readonly<Record<number, KeyName>> = {
   57414: 'enter',
   57417: 'left',
@@ -206,7 +206,7 @@ const SHIFT = 1;
 const ALT = 2;
 const CONTROLS = 4;
 
-/** A key by its code point, with its modifiers: Shift-Enter, where a terminal tells it from Enter. */
+/** A key by its code point and modifiers, such as Shift-Enter where the terminal distinguishes it from Enter. */
 function codeKey(code: number, modified: number): Key | null {
   const modifiers = modified - 1;
   if (KEYPAD[code] !== undefined) return { name: KEYPAD[code] };

@@ -15,7 +15,7 @@ export function span(text: string, ...styles: readonly Style[]): Span {
   return { text, styles: styles.length === 0 ? PLAIN : styles };
 }
 
-/** In code units. No writing piles up more on one letter; text that does is made to fill the screen. */
+/** In code units. No script combines so many marks on one letter: longer graphemes are made to fill the screen. */
 const LONGEST = 40;
 
 export function lineCells(line: Line): number {
@@ -41,7 +41,7 @@ export function wrap(spans: Line, width: number, { first, rest }: Indents = NO_I
   const lines: Line[] = [];
   let row: Cell[] = [];
   let used = 0;
-  /** The line before was ended by a space. */
+  /** The last line ended at a space. */
   let full = false;
   const rooms = [first, rest].map((indent) => Math.max(1, width - lineCells(indent)));
   const room = () => rooms[lines.length === 0 ? 0 : 1] as number;
@@ -77,10 +77,10 @@ export function wrap(spans: Line, width: number, { first, rest }: Indents = NO_I
 /** A name, and what it is. */
 export type Described = readonly [name: string, what: string];
 
-/** Less room than that beside the names makes columns of single words. */
+/** With fewer cells beside the names, the second column would have single words. */
 const LEAST_BESIDE = 24;
 
-/** Two columns; where the terminal is too narrow for them, what a name is stands below it. */
+/** Two columns. Where the terminal is too narrow for them, the description stands below the name. */
 export function describedLines(rows: readonly Described[], width: number): Line[] {
   const column = Math.max(...rows.map(([name]) => cells(name))) + 2;
   const isNarrow = width - column < LEAST_BESIDE;

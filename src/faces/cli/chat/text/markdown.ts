@@ -1,6 +1,5 @@
 import type { Style } from '../../output.ts';
-import { cells } from '../../terminal-text.ts';
-import { type Indents, type Line, type Span, span, wrap } from './cells.ts';
+import { type Indents, type Line, lineCells, type Span, span, wrap } from './cells.ts';
 
 /*
  * Markdown for a terminal, while it arrives. The text is read block by block. A block is finished when a later line shows that
@@ -172,7 +171,7 @@ function openingFence([, indent = '', mark = '', language = '']: RegExpExecArray
   const label = language.trim();
   const shown: Line[] = label === '' ? [] : [[span(' '.repeat(Math.min(indent.length, 8) + 2)), span(label, 'dim')]];
   const fence = { mark, indent: indent.length };
-  // While its line is not whole, it may be the beginning of something else.
+  // Until its line is complete, it may be something else.
   return {
     to: at + 1,
     closed: true,
@@ -207,7 +206,7 @@ function quoted({ text, styles }: Span): Span {
   return { text, styles: [...styles, 'dim'] };
 }
 
-/** A line after it shows that it has ended, or the text has ended. A line that is still coming may turn out to belong to it. */
+/** Whether the block has ended: another one follows, or the text has ended. A line that is still arriving may belong to the block. */
 function isFollowed({ lines, isOver }: Source, to: number): boolean {
   const next = lines[to];
   if (next === undefined) return isOver;
@@ -258,7 +257,7 @@ function continues(text: string): boolean {
 
 // ── tables ──
 
-/** The line after its head decides. Until that line is whole, it is not known. */
+/** The line after the head decides. */
 function mayBeTable(lines: readonly SourceLine[], at: number): boolean {
   const [head, delimiters] = [lines[at], lines[at + 1]];
   if (head === undefined || !head.text.includes('|')) return false;
@@ -297,7 +296,7 @@ function tableLines(rows: readonly string[][], right: readonly boolean[], width:
     Array.from({ length: count }, (_, column) => inline(row[column] ?? '', index === 0 ? ['bold'] : [], false)),
   );
   const natural = Array.from({ length: count }, (_, column) =>
-    Math.max(1, ...content.map((row) => (row[column] ?? []).reduce((sum, { text }) => sum + cells(text), 0))),
+    Math.max(1, ...content.map((row) => lineCells(row[column] ?? []))),
   );
   const widths = shrunk(natural, width - 3 * (count - 1));
   const rule: Line = [span(widths.map((each) => '─'.repeat(each)).join('─┼─'), 'dim')];
@@ -307,7 +306,7 @@ function tableLines(rows: readonly string[][], right: readonly boolean[], width:
   });
 }
 
-/** The widest columns give way until the table fits. */
+/** Makes the widest columns narrower until the table fits. */
 function shrunk(natural: readonly number[], room: number): number[] {
   const widths = [...natural];
   for (let over = widths.reduce((a, b) => a + b, 0) - room; over > 0; over -= 1) {
@@ -324,7 +323,7 @@ function rowLines(row: readonly (readonly Span[])[], widths: readonly number[], 
   return Array.from({ length: height }, (_, line) =>
     widths.flatMap((width, column): Span[] => {
       const shown = wrapped[column]?.[line] ?? [];
-      const space = span(' '.repeat(Math.max(0, width - shown.reduce((sum, { text }) => sum + cells(text), 0))));
+      const space = span(' '.repeat(Math.max(0, width - lineCells(shown))));
       const isLast = column === widths.length - 1;
       return [...(right[column] ? [space, ...shown] : [...shown, space]), ...(isLast ? [] : [span(' │ ', 'dim')])];
     }),
@@ -345,11 +344,11 @@ const LINK =
 const AUTOLINK = /<((?:https?:\/\/|mailto:)[^<>\s]{1,2000})>/y;
 const DEEPEST = 4;
 
-/** `isOpen`: what is begun and not ended yet counts to the end of the text. */
+/** `isOpen`: a mark without an end applies up to the end of the text. */
 export function inline(text: string, styles: readonly Style[], isOpen: boolean, depth = 0): Span[] {
   if (text.length > LONGEST_INLINE || depth > DEEPEST) return [{ text, styles }];
   const spans: Span[] = [];
-  /** Marks that have no end after here: looking for it again and again would take a time that grows with the square. */
+  /** Marks without an end in the rest of the text. Searching again for each of them would take quadratic time. */
   const endless = new Set<string>();
   let plain = '';
   const push = (...more: readonly Span[]) => {
@@ -403,7 +402,7 @@ function codeSpan(text: string, at: number, isOpen: boolean, endless: Set<string
   return { spans: [span(shown, 'cyan')], end: close + marks };
 }
 
-/** The address stands behind the words, so that nobody is sent elsewhere than he reads. */
+/** The address follows the words, so that a link cannot hide where it leads. */
 function link(text: string, at: number, styles: readonly Style[]): Found | null {
   AUTOLINK.lastIndex = at;
   const auto = AUTOLINK.exec(text);
