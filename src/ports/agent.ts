@@ -12,25 +12,25 @@ import type { Usage } from '../core/turn/usage.ts';
 import type { OpenSandbox } from './sandbox.ts';
 
 /**
- * A configured program that answers prompts. One object for all conversations; it holds no conversation's state. Everything is looked
- * for, started and read in the sandbox that is given, and nothing elsewhere.
+ * A configured program that answers prompts. One object serves all conversations and keeps no state of any. It finds, starts and reads
+ * everything in the given sandbox, and nothing elsewhere.
  */
 export interface Agent {
   readonly name: string;
   /**
-   * Probes once for each `host` of sandboxes and remembers. An aborted signal ends what was started for it, unless others wait for the
-   * same. Throws `agent_unavailable` with what to do.
+   * Probes the agent once for each `host` of sandboxes, and keeps the result. An aborted signal ends the probe, unless another caller waits
+   * for it. Throws `agent_unavailable` with what to do.
    */
   traits(sandbox: OpenSandbox, signal?: AbortSignal): Promise<AgentTraits>;
   /** For people: where its program was found; null or left out: it comes with Throughline. Throws `agent_unavailable`. */
   where?(sandbox: OpenSandbox): Promise<string | null>;
-  /** For people: why we do not use everything that it says it can do, and what to do about it; null or left out: we do. */
+  /** For people: which of its reported abilities are not used, why, and what to do; null or left out: all are used. */
   doubt?(sandbox: OpenSandbox): Promise<string | null>;
   /** For people: the setting that lets it act without asking for permission; null or left out: none is known. */
   howToAllow?(): Promise<string | null>;
   /**
-   * For people: starts it as a turn would, without asking its model anything, and says whether somebody is logged in. What this
-   * shows of the agent is in `traits` afterwards. Null or left out: it needs no login. Throws `agent_unavailable`.
+   * For people: starts it as a turn would, without using its model, and returns whether somebody is logged in. What this shows of the
+   * agent is in `traits` afterwards. Null or left out: it needs no login. Throws `agent_unavailable`.
    */
   login?(sandbox: OpenSandbox, signal: AbortSignal): Promise<Login | null>;
   /**
@@ -39,26 +39,26 @@ export interface Agent {
    */
   list?(sandbox: OpenSandbox, signal: AbortSignal): Promise<NativeSession[] | null>;
   /**
-   * The program that `open` starts in a sandbox, where it takes its session by messages, after it has started. Starts nothing. Null or
-   * left out: its arguments say which session. Throws `agent_unavailable`.
+   * The program that `open` starts in a sandbox, if messages tell it the session after its start. Starts nothing. Null or left out: its
+   * arguments name the session. Throws `agent_unavailable`.
    */
   program?(sandbox: OpenSandbox): Promise<ProgramStart | null>;
   /**
-   * Opens a session. A refusal of the agent is returned, not thrown; throws only `agent_unavailable`. An aborted signal ends
-   * whatever was started.
+   * Opens a session. A refusal of the agent is returned, not thrown; throws only `agent_unavailable`. An aborted signal ends what was
+   * started.
    */
   open(request: OpenRequest): Promise<Opened>;
   /**
-   * Names the storage that holds the sessions of a sandbox. Agents that give the same name share their sessions, whatever the
-   * agents are called and whoever uses them. Left out: no other agent shares them.
+   * The name of the storage that holds the sessions of a sandbox. Agents with the same storage share their sessions, whatever their own
+   * names and their owners are. Left out: no other agent shares them.
    */
   storage?(sandbox: OpenSandbox): Promise<string>;
-  /** Where the session's own storage stands now, read without starting anything; null: not there, or not readable. */
+  /** The current position of a session, read from its storage without starting anything; null: there is none, or it cannot be read. */
   position(sessionId: string, sandbox: OpenSandbox): Promise<string | null>;
   /**
-   * What was said in a session that somebody else made, before a conversation adopts it. Sends no prompt, and runs no tool; starts
-   * the agent where only the agent can read it. Null or left out: it cannot be read. Throws `agent_unavailable`, or
-   * `session_locked` when it may be readable later.
+   * What was said in a session that somebody else made, before a conversation adopts it. Sends no prompt, and runs no tool; starts the
+   * agent only if nothing else can read it. Null or left out: it cannot be read. Throws `agent_unavailable`, or `session_locked` if it may be
+   * readable later.
    */
   history?(sessionId: string, sandbox: OpenSandbox, signal: AbortSignal): Promise<SessionHistory | null>;
   /**
@@ -68,7 +68,7 @@ export interface Agent {
   tail(sessionId: string, sent: SentPrompt, sandbox: OpenSandbox): Promise<Tail | null>;
 }
 
-/** What `sandbox.spawn` is given. */
+/** The arguments for `sandbox.spawn`. */
 export interface ProgramStart {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -78,12 +78,12 @@ export interface ProgramStart {
 export interface NativeSession {
   readonly id: string;
   readonly title: string | null;
-  /** In milliseconds since 1970; null: it does not say. */
+  /** In milliseconds since 1970; null: the agent does not report it. */
   readonly updatedAt: number | null;
 }
 
 export interface Login {
-  /** Null: nothing shows it. */
+  /** Null: not known. */
   readonly loggedIn: boolean | null;
   /** What to do, or why it is not known; null: nothing. */
   readonly hint: string | null;
@@ -112,8 +112,8 @@ export type OpenHow =
       readonly memo?: string | null;
       readonly rewind?: Rewind | null;
       /**
-       * Everything that we told this session, oldest first. Adapters of agents that repeat their history compare the two. Left
-       * out: it is not known what it was told.
+       * Everything that we told this session, oldest first. Adapters of agents that send their history when they load a session compare
+       * the two. Left out: not known.
        */
       readonly told?: () => Promise<readonly ToldTurn[]>;
     }
@@ -164,26 +164,25 @@ export interface AgentSession {
   readonly id: string | null;
   readonly process: SandboxProcess | null;
   readonly alive: boolean;
-  /** Of an agent that keeps a transcript file: its bytes from `from` on, for our mirror of it. Null: it cannot be read. */
+  /** The bytes of the agent's transcript file from `from` on, for our copy. Null: it cannot be read. Left out: the agent has none. */
   transcript?(from: number): Promise<Uint8Array | null>;
   /** A note for the adapter, stored at the end of a turn and given back when the session is opened again. Left out: none. */
   readonly memo?: string | null;
   /** Reads the session's position back from the agent's own storage; null: not readable. */
   position(): Promise<string | null>;
   /**
-   * Sends one prompt and yields what happens. Never throws once started; the last event is always `ended`. An abort asks the
-   * agent to stop and ends its process when it does not. One prompt at a time.
+   * Sends one prompt and yields what happens. Never throws once started; the last event is always `ended`. An abort asks the agent to
+   * stop, and ends its process if it does not. One prompt at a time.
    */
   prompt(request: PromptRequest): AsyncIterable<AgentEvent>;
   /**
-   * A prompt as `prompt` passes it on to the agent, where that is not word for word: the same value when nothing is changed. Left out:
-   * nothing ever is.
+   * The content that `prompt` sends to the agent, if it changes the wording; the same value if it does not. Left out: it never does.
    */
   wording?(content: Prompt): Prompt;
   /**
-   * From now on, prompts have these choices; whatever they leave out is as the session had it without any. Called before every
-   * prompt, and after one whose turn had choices of its own. Changes nothing that is as it should be. What is still to be given back
-   * is in `memo`. Left out: the agent has nothing to choose. Never throws.
+   * Sets the choices for all later prompts. What they leave out gets the value that the session had before any choice. Called before every
+   * prompt, and after a turn with choices of its own. Sends nothing that is set already. `memo` contains the values to restore later. Left
+   * out: the agent has nothing to choose. Never throws.
    */
   choose?(choices: Choices): Promise<Chosen>;
   /** Ends the no-tools profile in place. False: it cannot; the session has to be reopened without the profile. */
@@ -196,7 +195,7 @@ export interface AgentSession {
   kill(): Promise<void>;
 }
 
-/** `reopen`: only a session that is opened with these choices has them. `why`: with what the agent has; some of it may be set. */
+/** `reopen`: these can only be chosen when a session is opened. `why`: why they cannot be chosen, with what can; some may be set. */
 export type Chosen = 'set' | 'reopen' | { readonly why: string };
 
 export interface PromptRequest {
@@ -210,7 +209,7 @@ export interface PromptRequest {
 
 export type AgentEvent =
   | { readonly type: 'update'; readonly update: Update }
-  /** The agent names its session, or says that it is another one from now on. */
+  /** The agent names its session, or changes to another one. */
   | { readonly type: 'session'; readonly id: string }
   /** What the agent's storage shows after the prompt arrived; `counted`: it does not show the answer yet. The last one counts. */
   | { readonly type: 'proof'; readonly proof: 'proved' | 'counted' | 'refuted'; readonly detail: string }
@@ -233,24 +232,24 @@ export type AgentOutcome = { readonly position?: string | null } & TurnOutcome;
 type TurnOutcome =
   | { readonly kind: 'completed' }
   | { readonly kind: 'cancelled' }
-  /** The agent said that it failed, and its stream was read to the end. */
+  /** The agent reported that it failed, and its stream was read to the end. */
   | {
       readonly kind: 'failed';
       readonly code: 'agent_failed' | 'too_long' | 'session_locked' | 'permission_denied';
       readonly message: string;
-      /** What to do about it; left out: nobody knows. */
+      /** What to do about it; left out: not known. */
       readonly hint?: string;
       /** Whether the same prompt may succeed when sent again. */
       readonly again: boolean;
       /** The prompt did not leave, or was not taken: it is not part of the session. Left out: it may be. */
       readonly unsent?: true;
     }
-  /** The process ended or the stream broke: nobody knows what happened. */
+  /** The process ended or the stream broke: it is not known what happened. */
   | { readonly kind: 'lost'; readonly message: string };
 
 /**
- * A prompt that was sent: its id, as given to `prompt`, and where the session stood before it. Without an id: nothing was sent, and
- * whatever follows the position was done by the agent itself.
+ * A prompt that was sent: its id, as given to `prompt`, and the position of the session before it. Without an id: nothing was sent, and
+ * the agent itself did what follows the position.
  */
 export interface SentPrompt {
   readonly prompt: string | null;
@@ -261,14 +260,13 @@ export interface SentPrompt {
 export interface Tail {
   readonly updates: readonly Update[];
   /**
-   * Where the storage stands now. If its end does not follow from the prompt: the position before that, so that the next comparison
+   * The position now. If the end of the storage does not follow from the prompt: the last position that does, so that the next comparison
    * finds a difference. Null: not known.
    */
   readonly position: string | null;
   /**
-   * The storage shows that the prompt followed the position, and that the agent came to the end of the turn by itself: its last
-   * word is a whole answer, and no tool is open. With what the turn used, as far as the storage shows. Left out: it did not, or its
-   * storage does not show it.
+   * The storage shows that the prompt followed the position, and that the agent finished the turn by itself: its last entry is a complete
+   * answer, and no tool is open. `usage`: as far as the storage shows it. Left out: it did not finish, or its storage does not show it.
    */
   readonly ended?: { readonly usage: Partial<Usage> };
 }

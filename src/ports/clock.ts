@@ -2,6 +2,6 @@
 export interface Clock {
   /** Wall time in milliseconds: for people and for the record. It may jump. */
   now(): number;
-  /** Milliseconds that never go back and are the same for every process of this boot: for waits. The time of leases is the store's. */
+  /** Milliseconds that never go back, the same for every process of this boot: for waits. (Leases use the store's own time.) */
   monotonic(): number;
 }

@@ -3,11 +3,11 @@ import type { AgentInfo } from './engine.ts';
 /** The options of `throughline doctor` that repair something. */
 export type RepairOption = '--fix' | '--accept-loss' | '--delete-left-over';
 
-/** Something that a crash left over, or that cannot continue. */
+/** Something that a crash left behind, or that cannot continue. */
 export interface Finding {
   /** The check that found it. */
   readonly check: string;
-  /** What it is about, by a name that a person can look up. */
+  /** What it is about: a name or an id that a person can look up. */
   readonly subject: string;
   /** What is wrong, in a sentence. */
   readonly problem: string;
@@ -15,7 +15,7 @@ export interface Finding {
   readonly remedy: string | null;
   /** The option that a person has to give for `repair`; left out: `--fix`. */
   readonly repairedBy?: RepairOption;
-  /** True: nothing is wrong, but a person may want to know. Left out: it is to be repaired. */
+  /** True: nothing is wrong, but a person may want to know. Left out: it should be repaired. */
   readonly isNote?: boolean;
   /** May be repeated. Throws a ThroughlineError when it cannot be done now. */
   repair(): Promise<void>;
@@ -33,7 +33,7 @@ export interface PublicFinding extends Pick<Finding, 'check' | 'subject' | 'prob
   readonly isNote: boolean;
 }
 
-/** Looks for what crashes left over. Looking changes nothing. */
+/** Finds what crashes left behind. Changes nothing, unless a finding is repaired. */
 export interface Doctor {
   examine(): Promise<Finding[]>;
   /** Every agent, each started once to probe it. A missing agent is not a finding. */

@@ -23,10 +23,9 @@ import type { Requeued } from './store/turns.ts';
 import type { LastUsage, UsageRow } from './store/usage.ts';
 
 /**
- * Everything that a face can do, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers.
- * All values are public ones (`core/public/`): what is stored beside them stays inside.
- * Wherever a conversation is named, our id and the caller's key both work. Unknown or another owner's: `not_found`; only a first
- * prompt creates it.
+ * Everything that a face can do, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. All values are
+ * public ones (`core/public/`), without internals. A conversation is named by our id or by the caller's key. An unknown one, or one of another
+ * owner, is `not_found`; only a first prompt creates it.
  *
  * @example
  * import type { Engine } from 'throughline';
@@ -36,7 +35,10 @@ import type { LastUsage, UsageRow } from './store/usage.ts';
  */
 export interface Engine {
   readonly owner: string;
-  /** The same engine on behalf of another owner. `by`: who acts, as the record has it (answers, cancels); else the owner. It is for owners that were checked before. */
+  /**
+   * The same engine on behalf of another owner. `by`: who acts, as recorded with answers and cancels; left out: the owner. An owner that is
+   * given with `by` was checked before.
+   */
   as(owner: string, by?: string): Engine;
   /** Where the agents of this owner work. */
   readonly sandboxes: EngineSandboxes;
@@ -45,24 +47,24 @@ export interface Engine {
   ensure(spec: ConversationSpec): Promise<PublicConversation>;
   conversation(idOrKey: string): Promise<PublicConversation>;
   /**
-   * Most recently changed first; `before` names the last one of the previous page. As fast with a filter as without. This and
-   * every other page ends early when its values are large: a short page is not the last, only an empty one is.
+   * Most recently changed first; `before` names the last one of the previous page. As fast with a filter as without. This and every other
+   * page ends early when its values are large: only an empty page is the last.
    */
   list(page?: ListOptions): Promise<PublicConversation[]>;
   rename(conversation: string, title: string): Promise<PublicConversation>;
   /**
-   * Makes the place of this engine the place of the conversation, for one whose data home is gone (R8). It continues in an empty sandbox of its own:
-   * the files of its work stay where they were, and the receipt of the next turn says so. `conflict` while a process runs in the place that
-   * it has. Does nothing in that place itself.
+   * Moves a conversation whose data home is gone to the place of this engine (R8). It continues in an empty sandbox of its own: its files
+   * stay where they were, and the receipt of the next turn says so. `conflict` while a process runs in its old place. Does nothing if it has
+   * the place of this engine already.
    */
   move(conversation: string): Promise<PublicConversation>;
 
   /**
-   * Deletes all that was said in it and frees its key; only `verify`, by its id, still finds it. Returns what agents have written
-   * themselves and what is still there. `conflict` while a turn, or a task in it, is open. With `sandbox`, its own sandbox is
-   * deleted as well, also of a conversation that was erased before, by its id. `refused` when the sandbox is shared, or when
-   * another conversation works in it; then nothing is erased. A directory that the caller named is never deleted. With `head`, only what was
-   * verified is erased: `conflict` when something was added since.
+   * Deletes everything that was said in it and frees its key; only `verify`, by its id, still finds it. Returns what is still there of what
+   * agents have written themselves. `conflict` while a turn, or a task in it, is open. `sandbox`: also deletes its own sandbox, even of a
+   * conversation that was erased before, by its id. `refused` when the sandbox is shared, or another conversation works in it; then nothing is
+   * erased. A directory that the caller named is never deleted. `head`: erases only what was verified; `conflict` when something was added
+   * since.
    */
   erase(conversation: string, options?: EraseOptions): Promise<Erased>;
 
@@ -75,35 +77,35 @@ export interface Engine {
   /** The answer of a turn that has ended. Throws `conflict` when it has not, `cancelled` when the signal aborts. */
   answerOf(turn: string, options?: AnswerOptions): Promise<TurnAnswer>;
   /**
-   * Turns that were accepted with `deliverTo` and not yet reported as delivered, whether they have ended or not, in the order in which
-   * they were accepted; a page of 100 or of `limit`. `after`: the id of the last turn of the previous page.
+   * Turns that were submitted with `deliverTo` and are not `delivered` yet, whether they have ended or not; in the order in which they were
+   * accepted, a page of 100 or of `limit`. `after`: the id of the last turn of the previous page.
    */
   pending(page?: PendingPage): Promise<PendingTurn[]>;
   /**
-   * The answer of a turn has been delivered: it is not pending any more. May be repeated. `conflict` when the turn has not ended,
-   * `invalid` when it was sent without `deliverTo`.
+   * Records that the answer of a turn was delivered: the turn is not pending any more. May be repeated. `conflict` when the turn has not
+   * ended, `invalid` when it was submitted without `deliverTo`.
    */
   delivered(turn: string): Promise<PublicTurn>;
   /**
-   * Exactly what the session of a turn was told with its prompt, in the last attempt that was sent or in `attempt`. Kept with its
-   * hashes, which are checked here. `not_found` when nothing was sent, or when it was not kept; `conflict` when nothing was sent yet.
+   * Exactly what the session of a turn was told with its prompt, in `attempt` or in the last attempt that was sent. It is stored with its
+   * hashes, which are checked here. `not_found` when nothing was sent, or it was not kept; `conflict` when nothing was sent yet.
    */
   told(turn: string, options?: ToldOptions): Promise<PublicTold>;
-  /** With their answers, by number, rising, a page; with `before`, the last ones before that number. */
+  /** Turns with their answers, by number, rising, a page; with `before`, the last ones before that number. */
   turns(conversation: string, page?: TurnPage): Promise<TurnView[]>;
   /** Its turns without what was said in them, in pages as `turns`: for drawing a long conversation. */
   outline(conversation: string, page?: TurnPage): Promise<TurnOutline[]>;
   /** The records of its history, in pages as `turns`. A turn that was never sent has none. */
   records(conversation: string, page?: TurnPage): Promise<TurnRecord[]>;
-  /** Returns the turn as it is after asking; a running one ends a little later. */
+  /** Asks to cancel the turn, and returns it as it is then. A running turn ends a little later. */
   cancel(turn: string): Promise<PublicTurn>;
-  /** The queued turns, in the order in which they will run; a page of 100 or of `limit`, after the turn of this number. */
+  /** The queued turns, in the order in which they will run; a page of 100 or of `limit`. */
   queue(conversation: string, page?: QueuePage): Promise<PublicTurn[]>;
   /**
-   * Edits, moves and drops queued turns in one step. `turns` names every queued turn, in the wanted order. Turns keep their numbers:
-   * one that is edited, or moved behind a later one, ends as cancelled, and a new turn with its options takes its place (`replaces`,
-   * `replacedBy`). As few as possible are replaced. `conflict`, and nothing is changed, when other turns are queued than those named:
-   * one has begun, or was added. `refused` for a turn of a task. May be repeated with the same `requestId`.
+   * Edits, moves and drops queued turns in one step. `turns` names every queued turn, in the wanted order. Turns keep their numbers: one
+   * that is edited, or moved behind a later one, ends as cancelled, and a new turn with its options takes its place (`replaces`,
+   * `replacedBy`). As few as possible are replaced. `conflict`, and nothing is changed, when the queue has other turns: one has begun, or was
+   * added. `refused` for a turn of a task. May be repeated with the same `requestId`.
    */
   requeue(conversation: string, turns: readonly QueueTurn[], options?: { requestId?: string }): Promise<Requeued>;
   /**
@@ -119,24 +121,23 @@ export interface Engine {
    */
   follow(conversation: string, options?: FollowOptions): AsyncIterable<PublicEvent>;
   /**
-   * A page of its stored events backwards: the last ones before `before`, by number, rising. Costs the same at any length. Only an
-   * empty page is the start. Throws `log_changed` as `follow` does.
+   * A page of its stored events, for reading backwards: the last ones before `before`, by number, rising. Costs the same at any length. An
+   * empty page: there are no earlier ones. Throws `log_changed` as `follow` does.
    */
   events(conversation: string, page?: EventPage): Promise<PublicEvent[]>;
   /**
-   * Yields which conversations of this owner have changed, until the signal aborts. These are only hints to look again: they
-   * may come late, twice or without a change, and several changes of one conversation may be one hint.
+   * Yields which conversations of this owner have changed, until the signal aborts. These are only hints to read again: they may come late,
+   * twice or without a change, and several changes of one conversation may be one hint.
    */
   hints(options?: { signal?: AbortSignal }): AsyncIterable<Hint>;
   /**
-   * Restores the session ahead of a prompt. Resolves with the receipt, or null when another process holds the conversation, or
-   * no slot is free.
+   * Restores the session before a prompt comes. Returns the receipt; null: another process holds the conversation, or no slot is free.
    */
   warm(conversation: string, options?: { agent?: string; restore?: RestoreOverride }): Promise<PublicReceipt | null>;
 
   /**
-   * Ends the processes of its live sessions, and records who did it. Nothing that was said is lost: the next prompt restores the
-   * context, and its receipt says how. A turn that runs is interrupted. Returns the sessions that had a process; idempotent.
+   * Ends the processes of its live sessions, and records who did it. Nothing that was said is lost: the next prompt restores the context,
+   * and its receipt says how. Interrupts a running turn. Returns the sessions that had a process. Idempotent.
    */
   kill(conversation: string): Promise<PublicSession[]>;
 
@@ -151,13 +152,13 @@ export interface Engine {
    * nothing to keep; `refused` when it has no worktree, and when a person has to merge.
    */
   keepChanges(conversation: string, keep: Keep): Promise<Kept>;
-  /** Throws away what the agent changed in the worktree of the conversation and nobody committed; ignored files stay. Throws as `keepChanges`. */
+  /** Discards the uncommitted changes in the worktree of the conversation; ignored files stay. Throws as `keepChanges`. */
   discardChanges(conversation: string): Promise<void>;
 
   /**
-   * Files and folders in the directory of the conversation whose paths contain `match`, to be named in a prompt: those that fit best first,
-   * at most 100. Not in `.git`, `node_modules` and the like, unless `match` names them, and never through links. Throws `not_found` when
-   * the directory that it was given is gone, `refused` when it is elsewhere.
+   * Files and folders in the directory of the conversation whose paths contain `match`, to be named in a prompt: best match first, at most 100.
+   * Not in `.git`, `node_modules` and the like, unless `match` names them, and never through links. Throws `not_found` when the directory that
+   * the caller named is gone, `refused` when it is elsewhere.
    */
   files(conversation: string, options?: { match?: string }): Promise<Files>;
 
@@ -175,7 +176,7 @@ export interface Engine {
   permissions(filter?: PermissionFilter): Promise<PublicPermission[]>;
   answer(permission: string, optionId: string): Promise<PublicPermission>;
 
-  /** `turn`: the number of the last turn to take along; left out: the head. */
+  /** Copies the history up to a turn into a new conversation. */
   fork(conversation: string, options?: ForkOptions): Promise<PublicConversation>;
   export(conversation: string, options?: Bounded): Promise<ExportedConversation>;
   /**
@@ -188,19 +189,19 @@ export interface Engine {
   /** What was used, by day (UTC) and agent, newest day first, a page of 100 or of `limit`. */
   usage(page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
   /**
-   * Checks the hash chain of the events, also of an erased conversation by its id. `head`: what an earlier check returned and
-   * was kept elsewhere. Throws `invalid` for one that is malformed.
+   * Checks the hash chain of the events, also of an erased conversation by its id. `head`: what an earlier check returned, kept elsewhere.
+   * Throws `invalid` if it is malformed.
    */
   verify(conversation: string, options?: { head?: string }): Promise<ChainCheck>;
   /**
-   * The agents. `login`: also starts each, for half a minute at most, to see whether somebody is logged in. All who ask at the same
-   * time share one look at an agent, and its answer is kept for up to half a minute.
+   * The configured agents. `login`: also starts each, for at most half a minute, to see whether somebody is logged in. Callers at the same
+   * time share one probe of an agent, and its result is kept for up to half a minute.
    */
   agents(options?: { login?: boolean }): Promise<AgentInfo[]>;
 
   /**
-   * Starts nothing more, lets turns that were sent end within `graceMs` (5 seconds, if left out), interrupts the rest, and closes.
-   * What is queued stays stored. Idempotent.
+   * Starts nothing more, waits up to `graceMs` (left out: 5 seconds) for turns that were sent, interrupts the rest, and closes. Queued turns
+   * stay stored. Idempotent.
    */
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -211,19 +212,19 @@ export interface FollowOptions {
   readonly signal?: AbortSignal;
 }
 
-/** 100 or `limit` of them, in rising order: after the turn of this number (left out: from the first), or the last ones `before` it. */
+/** 100 or `limit` turns, in rising order: those after the number `after` (left out: from the first), or the last ones before `before`. */
 export interface TurnPage {
   readonly after?: number;
-  /** `end`: the last ones of all. Not together with `after`. */
+  /** `end`: the last ones. Not together with `after`. */
   readonly before?: number | 'end';
   readonly limit?: number;
 }
 
-/** 100 or `limit` events before the event of this number, in rising order. */
+/** 100 or `limit` events before the number `before`, in rising order. */
 export interface EventPage {
-  /** Left out, or `end`: the last ones of all. */
+  /** Left out, or `end`: the last ones. */
   readonly before?: number | 'end';
-  /** Only those of the turn of this number. One that ended elsewhere (imported) has none. */
+  /** Only events of the turn of this number. An imported turn has none. */
   readonly turn?: number;
   /** The log that `before` counts in. */
   readonly log?: string;
@@ -285,26 +286,26 @@ export interface SearchHit {
  */
 export interface ConversationSpec {
   readonly key?: string;
-  /** For the first turn, when the conversation is made; from then on a turn that names none goes to the agent of the last. */
+  /** The agent of the first turn. Later, a turn that names no agent goes to that of the turn before. */
   readonly agent?: string;
   readonly title?: string;
   readonly cwd?: string;
-  /** A name, unique per owner, of a sandbox that several conversations share; left out: one of its own. */
+  /** The name, unique per owner, of a sandbox that several conversations share; left out: it gets its own. */
   readonly sandbox?: string;
   /**
-   * Whether it works in a worktree of its own of the git repository that `cwd` is in, on a branch of its own. Left out: as the setting
+   * Whether it works in its own worktree of the git repository that `cwd` is in, on its own branch. Left out: as the setting
    * `sandbox.worktree` says.
    */
   readonly worktree?: boolean;
   readonly restore?: RestoreOverride;
   /**
-   * How much may be spent in it on a day (UTC): `2 USD`, `50k tokens`. It can only lower what the settings allow. Also changes that
-   * of a conversation that exists; null removes it.
+   * How much may be spent in it on a day (UTC): `2 USD`, `50k tokens`. It can only lower what the settings allow. Also changes the limit of
+   * an existing conversation; null removes it.
    */
   readonly limitPerDay?: BudgetInput | null;
   /**
-   * The model, the mode and config options for the prompts of its agent, kept through every restore. They beat those of the agent's
-   * settings. Also change those of a conversation that exists; null removes one. A turn of another agent does not get them.
+   * The model, the mode and config options for the prompts of its agent, kept through every restore. They override the agent's settings.
+   * Also changes those of an existing conversation; null removes one. A turn of another agent does not get them.
    */
   readonly model?: string | null;
   readonly mode?: string | null;
@@ -316,12 +317,12 @@ export interface EraseOptions {
   readonly sandbox?: boolean;
   /** With `sandbox`: also when it is a worktree with changes that nobody committed. Left out: that is refused. */
   readonly discard?: boolean;
-  /** The `head` that `verify` returned: erase it only if nothing was added since. For archives: what was exported after that is all there is. */
+  /** The `head` that `verify` returned: erases only if nothing was added since. For archives: an export after that is complete. */
   readonly head?: string;
 }
 
 /**
- * What erasing a conversation has left.
+ * What remains after erasing a conversation.
  *
  * @example
  * const { erased, remains } = await chat.erase();
@@ -334,7 +335,7 @@ export interface Erased {
   readonly remains: readonly Remains[];
 }
 
-/** The sandbox of the conversation · the directory that the caller named · a session that its agent keeps elsewhere. */
+/** The sandbox of the conversation, the directory that the caller named, or a session that its agent keeps elsewhere. */
 export type Remains =
   | { readonly what: 'sandbox' | 'directory'; readonly where: string }
   | { readonly what: 'session'; readonly where: string; readonly agent: string; readonly sessionId: string };
@@ -345,14 +346,14 @@ export interface ListOptions extends ConversationFilter {
   /** The last one of the previous page. */
   readonly before?: { readonly updatedAt: number; readonly id: string };
   /**
-   * Only those that have used this session (the agent's id), the one that can still use it first. All in one page. Not together with
-   * `agent`, `state`, `since` or `until`.
+   * Only conversations that have used this session (the agent's id); the one that can still use it comes first. All in one page. Not
+   * together with `agent`, `state`, `since` or `until`.
    */
   readonly session?: string;
 }
 
 export interface AnswerOptions {
-  /** Wait for the end of the turn, but at most so long: up to 60,000. Left out: do not wait. */
+  /** How long to wait for the end of the turn: up to 60,000. Left out: does not wait. */
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -376,20 +377,20 @@ export interface TurnAnswer {
 }
 
 /**
- * `model`, `mode`, `config`: for this turn alone. They beat those of the conversation and of the agent's settings, and are given back
- * after the turn. What the agent does not have fails the turn, with what it has.
+ * `model`, `mode`, `config`: for this turn alone. They override those of the conversation and of the agent's settings, and are reset after
+ * the turn. If the agent does not have one, the turn fails, and its failure lists what the agent has.
  */
 export interface SubmitOptions extends Choices {
   /**
-   * Whether to create the conversation when there is none. Left out: yes, unless its name looks like an id of ours. Such a name is
-   * rather that of a conversation that is gone.
+   * Whether to create the conversation when there is none. Left out: yes, unless its name looks like an id of ours: then it is probably the id
+   * of a conversation that was erased.
    */
   readonly create?: boolean;
   readonly requestId?: string;
   readonly agent?: string;
   /**
-   * The agent's id of an existing session to continue in. One that the conversation has not used is adopted: its own turns come
-   * before this one. `conflict` while another turn is open.
+   * The agent's id of an existing session to continue in. A session that the conversation has not used is adopted: its own turns come before
+   * this one. `conflict` while another turn is open.
    */
   readonly session?: string;
   /**
@@ -402,8 +403,8 @@ export interface SubmitOptions extends Choices {
   /** How long this turn may take, and how long its agent may be silent. */
   readonly limits?: TimeOverride;
   /**
-   * Where the answer goes, in the caller's own words: a channel, an address. The turn is in `pending` until the caller says that the
-   * answer was `delivered`, so that a program that dies in between can go on. Left out: nobody waits for that.
+   * Where the answer goes, in the caller's own words: a channel, an address. The turn is in `pending` until the caller reports the answer as
+   * `delivered`, so that a program that is restarted in between can continue. Left out: the turn is never in `pending`.
    */
   readonly deliverTo?: string;
 }
@@ -412,12 +413,12 @@ export interface Submitted {
   readonly turn: PublicTurn;
   /** The number of the event that accepted the turn. */
   readonly seq: number;
-  /** The request id was used before: this is the turn from then. */
+  /** The request id was used before: this is that turn. */
   readonly duplicate: boolean;
 }
 
 /**
- * A queued turn, and what becomes of it. With neither a prompt nor `drop`, it stays as it is.
+ * A queued turn, and how it changes. Without a prompt and `drop`, it stays as it is.
  *
  * @example
  * const [first, second] = await chat.queue();
@@ -442,7 +443,7 @@ export interface ImportOptions {
   /** Left out: the exported one, or none. */
   readonly key?: string;
   readonly cwd?: string;
-  /** Of messages: the agent that continues with them; left out: the default one. An exported conversation names its own. */
+  /** For messages: the agent that continues; left out: the default one. An exported conversation names its own. */
   readonly agent?: string;
 }
 
@@ -458,7 +459,7 @@ export interface PendingPage {
 }
 
 export interface ForkOptions {
-  /** The number of the last turn to copy. */
+  /** The number of the last turn to copy; left out: the head. */
   readonly turn?: number;
   readonly key?: string;
   readonly title?: string;
@@ -502,8 +503,8 @@ export interface AgentInfo {
   readonly where: string | null;
   /** Null: not available, `problem` says why. */
   readonly traits: AgentTraits | null;
-  /** What is wrong with it, and what to do. Beside traits: why it is not asked for all that it says it can do. */
+  /** What is wrong with it, and what to do. With traits: which of its reported abilities are not used, and why. */
   readonly problem: string | null;
-  /** Null: it was not asked for, or the agent needs none. */
+  /** Null: `login` was not asked for, or the agent needs no login. */
   readonly login: Login | null;
 }

@@ -4,8 +4,7 @@ import type { ProcessIdentity } from '../core/process.ts';
 export interface Processes {
   self(): ProcessIdentity;
   /**
-   * `dead`: provably. `unknown`: nothing can be said from here, because it is in another pid namespace or may be on another machine; whatever
-   * it holds has to expire.
+   * `dead`: this is proved. `unknown`: it is in another pid namespace, or may be on another machine; its leases have to expire.
    */
   status(process: ProcessIdentity): 'alive' | 'dead' | 'unknown';
 }

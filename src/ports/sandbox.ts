@@ -4,37 +4,37 @@ import type { Files } from '../core/public/files.ts';
 
 export type { SandboxProcess };
 
-/** Makes and reopens the places where agents act, and ends what was started in them. */
+/** Makes and reopens sandboxes, and ends what was started in them. */
 export interface Sandboxes {
-  /** The place that these sandboxes are tied to; a conversation is only run by workers of its place. */
+  /** The place that these sandboxes are tied to. Only workers of its place run a conversation. */
   readonly place: string;
-  /** The path of the data home that this place is, for people. */
+  /** The path of the data home of this place, for people. */
   readonly home: string;
   /**
-   * Opens the sandbox `id` and makes what is missing; any number of times, by any number of processes. Existing directories
-   * and links are kept. `cwd` is a directory that the caller named instead of the sandbox's own; a missing one is `refused`.
+   * Opens the sandbox `id` and makes what is missing; any number of times, by any number of processes. Existing directories and links are
+   * kept. `cwd`: a directory that the caller named instead of the sandbox's own. Throws `refused` if it is missing.
    */
   open(id: string, options: { cwd: string | null }): Promise<OpenSandbox>;
   /**
-   * A sandbox for a look at an agent, outside of any conversation, with the programs and the home that conversations have. Its
-   * directories are empty and are removed with everything in them when it is disposed; `cwd`: work in this directory instead, which
-   * is left as it is. Throws as `open`.
+   * A sandbox to probe an agent outside of any conversation, with the programs and the home that conversations have. Its directories are
+   * empty, and are deleted with everything in them when it is disposed. `cwd`: work in this directory instead, which is kept. Throws as
+   * `open`.
    */
   probe(options?: { cwd: string | null }): Promise<OpenSandbox & AsyncDisposable>;
-  /** Whether a process that was started in a sandbox runs. `unknown`: nothing can be said about it from here. */
+  /** Whether a process that was started in a sandbox runs. `unknown`: it cannot be seen from here. */
   status(process: SandboxProcess): Promise<'alive' | 'dead' | 'unknown'>;
   /**
-   * Kills a process that was started in a sandbox, with everything that it has started, also when it is dead itself, and waits until
-   * they are gone. Any number of times, by any worker, also after a crash of the one who started it. `unknown`: it could not be
-   * identified or reached, and nothing was killed.
+   * Kills a process that was started in a sandbox, and everything that it has started, even if it is dead itself. Waits until they are gone.
+   * Any worker may call this, any number of times, also after a crash of the one that started it. `unknown`: it could not be identified or
+   * reached, and nothing was killed.
    */
   end(process: SandboxProcess): Promise<'ended' | 'unknown'>;
   /**
-   * Programs in these sandboxes that run although the process of ours that started them is provably dead; also those that nobody could
-   * record. Only those that can be found. For rare use.
+   * Programs in these sandboxes whose starter, a process of ours, is provably dead, also if it could not record them. Only those that can be
+   * found. Slow: for rare use.
    */
   orphans(): Promise<readonly SandboxProcess[]>;
-  /** Where they are, and the ids of those that have files there. Creates nothing. */
+  /** The folder of all sandboxes, and the ids of those that have files there. Creates nothing. */
   list(): Promise<{ readonly root: string; readonly ids: readonly string[] }>;
   /** The real path of the sandbox `id`, links above it resolved; null: there is none. Creates nothing. */
   find(id: string): Promise<string | null>;
@@ -49,16 +49,15 @@ export interface Sandboxes {
    */
   files(id: string, options: { cwd: string | null; match: string }): Promise<Files>;
   /**
-   * Deletes the sandbox `id` with everything in it; may be repeated. Links are removed and never followed. Whoever calls has made
-   * sure that nobody needs it. Throws `refused` when a part of it cannot be deleted, or when a worktree has changes
-   * that are not committed, unless `discard`.
+   * Deletes the sandbox `id` with everything in it; may be repeated. Links are removed and never followed. The caller has made sure that
+   * nobody needs it. Throws `refused` if a part of it cannot be deleted, or if a worktree has uncommitted changes, unless `discard`.
    */
   remove(id: string, options?: { readonly discard?: boolean }): Promise<void>;
   /** Left out: no conversation works in a worktree here. */
   readonly worktrees?: Worktrees;
   /**
-   * Stops what keeps the sandbox `id` running, so that it costs nothing until it is opened again; its files stay. May be repeated.
-   * Whoever calls has ended what runs in it. Left out: there is nothing to stop.
+   * Stops what keeps the sandbox `id` running, so that it costs nothing until it is opened again; its files stay. May be repeated. The
+   * caller has ended the programs in it. Left out: there is nothing to stop.
    */
   rest?(id: string): Promise<void>;
   /**
@@ -91,13 +90,13 @@ export interface Worktrees {
  */
 export interface OpenSandbox {
   readonly id: string;
-  /** Whose conversation it was opened for. Left out: nobody's, as when somebody looks at an agent. */
+  /** The owner of the conversation that it was opened for. Left out: it was opened to probe an agent. */
   readonly owner?: string;
-  /** Sandboxes with the same `host` have the same programs: what was found out about one in a sandbox holds in the others. */
+  /** Sandboxes with the same `host` have the same programs, so the result of a probe in one holds in the others. */
   readonly host: string;
-  /** The working directory, its links resolved. */
+  /** The working directory, links resolved. */
   readonly work: string;
-  /** Where an agent's own files may live, apart from the work. */
+  /** A directory for the agents' own files, outside of the working directory. */
   readonly state: string;
   /** The home directory of programs in it: the person's, or one of its own. */
   readonly home: string;
@@ -106,9 +105,9 @@ export interface OpenSandbox {
   /** What every program in it has in its environment, before what `spawn` adds. */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * A folder, by its absolute path. The path itself is trusted: settings or we have named it, and no part of it was made by an agent.
-   * Its links are resolved once. It need not exist yet: the first file that is written makes it. Throws `refused` for one that is not
-   * visible in this sandbox.
+   * A folder, by its absolute path. The path itself is trusted: it comes from the settings or from us, and no agent has made a part of it.
+   * Its links are resolved once. If it does not exist yet, the first file that is written makes it. Throws `refused` if it is not visible in
+   * this sandbox.
    */
   folder(root: string): Promise<Folder>;
   /** An absolute path with its links resolved, as far as it exists. */
@@ -124,19 +123,19 @@ export interface SpawnOptions {
   readonly env: Readonly<Record<string, string>>;
   /** An absolute path; left out: the working directory. */
   readonly cwd?: string;
-  /** Another process in the same sandbox, with which this program ends. Left out: it ends by itself. */
+  /** Another process in the same sandbox. When that ends, this program is ended, too. Left out: none. */
   readonly partOf?: SandboxProcess;
 }
 
 export interface Child {
   readonly identity: SandboxProcess;
   readonly stdin: ByteSink;
-  /** Whoever spawned it must read both outputs to their end: a full pipe stops the program. */
+  /** The caller must read both outputs to their end: a full pipe blocks the program. */
   readonly stdout: AsyncIterable<Uint8Array>;
   readonly stderr: AsyncIterable<Uint8Array>;
   /**
-   * Resolves once, when the process has ended and its output was read to the end, or a moment later when something it left
-   * behind keeps the output open. Never rejects.
+   * Resolves once, when the process has ended and its output was read to the end, or a moment later if a program that it left running
+   * keeps the output open. Never rejects.
    */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>;
   readonly alive: boolean;
@@ -152,38 +151,38 @@ export interface ByteSink {
 }
 
 /**
- * A folder in a sandbox. An agent may have made everything in it, so everything in it is distrusted: whatever happens there at the same
- * time, no method follows a link, waits for a pipe, or leaves the folder.
+ * A folder in a sandbox. Nothing in it is trusted, because an agent may have made it: whatever changes there at the same time, no method
+ * follows a link, waits for a pipe, or leaves the folder.
  *
  * Paths are relative, with "/" between their parts and without "." and ".."; the empty path is the folder itself. All methods throw
- * `refused` for other paths, for a path through a link, and for something that is not what the method is for; `storage_full`,
- * `storage_readonly`, and `refused` with the reason for all other troubles. A missing file is no trouble.
+ * `refused` for other paths, for a path through a link, and for something of the wrong kind; `storage_full`, `storage_readonly`, and
+ * `refused` with the reason for all other faults. A missing file is not a fault.
  */
 export interface Folder {
   /** Its absolute path in the sandbox, links resolved. */
   readonly path: string;
   /** Null: there is nothing of that name. A link is described, not followed. */
   stat(path: string): Promise<FileStat | null>;
-  /** Reads a part of a file, and what the file was then. Null: there is none. */
+  /** Reads a part of a file, with its state at that moment. Null: there is none. */
   read(path: string, range: Range): Promise<FileRead | null>;
   /** What is in a folder, in no order. Null: there is no such folder. Throws `too_large` for more than 100,000 entries. */
   list(path: string): Promise<Entry[] | null>;
   /** Whether files can be written in a folder. Null: there is no such folder. */
   room(path: string): Promise<Room | null>;
   /**
-   * Writes a new file, all of it or nothing, and the folders above it. An existing file is never changed: `same`, it has this content;
-   * `exists`, it has another one. Of several at once, one has `written`.
+   * Writes a new file, all of it or nothing, and the folders above it. An existing file is never changed: `same`: it has this content;
+   * `exists`: it has another. If several write it at once, one gets `written`.
    */
   put(path: string, content: string | Uint8Array): Promise<'written' | 'same' | 'exists'>;
-  /** Writes a file in the place of another, or a new one: readers see the old content or the new. Keeps the permissions of the old one. */
+  /** Replaces a file, or writes a new one: readers see the old content or the new. Keeps the permissions of the old one. */
   replace(path: string, content: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
   /** Adds to the end of a file. False: there is none, and none is made. */
   append(path: string, content: string | Uint8Array): Promise<boolean>;
-  /** Removes a file, or a link instead of what it leads to. A missing one is fine, a folder is `refused`. */
+  /** Removes a file, or a link itself. Does nothing if there is none. Throws `refused` for a folder. */
   remove(path: string): Promise<void>;
   /**
-   * Calls `changed` soon after a file has changed, appeared or gone, until it is stopped. Several changes may be one call. Does not
-   * keep our process alive, and never throws for what is there.
+   * Calls `changed` soon after a file has changed, appeared or disappeared, until it is stopped. Several changes may be one call. Does not
+   * keep our process alive, and never throws because of the file.
    */
   watch(path: string, changed: () => void): Promise<Watch>;
 }
@@ -194,21 +193,21 @@ export interface FileStat {
   readonly size: number;
   /** In milliseconds since 1970. */
   readonly modifiedAt: number;
-  /** Another file under the same name has another one; null: the sandbox cannot tell. */
+  /** Another file of the same name has another id; null: not known. */
   readonly id: string | null;
-  /** While it stays the same, the file is the same and its content has not changed. */
+  /** While this is the same, it is the same file with the same content. */
   readonly version: string;
 }
 
 export interface Range {
   /** The first byte; left out: 0. */
   readonly from?: number;
-  /** At most so many bytes: whoever reads has to have a limit. */
+  /** At most this many bytes. Required, so that every read is limited. */
   readonly most: number;
 }
 
 export interface FileRead extends FileStat {
-  /** Fewer than were asked for: the file ends there. */
+  /** If these are fewer than were asked for, the file ends there. */
   readonly bytes: Uint8Array;
 }
 
@@ -219,7 +218,7 @@ export interface Entry {
 
 export interface Room {
   readonly writable: boolean;
-  /** How many bytes can still be written; null: the sandbox cannot tell. */
+  /** How many bytes can still be written; null: not known. */
   readonly freeBytes: number | null;
 }
 

@@ -8,11 +8,11 @@ import type { OpenSandbox } from './sandbox.ts';
 import type { StoreMeasure } from './store/census.ts';
 import type { HeldSession } from './store/leases.ts';
 
-/* What the command line is given to start: a server, and the demo; and what a server says about itself. */
+/* What the command line can start (a server, the demo), and what a server reports about itself. */
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** What somebody who starts the server of a data home decides. */
+/** The options for starting the server of a data home. */
 export interface ServeRequest {
   /** Left out: the usual data home. */
   readonly home?: string;
@@ -20,15 +20,15 @@ export interface ServeRequest {
   readonly config?: string;
   /** Where conversations are kept; left out: as the environment and the settings say. */
   readonly store?: string;
-  /** The owner that a signed-in browser acts for, unless its link says otherwise; left out: `local`. */
+  /** The owner that a signed-in browser acts for, unless its link names another; left out: `local`. */
   readonly as?: string;
   readonly host: string;
   /** Null: the usual port, or another free one. */
   readonly port: number | null;
   readonly publicUrl: string | undefined;
-  /** Whether the proxy in front of it is believed which client it passes on. */
+  /** Whether to trust the client address that a proxy in front of it reports. */
   readonly trustProxy: boolean;
-  /** Other origins whose pages may call, with a key. */
+  /** Other origins whose pages may call it, with a key. */
   readonly allowOrigins: readonly string[];
   readonly logLevel: LogLevel;
   /** Whether to prepare a demo conversation. */
@@ -70,25 +70,25 @@ export interface SignInLink {
 }
 
 /**
- * The server that a client asks, about itself and about who asks. Every verb may be repeated.
+ * What a server reports about itself and about the caller. Every verb may be repeated.
  *
  * @example
  * const health = await tl.server?.health();
  * console.log(health?.status);
  */
 export interface Server {
-  /** The same for another owner: the leases in its health are those of the owner. */
+  /** The same for another owner: its health has the leases of that owner. */
   as(owner: string): Server;
   /** Who the caller is, and what it may do. Throws `refused` when its credentials are no longer valid. */
   whoAmI(): Promise<Me>;
-  /** How the server is. Needs the scope `admin`. */
+  /** The health of the server. Needs the scope `admin`. */
   health(): Promise<ServerHealth>;
   /** What `throughline doctor` finds. Needs `admin`, for the owner that the server was started for. Reads the whole store, so it may take minutes. */
   examine(): Promise<readonly PublicFinding[]>;
 }
 
 /**
- * Who asks a server.
+ * The caller of a server.
  *
  * @example
  * const me = await tl.server?.whoAmI();
@@ -101,47 +101,47 @@ export interface Me {
   readonly scopes: readonly Scope[];
   /** The other owners that the caller can act for: `*`, or a prefix as `app:*`. Null: none. */
   readonly owners: string | null;
-  /** Whether it has the token, or credentials of the owner that the server was started for. What is about all owners is for these alone. */
+  /** Whether it has the token, or credentials of the owner that the server was started for. Only operators see what is about all owners. */
   readonly isOperator: boolean;
   /** When the credentials expire; null: never. */
   readonly expiresAt: number | null;
 }
 
 /**
- * How a server is, and why something does not work.
+ * The health of a server, and why something does not work.
  *
  * @example
  * const health = await tl.server?.health();
  * for (const { message } of health?.reasons ?? []) console.log(message);
  */
 export interface ServerHealth extends HealthReport {
-  /** Left out: the server runs without them. */
+  /** Left out: the server does not have them. */
   readonly details?: HealthDetails & { readonly version: string };
 }
 
-/** What cannot be read now is null. */
+/** A value that cannot be read now is null. */
 export interface HealthDetails {
   readonly store: StoreMeasure | null;
   readonly sandboxes: { readonly root: string; readonly count: number } | null;
-  /** Of the sandboxes of the owner who asks, as they were measured last. */
+  /** Of the caller's sandboxes, as last measured. */
   readonly diskUse: SandboxesDiskUse | null;
-  /** Of the owner who asks, at most 500. */
+  /** The caller's, at most 500. */
   readonly leases: readonly PublicLease[] | null;
-  /** So many more there are. */
+  /** How many more there are. */
   readonly moreLeases: number | null;
 }
 
-/** What a server says about itself to those who operate it. */
+/** What a server reports about itself to those who operate it. */
 export interface Insight {
   readonly version: string;
-  /** Cheap. */
+  /** Fast. */
   look(owner: string): Promise<HealthDetails>;
-  /** What the doctor finds. Reads everything, elsewhere. All who ask meanwhile share one examination. Throws `refused`. */
+  /** What the doctor finds. Reads everything, in another process. Callers at the same time share one examination. Throws `refused`. */
   examine(): Promise<readonly PublicFinding[]>;
 }
 
 /**
- * Who holds a conversation, until when unless it is renewed, and the sessions of it whose agents run.
+ * A conversation that somebody holds.
  *
  * @example
  * const health = await tl.server?.health();
@@ -151,12 +151,12 @@ export interface PublicLease {
   readonly conversationId: string;
   readonly key: string | null;
   readonly title: string;
-  /** Who holds it. */
   readonly holder: string;
+  /** When the lease ends unless it is renewed. */
   readonly until: number;
   /** Open turns. */
   readonly open: number;
-  /** Those whose agents run. */
+  /** The sessions whose agents run. */
   readonly sessions: readonly HeldSession[];
 }
 
@@ -164,7 +164,7 @@ export interface DemoRequest {
   readonly agent: 'scripted' | 'claude';
   /** Use the person's own model, which may cost money, instead of the stand-in. */
   readonly live: boolean;
-  /** A temporary directory; everything that the demo keeps is in here. */
+  /** A temporary directory for everything that the demo keeps. */
   readonly home: string;
   /** The data home that agents were installed in; left out: the usual one. */
   readonly installedIn: string | undefined;
@@ -172,18 +172,18 @@ export interface DemoRequest {
   readonly config: string | undefined;
 }
 
-/** What the demo works with: an engine, and the agent that it uses, to be used without it for comparison. */
+/** What the demo works with: an engine, and its agent, which the demo also uses directly for comparison. */
 export interface DemoParts {
   readonly engine: Engine;
   readonly agent: Agent;
-  /** What is real here and what is not, as sentences for people. */
+  /** What is real here and what is not, in sentences for people. */
   readonly about: string;
   /** Where the agent works, with Throughline and without. Null: in a directory of its own. */
   readonly cwd: string | null;
   readonly sandbox: OpenSandbox;
   /** Where the agent keeps its sessions: files whose names begin with the session's id. */
   readonly sessionFiles: string;
-  /** Kills the process that holds a session of the agent, and gives its pid. Null: none does. */
+  /** Kills the process that has a session of the agent, and returns its pid. Null: there is none. */
   killProcess(sessionId: string): Promise<number | null>;
   /** Ends what was started beside the engine. */
   close(): Promise<void>;

@@ -14,10 +14,10 @@ import type { WriteStore } from './store/writes.ts';
 
 /**
  * Where conversations are stored. The verbs are described by subject in `store/`. Every verb takes the owner it acts for; another
- * owner's things are `not_found`. Every verb takes effect at once and whole, and is durable when its promise resolves (R3). Each may also throw
- * `storage_full`, `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing; and `storage_gone`, and then what it
- * changed is not where anybody will look for it, unless the file is put back. A page of large values is short:
- * only an empty page is the last, unless the verb says otherwise.
+ * owner's things are `not_found`. Every verb is atomic, and durable when its promise resolves (R3). Each may also throw `storage_full`,
+ * `storage_readonly`, `storage_busy` or `closed`, and then has changed nothing. After `storage_gone`, its change is in a data file that is no
+ * longer in its place, and is lost unless that file is put back. A page of large values is short: only an empty page is the last, unless
+ * the verb says otherwise.
  */
 export interface Store
   extends ConversationStore,
@@ -34,35 +34,34 @@ export interface Store
   /** The tasks that turns work on. */
   readonly tasks: TaskStore;
   /**
-   * Whether a process that cannot reach it is cut off alone: others may then reach it all the same, and take over when its leases end.
-   * False: it is a file of this machine.
+   * True: other processes may reach the store while this one cannot, and take over when its leases end. False: it is a file of this
+   * machine.
    */
   readonly isElsewhere: boolean;
   /**
-   * The id of the log: all events that are stored. It changes when events were lost or a backup was restored, because a number
-   * may then stand for another event than before.
+   * The id of the log, which is all stored events. It changes when events were lost or a backup was restored, because a number may then
+   * stand for another event than before.
    */
   log(): Promise<string>;
-  /** Stored data that is missing, as it was noticed when the store was opened, and that nobody has accepted; oldest first. */
+  /** Stored data that was found missing when the store was opened, and that nobody has accepted yet; oldest first. */
   losses(): Promise<Loss[]>;
-  /** Forgets them: somebody knows. */
+  /** A person has accepted the losses: they are not reported any more. */
   acceptLosses(): Promise<void>;
-  /** What is stored of all owners, for finding what crashes left over. */
+  /** What is stored of all owners, to find what crashes left behind. */
   census(): Promise<Census>;
-  /** Reads a few numbers, whatever the size. */
+  /** Reads a few numbers. Costs the same at any size. */
   measure(): Promise<StoreMeasure>;
-  /** Checks the whole storage for damage. Reads all of it, and takes accordingly long. */
+  /** Checks the whole storage for damage. Reads all of it, which takes long. */
   inspect(): Promise<Inspection>;
   /**
-   * Calls back when something may have changed, in this process or another: with the ids of conversations and tasks that
-   * have new events, or with null when any may have. Only a hint to read again: it may come late, twice or without a change,
-   * and callers must work without it. `own`: those of the ids in which only the holder of the lease, in this process, has written;
-   * the holder need not read them.
+   * Calls back when something may have changed, in this process or another: with the ids of conversations and tasks that have new events, or
+   * with null when any may have. Only a hint to read again: it may come late, twice, without a change, or not at all. `own`: the ids
+   * in which only the holder of the lease, in this process, has written; the holder need not read them.
    */
   listen(listener: (moved: readonly string[] | null, own?: ReadonlySet<string>) => void): () => void;
   /**
-   * Throws `storage_gone` when what is stored is no longer where it was opened. Whoever only waits for something new asks this now and
-   * then: what others write there is not seen here.
+   * Throws `storage_gone` if the data file is no longer where it was opened. Readers that wait call this now and then, because they get no
+   * notification of what others write to the file in its place.
    */
   check(): Promise<void>;
   close(): Promise<void>;
@@ -72,11 +71,11 @@ export interface Store
 export interface KeyStore {
   /** `conflict` when the id is taken. */
   createKey(owner: string, key: NewKey): Promise<ApiKey>;
-  /** Of any owner. Also one that has expired or was revoked; null: there is none. */
+  /** Of any owner; also one that has expired or was revoked. Null: there is none. */
   findKey(id: string): Promise<ApiKey | null>;
   /** All of the owner's, newest first. */
   keys(owner: string): Promise<ApiKey[]>;
-  /** From now on the key is not valid. One that was revoked before stays as it is. Throws `not_found`. */
+  /** Makes the key invalid. A key that was revoked before stays as it is. Throws `not_found`. */
   revokeKey(owner: string, id: string): Promise<ApiKey>;
 }
 
@@ -87,7 +86,7 @@ export interface LinkStore {
   /** Returns when it expires, by the clock of the store. Forgets links that have expired, and the owner's oldest ones beyond `most`. */
   createLink(owner: string, link: NewLink): Promise<number>;
   /**
-   * Gives what it grants to the first caller of all processes; from then on there is no such link. Of any owner. Null: it is unknown,
+   * Returns what the link grants, and deletes the link: only the first caller of all processes gets it. Of any owner. Null: it is unknown,
    * was taken before, or has expired.
    */
   takeLink(hash: string): Promise<Grant | null>;
@@ -97,7 +96,7 @@ export interface NewLink {
   /** In hexadecimal. No two codes have the same one. */
   readonly hash: string;
   readonly scopes: Grant['scopes'];
-  /** When what it grants ends at the latest; null: the link sets no limit. */
+  /** When the granted rights end at the latest; null: the link sets no limit. */
   readonly grantEnds: number | null;
   /** How long it can be taken. */
   readonly validMs: number;

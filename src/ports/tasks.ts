@@ -8,8 +8,8 @@ import type { PermissionMode } from '../core/turn/turn.ts';
 import type { FollowOptions } from './engine.ts';
 
 /**
- * Agents at work, on behalf of one owner. Embedded or over HTTP: the same interface, the same answers. Wherever a task is
- * named, its id and its name both work; of several with that name, the newest. Unknown or another owner's: `not_found`.
+ * The tasks of one owner. Embedded or over HTTP: the same interface, the same answers. A task is named by its id or its name; if several have
+ * that name, the newest is meant. An unknown task, or one of another owner, is `not_found`.
  *
  * @example
  * const tasks = await tl.tasks.run([
@@ -19,28 +19,28 @@ import type { FollowOptions } from './engine.ts';
  */
 export interface Tasks {
   readonly owner: string;
-  /** The same on behalf of another owner. `by`: who acts, as the record has it; else the owner. It is for owners that were checked before. */
+  /** The same on behalf of another owner. `by`: who acts, as recorded; left out: the owner. An owner given with `by` was checked before. */
   as(owner: string, by?: string): Tasks;
 
   /**
-   * Accepts one task, several, or a plan `{tasks, defaults, parallel}`, all or none, and returns when they are stored. They
-   * are worked on from now on. What can never run is `invalid` or `refused` here, and nothing is stored.
+   * Accepts one task, several, or a plan `{tasks, defaults, parallel}`, all or none, and returns when they are stored. Work on them begins
+   * at once. Throws `invalid` or `refused` for what can never run; then nothing is stored.
    */
   add(plan: TaskPlan, options?: AddOptions): Promise<{ tasks: PublicTask[]; duplicate: boolean }>;
   /** Adds, and waits as `waitFor` does. */
   run(plan: TaskPlan, options?: AddOptions & { signal?: AbortSignal }): Promise<PublicTask[]>;
   /**
-   * Waits until each has ended, asks a person, belongs to another data home where no process runs it (`stranded`), or waits for
-   * such a one; returns them as they are then.
+   * Waits until each task has ended, asks a person, is `stranded` (it belongs to another data home, where no process runs it), or waits for
+   * such a task. Returns them as they are then.
    */
   waitFor(tasks: readonly string[], options?: { signal?: AbortSignal }): Promise<PublicTask[]>;
-  /** This process works on all unfinished tasks of the owner: the process that did so before may be gone. */
+  /** This process works on all unfinished tasks of the owner, because the process that did so before may be gone. */
   resume(): Promise<PublicTask[]>;
 
   task(idOrName: string): Promise<PublicTask>;
   /** Newest first, a page of 50 or of `limit`. Only an empty page is the last. */
   list(filter?: TaskListFilter): Promise<PublicTask[]>;
-  /** Asks its agent and its gate to stop. Returns the task as it is after asking; a running one ends a little later. */
+  /** Asks its agent and its gate to stop, and returns the task as it is then. A running task ends a little later. */
   cancel(idOrName: string): Promise<PublicTask>;
   /** Continues a task that asks, has failed or was cancelled. Any other is a `conflict`. */
   retry(idOrName: string, options?: RetryOptions): Promise<PublicTask>;
@@ -48,7 +48,7 @@ export interface Tasks {
   report(idOrName: string): Promise<TaskReport>;
   /** What tasks have spent, by day (UTC) and task, newest first, a page of 100 or of `limit`. */
   usage(page?: UsagePage<Pick<PublicTaskUsageRow, 'day' | 'taskId'>>): Promise<PublicTaskUsageRow[]>;
-  /** The number of the last event of all tasks: whoever follows after it sees only what is new. */
+  /** The number of the last event of all tasks. To see only new events, follow after it. */
   lastSeq(): Promise<number>;
   /** The log that `lastSeq` counts in. */
   logId(): Promise<string>;
@@ -58,7 +58,7 @@ export interface Tasks {
    */
   follow(options?: FollowOptions & { readonly task?: string }): AsyncIterable<PublicTaskEvent>;
 
-  /** Stops working. Running tasks are given back and can be continued; their turns end when the engine is closed. */
+  /** Stops working on tasks. Running ones are given back and can be continued; their turns end when the engine is closed. */
   close(): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export interface AddOptions {
   readonly requestId?: string;
   /** The directory that a task's `cwd` is relative to; left out: that of this process. */
   readonly base?: string;
-  /** Tells a person where in the plan a fault is. */
+  /** Describes for people where in the plan a fault is. */
   readonly locate?: Locate;
 }
 
@@ -86,13 +86,13 @@ export interface TaskListFilter {
 }
 
 /**
- * How a task goes on that asks, has failed or was cancelled.
+ * How a task continues that asks, has failed or was cancelled.
  *
  * @example
  * await tl.tasks.retry('parser', { say: 'Use the other library.', maxIterations: 5 });
  */
 export interface RetryOptions {
-  /** What the agent is told by the person. */
+  /** What the person tells the agent. */
   readonly say?: string;
   /** As in a plan: what was spent so far counts. */
   readonly budget?: BudgetInput;

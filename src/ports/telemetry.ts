@@ -7,17 +7,17 @@ import type { Usage } from '../core/turn/usage.ts';
 import type { StoreConnections } from './store/census.ts';
 
 /**
- * Learns what this process has done, after it is stored. Never throws; nothing depends on it. Called by `observed-store.ts`, with public
- * values: callers of the library may implement it.
+ * Gets what this process has done, after it is stored. Never throws; nothing depends on it. Called by `observed-store.ts`. Its values are
+ * public, because users of the library may implement it.
  */
 export interface Telemetry {
   turnBegun(turn: PublicTurn): void;
-  /** `turn`: the id of the turn that it was for; null: a warm-up. Once for every attempt, with its last receipt. */
+  /** Called once for every attempt, with its last receipt. `turn`: the id of its turn; null: a warm-up. */
   restored(receipt: PublicReceipt, turn: string | null): void;
   turnEnded(end: EndedTurn): void;
   /** How many turns may run, how many do, and how many wait for an answer. */
   slots?(use: Load & { readonly parallel: number }): void;
-  /** Called once, with a function that says how the connections to a database server are used now. */
+  /** Called once, with a function that reads how the connections to a database server are used. */
   connections?(read: () => StoreConnections): void;
 }
 

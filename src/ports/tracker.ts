@@ -9,34 +9,34 @@ import type { Usage } from '../core/turn/usage.ts';
  * const tracked = await tl.tracker().trackRequest('req1', 'agent456', null, { prompt: 'Hello' });
  */
 export interface NewRequest {
-  /** What is about to be sent. Recorded with the request, it survives whatever happens to its program. */
+  /** What is about to be sent. Recorded with the request, so that it is known even if the program dies. */
   readonly prompt?: Prompt | string;
   /**
-   * In the agent's current session, as it is when the lock is taken: `sessionId` of the answer; null: it has none yet. The argument
-   * `sessionId` is null then. The request before may change the session while this one waits for the lock.
+   * Continue in the agent's current session, as of when the lock is taken, because the request before may change it until then. The argument
+   * `sessionId` has to be null; the answer has the session as `sessionId` (null: the agent has none yet).
    */
   readonly current?: boolean;
-  /** How long to wait while another request of the agent is open. Left out: 0, it is a `conflict` at once. `Infinity`: until aborted. */
+  /** How long to wait while another request of the agent is open. Left out: 0, which throws `conflict` at once. `Infinity`: until aborted. */
   readonly waitMs?: number;
-  /** Stops the waiting. Then nothing is recorded, and it throws `cancelled`. */
+  /** When it aborts, the wait ends with `cancelled`, and nothing is recorded. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * What a request came to.
+ * The result of a request.
  *
  * @example
  * await tl.tracker().completeRequest('req1', { reply: 'Hello.', usage: { inputTokens: 5 } });
  */
 export interface CompletedRequest {
-  /** Unless it was given before; another one than that is a `conflict`. */
+  /** The prompt, unless it was given before; a different one is a `conflict`. */
   readonly prompt?: Prompt | string;
   readonly reply?: string;
   readonly usage?: Partial<Usage>;
 }
 
 /**
- * What a failed request came to: all that is known of it is recorded.
+ * The result of a failed request. Everything that is given is recorded.
  *
  * @example
  * await tl.tracker().failRequest('req1', { reason: 'The agent did not start.' });
@@ -80,7 +80,7 @@ export interface TrackedSession {
 }
 
 /**
- * For programs that drive an agent themselves: the same store and rules, without an adapter.
+ * For programs that run an agent themselves: the same store and rules, without an adapter.
  *
  *     trackRequest ──▶ pending ──▶ updateRequestSession ──▶ active ──▶ completeRequest | failRequest
  *
@@ -100,9 +100,9 @@ export interface TrackedSession {
  */
 export interface ConversationTracker {
   /**
-   * Records a request before it is sent, and takes the conversation's lock. `sessionId`: the session that the agent will continue;
-   * null: it starts a new one. Repeating a request gives the same answer. The same id with other arguments is a `conflict`, and so
-   * is a second request while the first is open, after `waitMs`; the error names the first.
+   * Records a request before it is sent, and takes the conversation's lock. `sessionId`: the session that the agent will continue; null: it
+   * starts a new one. Repeating a request gives the same answer. The same id with other arguments is a `conflict`. So is a second request
+   * that is still open after `waitMs`; the error names the first.
    */
   trackRequest(
     requestId: string,
@@ -136,8 +136,8 @@ export interface Trackers {
 }
 
 /**
- * Makes trackers for programs that reach the store through a server. Such a program names itself in every call (`holder`), and renews
- * its locks: nobody here can see whether it is alive. A lock outlives the server, and is free when it expires.
+ * Makes trackers for programs that reach the store through a server. The server cannot see whether such a program is alive, so the program
+ * names itself in every call (`holder`) and renews its locks. A lock outlives the server, and is free when it expires.
  */
 export interface ClientTrackers {
   clientTracker(owner: string, holder: string): ClientTracker;
@@ -145,10 +145,10 @@ export interface ClientTrackers {
 
 export interface ClientTracker extends Omit<ConversationTracker, 'close'> {
   /**
-   * Prolongs the lock of an open request; takes it again if it has expired and nobody else has it. Throws `conflict` when another program
-   * has it, or when the request has ended.
+   * Prolongs the lock of an open request. Takes it again if it has expired and nobody else has it. Throws `conflict` if another program has
+   * it, or if the request has ended.
    */
   renewRequest(requestId: string): Promise<TrackedRequest>;
-  /** Frees the lock of a request and leaves the request open: the next one of its agent interrupts it. Does nothing without the lock. */
+  /** Frees the lock of a request, and leaves it open: the next request of its agent interrupts it. Does nothing without the lock. */
   releaseRequest(requestId: string): Promise<TrackedRequest>;
 }

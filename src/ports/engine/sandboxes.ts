@@ -5,16 +5,16 @@ import type { ExecResult, SandboxUse } from '../../core/sandbox/sandbox.ts';
 export interface EngineSandboxes {
   /** Newest first, a page of 100 or of `limit`; `before` is the id of the last one of the previous page. */
   list(page?: SandboxPage): Promise<PublicSandbox[]>;
-  /** All of them together: how many there are, and how many bytes those have that were measured. */
+  /** How many there are, and how many bytes the measured ones have together. */
   diskUse(): Promise<SandboxesDiskUse>;
   /**
-   * By its id or its name. `measure`: it is measured now, unless it was in the last 3 seconds; else its size is that of the last time.
-   * Throws `too_many` while 20 others, or 10 of the same owner, are measured or wait for it.
+   * By its id or its name. `measure`: measures it now, unless that was done in the last 3 seconds; otherwise it has the size of the last
+   * measurement. Throws `too_many` while 20 others, or 10 of the same owner, are measured or wait for it.
    */
   show(idOrName: string, options?: { measure?: boolean }): Promise<SandboxView>;
   /** Where a conversation works, and which session it used last. */
   of(conversation: string): Promise<SandboxUse>;
-  /** Makes the shared sandbox of this name where it is missing, and sets it up. Throws `refused` when a step fails. */
+  /** Makes the shared sandbox of this name if it is missing, and sets it up. Throws `refused` when a step fails. */
   open(name: string): Promise<PublicSandbox>;
   /** Runs a command in it, as agents run there, for at most ten minutes. */
   exec(idOrName: string, command: readonly string[]): Promise<ExecResult>;
@@ -31,7 +31,7 @@ export interface EngineSandboxes {
 }
 
 /**
- * What the sandboxes of an owner take together. Those that were never measured count as nothing.
+ * The size of all sandboxes of an owner together. Those that were never measured count as 0 bytes.
  *
  * @example
  * const { sandboxes, bytes } = await tl.sandboxesDiskUse();

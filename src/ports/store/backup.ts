@@ -1,9 +1,9 @@
 /** Copies of the whole data: of all owners, with keys (their hashes) and transcripts, without settings, tokens and programs. */
 
 export interface BackupOptions {
-  /** Called now and then, with how far it is. */
+  /** Called now and then. */
   readonly onProgress?: (progress: BackupProgress) => void;
-  /** Aborted: stop, and leave nothing behind. Throws `cancelled`. */
+  /** When it aborts, the work stops, leaves nothing behind, and throws `cancelled`. */
   readonly signal?: AbortSignal;
 }
 
@@ -12,13 +12,13 @@ export interface BackupRequest extends BackupOptions {
   /** Replace the file if it exists. */
   readonly force: boolean;
   readonly sandboxes: boolean;
-  /** Called with what a person should know although the backup is made. */
+  /** Called with what a person should know about a backup that was made. */
   readonly onNote?: (note: string) => void;
 }
 
 export interface RestoreRequest extends BackupOptions {
   readonly file: string;
-  /** Make the conversations of other data homes conversations of this one: the home that the backup is from is gone. */
+  /** Move the conversations of other data homes to this one, because the home that the backup is from is gone. */
   readonly moveHere: boolean;
   /** Restore a backup in which chains of events are broken. */
   readonly force: boolean;
@@ -31,7 +31,7 @@ export interface BackupProgress {
   readonly total: number;
 }
 
-/** What is in a backup, as read back from it. */
+/** What a backup contains, as read back from it. */
 export interface BackupContents {
   readonly bytes: number;
   readonly schema: number;
@@ -40,7 +40,7 @@ export interface BackupContents {
   readonly events: number;
   /** When something was last written, in milliseconds; null: it is empty. */
   readonly lastAt: number | null;
-  /** Conversations whose chain of events was broken before the copy was made. Everything else about the file is whole. */
+  /** Conversations whose chain of events was broken before the copy was made. Everything else in the file is intact. */
   readonly broken: readonly { readonly conversation: string; readonly event: number }[];
 }
 
@@ -54,7 +54,7 @@ export interface Restored extends BackupContents {
   /** The backup that was read, and the database that it was restored to. */
   readonly from: string;
   readonly to: string;
-  /** What was there before, by its new path. Nothing is deleted. */
+  /** The new paths of what was there before. Nothing is deleted. */
   readonly kept: readonly string[];
   readonly sandboxes: boolean;
   /** Conversations that belong to another data home: they can be read and forked here, but not continued. */
@@ -63,7 +63,7 @@ export interface Restored extends BackupContents {
   readonly moved: number;
 }
 
-/** Everything goes from one store to another of another kind: from SQLite to PostgreSQL, or back. */
+/** A copy of everything to a store of another kind: from SQLite to PostgreSQL, or back. */
 export interface StoreCopyRequest extends BackupOptions {
   /** `sqlite:FILE`, a data home, or `postgres://USER@HOST/DATABASE`. */
   readonly from: string;
@@ -75,10 +75,10 @@ export interface StoreCopied extends Pick<BackupContents, 'conversations' | 'tur
   readonly from: string;
   readonly to: string;
   /**
-   * True: nobody uses the source, everything is in the target, was verified, and the target can be used. False: the source is in use; the
-   * target has what was stored when the copy began, and cannot be used yet.
+   * True: everything was copied and verified, and the target can be used. False: the source is in use. The target has what was stored when
+   * the copy began, and cannot be used yet.
    */
   readonly complete: boolean;
-  /** Conversations that belong to a place: only a server with that place goes on with them. */
+  /** Conversations by place: only a server of that place can continue them. */
   readonly places: readonly { readonly place: string; readonly name: string; readonly conversations: number }[];
 }

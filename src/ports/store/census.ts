@@ -3,17 +3,17 @@ import type { SessionState } from '../../core/restore/session.ts';
 import type { TaskState } from '../../core/tasks/task.ts';
 import type { Standing } from '../../core/turn/standing.ts';
 
-/** What is stored of all owners, for finding what crashes left over. Reads everything: for rare use. */
+/** What is stored of all owners, to find what crashes left behind. Reads everything: for rare use. */
 export interface Census {
   /** Sessions that are stored as live, or as held by a process. Not those of trackers, which hold their sessions themselves. */
   readonly sessions: readonly CensusSession[];
   /** Conversations with an open turn. Not those of trackers. */
   readonly standings: readonly Standing[];
-  /** The ids of all sandboxes that conversations have, and of those that are listed. */
+  /** The ids of all sandboxes that conversations have or that are listed. */
   readonly sandboxes: readonly string[];
   /** Those of them that only erased conversations have. */
   readonly erased: readonly CensusErased[];
-  /** The places of all conversations that are run there, with how many there are. `name` null: none is known. */
+  /** The places of all conversations, with how many each has. `name` null: not known. */
   readonly places: readonly { readonly place: string; readonly name: string | null; readonly conversations: number }[];
   /** Unfinished tasks. */
   readonly tasks: readonly CensusTask[];
@@ -27,7 +27,7 @@ export interface CensusSession {
   readonly agent: string;
   readonly state: SessionState;
   readonly turns: number;
-  /** None of its agent was used in the conversation since. */
+  /** It is the session of its agent that the conversation used last. */
   readonly newest: boolean;
   readonly process: SandboxProcess | null;
   /** Somebody has the lease of its conversation. */
@@ -41,7 +41,7 @@ export interface CensusErased {
   readonly owner: string;
   readonly conversation: string;
   readonly sandbox: string;
-  /** The sandbox was to be deleted as well. */
+  /** The sandbox should have been deleted as well. */
   readonly toDelete: boolean;
 }
 
@@ -50,20 +50,20 @@ export interface CensusTask {
   readonly id: string;
   readonly state: TaskState;
   readonly gate: SandboxProcess | null;
-  /** Tasks it waits for that will not finish by themselves. */
+  /** The tasks it waits for that will not finish by themselves. */
   readonly blockedBy: readonly string[];
 }
 
 /** How large the storage is, and how fast it writes. */
 export interface StoreMeasure {
-  /** Of the data, and of what was written lately and is not yet among it. */
+  /** `bytes`: of the data. `logBytes`: of what was written lately, and is not part of that yet. */
   readonly bytes: number;
   readonly logBytes: number;
-  /** Of `bytes`: what nothing uses now, and new data will. */
+  /** The part of `bytes` that is free for new data. */
   readonly freeBytes: number;
   /** How many transactions this process has committed. */
   readonly commits: number;
-  /** How long its last ones took, in milliseconds, until they were durable (at most 256); null: there was none. */
+  /** How long the last ones (at most 256) took until they were durable, in milliseconds; null: there was none. */
   readonly commitMs: { readonly p50: number; readonly p95: number; readonly max: number } | null;
   /** Left out: it is a file. */
   readonly connections?: StoreConnections;
@@ -71,7 +71,7 @@ export interface StoreMeasure {
 
 /** The connections of this process to a database server, and how many verbs wait for one. */
 export interface StoreConnections {
-  /** There are never more. */
+  /** The limit. */
   readonly most: number;
   readonly used: number;
   readonly idle: number;
@@ -80,8 +80,8 @@ export interface StoreConnections {
 
 /** What is damaged in the storage itself. */
 export interface Inspection {
-  /** What the storage's own check found, in its words; empty: all is well. */
+  /** The messages of the storage's own check; empty: no faults. */
   readonly faults: readonly string[];
-  /** The conversations of which something cannot be read. Only looked for when there are faults. */
+  /** The conversations of which something cannot be read. Only searched for if there are faults. */
   readonly damaged: readonly { readonly owner: string; readonly id: string; readonly key: string | null }[];
 }

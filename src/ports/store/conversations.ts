@@ -11,15 +11,15 @@ export interface ConversationStore {
   /** By our id, or by the caller's key. Null: none of this owner. An id wins over a key that looks the same. */
   findConversation(owner: string, idOrKey: string): Promise<Conversation | null>;
   /**
-   * Most recently changed first, a page, and only those that fit the filter. `before` is the `updatedAt` and id of the last one of the
-   * previous page. The cost must not grow with the number of conversations; for an agent that few of them have, only with those that are
-   * passed over in an index.
+   * Most recently changed first, a page, only those that match the filter. `before` is the `updatedAt` and id of the last one of the
+   * previous page. The cost must not grow with the number of conversations. With the filter for an agent that few of them have, it may grow
+   * with the index entries that are skipped.
    */
   listConversations(
     owner: string,
     page: CheckedFilter & { limit: number; before?: { updatedAt: number; id: string } },
   ): Promise<Conversation[]>;
-  /** Sets the title unless one from a higher source is there (`titleWins`). */
+  /** Sets the title, unless it has one from a higher source (`titleWins`). */
   setTitle(owner: string, conversation: string, title: string, source: TitleSource): Promise<Conversation>;
   /** Sets how much may be spent in it on a day; null: as much as the settings allow. */
   setLimitPerDay(owner: string, conversation: string, limit: Budget | null): Promise<Conversation>;
@@ -37,22 +37,22 @@ export interface ConversationStore {
    * Erases everything that was said in it. From now on it is `not_found`, and its key is free. What stays: numbers, kinds and times
    * of its events, what `verify` needs, sums of usage, and tasks that worked in it, without their texts. The holder of its lease
    * loses it. `conflict` while a turn, or such a task, is open, unless damage keeps it from ending. Returns what it had outside of the store.
-   * `sandbox`: the real path of its sandbox, which the caller deletes next; that is noted. `refused` when another conversation, of
-   * any owner, or an unfinished task works in it. A conversation that was erased before is then found as well.
+   * `sandbox`: the real path of its sandbox, which the caller deletes next; the store records that. `refused` when another conversation, of
+   * any owner, or an unfinished task works in it. With it, a conversation that was erased before is found as well.
    * `head`: what `verify` returned; `conflict` when the conversation has another one by now.
    */
   eraseConversation(owner: string, conversation: string, options?: EraseStored): Promise<Erasure>;
   /**
-   * Makes another place the place of the conversation, in a sandbox of its own; its directory is forgotten (R8). Whoever held it has lost
-   * the lease; open turns are run in the new place. Throws `conflict` while a lease has not ended, and `refused` for one that a tracker
-   * drives. Does nothing in the place itself.
+   * Moves the conversation to another place, into a sandbox of its own, without its directory (R8). Its holder loses the lease; open turns
+   * run in the new place. Throws `conflict` while a lease has not ended, and `refused` for a conversation of a tracker. Does nothing if it
+   * has this place already.
    */
   moveConversation(owner: string, conversation: string, to: Move): Promise<Conversation>;
   /** A conversation by its id or key; also one that this owner has erased, by its id; also one whose rows are damaged. */
   findToErase(owner: string, idOrKey: string): Promise<ToErase | null>;
 }
 
-/** A place with its name, and who asked for it. */
+/** The new place with its name, and who asked for the move. */
 export interface Move {
   readonly place: string;
   readonly name: string;
@@ -72,7 +72,7 @@ export interface EraseStored {
 /** What an erased conversation had outside of the store. */
 export interface Erasure {
   readonly cwd: string | null;
-  /** Those that it had used here. Empty: it was erased before. */
+  /** The sessions that it used here. Empty: it was erased before. */
   readonly sessions: readonly ErasedSession[];
 }
 

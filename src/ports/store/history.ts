@@ -16,7 +16,7 @@ export interface HistoryStore {
   ): Promise<ConversationEvent[]>;
   /**
    * The last ones before a number, by number, rising, a page. `turn`: only those of the turn of this number; `not_found` when there is
-   * no such turn. Must not grow with the number of those before or after.
+   * no such turn. The cost must not grow with the number of other events.
    */
   eventsBefore(
     owner: string,
@@ -29,14 +29,15 @@ export interface HistoryStore {
   recordsBefore(owner: string, conversation: string, page: { upTo: number; limit: number }): Promise<TurnRecord[]>;
   /** Records with `n` after `after`, oldest first, a page. */
   recordsAfter(owner: string, conversation: string, page: { after: number; limit: number }): Promise<TurnRecord[]>;
-  /** How many records have `n` after `after`. Must not grow with the number of those before. */
+  /** How many records have `n` after `after`. The cost must not grow with the number of those before. */
   countRecordsAfter(owner: string, conversation: string, after: number): Promise<number>;
-  /** Where something that nobody could read is missing before a turn of the history, oldest first; mostly nowhere. */
+  /** The turns of the history before which something is missing that nobody could read, oldest first; usually none. */
   unknownParts(owner: string, conversation: string): Promise<UnknownPart[]>;
   summary(owner: string, conversation: string): Promise<Summary>;
   /**
-   * Conversations whose title has all the words, most recently changed first, and then the best matches among turns whose prompt or answer has
-   * them. The last word may be the beginning of one. A conversation is not named for its title when a turn of it is found. `query` is words, never an expression. Throws `too_many` when the owner has many searches waiting, and `too_large` when it takes too long.
+   * Conversations whose title has all the words, most recently changed first, then the best matches among turns whose prompt or answer has
+   * them. The last word may be the beginning of one. If a turn of a conversation is found, its title is not listed as well. `query` is words,
+   * never an expression. Throws `too_many` when many searches of the owner wait, and `too_large` when it takes too long.
    */
   search(owner: string, query: string, limit: number): Promise<SearchHit[]>;
   /** Checks the chain of a conversation's events, also of an erased one. `head`: what an earlier check gave, kept elsewhere. */

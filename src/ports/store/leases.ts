@@ -14,15 +14,16 @@ import type { Turn } from '../../core/turn/turn.ts';
  */
 export interface LeaseStore {
   /**
-   * What `claim` would take, again and again, if no conversation is named: in the order of their owners, and of each owner those that have waited
-   * longest, as many as `limits` says. Another process may be faster. Throws `DamagedRows` as `claim` does.
+   * The conversations that repeated calls of `claim` would take: owners in their order, and of each owner those that have waited longest,
+   * at most `limits`. Another process may claim them first. Throws `DamagedRows` as `claim` does.
    */
   next(request: ClaimRequest, limits: NextLimits): Promise<NextClaim[]>;
   /**
-   * Takes the lease of one conversation that has an open turn (or of the one named by `conversation`, open turn or not): of the
-   * owner who comes first by `share`, the one that has waited longest. Raises its epoch, and begins the oldest queued turn. Sessions that an earlier holder left as living become dormant. A turn of an earlier epoch that was not sent is queued again first;
-   * one that was sent comes back as `unfinished` and nothing else is begun. Null: nothing to claim. Throws `DamagedRows`
-   * for one whose rows are damaged: the caller names it in `held` and claims others.
+   * Takes the lease of one conversation that has an open turn (or of the one named by `conversation`, open turn or not): of the owner who
+   * comes first by `share`, the one that has waited longest. Raises its epoch, and begins the oldest queued turn. Sessions that an earlier
+   * holder left as live become dormant. A turn of an earlier epoch that was not sent is queued again first. One that was sent is returned as
+   * `unfinished`, and nothing is begun. Null: nothing to claim. Throws `DamagedRows` for one whose rows are damaged: the caller names it in
+   * `held`, and claims others.
    */
   claim(request: ClaimRequest): Promise<Claim | null>;
   /**
@@ -33,8 +34,8 @@ export interface LeaseStore {
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly Fence[], leaseMs: number): Promise<Fence[]>;
   /**
-   * Gives the lease back; open turns become claimable. Sessions that are still recorded as living become dormant, as in
-   * `forgetWorker`. Does nothing when the lease is lost.
+   * Gives the lease back; open turns become claimable. Sessions that are still recorded as live become dormant, as in `forgetWorker`. Does
+   * nothing when the lease is lost.
    */
   release(fence: Fence): Promise<void>;
   /** Workers that hold leases now. */
@@ -43,21 +44,21 @@ export interface LeaseStore {
   holdings(owner: string, limit: number): Promise<Holding[]>;
   /** How many those are. */
   countHoldings(owner: string): Promise<number>;
-  /** Lists a worker that takes up whatever it can run, until it is forgotten. Repeated now and then: it is still there. */
+  /** Lists a worker that takes up everything it can run, until `forgetWorker`. Repeated now and then, to show that it still runs. */
   enlist(taker: Taker): Promise<void>;
-  /** The listed ones. One that is gone may be among them: `quietMs` is the time since it was listed last. */
+  /** The listed workers, including dead ones: `quietMs` is the time since a worker was listed last. */
   takers(): Promise<(Taker & { readonly quietMs: number })[]>;
-  /** Keeps a name of a place for people: the path of its data home. Stores nothing when it is known. */
+  /** Stores the name of a place for people: the path of its data home. Does nothing if it is stored already. */
   namePlace(place: string, name: string): Promise<void>;
-  /** Null: none is known. */
+  /** Null: not known. */
   placeName(place: string): Promise<string | null>;
-  /** Of those of the conversations that have an open turn: the oldest one, and who holds the conversation. */
+  /** Of each of the conversations that has an open turn: its oldest one, and who holds the conversation. */
   standings(owner: string, conversations: readonly string[]): Promise<Standing[]>;
-  /** The processes on record for the conversations that a worker holds: of their sessions, and of turns that were sent. */
+  /** The recorded processes of the conversations that a worker holds: of their sessions, and of turns that were sent. */
   processesOf(worker: string): Promise<SandboxProcess[]>;
   /**
-   * Frees every lease of a worker that is known to be gone, and takes it off the list of takers. Its living sessions become dormant,
-   * except that of a turn which was sent and has not ended.
+   * Frees every lease of a worker that is known to be gone, and removes it from the list of takers. Its live sessions become dormant, except
+   * that of a turn which was sent and has not ended.
    */
   forgetWorker(worker: string): Promise<void>;
 }
@@ -75,7 +76,7 @@ export interface WorkerInfo {
 }
 
 export interface LeasedWorker extends WorkerInfo {
-  /** How long until the first of its leases ends, of conversations with an open turn, unless it is renewed. Left out: none, or it does not matter here. */
+  /** How long until the first of its leases of conversations with an open turn expires. Left out: it has none, or it is not needed here. */
   readonly leftMs?: number;
 }
 
@@ -89,7 +90,7 @@ export interface Holding {
   readonly leftMs: number;
   /** Open turns. */
   readonly open: number;
-  /** Those that are live. An agent that waits for the next prompt is among them. */
+  /** The live sessions, including those that wait for the next prompt. */
   readonly sessions: readonly HeldSession[];
 }
 
@@ -116,14 +117,14 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Only this conversation, whoever owns it, with or without an open turn; else any that has one. */
   readonly conversation?: string;
-  /** Only what has been claimable for so long: a living process that waits for its turn comes first. Left out: 0. */
+  /** Only what has been claimable for this long, so that a process that waits for its own turn comes first. Left out: 0. */
   readonly idleMs?: number;
   /** In which order owners come. Left out: by name. */
   readonly share?: Share;
   /** No turn is begun. If no conversation is named: only one with a turn that its last holder left in the middle. */
   readonly withoutTurn?: boolean;
   /**
-   * What this worker holds already, or has set aside: not claimed, and not read. Even when its lease has expired because the worker was
+   * What this worker holds already, or has set aside: not claimed, and not read. Also if its lease has expired because the worker was
    * suspended.
    */
   readonly held?: readonly string[];
@@ -140,7 +141,7 @@ export interface NextClaim {
   readonly conversation: string;
 }
 
-/** A turn, and what running it asks of the store, as it was when the turn was read. */
+/** A turn with what running it needs from the store, as of when the turn was read. */
 export interface TurnToRun {
   readonly turn: Turn;
   readonly facts: TurnFacts;
@@ -150,7 +151,7 @@ export interface TurnToRun {
 export interface TurnFacts {
   /** The conversation's own limit of spending per day; null: it has none. */
   readonly limitPerDay: Budget | null;
-  /** Of the agent of the turn, the 20 most recently used, newest first. */
+  /** The 20 most recently used sessions of the agent of the turn, newest first. */
   readonly sessions: readonly Session[];
   /** As `unknownParts` returns them. */
   readonly unknownParts: readonly UnknownPart[];
@@ -161,7 +162,7 @@ export interface TurnFacts {
 export interface Claim {
   readonly fence: Fence;
   readonly conversation: Conversation;
-  /** Begun, and to be run now; null: there is none, or `unfinished` comes first. */
+  /** The turn that was begun, to be run now; null: there is none, or `unfinished` comes first. */
   readonly turn: Turn | null;
   /** Of that turn. */
   readonly facts: TurnFacts | null;

@@ -2,17 +2,17 @@ import type { DiskUse, Sandbox, SandboxUse, SetupResult } from '../../core/sandb
 import type { WorkerInfo } from './leases.ts';
 
 /**
- * The sandboxes of owners: found again by any process, and used by one alone while it is set up or removed. Whoever holds the lease of a
- * conversation has its sandbox in use.
+ * The sandboxes of owners. Any process finds them again. One process has a sandbox alone while it sets it up or removes it. The holder of
+ * the lease of a conversation uses its sandbox.
  */
 export interface SandboxStore {
-  /** Keeps a name for a sandbox. Stores nothing when it is known; `conflict` when another one has this name. */
+  /** Stores the name of a sandbox. Does nothing if it is stored already; `conflict` when another one has this name. */
   nameSandbox(owner: string, sandbox: NewSandbox & { readonly name: string }): Promise<Sandbox>;
   /** By our id, or by its name. Null: none of this owner. An id wins over a name that looks the same. */
   findSandbox(owner: string, idOrName: string): Promise<Sandbox | null>;
   /** Newest first, a page; `before` is the id of the last one of the previous page. */
   listSandboxes(owner: string, page: { limit: number; before?: string }): Promise<Sandbox[]>;
-  /** Those of any owner in this place that were opened and not used since `before`, oldest first, after the number of the last one. */
+  /** Sandboxes of all owners in this place that were opened, and not used since `before`; oldest first, a page. */
   idleSandboxes(request: IdleRequest): Promise<{ readonly sandboxes: Sandbox[]; readonly next: number | null }>;
   /** The conversations that work in it, most recently changed first. Empty: none, or there is no such sandbox of this owner. */
   sandboxUses(owner: string, id: string, limit: number): Promise<SandboxUse[]>;
@@ -22,14 +22,14 @@ export interface SandboxStore {
    */
   worksBelow(owner: string, below: { readonly place: string; readonly path: string }): Promise<DirectoryUse | null>;
   /**
-   * A worker, which holds the lease of a conversation in it, opens it: it is made where it is missing, and does not rest any more. The
-   * same worker may do so again. `alone`: another one has it alone, and nothing was changed.
+   * Records that a worker, which holds the lease of a conversation in it, has opened it: makes it if it is missing, and ends its rest. May be
+   * repeated. `alone`: another worker has it alone, and nothing was changed.
    */
   openSandbox(owner: string, sandbox: NewSandbox, worker: WorkerInfo): Promise<OpenedSandbox | AloneInSandbox>;
   /**
-   * Takes it for this worker alone, for `leaseMs`; repeated, it takes longer. `unused`: only if nobody uses it; throws `conflict` when
-   * a conversation in it is held or has an open turn, an unfinished task works in one, or somebody has it as `shared`. `shared`: uses it beside
-   * others. `instead`: of a worker that is dead. Null: it has it. Otherwise the worker that has it alone. Throws `not_found`.
+   * Takes it for this worker alone, for `leaseMs`; a repeat prolongs that. `unused`: throws `conflict` if a conversation in it is held or has
+   * an open turn, an unfinished task works in one, or somebody has it as `shared`. `shared`: uses it together with others. `instead`: takes it
+   * from this worker, which is dead. Null: it was taken. Otherwise returns the worker that has it alone. Throws `not_found`.
    */
   holdSandbox(owner: string, id: string, hold: SandboxHold): Promise<AloneInSandbox | null>;
   /** Gives it back. Does nothing when another worker has it. */
@@ -37,13 +37,13 @@ export interface SandboxStore {
   /** Throws `not_found`. */
   changeSandbox(owner: string, id: string, change: SandboxChange): Promise<Sandbox>;
   /**
-   * It was put to rest, or removed with its files. The conversations in it get the event, at most 100 of them, those that changed last.
-   * A removed one is forgotten; while a conversation needs it, only what was known of its files is.
+   * Records that it was put to rest, or removed with its files. The conversations in it get an event: at most 100, those that changed last. A
+   * removed sandbox is forgotten; while a conversation needs it, only what was stored about its files is.
    */
   leaveSandbox(owner: string, id: string, how: 'rested' | 'destroyed', reason: string): Promise<void>;
-  /** Of all the owner's sandboxes together: how many there are, and how many bytes were measured last. */
+  /** How many sandboxes the owner has, and how many bytes they had together when they were last measured. */
   diskUse(owner: string): Promise<{ readonly sandboxes: number; readonly bytes: number }>;
-  /** How many bytes our copies of transcripts take, of all conversations in it. */
+  /** The size of our copies of transcripts of all conversations in it. */
   copiedBytes(owner: string, id: string): Promise<number>;
 }
 

@@ -7,8 +7,8 @@ export interface SessionStore {
   /** The lineage, most recently used first. */
   sessions(owner: string, conversation: string, filter?: { agent?: string; limit?: number }): Promise<Session[]>;
   /**
-   * Whether a native session belongs to another conversation, of any owner: to the one that can use it, else to the last that
-   * used it (R1). Throws `not_found`.
+   * Whether a native session belongs to another conversation, of any owner: to the one that can use it, otherwise to the one that used it
+   * last (R1). Throws `not_found`.
    */
   sessionIsElsewhere(owner: string, conversation: string, native: NativeSession): Promise<boolean>;
   /** By the agent's id, in any of this owner's conversations; most recently used first. */
@@ -17,7 +17,7 @@ export interface SessionStore {
   transcript(owner: string, conversation: string, ref: string): Promise<Uint8Array | null>;
   /** Rising by turn and attempt. `turn`: only of that one. */
   receipts(owner: string, conversation: string, filter?: { turn?: number }): Promise<Receipt[]>;
-  /** The receipts of a page of turns, all of each turn, rising by turn and attempt. `limit` counts the turns that have any. */
+  /** All receipts of a page of turns, rising by turn and attempt. `limit` counts the turns that have any. */
   restores(owner: string, conversation: string, range: CheckedRange): Promise<PlacedReceipt[]>;
 }
 
@@ -38,9 +38,9 @@ export interface NewSession
     Session,
     'ref' | 'id' | 'agent' | 'origin' | 'parent' | 'watermark' | 'dropped' | 'state' | 'position' | 'process'
   > {
-  /** Its storage: another agent with the same storage has the same sessions. Left out: the agent's name. */
+  /** Another agent with the same storage has the same sessions. Left out: the agent's name. */
   readonly storage?: string;
-  /** What it knew before it was adopted could not be read. Left out: it was read, or there was nothing. */
+  /** Its history before the adoption could not be read. Left out: it was read, or there was none. */
   readonly unread?: boolean;
   /** Left out: nothing. */
   readonly omitted?: Omissions;

@@ -14,13 +14,13 @@ import type { Usage } from '../../core/turn/usage.ts';
 import type { WorkerInfo } from './leases.ts';
 
 /**
- * Where tasks are stored. A part of the store: the same owners, durability and faults. A task's turns are ordinary turns of an
- * ordinary conversation; the tasks themselves are here.
+ * Where tasks are stored. A part of the store: the same owners, durability and faults. The turns of a task are ordinary turns of a
+ * conversation, and stored as such.
  */
 export interface TaskStore {
   /**
-   * Adds all or none. The same `plan` and body again returns the same tasks; another body is a `conflict`. Also a `conflict`:
-   * a session that an open task already uses.
+   * Adds all or none. The same `plan` and body again returns the same tasks; another body is a `conflict`. Also a `conflict`: a session that
+   * an open task uses already.
    */
   add(owner: string, plan: NewPlan): Promise<{ tasks: Task[]; duplicate: boolean }>;
   /** By our id, or the newest that has this name. Null: none of this owner. */
@@ -36,8 +36,8 @@ export interface TaskStore {
 
   // ── for everybody ───────────────────────────────────────────────────────────────────────────────────────────────────
   /**
-   * Ends a task at once that was never begun, asks a person, or waits. A task that runs or was given back is ended by its runner,
-   * or by the next one. Leaves an ended task as it is.
+   * Ends a task at once if it was never begun, asks a person, or waits. A task that runs or was given back is ended by its runner or by the
+   * next one. Leaves an ended task as it is.
    */
   requestCancel(owner: string, task: string, by: string): Promise<Task>;
   /** Queues a task again that asks, has failed or was cancelled. Any other is a `conflict`. */
@@ -45,18 +45,18 @@ export interface TaskStore {
 
   // ── the lease ────────────────────────────────────────────────────────────────────────────────────────────────────────
   /**
-   * Claims the next queued task: of the owner with the fewest running tasks, else of the one served longest ago; of theirs the
-   * oldest. Never one whose milestone is being worked on, nor one whose plan already runs as many as it allows. None while `limit`
-   * tasks of this place run in all processes together, or the largest `parallel` of the plans that run. A running task whose lease
-   * has expired is queued again first. A task to be cancelled comes before all others, whatever runs, because nothing is begun in
-   * it. Null: nothing to claim.
+   * Claims the next queued task: of the owner with the fewest running tasks, among equals of the one served longest ago; of that owner the
+   * oldest. Never a task whose milestone is being worked on, or whose plan already runs as many as it allows. None while `limit` tasks of this
+   * place run in all processes together, or the largest `parallel` of the plans that run. A running task whose lease has expired is queued
+   * again first. A task that has to be cancelled is claimed before all others, whatever the limits, because nothing is begun in it. Null:
+   * nothing to claim.
    */
   claim(request: TaskClaimRequest): Promise<TaskClaim | null>;
   /** Prolongs leases; returns those that are lost. */
   renew(fences: readonly TaskFence[], leaseMs: number): Promise<TaskFence[]>;
   /** Gives the task back; another runner may claim it. Does nothing when the lease is lost. */
   release(fence: TaskFence): Promise<void>;
-  /** Who holds tasks now. */
+  /** The runners that hold tasks now. */
   holders(): Promise<TaskHolder[]>;
   /** Queues every task of a runner that is known to be gone. */
   forgetHolder(worker: string): Promise<void>;
@@ -69,11 +69,11 @@ export interface TaskStore {
 }
 
 export interface NewPlan {
-  /** The caller's idempotency key, else an id of ours. */
+  /** The caller's idempotency key; otherwise an id of ours. */
   readonly plan: string;
   /** Where the tasks can run. */
   readonly place: string;
-  /** How many of these may run at once, and with them of all tasks there; null: not set. */
+  /** How many of these tasks may run at once; it also raises the limit of the place. Null: not set. */
   readonly parallel: number | null;
   readonly tasks: readonly NewTask[];
 }
@@ -89,7 +89,7 @@ export interface TaskFilter {
 export type TaskRetry = CheckedRetry & { readonly by: string };
 
 export interface TaskHolder extends WorkerInfo {
-  /** Its leases are over: anybody may take its tasks. */
+  /** Its leases have expired: anybody may take its tasks. */
   readonly expired: boolean;
 }
 
@@ -115,7 +115,7 @@ export interface TaskClaimRequest {
 export interface TaskClaim {
   readonly fence: TaskFence;
   readonly task: Task;
-  /** The gate of an earlier runner, which may still be there; null: none is. */
+  /** The gate of an earlier runner, which may still run; null: there is none. */
   readonly gate: SandboxProcess | null;
 }
 
@@ -123,7 +123,7 @@ export interface TaskChange {
   readonly progress: TaskProgress;
   /** Left out: it keeps running. Any other state gives the lease back. */
   readonly state?: Exclude<TaskState, 'running' | 'queued' | 'waiting'>;
-  /** The process of the gate that is running; null: none any more; left out: as it was. */
+  /** The process of the gate that runs; null: none runs any more; left out: unchanged. */
   readonly gate?: SandboxProcess | null;
   readonly turns?: readonly TaskTurn[];
   readonly events: readonly TaskEventDraft[];

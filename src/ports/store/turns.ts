@@ -9,7 +9,7 @@ import type { PermissionMode, Sent, Turn, TurnOptions } from '../../core/turn/tu
 import type { NewConversation } from './conversations.ts';
 import type { NewSession } from './sessions.ts';
 
-/** Turns as everybody may write and read them: this needs the lock of the row, not the lease. */
+/** What everybody may do with turns. This needs the lock of the row, and not the lease. */
 export interface TurnStore {
   /**
    * Accepts a turn (R3). The same `requestId` and body again gives the same turn; another body is a `conflict`. With `adopts`, the
@@ -25,29 +25,28 @@ export interface TurnStore {
   /** The queued turns, by number, rising, a page. */
   queued(owner: string, conversation: string, page: { after: number; limit: number }): Promise<Turn[]>;
   /**
-   * Changes the queue: `changes` names every queued turn, in the order in which they are to run. Those that are dropped end as
-   * cancelled. As few of the others as possible are replaced: each ends as cancelled, too, and a new turn with its options, and its
-   * prompt unless there is a new one, is accepted in its place. All or nothing: `conflict` when other turns are queued than those
-   * named, `not_found` for a turn of no or another conversation, `refused` when a turn of a task would end. The same `requestId` and
-   * changes again give the same result and change nothing; other changes are a `conflict`.
+   * Changes the queue. `changes` names every queued turn, in the wanted order. Dropped turns end as cancelled. As few of the others as possible
+   * are replaced: each ends as cancelled, too, and a new turn is accepted in its place, with its options and its prompt or the new one. All or
+   * nothing: `conflict` when other turns are queued than those named, `not_found` for a turn that is not of this conversation, `refused` when a
+   * turn of a task would end. The same `requestId` and changes again give the same result and change nothing; other changes are a `conflict`.
    */
   requeue(owner: string, request: Requeue): Promise<Requeued>;
   findTurn(owner: string, turn: string): Promise<Turn | null>;
   /** By the caller's idempotency key. */
   findRequest(owner: string, requestId: string): Promise<Turn | null>;
   /**
-   * Turns whose answers are to be delivered and were not yet, whether they have ended or not, in the order in which they were
-   * accepted, a page. `after`: the last turn of the previous page; `not_found` when it is gone.
+   * Turns whose answers have to be delivered and were not yet, whether they have ended or not; in the order in which they were accepted, a
+   * page. `after`: the last turn of the previous page; `not_found` when it is gone.
    */
   pending(owner: string, page: { after?: string; limit: number }): Promise<PendingTurn[]>;
   /**
-   * The answer was delivered: the turn is not pending any more. Returns it as it now is, also when it was delivered before. Throws
+   * Records that the answer was delivered: the turn is not pending any more. Returns the turn, also if it was delivered before. Throws
    * `not_found`; `conflict` when it has not ended; `invalid` when its answer need not be delivered.
    */
   setDelivered(owner: string, turn: string): Promise<Turn>;
   /**
-   * What the session of a turn was told in an attempt, or in the last one that was sent. Null: none was. `parts` null: it was not
-   * kept. Throws `storage_damaged` when it is not what was told.
+   * What the session of a turn was told in an attempt; left out: in the last one that was sent. Null: none was sent. `parts` null: it was not
+   * kept. Throws `storage_damaged` when it does not match its hash.
    */
   told(owner: string, turn: string, attempt?: number): Promise<StoredTold | null>;
   /** As `turns`, without reading what was said. */
@@ -60,13 +59,13 @@ export interface Requeue {
   readonly conversation: string;
   /** `id`: for the turn that replaces it, if one does. */
   readonly changes: readonly (QueueChange & { readonly id: string })[];
-  /** A name of its own: a turn may have the same one. Null: none given. */
+  /** Not shared with the request ids of turns: a turn may have the same one. Null: none given. */
   readonly requestId: string | null;
   readonly by: string;
 }
 
 /**
- * What a change of the queue came to.
+ * The result of a change of the queue.
  *
  * @example
  * const { queue, cancelled } = await chat.requeue((await chat.queue()).map(({ id }) => ({ turn: id })).toReversed());
@@ -74,11 +73,11 @@ export interface Requeue {
  * for (const { turnId, replacedBy } of cancelled) console.log(turnId, 'is now', replacedBy ?? 'dropped');
  */
 export interface Requeued {
-  /** The queue after it, in the order in which the turns run. `replaces`: the turn whose place it took; null: it stayed. */
+  /** The new queue, in the order in which the turns run. `replaces`: the turn whose place it took; null: it stayed. */
   readonly queue: readonly { readonly turnId: string; readonly n: number; readonly replaces: string | null }[];
-  /** The turns that it ended. `replacedBy`: the turn that took its place; null: it was dropped. */
+  /** The turns that the change ended. `replacedBy`: the turn that took its place; null: it was dropped. */
   readonly cancelled: readonly { readonly turnId: string; readonly n: number; readonly replacedBy: string | null }[];
-  /** The same request was carried out before: this is what it came to then. */
+  /** The same request was carried out before: this is its result. */
   readonly duplicate: boolean;
 }
 
@@ -93,38 +92,38 @@ export interface StoredTold {
 export interface AskedAgent {
   readonly conversation: string;
   /**
-   * The agent that the caller named; null: that of the previous turn, else the conversation's, else `defaultAgent`. When all are
+   * The agent that the caller named; null: that of the previous turn, otherwise the conversation's, otherwise `defaultAgent`. If all are
    * null, the turn is not accepted: `invalid`, or `agent_unavailable` when no agent is installed.
    */
   readonly agent: string | null;
   readonly defaultAgent: string | null;
-  /** The configured agents: a turn that needs another is `agent_unavailable`, and not accepted. Left out: any. */
+  /** The configured agents: a turn for another one is not accepted (`agent_unavailable`). Left out: any. */
   readonly agents?: readonly string[];
 }
 
 export interface NewTurn extends AskedAgent {
   readonly id: string;
-  /** Created in the same commit, unless the owner has one with its key by now: then the turn is for that one. */
+  /** Creates this conversation in the same commit, unless the owner has one with its key by now: then the turn is for that one. */
   readonly creates?: NewConversation;
   readonly requestId: string | null;
   /** Empty: its program may give it at the end (a tracker). */
   readonly prompt: Prompt;
   readonly options: TurnOptions;
-  /** How questions are handled when `options` do not say it: fixed here, as the agent is. Left out: whoever runs the turn decides. */
+  /** How questions are handled if `options` do not set it; fixed here, as the agent is. Left out: the worker that runs the turn decides. */
   readonly permissions?: PermissionMode;
   readonly retryOf: string | null;
   /**
-   * What may be spent on a day by the settings: if that, or the conversation's own limit, is reached, the turn is refused with
-   * `over_budget`. Left out: what was spent does not matter. It is no part of the request.
+   * What the settings allow to be spent on a day. If that, or the conversation's own limit, is reached, the turn is refused with
+   * `over_budget`. Left out: no limit is checked. It is no part of the request.
    */
   readonly perDay?: PerDay;
-  /** Who asked for it, as the record has it. Left out: the owner. It is no part of the request: repeated by another, it is the same turn. */
+  /** Who asked for it, as recorded. Left out: the owner. It is no part of the request: if another repeats it, it is the same turn. */
   readonly by?: string;
-  /** The session that it names, and that the conversation has not used yet. Left out: there is none, or it could not be read. */
+  /** The session that it names, if the conversation has not used it yet. Left out: there is none, or it could not be read. */
   readonly adopts?: AdoptedSession;
 }
 
-/** A native session with its own history, to be taken into a conversation. */
+/** A native session with its own history, to be adopted by a conversation. */
 export interface AdoptedSession extends Pick<NewSession, 'ref' | 'id' | 'agent'> {
   readonly storage: string;
   readonly history: SessionHistory;

@@ -4,7 +4,7 @@ import type { Usage } from '../../core/turn/usage.ts';
 
 /** What was spent. */
 export interface UsageStore {
-  /** Sums per day (UTC) and agent, newest day first, and in a day by the agent's name; a page. */
+  /** Sums per day (UTC) and agent: newest day first, within a day by the agent's name; a page. */
   usage(owner: string, page?: UsagePage<LastUsage>): Promise<UsageRow[]>;
   /**
    * What a conversation and its owner have spent today (UTC), as far as turns and restores have ended. Costs the same at any length.

@@ -9,23 +9,24 @@ import type { Fence } from './leases.ts';
 import type { NewPermission } from './permissions.ts';
 import type { NewSession, SessionChange } from './sessions.ts';
 
-/** What happens to a turn once it is accepted: all of it under the lease. */
+/** Everything that happens to a turn after it was accepted. It needs the lease. */
 export interface WriteStore {
   /**
    * Applies all writes in one transaction, in order, and gives their events the next numbers; returns the last of them, and how many
    * turns of the conversation are open now.
-   * Every write takes one counter: the first takes `counter`, the next `counter + 1`, and so on, however many events each
-   * makes. A commit with a counter that was used in this epoch before is a repeat: it changes nothing and returns the same
-   * result (R5). Counters may have gaps. Only the epoch decides whether the lease is held: a lease that has expired and that
-   * nobody took can still be used. Throws `lease_lost` when it was taken, released or its worker forgotten;
-   * `conflict` when a native session belongs to another conversation, when a turn has ended, was never begun, was sent
-   * before or does not come next, when it is given to a session of another agent, or when a receipt is of another turn; `invalid` when a session's
-   * watermark would be beyond the head (R9) or a record does not fit its turn. Then nothing of it is written.
+   * Every write takes one counter: the first takes `counter`, the next `counter + 1`, and so on, however many events each makes. A commit
+   * with a counter that was used in this epoch before is a repeat: it changes nothing and returns the same result (R5). Counters may have
+   * gaps. Only the epoch decides whether the lease is held: a lease that has expired and that nobody took can still be used.
+   *
+   * Writes all or nothing. Throws `lease_lost` when the lease was taken or released, or its worker forgotten. Throws `conflict` when a native
+   * session belongs to another conversation; when a turn has ended, was never begun, was sent before, or does not come next; when it is given
+   * to a session of another agent; or when a receipt is of another turn. Throws `invalid` when a session's watermark would be beyond the head
+   * (R9), or a record does not fit its turn.
    */
   commit(fence: Fence, counter: number, writes: readonly Write[]): Promise<Committed>;
 }
 
-/** `seq`: the last event of the commit. `open`: the turns of the conversation that are open; for a repeat, by now. */
+/** `seq`: the last event of the commit. `open`: how many turns of the conversation are open; for a repeat, as of now. */
 export interface Committed {
   readonly seq: number;
   readonly open: number;
@@ -38,7 +39,7 @@ export type Write =
   /** The oldest open turn, which is queued, begins. */
   | { readonly write: 'begin'; readonly turn: string }
   | { readonly write: 'event'; readonly event: EventDraft }
-  /** A session of the agent, recorded when seen, or before use when we assign its id (R1). `turn`: it is given to that turn. */
+  /** A session of the agent, recorded when it is seen, or before its use if we assign its id (R1). `turn`: it is given to that turn. */
   | { readonly write: 'open-session'; readonly session: NewSession; readonly turn: string | null }
   | {
       readonly write: 'change-session';
@@ -58,7 +59,7 @@ export type Write =
    * turn, word for word.
    */
   | { readonly write: 'send'; readonly turn: string; readonly sent: Sent; readonly told?: readonly ToldPart[] }
-  /** A session was told something before any turn was sent in it. It counts for the first that is. Makes no event of its own. */
+  /** A session was told something before a turn was sent in it. It counts for the first turn that is. Makes no event of its own. */
   | { readonly write: 'told'; readonly session: string; readonly told: readonly ToldPart[] }
   /** The attempt failed and the turn is tried again: it is not sent any more, and its attempt number rises. */
   | { readonly write: 'retry'; readonly turn: string; readonly failure: Failure }
@@ -77,8 +78,7 @@ export interface EndOfTurn {
    */
   readonly record: TurnRecord | null;
   /**
-   * The prompt of its first attempt did not leave after all, or was not taken: the turn counts as never sent. Left out: it counts
-   * as recorded.
+   * The prompt of its first attempt was not sent after all, or was not taken: the turn counts as never sent. Left out: no.
    */
   readonly unsent?: true;
   /** Our reference of the session that it counts for; null: none. */
