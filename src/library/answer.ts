@@ -11,7 +11,7 @@ import type { Engine, Submitted } from '../ports/engine.ts';
 import type { Answerer } from './answering.ts';
 
 /**
- * What a completed turn amounts to.
+ * The result of a completed turn.
  *
  * @example
  * import type { TurnResult } from 'throughline';
@@ -27,7 +27,7 @@ export interface TurnResult {
   readonly usage: Usage;
   /** The tools that the agent used, in the order in which they began. */
   readonly tools: readonly PublicTool[];
-  /** Questions that were denied because nobody could answer, or did not in time. */
+  /** Questions that were denied because nobody could answer, or nobody did in time. */
   readonly denied: readonly Denial[];
 }
 
@@ -63,7 +63,7 @@ type Failed = Failure | Pick<ThroughlineError, 'code' | 'message' | 'hint' | 'ca
 export class TurnError extends ThroughlineError implements PartialResult {
   /** As it ended. When its end is not known (`unreachable`, `closed`): as it was accepted. It may still run. */
   readonly turn: PublicTurn;
-  /** As far as it came. */
+  /** What was received of it. */
   readonly reply: string;
   readonly receipt: PublicReceipt | null;
   readonly usage: Usage;
@@ -84,8 +84,8 @@ export class TurnError extends ThroughlineError implements PartialResult {
 }
 
 /**
- * The answer to a prompt that was sent. Await it for the result, or read it while it comes. Nothing needs to be read: the turn
- * runs in any case, and nothing is rejected where nobody looks.
+ * The answer to a prompt that was sent. Await it for the result, or read it while it arrives. Nothing needs to be read: the turn
+ * runs in any case, and there are no unhandled rejections.
  *
  * @example
  * const answer = chat.send('Summarise the log.');
@@ -99,20 +99,20 @@ export interface Answer extends PromiseLike<TurnResult> {
   readonly result: Promise<TurnResult>;
   /**
    * The text of the reply, piece by piece. Ends with the turn, and throws a `TurnError` when that does not complete. Text that the
-   * agent retracts is out already: what replaces it begins a new paragraph. Where shown text can be replaced, read `replyStream`.
+   * agent retracts was already yielded, so its replacement begins a new paragraph. If you can replace shown text, read `replyStream`.
    * Can be read once.
    */
   readonly textStream: AsyncIterable<string>;
   /**
-   * The whole reply as it stands, again after every change; the last one is the `reply` of the result. Whoever reads slowly gets
-   * the newest one and none that is out of date. Otherwise as `textStream`, and can be read once.
+   * The whole reply so far, again after every change; the last one is the `reply` of the result. A slow reader gets only the newest
+   * one. Otherwise as `textStream`, and can be read once.
    */
   readonly replyStream: AsyncIterable<string>;
   /** The events of the turn, from `turn.queued` to `turn.ended`, however it ends. Can be read once. */
   readonly events: AsyncIterable<PublicEvent>;
   /**
-   * The answer was delivered to where `deliverTo` says: the turn is not in `pending()` any more. Call it after posting: a program that
-   * dies in between posts again.
+   * Reports that the answer was delivered to where `deliverTo` says: the turn is no longer in `pending()`. Call it after posting: a
+   * program that dies in between posts again.
    */
   delivered(): Promise<PublicTurn>;
 }
@@ -141,15 +141,15 @@ export class SubmittedAnswer implements Answer {
     });
     this.#answerer = answerer;
     this.#signal = signal;
-    this.accepted.catch(() => {}); // reported to whoever awaits or reads anything of it
-    // Also when nobody reads the answer. Whoever does is told what goes wrong.
+    this.accepted.catch(() => {}); // everything that is awaited or read throws the error itself
+    // Questions are answered also when nobody reads the answer. Its readers get the errors.
     void this.accepted.then(({ turn }) => answerer?.watch(turn.id, this.#events())).catch(() => {});
   }
 
   get result(): Promise<TurnResult> {
     if (this.#result === null) {
       this.#result = this.#ending();
-      this.#result.catch(() => {}); // whoever only reads a stream is told there
+      this.#result.catch(() => {}); // the streams throw the error as well
     }
     return this.#result;
   }
@@ -166,7 +166,7 @@ export class SubmittedAnswer implements Answer {
     return this.#engine.delivered((await this.accepted).turn.id);
   }
 
-  /** Also when nobody reads the answer. For a turn that has ended meanwhile this does nothing. */
+  /** Cancels also when nobody reads the answer. A turn that has ended meanwhile does not change. */
   #cancelBy(signal: AbortSignal, { id }: PublicTurn): void {
     const cancel = () => void this.#engine.cancel(id).catch(() => {});
     this.#forgetSignal = () => signal.removeEventListener('abort', cancel);
@@ -213,7 +213,7 @@ export class SubmittedAnswer implements Answer {
     const over = new AbortController();
     let changed = Promise.withResolvers<void>();
     let isOver = false;
-    // Goes on while the reader is busy with an earlier text.
+    // Continues while the reader is busy with an earlier text.
     const read = async () => {
       for await (const event of this.#events(over.signal)) {
         reply.see(event);
@@ -275,7 +275,7 @@ export class SubmittedAnswer implements Answer {
   /** The turn may run at another data home, whose processes end while we wait. Calls back when nobody runs it there any more. */
   #whenStranded({ id }: PublicTurn, onStranded: (stranded: Stranded) => void): () => void {
     const look = async () => {
-      // Whatever keeps us from looking, the stream of events meets it too.
+      // The stream of events reports the same error.
       const stranded = await this.#engine.turn(id).then(
         (turn) => turn.stranded,
         () => null,
@@ -283,20 +283,20 @@ export class SubmittedAnswer implements Answer {
       if (stranded?.reason === 'other_home') onStranded(stranded);
     };
     const timer = setInterval(() => void look(), LOOK_MS);
-    // Whoever asks for no more events lets the process end. In browsers a timer is a number.
+    // It must not keep the process alive. In browsers a timer is a number.
     if (typeof timer === 'object') timer.unref();
     return () => clearInterval(timer);
   }
 }
 
-/** The end of the turn could not be seen. `reply`: as far as it was. */
+/** The end of the turn could not be seen. `reply`: what was received of it. */
 function lost(error: unknown, turn: PublicTurn, reply: ReplyStream): unknown {
   if (!(error instanceof ThroughlineError) || error instanceof TurnError) return error;
   const nothing = { usage: turn.usage, receipt: null, tools: [], denied: [] };
   return new TurnError(error, { turn, reply: reply.text, ...nothing });
 }
 
-/** The function that answers questions threw, or its answer was none. */
+/** The function that answers questions threw, or returned an invalid answer. */
 function whyCancelled(fault: unknown): Failed {
   const why = asSentence(fault instanceof Error ? fault.message : String(fault));
   const { hint } = fault instanceof ThroughlineError ? fault : {};
@@ -308,7 +308,7 @@ function whyCancelled(fault: unknown): Failed {
   };
 }
 
-/** An error that says nothing of the turn, as one that does: an accepted turn is not lost. */
+/** Adds to an error that the turn was accepted and is stored. */
 function withTurn(error: ThroughlineError, turn: PublicTurn): ThroughlineError {
   if (error.code === 'unreachable') return lostSightOf(error, turn);
   if (error.code !== 'closed') return error;
@@ -324,7 +324,7 @@ function notRunHere({ n, requestId }: PublicTurn): ThroughlineError {
   return new ThroughlineError('conflict', message, { hint: 'Use another request id.' });
 }
 
-/** How often a turn that is waited for is looked at. */
+/** How often to check whether the turn is stranded. */
 const LOOK_MS = 5_000;
 
 /** Two readers of one stream would each get a part of it, or the second one nothing. */

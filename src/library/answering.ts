@@ -7,7 +7,7 @@ import type { Engine } from '../ports/engine.ts';
 
 /**
  * Answers a question that an agent asks during a turn: with the id of one of its options, or with `allow` or `deny`, which mean
- * once. Null or undefined leaves it to others: whoever follows the conversation may answer, and it is denied when nobody does in
+ * once. Null or undefined leaves it to others: anybody who follows the conversation may answer, and it is denied when nobody does in
  * time. The signal aborts when the question is over: somebody else answered, it was denied, or its turn ended.
  *
  * @example
@@ -20,7 +20,7 @@ export type OnPermission = (question: PublicPermission, context: { readonly sign
 type Given = string | null | undefined;
 type Answered = Given | Promise<Given>;
 
-/** Throws `invalid` for what cannot be called. */
+/** Throws `invalid` unless it is a function, or left out. */
 export function checkOnPermission(answer: unknown): void {
   if (answer === undefined || typeof answer === 'function') return;
   throw new ThroughlineError('invalid', `onPermission must be a function, not ${shown(answer)}.`, {
@@ -29,15 +29,15 @@ export function checkOnPermission(answer: unknown): void {
 }
 
 /**
- * The turns whose questions a function of this process answers. A turn may have several answers here (`send` repeated, `pending()` called
- * now and then): its questions are still asked once, and by the function that was named first.
+ * The turns whose questions a function of this process answers. A turn may have several `Answer` objects (`send` repeated, `pending()`
+ * called several times): its questions are still asked once, by the function that was given first.
  */
 const answered = new Set<string>();
 
 /**
- * Brings the questions of one turn to a function of the caller. When that throws, or returns what is no answer, the turn is cancelled:
- * the agent must not continue on an answer that nobody gave. What it does once the question is over changes nothing. A server that
- * cannot be reached is no fault of the function: its answer is brought there again, until the question is over.
+ * Passes the questions of one turn to a function of the caller. If it throws, or returns an invalid answer, the turn is cancelled: the
+ * agent must not continue without an answer. After the question is over, neither has an effect. While the server is unreachable, the
+ * answer is sent again, until the question is over.
  */
 export class Answerer {
   readonly #engine: Engine;
@@ -51,7 +51,7 @@ export class Answerer {
     this.#answer = answer;
   }
 
-  /** Until the turn ends. An engine that is closed meanwhile has ended its turns. */
+  /** Watches until the turn ends. */
   async watch(turn: string, events: AsyncIterable<PublicEvent>): Promise<void> {
     if (answered.has(turn)) return;
     answered.add(turn);
@@ -68,7 +68,7 @@ export class Answerer {
       case 'permission.asked': {
         const open = new AbortController();
         this.#open.set(event.payload.permissionId, open);
-        // Whoever passes the signal on throws when it aborts.
+        // A function that passes the signal on throws when it aborts.
         const failed = (error: unknown) => (open.signal.aborted ? undefined : this.#failed(event, error));
         void this.#ask(event.payload.permissionId, open.signal).catch(failed);
         break;
@@ -81,13 +81,13 @@ export class Answerer {
   }
 
   async #ask(id: string, signal: AbortSignal): Promise<void> {
-    const question = await whileAway(() => this.#engine.permission(id), signal);
-    // A turn that is repeated by its request id may have had its answers long ago.
+    const question = await retryWhileAway(() => this.#engine.permission(id), signal);
+    // If the turn is repeated by its request id, its questions may be over already.
     if (question.state !== 'open') return;
     const answer = await this.#answer(question, { signal });
     if (answer === null || answer === undefined) return;
     const option = optionOf(question, answer);
-    if (!signal.aborted) await whileAway(() => this.#engine.answer(id, option), signal);
+    if (!signal.aborted) await retryWhileAway(() => this.#engine.answer(id, option), signal);
   }
 
   async #failed({ turnId }: PublicEvent, error: unknown): Promise<void> {
@@ -98,17 +98,16 @@ export class Answerer {
   }
 }
 
-/** The client itself has tried for long before it says that the server is unreachable. */
+/** Short, because the client itself has tried for long before it reports `unreachable`. */
 const AGAIN_MS = 500;
 
-/** Tries again while the server cannot be reached, until the signal aborts. */
-async function whileAway<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+/** Tries again while the server is unreachable, until the signal aborts. */
+async function retryWhileAway<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
   for (;;) {
     try {
       return await call();
     } catch (error) {
-      const isAway = hasCode(error, 'unreachable');
-      if (!isAway || signal.aborted) throw error;
+      if (!hasCode(error, 'unreachable') || signal.aborted) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }

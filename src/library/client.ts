@@ -51,8 +51,13 @@ const CONVERSATION_OPTIONS: OptionNames<ConversationOptions> = {
 };
 
 const LIST_OPTIONS: OptionNames<ListOptions> = {
-  ...{ limit: true, before: true, session: true },
-  ...{ agent: true, state: true, since: true, until: true },
+  limit: true,
+  before: true,
+  session: true,
+  agent: true,
+  state: true,
+  since: true,
+  until: true,
 };
 
 const PERMISSION_FILTER: OptionNames<PermissionFilter> = {
@@ -65,7 +70,7 @@ const PERMISSION_FILTER: OptionNames<PermissionFilter> = {
 
 const IMPORT_OPTIONS: OptionNames<ImportOptions> = { key: true, cwd: true, agent: true };
 
-/** A turn that another process left may run here without the caller's knowledge, and cutting it off would lose it. */
+/** A turn that another process left may run here without the caller's knowledge, and interrupting it would lose its work. */
 const CLOSE_MS = 30_000;
 
 /**
@@ -80,13 +85,13 @@ export class ThroughlineClient {
   readonly engine: Engine;
   /** Goals that agents work on, unattended, until their gates pass. */
   readonly tasks: Tasks;
-  /** What the server says about itself, and about who asks; null: everything runs in this process. */
+  /** The state of the server, and who the caller is to it; null: everything runs in this process. */
   readonly server: Server | null;
 
   protected readonly onPermission: OnPermission | undefined;
   readonly #trackers: Trackers;
   readonly #lives: LiveStreams;
-  /** To be closed with this one, and with those for other owners. */
+  /** Closed with this client, and with those for other owners. */
   readonly #tracking: ConversationTracker[];
 
   constructor(
@@ -115,8 +120,8 @@ export class ThroughlineClient {
   }
 
   /**
-   * A conversation by the caller's key. The first prompt creates it, or `ensure()`; reading never does. What exists with another
-   * directory, sandbox or restore setting than these `options` is refused.
+   * A conversation by the caller's key. The first prompt creates it, or `ensure()`; reading never does. Refused if it exists with another
+   * directory, sandbox or restore setting than these `options`.
    */
   conversation(key: string, options: ConversationOptions = {}): ConversationHandle {
     checkOptions(options, CONVERSATION_OPTIONS, 'A conversation');
@@ -137,8 +142,8 @@ export class ThroughlineClient {
   }
 
   /**
-   * The answers that were promised to somebody (`deliverTo`) and not yet reported as delivered, oldest first: what a program that died
-   * between accepting and posting has to go on with. Each is an answer as `send` gives it, of a turn that has ended or still runs.
+   * The answers that were promised to somebody (`deliverTo`) and not yet reported as delivered, oldest first. A program that died between
+   * accepting and posting continues with these. Each is an answer as `send` returns it, of a turn that has ended or still runs.
    *
    *   for (const answer of await tl.pending()) {
    *     const { turn, reply } = await answer;
@@ -162,7 +167,7 @@ export class ThroughlineClient {
     return this.engine.sandboxes.list(page);
   }
 
-  /** How many sandboxes this owner has, and how many bytes those have together that were measured. */
+  /** How many sandboxes this owner has, and the bytes of those that were measured. */
   async sandboxesDiskUse(): Promise<SandboxesDiskUse> {
     return this.engine.sandboxes.diskUse();
   }
@@ -179,8 +184,8 @@ export class ThroughlineClient {
   }
 
   /**
-   * Makes a conversation of one that was exported, or of messages `{ role, content }` as the AI SDK, OpenAI or Anthropic have them,
-   * and returns its handle. The first prompt restores the context in a new session.
+   * Creates a conversation from an export, or from messages `{ role, content }` of the AI SDK, OpenAI or Anthropic, and returns its
+   * handle. The first prompt restores the context in a new session.
    *
    *   const chat = await tl.import(messages, { key: 'ticket-4711', agent: 'claude' });
    */
@@ -222,7 +227,7 @@ export class ThroughlineClient {
     return this.engine.agents(options);
   }
 
-  /** Which conversations have changed, until the signal aborts: hints to look again. */
+  /** Which conversations have changed, until the signal aborts: hints to read them again. */
   hints(options: { signal?: AbortSignal } = {}): AsyncIterable<Hint> {
     checkOptions(options, { signal: true }, 'hints()');
     return this.engine.hints(options);
@@ -241,8 +246,8 @@ export class ThroughlineClient {
   }
 
   /**
-   * Starts nothing more, and waits for turns that were already sent: at most `graceMs` (30 seconds, if left out). Then it interrupts
-   * the rest. What is queued stays stored; the next process of the data home runs it.
+   * Starts no more turns, and waits for those that were already sent: at most `graceMs` (30 seconds, if left out). Then it interrupts
+   * the rest. Queued turns stay stored; the next process of the data home runs them.
    */
   async close(options: { graceMs?: number } = {}): Promise<void> {
     checkOptions(options, { graceMs: true }, 'close()');

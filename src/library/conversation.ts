@@ -90,19 +90,19 @@ export class ConversationHandle {
   readonly #engine: Engine;
   readonly #spec: ConversationSpec;
   readonly #onPermission: OnPermission | undefined;
-  /** Once it is known. */
+  /** Null: not known yet. */
   #id: string | null = null;
-  /** Resolves when all that was sent before is accepted or refused. */
+  /** Resolves when all earlier prompts of this handle are accepted or refused. */
   #before: Promise<unknown> = Promise.resolve();
 
-  /** `onPermission`: answers the questions of turns that name nobody; left out: the engine's settings decide. */
+  /** `onPermission`: answers the questions of turns without a function of their own; left out: the engine's settings decide. */
   constructor(engine: Engine, spec: ConversationSpec, onPermission?: OnPermission) {
     this.#engine = engine;
     this.#spec = spec;
     this.#onPermission = onPermission;
   }
 
-  /** The handle of one that exists. */
+  /** The handle of an existing conversation. */
   static byId(
     engine: Engine,
     id: string,
@@ -114,7 +114,7 @@ export class ConversationHandle {
     return handle;
   }
 
-  /** The conversation. Throws `not_found` when it does not exist, as all other verbs do that only read. */
+  /** The conversation. Throws `not_found` when it does not exist, as all verbs that only read do. */
   async get(): Promise<PublicConversation> {
     return this.#engine.conversation(await this.#existing());
   }
@@ -134,7 +134,7 @@ export class ConversationHandle {
   }
 
   /**
-   * Submits a prompt at once. Await the answer, or read it while it comes. Creates the conversation if it does not exist. Uses the
+   * Submits a prompt at once. Await the answer, or read it while it arrives. Creates the conversation if it does not exist. Uses the
    * agent of the handle, if one was given.
    */
   send(prompt: Prompt | string, options: SendOptions = {}): Answer {
@@ -147,7 +147,7 @@ export class ConversationHandle {
 
   /**
    * Sends the prompt of an ended turn again, as a new turn; left out: of the last one. What the first one did is not undone, and tools may
-   * run again. Questions are handled as in the first one, unless a function answers them. Gives an answer as `send` does.
+   * run again. Questions are handled as in the first one, unless a function answers them. Returns an answer as `send` does.
    */
   retry(turn?: TurnName, options: RetryOptions = {}): Answer {
     checkOptions(options, RETRY_OPTIONS, 'retry()');
@@ -174,12 +174,12 @@ export class ConversationHandle {
     return this.#engine.warm(await this.#existing(), { ...this.#named(), ...options });
   }
 
-  /** Ends its agents' processes, and with them the turn that runs. Returns the sessions that had one. */
+  /** Ends its agents' processes, and with them a running turn. Returns the sessions that had a process. */
   async kill(): Promise<PublicSession[]> {
     return this.#engine.kill(await this.#existing());
   }
 
-  /** What its agent changed in its directory, where that is in a git repository. Throws `not_found` where it is not. */
+  /** What its agent changed in its directory. Throws `not_found` if that is not in a git repository. */
   async changes(): Promise<Changes> {
     return this.#engine.changes(await this.#existing());
   }
@@ -194,12 +194,12 @@ export class ConversationHandle {
     return this.#engine.keepChanges(await this.#existing(), keep);
   }
 
-  /** Throws away what the agent changed in its worktree and nobody committed. */
+  /** Discards the uncommitted changes in its worktree. */
   async discardChanges(): Promise<void> {
     return this.#engine.discardChanges(await this.#existing());
   }
 
-  /** Files and folders in its directory whose paths contain `match`, to be named in a prompt. */
+  /** Files and folders in its directory whose paths contain `match`, for naming them in a prompt. */
   async files(options: { match?: string } = {}): Promise<Files> {
     checkOptions(options, { match: true }, 'files()');
     return this.#engine.files(await this.#existing(), options);
@@ -236,21 +236,21 @@ export class ConversationHandle {
     return this.#engine.turns(await this.#existing(), page);
   }
 
-  /** Its turns without what was said in them, in pages as `turns`: for drawing a long conversation. */
+  /** Its turns without their texts, in pages as `turns`: for drawing a long conversation. */
   async outline(page: TurnPage = {}): Promise<TurnOutline[]> {
     checkOptions(page, TURN_PAGE, 'outline()');
     return this.#engine.outline(await this.#existing(), page);
   }
 
-  /** The records of its history: what each turn that was sent came to, with all its tools. In pages as `turns`. */
+  /** The records of its history: the results of all turns that were sent, with their tools. In pages as `turns`. */
   async records(page: TurnPage = {}): Promise<TurnRecord[]> {
     checkOptions(page, TURN_PAGE, 'records()');
     return this.#engine.records(await this.#existing(), page);
   }
 
   /**
-   * Asks a turn to stop; left out: all open turns. Returns them as they are after asking: a running one ends a little later. What has
-   * ended stays as it ended.
+   * Asks a turn to stop; left out: all open turns. Returns them as they are after asking: a running one ends a little later. An ended
+   * turn does not change.
    */
   async cancel(turn?: TurnName): Promise<PublicTurn[]> {
     const ids = turn === undefined ? await this.#open() : [await this.#idOf(turn)];
@@ -301,8 +301,8 @@ export class ConversationHandle {
   }
 
   /**
-   * Continues it in the place of this data home, or of the server, when the one that it has is gone: without the files of its work. Throws
-   * `conflict` while a process runs there.
+   * Moves it to the place of this data home, or of the server, when its own place is gone. The files of its work do not move with it.
+   * Throws `conflict` while a process runs at its own place.
    */
   async move(): Promise<PublicConversation> {
     return this.#engine.move(await this.#existing());
@@ -316,7 +316,7 @@ export class ConversationHandle {
   async erase(options: EraseOptions = {}): Promise<Erased> {
     checkOptions(options, { sandbox: true, discard: true, head: true }, 'erase()');
     const erased = await this.#engine.erase(await this.#existing(), options);
-    // Its key is free again. Without one, every verb says from now on that it is gone.
+    // Its key is free again. Without a key, every verb throws `not_found` from now on.
     if (this.#spec.key !== undefined) this.#id = null;
     return erased;
   }
@@ -355,7 +355,7 @@ export class ConversationHandle {
     checkSignal(signal);
     refuseAborted(signal);
     const before = this.#id;
-    const at = this.#id ?? (this.#isCreatedBy(options) ? this.#key() : await this.#createdFor(prompt));
+    const at = this.#id ?? (this.#isCreatedByPrompt(options) ? this.#key() : await this.#createdFor(prompt));
     refuseAborted(signal);
     const create = this.#id === null;
     try {
@@ -376,11 +376,11 @@ export class ConversationHandle {
     this.#id = null;
   }
 
-  /** The conversation, if it exists, by a name to read it by. What exists otherwise than it should is refused (R7). */
+  /** The key or the id of the conversation, for reading it. Refused if it exists with other settings than those of the handle (R7). */
   async #existing(): Promise<string> {
     const { cwd, sandbox, worktree, restore, key } = this.#spec;
     const pins = given({ cwd, sandbox, worktree, restore });
-    // By its key: what has the id may be erased by somebody else, and another one made.
+    // By its key: somebody else may erase the conversation with this id, and create another one with the key.
     if (Object.keys(pins).length === 0 && key !== undefined) return key;
     if (this.#id !== null) return this.#id;
     const { id } = await this.#engine.conversation(this.#key());
@@ -393,8 +393,8 @@ export class ConversationHandle {
     return this.#spec.key ?? '';
   }
 
-  /** Its first prompt creates a conversation with its key and its agent; with anything else it has to be created before. */
-  #isCreatedBy({ agent }: SubmitOptions): boolean {
+  /** Whether the first prompt can create the conversation: with a key and an agent. With other settings it has to be created before. */
+  #isCreatedByPrompt({ agent }: SubmitOptions): boolean {
     const byPrompt = new Set(['key', ...(agent === undefined ? ['agent'] : [])]);
     return Object.keys(given(this.#spec)).every((name) => byPrompt.has(name));
   }
@@ -445,7 +445,7 @@ export class ConversationHandle {
     return this.#spec.agent === undefined ? {} : { agent: this.#spec.agent };
   }
 
-  /** What the call says beats what `open` was told (R7). */
+  /** The options of the call beat those of the handle and of `open` (R7). */
   #whoAnswers(named: OnPermission | undefined, mode: PermissionMode | undefined) {
     checkOnPermission(named);
     if (named !== undefined && mode === 'deny') {

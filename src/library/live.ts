@@ -9,7 +9,7 @@ export function liveStreams(engine: Engine, tasks: Tasks): LiveStreams {
   return { live: (owner, feeds) => new EmbeddedLive(engine.as(owner), tasks.as(owner), feeds) };
 }
 
-/** Has no connection that could be lost. */
+/** It has no connection that could be lost, so it is open until it is closed. */
 class EmbeddedLive implements Live {
   readonly #feeds: Feeds;
   readonly #closed = new AbortController();

@@ -19,13 +19,13 @@ export class SandboxHandle {
     this.#name = name;
   }
 
-  /** With what was set up in it, and the conversations that work in it. `measure`: its size is measured now. */
+  /** The sandbox with its set-up and the conversations that work in it. `measure`: its size is measured now. */
   async show(options: { measure?: boolean } = {}): Promise<SandboxView> {
     checkOptions(options, { measure: true }, 'show()');
     return this.#sandboxes.show(this.#name, options);
   }
 
-  /** Makes it where it is missing, and sets it up, before any conversation works in it. Only by a name. */
+  /** Makes it if it is missing, and sets it up, before any conversation works in it. Only by a name. */
   open(): Promise<PublicSandbox> {
     return this.#sandboxes.open(this.#name);
   }

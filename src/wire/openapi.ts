@@ -95,7 +95,7 @@ function queryParameters(fields: z.ZodObject | undefined): Parameter[] {
   });
 }
 
-/** Describes a number as a number, although it is text in the address. Cursors are described as text. */
+/** Describes a number as a number, although it is text in the URL. Cursors are described as text. */
 function parameterSchema(schema: z.ZodType): object {
   const meaning = plain(z.toJSONSchema(schema, { io: 'output' }));
   return (meaning as { type?: string }).type === 'object' ? plain(z.toJSONSchema(schema, { io: 'input' })) : meaning;

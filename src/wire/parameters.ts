@@ -15,7 +15,7 @@ export const Limit = numeric(z.int().min(1).max(10_000));
 export const Wait = numeric(z.int().min(0).max(60));
 export const After = numeric(z.int().min(0));
 export const TurnNumber = numeric(z.int().min(1));
-/** Where a page ends that is read backwards: before this number, or at the end. */
+/** The end of a page that is read backwards: before this number, or after the last one. */
 export const Before = z.codec(z.string().regex(/^([1-9]\d{0,14}|end)$/), z.union([z.int().min(1), z.literal('end')]), {
   decode: (text) => (text === 'end' ? text : Number(text)),
   encode: (value) => String(value),

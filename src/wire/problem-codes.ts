@@ -53,8 +53,8 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
 };
 
 /**
- * The HTTP status with which the server of Throughline answers an error, for web applications that embed the library; 500 for
- * whatever is not a `ThroughlineError`.
+ * The HTTP status with which the server of Throughline answers an error, for web applications that embed the library; 500 for any
+ * other error than a `ThroughlineError`.
  *
  * @example
  * import { statusOf } from 'throughline';
@@ -65,7 +65,7 @@ export function statusOf(error: unknown): number {
   return error instanceof ThroughlineError ? STATUS[error.code] : STATUS.internal;
 }
 
-/** The program's own code for a problem, for clients that know only those. */
+/** The code of the `ThroughlineError` that a client throws for a problem. */
 export function errorCodeOf(code: ProblemCode): ErrorCode {
   const known = (ERROR_CODES as readonly string[]).includes(code);
   return known ? (code as ErrorCode) : 'refused';
@@ -73,5 +73,5 @@ export function errorCodeOf(code: ProblemCode): ErrorCode {
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** The name of a message that ends a stream, whose data is a problem: reconnecting would not help. */
+/** The name of a message that ends a stream. Its data is a problem that reconnecting would not solve. */
 export const PROBLEM_EVENT = 'problem';

@@ -1,6 +1,6 @@
 /**
- * Method and path of each operation. Paths are matched in this order. In a file of its own because `operations.ts` loads the
- * schema library, which browsers and short commands do not need.
+ * Method and path of each operation. Paths are matched in this order. A separate file, because `operations.ts` loads the schema
+ * library, which browsers and short commands do not need.
  */
 export const ROUTES = {
   listConversations: { method: 'GET', path: '/conversations' },

@@ -13,7 +13,7 @@ export function permissionIn(id: string): { permission: string } {
   return { permission: checkSegment(id, noSuchPermission) };
 }
 
-/** Throws `missing` for a text that cannot be in a path: nothing has such an id. */
+/** Throws `missing` for a text that does not fit into a path: no id is like that. */
 export function checkSegment(text: string, missing: (text: string) => ThroughlineError): string {
   const fits = text !== '' && text !== '.' && text !== '..' && text.length <= LONGEST && text.isWellFormed();
   if (!fits) throw missing(text);

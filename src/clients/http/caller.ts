@@ -8,7 +8,7 @@ import type { Connection, Request } from './connection/connection.ts';
 import { messages, RECONNECTED } from './connection/event-stream.ts';
 
 /** Who we are to the server. */
-export interface Identity {
+interface Identity {
   readonly owner: string;
   /** Sent with every request. */
   readonly token: string | null;
@@ -29,7 +29,7 @@ export interface Asked {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Calls the operations of one server, on behalf of one owner. */
+/** Calls the operations of one server for one owner. */
 export class Caller {
   readonly owner: string;
   readonly #connection: Connection;
@@ -76,7 +76,7 @@ export class Caller {
     }
   }
 
-  /** For a stream that is opened anew each time with other arguments. */
+  /** For a stream that is opened with other arguments each time. */
   stream(name: OperationName, asked: Asked): { connection: Connection; request: Request } {
     return { connection: this.#connection, request: this.#request(name, asked) };
   }

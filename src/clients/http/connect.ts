@@ -22,7 +22,7 @@ export async function connect({ transport, token, owner, timing, onAway }: Conne
   try {
     const asking = { owner: owner?.toWellFormed() ?? '', token, forOthers: owner !== undefined };
     const me = await new Caller(connection, asking).ask('whoAmI', { within: 'firstAnswerMs' });
-    // An older server does not say whom else we can act for.
+    // An older server does not report for whom else we can act.
     const forOthers = me.by === 'token' || (me.owners ?? null) !== null;
     return new HttpEngine(new Caller(connection, { owner: me.owner, token, forOthers }));
   } catch (error) {
@@ -31,7 +31,7 @@ export async function connect({ transport, token, owner, timing, onAway }: Conne
   }
 }
 
-/** A header cannot hold other characters, and its own error would not mention the token. */
+/** A header cannot contain other characters, and its own error would not mention the token. */
 function checkToken(token: string | null): void {
   if (token === null || /^[\x21-\x7e]*$/.test(token)) return;
   throw new ThroughlineError(

@@ -86,7 +86,7 @@ export class HttpEngine implements Engine {
     checkDirectory(cwd);
     changeChoices({}, spec, null);
     const body = { ...spec, ...(restore && { restore: parseRestore(restore) }) };
-    // Without a key, a repetition would make a second conversation.
+    // Without a key, repeating it would create a second conversation.
     return this.caller.ask('ensureConversation', { body, repeatable: key !== undefined });
   }
 
@@ -105,10 +105,8 @@ export class HttpEngine implements Engine {
     const [since, until] = [times.since, times.until].map((time) =>
       time === undefined ? undefined : new Date(time).toISOString(),
     );
-    const query = {
-      ...{ limit, before: before && `${before.updatedAt}_${before.id}`, session },
-      ...{ agent, state: states?.join(','), since, until },
-    };
+    const last = before && `${before.updatedAt}_${before.id}`;
+    const query = { limit, before: last, session, agent, state: states?.join(','), since, until };
     return (await this.caller.ask('listConversations', { query })).conversations;
   }
 
@@ -138,7 +136,7 @@ export class HttpEngine implements Engine {
     const body = { ...options, prompt: blocks, ...(restore && { restore: parseRestore(restore) }) };
     const params = await this.#promptedAt(conversation, options);
     return this.caller.accepted(requestId, (id) =>
-      // The history of a session that is adopted is read first, and the agent may have to be started for that.
+      // The history of an adopted session is read first, and the agent may have to be started for that.
       this.caller.ask('submit', {
         params,
         body: { ...body, requestId: id },
@@ -324,7 +322,7 @@ export class HttpEngine implements Engine {
 
   async import(exported: unknown, options: ImportOptions = {}): Promise<PublicConversation> {
     checkDirectory(options.cwd);
-    // What the server would refuse is refused before it is sent.
+    // Checked before it is sent, because it may be large.
     Array.from(importSteps(exported, { agent: options.agent, defaultAgent: () => SCRIPTED, now: 0 }));
     return this.caller.ask('importConversation', {
       body: { exported: Array.isArray(exported) ? asJsonMessages(exported) : exported, ...options },
@@ -358,7 +356,7 @@ export class HttpEngine implements Engine {
     this.caller.close();
   }
 
-  /** A key that a path cannot hold is refused as a new key. */
+  /** For a key that does not fit into a path, `ensure` says why it cannot be a key. */
   async #promptedAt(conversation: string, { create, agent }: SubmitOptions): Promise<{ conversation: string }> {
     try {
       return this.#at(conversation);
@@ -374,13 +372,13 @@ export class HttpEngine implements Engine {
   }
 }
 
-/** Checked as the embedded engine does, and sent as it was given. */
+/** Checks the page as the embedded engine does. It is sent as it was given. */
 function rangeOf(page: TurnPage) {
   const { limit } = checkRange(page);
   return { after: page.after, before: page.before, limit };
 }
 
-/** What takes as long as its set-up, its command or its files: not repeated when no answer comes. */
+/** For operations that take as long as a set-up, a command or many files. They are not repeated when no answer comes. */
 const LONG = { within: 'longMs', repeatable: false } as const;
 
 /** The sandboxes of a server, over HTTP: the same interface and the same answers as embedded. */

@@ -1,6 +1,6 @@
 import type { EventSourceMessage } from 'eventsource-parser';
 import { failureOf, isGone, ThroughlineError } from '../../core/errors.ts';
-import { checkFeeds, type Feed, type LiveFrame } from '../../core/public/live-frame.ts';
+import { checkFeeds, type Feed, type LiveFrame, type StreamOpened } from '../../core/public/live-frame.ts';
 import type { Live, LiveState, LiveStreams } from '../../ports/engine/live.ts';
 import { PROBLEM_EVENT } from '../../wire/problem-codes.ts';
 import type { Caller } from './caller.ts';
@@ -14,11 +14,11 @@ export function httpLiveStreams(caller: Caller): LiveStreams {
   return { live: (owner, feeds) => new HttpLive(caller.as(owner), feeds) };
 }
 
-/** Without anything for so many heartbeats, a stream is dead. */
+/** A stream without data for so many heartbeats is dead. */
 const DEAD_AFTER = 2.5;
-/** When somebody asks to look: silent for so many heartbeats is suspicious enough to reconnect. */
+/** `wake` reconnects a stream without data for so many heartbeats. */
 const SUSPICIOUS_AFTER = 1.2;
-/** When somebody asks to look: an answer that has not come for so long was lost. */
+/** `wake` reconnects when the answer to the request has not come for so long. */
 const LOST_AFTER_MS = 3_000;
 
 /** A feed, and how far it was read. */
@@ -33,28 +33,28 @@ interface Entry {
 /**
  * The states: connecting → open → waiting (for the next try) → connecting …, until it is closed or reconnecting cannot help.
  *
- * Every feed has a name of its own towards the server, never used again: frames of a feed that was ended or replaced meanwhile are
- * told apart, and dropped. When feeds change while the stream is open, the server is told all of them; if that fails, the stream is
- * opened anew, which tells it as well.
+ * The server gets a unique name for every feed, which is never reused. So frames of a feed that was ended or replaced meanwhile are
+ * recognised and dropped. When feeds change while the stream is open, all of them are sent to the server. If that fails, the stream is
+ * opened again, with the current feeds.
  */
 class HttpLive implements Live {
   readonly #caller: Caller;
-  /** By their names towards the server. */
+  /** By their names for the server. */
   readonly #feeds = new Map<string, Entry>();
   readonly #listeners = new Set<(state: LiveState) => void>();
   readonly #closed = new AbortController();
   #state: LiveState = { state: 'connecting', since: Date.now(), failure: null };
   #names = 0;
-  /** Rises with every change of the feeds; and what the server was told. */
+  /** Rises with every change of the feeds; and the version that the server has. */
   #version = 0;
-  #toldVersion = 0;
-  #isTelling = false;
+  #sentVersion = 0;
+  #isSending = false;
   /** The id of the stream while it is open, and what ends its connection. */
   #stream: string | null = null;
   #connection: Stop | null = null;
   #heartbeatMs: number | null = null;
   #heardAt = 0;
-  /** Tries again now, and soon again if that fails. */
+  /** Ends the pause before the next try, and makes later pauses short again. */
   #endPause = () => {};
 
   constructor(caller: Caller, feeds: readonly Feed[]) {
@@ -68,11 +68,11 @@ class HttpLive implements Live {
     checkFeeds([...others.map(({ of }) => of), feed]);
     this.#remove(feed.feed);
     this.#add(feed);
-    void this.#tell();
+    void this.#sendFeeds();
   }
 
   unfollow(name: string): void {
-    if (this.#remove(name)) void this.#tell();
+    if (this.#remove(name)) void this.#sendFeeds();
   }
 
   get state(): LiveState {
@@ -110,7 +110,7 @@ class HttpLive implements Live {
         } catch (error) {
           if (signal.aborted) return;
           if (error instanceof ServerAway) why = error;
-          // It may be back soon, and a live stream outlives what happens to its server.
+          // The data file may be back soon, and a live stream continues then.
           else if (isGone(error)) why = new ServerAway(error.message, { nothingDone: false, cause: error });
           else throw error;
         }
@@ -157,7 +157,7 @@ class HttpLive implements Live {
           openedAt = Date.now();
           this.#opened(frame, version);
         } else {
-          // A server that ends every stream before it has sent an event is asked less and less often.
+          // Only events shorten the next pause: a server may end every stream before it sends one.
           if (frame.kind === 'event' || frame.kind === 'task') backoff.reset();
           const taken = this.#take(frame);
           if (taken !== null) yield taken;
@@ -171,12 +171,12 @@ class HttpLive implements Live {
     }
   }
 
-  #opened({ stream, heartbeatMs }: Opened, version: number): void {
+  #opened({ stream, heartbeatMs }: StreamOpened, version: number): void {
     this.#stream = stream;
     this.#heartbeatMs = heartbeatMs;
-    this.#toldVersion = version;
+    this.#sentVersion = version;
     this.#set('open', null);
-    void this.#tell();
+    void this.#sendFeeds();
   }
 
   /** Remembers how far a feed was read. Null: it was ended meanwhile. */
@@ -189,21 +189,21 @@ class HttpLive implements Live {
     return { ...frame, feed: entry.name };
   }
 
-  /** Tells the server the feeds as they are now, one request at a time. */
-  async #tell(): Promise<void> {
-    if (this.#isTelling) return;
-    this.#isTelling = true;
+  /** Sends the current feeds to the server, one request at a time. */
+  async #sendFeeds(): Promise<void> {
+    if (this.#isSending) return;
+    this.#isSending = true;
     try {
-      while (this.#stream !== null && this.#toldVersion !== this.#version) {
+      while (this.#stream !== null && this.#sentVersion !== this.#version) {
         const [stream, version, signal] = [this.#stream, this.#version, this.#connection?.signal];
         await this.#caller.ask('setFeeds', { params: { stream }, body: { feeds: this.#wanted() }, signal });
-        if (this.#stream === stream) this.#toldVersion = version;
+        if (this.#stream === stream) this.#sentVersion = version;
       }
     } catch {
-      // Whatever it is, opening the stream anew says so, or helps.
+      // Opening the stream again either helps or reports the cause.
       this.#cut('its feeds could not be changed');
     } finally {
-      this.#isTelling = false;
+      this.#isSending = false;
     }
   }
 
@@ -234,20 +234,14 @@ class HttpLive implements Live {
 
   #set(state: LiveState['state'], failure: LiveState['failure']): void {
     if (this.#state.state === 'closed') return;
-    // It stays the same while it is tried again and again.
+    // `since` stays the same while the stream is not open.
     const isSame = (this.#state.state === 'open') === (state === 'open');
     this.#state = { state, since: isSame ? this.#state.since : Date.now(), failure };
     for (const listener of this.#listeners) listener(this.#state);
   }
 }
 
-interface Opened {
-  readonly kind: 'opened';
-  readonly stream: string;
-  readonly heartbeatMs: number;
-}
-
-function frameIn({ event, data }: EventSourceMessage): LiveFrame | Opened {
+function frameIn({ event, data }: EventSourceMessage): LiveFrame | StreamOpened {
   if (event === PROBLEM_EVENT) throw errorIn(data);
   return JSON.parse(data);
 }

@@ -2,7 +2,7 @@ import type { PublicFinding } from '../../ports/doctor.ts';
 import type { Me, Server, ServerHealth } from '../../ports/server.ts';
 import type { Caller } from './caller.ts';
 
-/** What a server says about itself and about who asks, over HTTP. */
+/** The state of a server, and who the caller is to it, over HTTP. */
 export class HttpServer implements Server {
   readonly #caller: Caller;
 

@@ -14,7 +14,7 @@ import type { Caller } from './caller.ts';
 
 const PAGE = 200;
 
-/** Names of other operations. */
+/** In paths, these are other operations, so tasks with these names are found by their ids. */
 const NOT_IN_PATHS = ['events', 'usage'];
 
 /** The tasks of a server, over HTTP: the same interface and the same answers as embedded. The server works on them. */
@@ -83,7 +83,7 @@ export class HttpTasks implements Tasks {
     parseRetry(options);
     const { say, budget, maxIterations, permissions } = options;
     const asked = { params: await this.#at(idOrName), body: { say, budget, maxIterations, permissions } };
-    // Sent twice, it could retry the task twice if that has failed again meanwhile.
+    // If it were sent twice, it could retry the task twice, when the task has failed again meanwhile.
     return this.#caller.ask('retryTask', { ...asked, repeatable: false });
   }
 
@@ -130,7 +130,7 @@ export class HttpTasks implements Tasks {
 /** Fields that only the server can check. */
 const REFUSED: readonly (keyof TaskSpec)[] = ['agent', 'gate', 'sessions', 'session', 'cwd'];
 
-/** The server does not know the file of a plan: it names the place in words, and we replace that by the line. */
+/** The server does not have the file of a plan. It names the place in words, which is replaced by the line here. */
 function located(error: unknown, { plan, locate, count }: { plan: unknown; locate: Locate; count: number }): unknown {
   if (!(error instanceof ThroughlineError)) return error;
   const [inTheirs, inOurs] = [placesIn(plan, inWords), placesIn(plan, locate)];

@@ -25,12 +25,12 @@ export function httpTrackers(caller: Caller): Trackers {
   return { tracker: (owner) => new HttpTracker(caller.as(owner)) };
 }
 
-/** A server waits no longer than this at a time. */
+/** The longest wait of one request. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**
  * The tracker of a server, over HTTP: the same interface and the same answers as an embedded one. The locks are leases of this object,
- * under a random name. They are renewed three times in their term, as long as this program lives and the server answers.
+ * under a random name. They are renewed three times per term, as long as this program lives and the server answers.
  */
 class HttpTracker implements ConversationTracker {
   readonly #caller: Caller;
@@ -63,9 +63,9 @@ class HttpTracker implements ConversationTracker {
         const how: Asked = { body: { ...body, waitMs: once }, within: 'longMs', signal };
         return this.#keep(await this.#caller.ask('trackRequest', how));
       } catch (error) {
-        // Should the server have just given the lock: it is not renewed, and so it is free again soon.
+        // If the server has just given us the lock, it expires soon, because it is not renewed.
         if (signal.aborted) throw stoppedWaiting(signal);
-        // Another conflict than a lock that is taken is answered at once.
+        // A conflict other than a held lock is answered at once.
         const waited = performance.now() - asked >= once;
         if (!hasCode(error, 'conflict') || !waited || left <= LONGEST_WAIT_MS) throw error;
       }
@@ -116,9 +116,9 @@ class HttpTracker implements ConversationTracker {
     const held = [...this.#held];
     this.#held.clear();
     const body = { holder: this.#holder };
-    // A lock that cannot be given back now expires.
+    // A lock that cannot be released now expires.
     await Promise.all(
-      held.map((id) => this.#caller.ask('releaseTracked', { params: at(id), body }).then(undefined, onlyKnown)),
+      held.map((id) => this.#caller.ask('releaseTracked', { params: at(id), body }).then(undefined, ignoreKnown)),
     );
   }
 
@@ -128,7 +128,7 @@ class HttpTracker implements ConversationTracker {
     );
   }
 
-  /** Renews the lock of a request from now on, or no longer. */
+  /** Renews the lock of a request from now on if we hold it, and no longer if not. */
   #keep(request: TrackedRequest): TrackedRequest {
     const { requestId, lock } = request;
     if (lock?.holder !== `client ${this.#holder}`) this.#held.delete(requestId);
@@ -152,10 +152,10 @@ class HttpTracker implements ConversationTracker {
     try {
       const asked = { params: at(requestId), body: { holder: this.#holder }, signal: this.#closed.signal };
       const request = await this.#caller.ask('renewTracked', asked);
-      // It may have ended meanwhile, or it ends just now.
+      // The request may have ended meanwhile.
       if (this.#held.has(requestId)) this.#keep(request);
     } catch (error) {
-      // Another program has the lock, the request is gone, or the connection is closed. Else the server is away: once more.
+      // Another program has the lock, the request is gone, or the connection is closed. Otherwise the server is away: try again.
       if (hasCode(error, 'conflict', 'not_found', 'closed')) this.#held.delete(requestId);
       else if (this.#renewing === null && !this.#closed.signal.aborted) this.#renewIn(RETRY_MS);
     }
@@ -177,7 +177,7 @@ async function orNull<T>(ask: () => Promise<T>): Promise<T | null> {
   }
 }
 
-/** What can happen to a server or a lock is no bug. */
-function onlyKnown(error: unknown): void {
+/** A `ThroughlineError` is a state of the server or of the lock. Anything else is a bug. */
+function ignoreKnown(error: unknown): void {
   if (!(error instanceof ThroughlineError)) throw error;
 }

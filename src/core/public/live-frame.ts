@@ -45,6 +45,13 @@ export type LiveFrame = { readonly feed: string } & (
   | { readonly kind: 'ended'; readonly failure: Failure }
 );
 
+/** The first frame of a stream over HTTP: the id of the stream, and how often its server sends a heartbeat. */
+export interface StreamOpened {
+  readonly kind: 'opened';
+  readonly stream: string;
+  readonly heartbeatMs: number;
+}
+
 /** The most feeds of one stream. */
 export const MOST_FEEDS = 100;
 

@@ -45,13 +45,13 @@ export abstract class TrackerLocks {
   /** A lock that was just taken. */
   protected abstract took(fence: Fence): Held;
 
-  /** It is given back, or lost. */
+  /** The lock was released, or lost. */
   protected forget(_fence: Fence): void {}
 
   /** Takes a free lock. `left`: the request that the last holder left open. Null: another program has it. */
   async take(conversation: string): Promise<{ held: Held; left: Turn | null } | null> {
     let claim = await this.#claim(conversation);
-    // Without the keeper's limit of ten looks a second: a dead holder's lock must be free at once.
+    // Not by the keeper, which looks at most ten times a second: the lock of a dead holder must be free at once.
     if (claim === null && (await freeDead(conversationLeases(this.parts.store), this.parts)))
       claim = await this.#claim(conversation);
     if (claim === null) return null;
@@ -146,8 +146,8 @@ export class ProcessLocks extends TrackerLocks {
 }
 
 /**
- * The locks of a program that reaches us through a server, and renews them itself. Nothing of them is kept here: they are found in the
- * store by the name that the program has given itself, so they outlive this process.
+ * The locks of a program that reaches us through a server, and renews them itself. They are not kept in memory, but found in the store by
+ * the name that the program chose for itself, so they outlive this process.
  */
 export class ClientLocks extends TrackerLocks {
   readonly #owner: string;
@@ -167,13 +167,13 @@ export class ClientLocks extends TrackerLocks {
     return this.took({ conversation, owner: this.#owner, epoch: lock.epoch });
   }
 
-  /** Prolongs a lock. False: it is lost. */
+  /** False: the lock is lost. */
   async renew({ fence }: Held): Promise<boolean> {
     const { store, settings } = this.parts;
     return (await store.renew([fence], settings.leaseMs)).length === 0;
   }
 
-  /** Each call gets numbers of its own, at random: servers of several machines may serve one program, and have no clock in common. */
+  /** Each call gets a random range of numbers: servers of several machines may serve one program, and they share no clock. */
   protected took(fence: Fence): Held {
     return { fence, counter: randomInt(2 ** 46) * MOST_WRITES };
   }

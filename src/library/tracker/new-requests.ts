@@ -32,7 +32,7 @@ export async function acceptRequest(context: TrackerContext, asked: AskedRequest
       options: sessionId === null ? {} : { session: sessionId },
       retryOf: null,
     });
-    asked.signal?.throwIfAborted(); // nobody would hear of it
+    asked.signal?.throwIfAborted(); // the caller no longer waits for it
     const turn = await locks.begin(held);
     if (turn?.id !== accepted.turn.id) throw new ThroughlineError('conflict', 'Another request came first.');
     if (sessionId !== null) await giveSession(context, { turn, held }, sessionId);
@@ -66,7 +66,7 @@ async function conversationOf({ parts, owner, agent }: TrackerContext, agentId: 
 const LOOK_MS = 1_000;
 const LOOK_AGAIN_MS = 10;
 
-/** Takes the lock, and waits for it if the caller says so. */
+/** Takes the lock, and waits for it as long as the caller asked for. */
 async function lock(
   context: TrackerContext,
   conversation: Conversation,
@@ -85,7 +85,7 @@ async function lock(
     // A lock without a request: its holder is about to record it, or has just ended it.
     const left = Math.max(waitMs, open === null ? LOOK_MS : 0) - (parts.clock.monotonic() - start);
     if (left <= 0) throw busy(conversation, open, holder);
-    // It may expire, or its process may die: neither is told.
+    // The lock may expire, or its process may die: there is no hint for either.
     const soon = open === null ? LOOK_AGAIN_MS : Math.min(LOOK_MS, holder?.expiresIn ?? LOOK_AGAIN_MS);
     await changes.next(Math.min(left, soon), signal);
   }
@@ -101,7 +101,7 @@ function changesOf(store: Store, conversation: string) {
     wake();
   });
   return {
-    /** What is read from now on is new. */
+    /** Forgets earlier hints. */
     seen(): void {
       isChanged = false;
     },
@@ -120,7 +120,7 @@ function changesOf(store: Store, conversation: string) {
   };
 }
 
-/** Ends requests whose program is gone: nobody knows what happened to them. */
+/** Ends requests whose program is gone: what happened to them is unknown. */
 async function interruptAll(context: TrackerContext, held: Held, left: Turn | null): Promise<Held> {
   const { locks } = context;
   const message = 'The program that tracked this request ended before the request did.';

@@ -9,7 +9,7 @@ import { endWrites, type Outcome, openSessionWrites, sendWrites } from './tracke
 export interface TrackerContext {
   readonly parts: TrackerParts;
   readonly owner: string;
-  /** The agent of its turns and sessions, as the store knows it. */
+  /** The name of the agent of its turns and sessions in the store. */
   readonly agent: string;
   readonly locks: TrackerLocks;
   readonly requests: TrackedRequests;
@@ -20,7 +20,7 @@ export interface OpenRequest {
   readonly held: Held;
 }
 
-/** An open request and our lock on it. Takes the lock over if its program is gone: the caller knows what happened. */
+/** An open request and our lock on it. Takes the lock over if its program is gone: the caller knows how the request went. */
 export async function holdRequest(context: TrackerContext, requestId: string): Promise<OpenRequest> {
   const found = await context.requests.find(requestId);
   if (found === null) throw notTracked(requestId);

@@ -42,11 +42,13 @@ export class TrackedRequests {
   }
 
   async viewOf({ turn, conversation }: Tracked): Promise<TrackedRequest> {
-    const { requestId, sessionId, createdAt } = turn;
     return {
-      ...{ requestId: requestId ?? '', agentId: conversation.key, sessionId },
+      requestId: turn.requestId ?? '',
+      agentId: conversation.key,
+      sessionId: turn.sessionId,
       prompt: turn.prompt.length === 0 ? null : turn.prompt,
-      ...{ status: statusOf(turn), createdAt },
+      status: statusOf(turn),
+      createdAt: turn.createdAt,
       lock: hasEnded(turn.state) ? null : await this.lock(conversation.id),
     };
   }
@@ -81,7 +83,7 @@ export class TrackedRequests {
     return own.find(isUsable) ?? own[0] ?? null;
   }
 
-  /** Of the agent that used it last. */
+  /** With the agent that used it last; null: no tracked agent has. */
   async sessionView(id: string): Promise<TrackedSession | null> {
     for (const session of await this.#store.findSessions(this.#owner, id)) {
       const conversation = await this.#store.findConversation(this.#owner, session.conversation);

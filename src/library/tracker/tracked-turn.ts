@@ -19,7 +19,7 @@ export interface Outcome {
 
 /**
  * Records that a request was sent. Its program sends it, so it may have reached the agent as soon as it is tracked (R6). This is
- * written when the session has a name, or else at the end.
+ * written when the id of the session is known, or else at the end.
  */
 export function sendWrites(turn: Turn, session: string | null, at: number): Write[] {
   if (turn.sent !== null) return [];
@@ -66,7 +66,7 @@ export function openSessionWrites(
   return { ref, writes: [{ write: 'change-session', ref: known.ref, change, reason: 'used again later' }, open] };
 }
 
-/** The prompt of a record is never empty, also if its program does not give it. */
+/** The prompt of a record is never empty, even if its program does not report it. */
 const NOT_RECORDED = parsePrompt('[not recorded]');
 
 /** The end of a tracked turn. Only a completed one moves its session's watermark. */

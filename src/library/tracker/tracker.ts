@@ -40,14 +40,14 @@ export function storeTrackers(parts: TrackerParts): Trackers & ClientTrackers {
 }
 
 /**
- * The real agent is not known here. One name for each owner, because a session belongs to one conversation, and two owners may both
+ * The real agent is not known here. Each owner has another name, because a session belongs to one conversation, and two owners may both
  * have a session "1".
  */
 function agentOf(owner: string): string {
   return `tracked:${owner}`;
 }
 
-/** The tracker on the store itself. The program whose requests it tracks is the one that has its locks. */
+/** The tracker on the store itself. Its locks belong to the program whose requests it tracks. */
 class StoreTracker implements ConversationTracker {
   protected readonly context: TrackerContext;
   readonly #requests: TrackedRequests;
@@ -68,15 +68,15 @@ class StoreTracker implements ConversationTracker {
     const signal = AbortSignal.any([this.#closed.signal, ...(given.signal ? [given.signal] : [])]);
     const asked: AskedRequest = { ...given, signal };
     const before = await this.#requests.find(requestId);
-    if (before !== null) return this.#sameAgain(before, asked);
+    if (before !== null) return this.#repeated(before, asked);
     try {
       await acceptRequest(this.context, asked);
     } catch (error) {
       if (signal.aborted) throw stoppedWaiting(signal);
-      // It may have come twice at once: the first one is the answer to both.
+      // The same request may have come twice at once: both calls return the first one.
       const first = hasCode(error, 'conflict') ? await this.#requests.find(requestId) : null;
       if (first === null || hasEnded(first.turn.state)) throw error;
-      return this.#sameAgain(first, asked);
+      return this.#repeated(first, asked);
     }
     return this.view(requestId);
   }
@@ -138,19 +138,19 @@ class StoreTracker implements ConversationTracker {
     if (outcome.prompt && prompt.length > 0 && !isSame(prompt, outcome.prompt)) throw otherPrompt(requestId);
     await endRequest(this.context, open, outcome);
     await this.context.locks.release(open.held);
-    await this.#name(open.turn.conversation, outcome.prompt);
+    await this.#setTitle(open.turn.conversation, outcome.prompt);
     return this.view(requestId);
   }
 
   /** The first prompt is the title, unless the conversation has one. */
-  async #name(conversation: string, prompt: Prompt | undefined): Promise<void> {
+  async #setTitle(conversation: string, prompt: Prompt | undefined): Promise<void> {
     const title = prompt === undefined ? '' : titleOf(prompt);
     const { parts, owner } = this.context;
     if (title !== '') await parts.store.setTitle(owner, conversation, title, 'prompt');
   }
 
-  /** R3: a repetition has the same arguments. */
-  async #sameAgain(found: Tracked, { agentId, sessionId, prompt, current }: AskedRequest): Promise<TrackedRequest> {
+  /** R3: a repeated request must have the same arguments. */
+  async #repeated(found: Tracked, { agentId, sessionId, prompt, current }: AskedRequest): Promise<TrackedRequest> {
     const { requestId, options, conversation } = found.turn;
     const { key } = found.conversation;
     if (key !== agentId) {
@@ -184,7 +184,7 @@ class LeasedTracker extends StoreTracker implements ClientTracker {
   async renewRequest(requestId: string): Promise<TrackedRequest> {
     const { held } = await holdRequest(this.context, requestId);
     if (await this.#locks.renew(held)) return this.view(requestId);
-    // It was lost a moment ago: says who has it, or takes it again.
+    // It was lost a moment ago: this takes it again, or says who has it.
     await holdRequest(this.context, requestId);
     return this.view(requestId);
   }
@@ -192,7 +192,7 @@ class LeasedTracker extends StoreTracker implements ClientTracker {
   async releaseRequest(requestId: string): Promise<TrackedRequest> {
     const found = await this.context.requests.find(requestId);
     if (found === null) throw notTracked(requestId);
-    // Of one that has ended, the lock is already free, or belongs to the next request.
+    // The lock of an ended request is already free, or belongs to the next request.
     const held = hasEnded(found.turn.state) ? null : await this.#locks.held(found.turn.conversation);
     if (held !== null) await this.#locks.release(held);
     return this.view(requestId);

@@ -42,7 +42,7 @@ export const conversations = {
     summary:
       'Finds the conversation by its key, or creates it. Refused when it exists with another directory, sandbox or restore setting. ' +
       '`worktree`: works in a worktree of the git repository that `cwd` is in. ' +
-      '`model`, `mode`, `config`: for the turns of its agent from now on, null for no longer; `mode` and `config` need the scope approve.',
+      '`model`, `mode`, `config`: for the turns of its agent from now on, null to remove them; `mode` and `config` need the scope approve.',
     scope: 'prompt',
     body: namedObject('NewConversation', {
       key: optional(Name),
@@ -73,8 +73,8 @@ export const conversations = {
   },
   moveConversation: {
     summary:
-      'Makes the place of this server the place of a conversation whose data home is gone. It continues in an empty sandbox: the files of its work stay where ' +
-      'they were, and the receipt of the next turn says so (`filesLeft`). 409 while a process runs in the place that it has.',
+      'Moves a conversation whose data home is gone to the place of this server. It continues in an empty sandbox, without the files of its ' +
+      'work, and the receipt of the next turn says so (`filesLeft`). 409 while a process runs at its old place.',
     scope: 'admin',
     answer: Conversation,
   },
@@ -82,8 +82,8 @@ export const conversations = {
     summary:
       'Deletes all that was said in a conversation. Refused while a turn is open. Its chain can still be verified. `sandbox`: also ' +
       'deletes its own sandbox, with the work and the sessions of its agents there; a worktree with changes that are not committed is refused, ' +
-      'unless `discard` is set. `head`: what `verify` returned; 409 if something was added since, so that an export made in between is whole. ' +
-      '`remains`: what agents wrote and what is still there.',
+      'unless `discard` is set. `head`: what `verify` returned; 409 if something was added since, so that an export made in between is complete. ' +
+      '`remains`: what agents wrote that is still there.',
     scope: 'admin',
     heavy: 'conversation',
     query: z.strictObject({ sandbox: optional(Flag), discard: optional(Flag), head: optional(ChainHead) }),
@@ -143,16 +143,16 @@ export const conversations = {
   },
   kill: {
     summary:
-      'Ends the processes of the live sessions, and returns these sessions. Nothing that was said is lost: the next prompt ' +
-      'restores the context. A turn that runs is interrupted.',
+      'Ends the processes of the live sessions, and returns these sessions. Nothing is lost: the next prompt restores the context. A ' +
+      'running turn is interrupted.',
     scope: 'prompt',
     answer: namedObject('Killed', { sessions: z.array(Session) }),
   },
   changes: {
     summary:
-      'Returns what the agent changed in the directory of the conversation: what differs from the last commit of the git repository there, by ' +
-      'file, and files that git does not know. At most 500 files, 256 KiB of each and 4 MiB in all; `patch` is null beyond that, and where a ' +
-      'file is not text. 404: there is no repository. Needs `prompt`: whoever may prompt can let the agent show the same files.',
+      'Returns what the agent changed in the directory of the conversation: the differences from the last commit of the git repository there, ' +
+      'by file, and untracked files. At most 500 files, 256 KiB of each and 4 MiB in all; `patch` is null beyond that, and for a file that is ' +
+      'not text. 404: there is no repository. Needs `prompt`: callers with that scope can have the agent show the same files.',
     scope: 'prompt',
     heavy: 'conversation',
     answer: Changes,
@@ -160,8 +160,9 @@ export const conversations = {
   keepChanges: {
     summary:
       'Keeps what the agent changed in the worktree of the conversation. `commit`: commits all of it with this message, on the branch of the ' +
-      'worktree. `merge`: merges its commits into the branch of the directory that the conversation was given, and its files. Hooks and filters ' +
-      'of the repository do not run. 409: a turn runs, or there is nothing to keep. 422: it has no worktree, or a person has to merge.',
+      'worktree. `merge`: merges its commits into the branch that is checked out in the directory of the conversation, and updates the files ' +
+      'there. Hooks and filters of the repository do not run. 409: a turn runs, or there is nothing to keep. 422: it has no worktree, or a ' +
+      'person has to merge.',
     scope: 'approve',
     heavy: 'conversation',
     body: namedObject('Keep', { commit: optional(z.string().min(1).max(10_000)), merge: optional(z.boolean()) }),
@@ -169,17 +170,16 @@ export const conversations = {
   },
   discardChanges: {
     summary:
-      'Throws away what the agent changed in the worktree of the conversation and nobody committed; ignored files stay. 409: a turn runs. 422: ' +
-      'it has no worktree.',
+      'Discards the uncommitted changes in the worktree of the conversation; ignored files stay. 409: a turn runs. 422: it has no worktree.',
     scope: 'approve',
     heavy: 'conversation',
     answer: namedObject('Discarded', { discarded: z.string() }),
   },
   listFiles: {
     summary:
-      'Lists files and folders (ending with a slash) in the directory of the conversation whose paths contain `match`, those that fit best ' +
-      'first, at most 100; `more` says that there are others. Not in `.git`, `node_modules` and the like unless `match` names them, and never ' +
-      'through links. 404: the directory that the conversation was given is gone. Needs `prompt`, as `changes` does.',
+      'Lists files and folders (ending with a slash) in the directory of the conversation whose paths contain `match`, the best matches ' +
+      'first, at most 100; `more`: there are others. Folders such as `.git` and `node_modules` are left out unless `match` names them. Links ' +
+      'are not followed. 404: the directory that the conversation was given is gone. Needs `prompt`, as `changes` does.',
     scope: 'prompt',
     query: z.strictObject({ match: optional(z.string().max(512)) }),
     answer: Files,
@@ -206,8 +206,8 @@ export const conversations = {
   },
   importConversation: {
     summary:
-      'Creates a conversation from an exported one, or from a list of messages `{role, content}`. `agent`: of messages, the agent ' +
-      'that continues with them.',
+      'Creates a conversation from an exported one, or from a list of messages `{role, content}`. `agent`: for messages, the agent ' +
+      'that continues them.',
     scope: 'prompt',
     heavy: 'conversation',
     body: namedObject('Import', {
@@ -224,8 +224,7 @@ export const conversations = {
   verify: {
     summary:
       'Checks the chain of events: `broken` is the first number that does not fit, `head` the end of the chain. ' +
-      '`kept` says whether the chain goes through the head that was given, `lost` how much there was before stored events ' +
-      'were lost.',
+      '`kept` says whether the chain goes through the head that was given, `lost` how much was stored before events were lost.',
     scope: 'read',
     heavy: 'conversation',
     query: z.strictObject({ head: optional(ChainHead) }),

@@ -13,7 +13,7 @@ export const rest = {
   whoAmI: {
     summary:
       'Returns who the caller is: its owner, its credentials, its scopes, the other owners that it can act for (`*`, a prefix as `app:*`, null: none), ' +
-      'whether it is the operator, who with `admin` may have what is about all owners, and when the credentials expire (null: never).',
+      'whether it is the operator (with `admin`, it may use operations that concern all owners), and when the credentials expire (null: never).',
     scope: 'read',
     answer: Caller,
   },
@@ -21,7 +21,7 @@ export const rest = {
     summary:
       'Returns whether the server is ready for new work, and what does not work, with what to do. `/healthz` answers the same ' +
       'without credentials, and names only the codes. `details`: also the size of the store and how fast it writes, the sandboxes, and who ' +
-      "holds which of the caller's conversations, with the sessions whose agents run (`kill` ends them; `moreLeases`: so many more than the 500 that are listed). What cannot be read now is null.",
+      "holds which of the caller's conversations, with the sessions whose agents run (`kill` ends them; `moreLeases`: how many more there are than the 500 that are listed). A detail that cannot be read now is null.",
     scope: 'admin',
     query: z.strictObject({ details: z.exactOptional(Flag) }),
     answer: Health,
@@ -29,15 +29,15 @@ export const rest = {
   examine: {
     summary:
       'Returns what `throughline doctor` finds: damage, loss, and what crashes left over. Nothing is changed. Reads the whole store in ' +
-      'another process, so it may take a while. Only for the owner that the server was started for: it is about all owners.',
+      'another process, so it may take a while. Only for the owner that the server was started for, because it concerns all owners.',
     scope: 'admin',
     operatorOnly: true,
     answer: namedObject('Findings', { findings: z.array(Finding) }),
   },
   newLink: {
     summary:
-      'Creates a link that signs a browser in, once and within 15 minutes, for a week. `owner` and `scopes`: whom it acts for and what it may ' +
-      'do; left out: those of the caller. Needs the token of the data home, or a signed-in browser with the scope `admin`, whose link has ' +
+      'Creates a link that signs a browser in, once and within 15 minutes, for a week. `owner` and `scopes`: for whom it acts and what it may ' +
+      'do; default: those of the caller. Needs the token of the data home, or a signed-in browser with the scope `admin`, whose link has ' +
       'the same owner, at most its scopes, and ends with it. A link for another owner than that of the server has to name its scopes.',
     scope: 'admin',
     notByKey: true,
@@ -47,8 +47,10 @@ export const rest = {
     }),
     status: 201,
     answer: namedObject('Link', {
-      ...{ link: z.string(), expiresAt: Time },
-      ...{ owner: z.string(), scopes: z.array(z.enum(PAGE_SCOPES)) },
+      link: z.string(),
+      expiresAt: Time,
+      owner: z.string(),
+      scopes: z.array(z.enum(PAGE_SCOPES)),
     }),
   },
   hints: {
@@ -61,8 +63,8 @@ export const rest = {
   openStream: {
     summary:
       'Streams several feeds over one connection: hints, the board, conversations, each after its own number and under the name that ' +
-      'the caller gives it. The first frame names the stream, and every other one its feed. What is wrong with one feed ends that ' +
-      'feed (`ended`), and the others go on.',
+      'the caller gives it. The first frame names the stream, and every other one its feed. A fault of one feed ends only that feed ' +
+      '(`ended`).',
     scope: 'read',
     body: Feeds,
     stream: true,
@@ -70,8 +72,8 @@ export const rest = {
   },
   setFeeds: {
     summary:
-      'Sets all feeds of an open stream. Those whose names it has already go on as they are, new ones begin, all others end. 404: ' +
-      'the stream has ended; open another one.',
+      'Sets all feeds of an open stream. Feeds whose names it has already continue unchanged, new ones begin, all others end. 404: the ' +
+      'stream has ended; open another one.',
     scope: 'read',
     body: Feeds,
     answer: namedObject('FeedNames', { feeds: z.array(z.string()) }),
@@ -79,7 +81,7 @@ export const rest = {
   search: {
     summary:
       'Finds conversations whose title contains all the words, and then turns whose prompt or answer does, best first. The last word may be ' +
-      'the beginning of one. A conversation is not named for its title when a turn of it is found.',
+      'the beginning of one. A conversation is not listed for its title when one of its turns is found.',
     scope: 'read',
     query: z.strictObject({ q: Words, limit: z.exactOptional(Limit) }),
     answer: namedObject('SearchHits', { hits: z.array(SearchHit) }),

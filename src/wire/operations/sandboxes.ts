@@ -10,7 +10,7 @@ export const sandboxes = {
   listSandboxes: {
     summary:
       'Lists the sandboxes of the caller, newest first. `before`: the id of the last one of the previous page. Continue until a page is empty. ' +
-      '`diskUse`: how many there are in all, and how many bytes those have that were measured.',
+      '`diskUse`: how many there are in all, and the bytes of those that were measured.',
     scope: 'read',
     query: z.strictObject({ limit: z.exactOptional(Limit), before: z.exactOptional(Id) }),
     answer: namedObject('Sandboxes', { sandboxes: z.array(Sandbox), diskUse: SandboxesDiskUse }),
@@ -24,8 +24,7 @@ export const sandboxes = {
     answer: SandboxView,
   },
   openSandbox: {
-    summary:
-      'Makes the shared sandbox of this name where it is missing, and sets it up. May take as long as its set-up.',
+    summary: 'Makes the shared sandbox of this name if it is missing, and sets it up. May take as long as its set-up.',
     scope: 'prompt',
     heavy: 'sandbox',
     begins: true,
@@ -50,7 +49,7 @@ export const sandboxes = {
   },
   execInSandbox: {
     summary:
-      'Runs a command in a sandbox, as agents run there, for at most ten minutes, and returns how it ended and the end of what it wrote. Nobody is asked for permission.',
+      'Runs a command in a sandbox, as agents run there, for at most ten minutes, and returns its exit code and the end of its output. Nobody is asked for permission.',
     scope: 'admin',
     heavy: 'sandbox',
     begins: true,

@@ -3,17 +3,16 @@ import { PLAN_SCHEMAS } from '../../core/tasks/task-plan.ts';
 import { After, Day, LastTaskUsage, Limit, States } from '../parameters.ts';
 import { named, namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
-import { Id } from '../values/common.ts';
+import { BudgetInput, Id } from '../values/common.ts';
 import { Task, TaskEvent, TaskReport, TaskUsageRow } from '../values/task.ts';
 import { PermissionMode } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
-// Described, and checked by `parsePlan`, which says where in the plan a value is wrong.
+// Only described here. `parsePlan` checks them, and says where in the plan a value is wrong.
 const NewTask = named('NewTask', z.unknown().meta(PLAN_SCHEMAS.task));
 const PlanObject = z.unknown().meta(PLAN_SCHEMAS.plan);
 const TaskPlan = named('TaskPlan', z.union([NewTask, z.array(NewTask).min(1), PlanObject]));
-const Amounts = z.strictObject({ usd: optional(z.number()), tokens: optional(z.number()) });
 
 export const tasks = {
   listTasks: {
@@ -32,7 +31,7 @@ export const tasks = {
   addTasks: {
     summary:
       'Accepts one task, several, or a plan {tasks, defaults, parallel}, all or none, as in a task file. A command ' +
-      'gate, a directory, a native session and `parallel` need the scope admin.',
+      'gate, a directory, a session to continue and `parallel` need the scope admin.',
     scope: 'prompt',
     body: namedObject('NewTasks', { plan: TaskPlan, requestId: optional(Id) }),
     mostBytes: 8 * MEBIBYTE,
@@ -63,7 +62,7 @@ export const tasks = {
     answer: Task,
   },
   reportTask: {
-    summary: 'Returns how a task went: turns, sessions, lock waits, gate results and decisions.',
+    summary: 'Returns the report of a task: turns, sessions, lock waits, gate results and decisions.',
     scope: 'read',
     answer: TaskReport,
   },
@@ -77,7 +76,7 @@ export const tasks = {
     scope: 'prompt',
     body: namedObject('TaskRetry', {
       say: optional(z.string().min(1).max(100_000)),
-      budget: optional(z.union([z.string().min(1).max(100), Amounts])),
+      budget: optional(BudgetInput),
       maxIterations: optional(z.int().min(1).max(10_000)),
       permissions: optional(PermissionMode),
     }),

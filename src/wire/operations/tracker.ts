@@ -4,7 +4,7 @@ import { namedObject } from '../registry.ts';
 import type { OperationName } from '../routes.ts';
 import { Count, Id, Time } from '../values/common.ts';
 import { Lock } from '../values/conversation.ts';
-import { ContentBlock, Prompt } from '../values/turn.ts';
+import { ContentBlock, PromptInput } from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
@@ -27,14 +27,13 @@ const TrackedSession = namedObject('TrackedSession', {
   lock: Lock.nullable(),
 }) satisfies z.ZodType<SessionValue>;
 
-/** The name that a program has given itself: random, made when it starts, and the same in all its calls. */
+/** The name of the calling program: random, made when it starts, and the same in all its calls. */
 const Holder = z.string().regex(/^[A-Za-z0-9._~-]{8,128}$/);
 const Held = namedObject('Held', { holder: Holder });
 
-const GivenPrompt = z.union([z.string().min(1), Prompt]);
 const Reported = {
   holder: Holder,
-  prompt: optional(GivenPrompt),
+  prompt: optional(PromptInput),
   reply: optional(z.string()),
   usage: optional(
     z.strictObject({
@@ -53,16 +52,17 @@ export const tracker = {
   trackRequest: {
     summary:
       'Records a request to an agent that the caller drives itself, before it is sent, and takes the lock of the agent’s conversation ' +
-      'for `holder`: a random name that the calling program has given itself. `sessionId`: the session that the agent will continue; ' +
-      'null: a new one, or with `current` the agent’s current one, as it is when the lock is taken. While another request of the agent is open: 409. `waitMs`: waits for its end, for so many milliseconds at most. The ' +
-      'lock is free when it has not been renewed for `expiresIn` milliseconds. The same request again returns the same.',
+      'for `holder`: a random name that the calling program chose for itself. `sessionId`: the session that the agent will continue; ' +
+      'null: a new one, or with `current` the agent’s current one, as it is when the lock is taken. 409 while another request of the agent is ' +
+      'open. `waitMs`: waits for its end, for so many milliseconds at most. The lock expires when it was not renewed for `expiresIn` ' +
+      'milliseconds. Repeating the same request returns the same.',
     scope: 'prompt',
     body: namedObject('NewTrackedRequest', {
       requestId: Id,
       agentId: Id.nullable(),
       sessionId: Id.nullable(),
       holder: Holder,
-      prompt: optional(GivenPrompt),
+      prompt: optional(PromptInput),
       current: optional(z.boolean()),
       waitMs: optional(z.int().min(0).max(60_000)),
     }),
@@ -76,14 +76,14 @@ export const tracker = {
     answer: TrackedRequest,
   },
   updateTrackedSession: {
-    summary: 'Records which session the agent has named for a request. It is the agent’s current one from now on.',
+    summary: 'Records which session the agent reported for a request. It is the agent’s current one from now on.',
     scope: 'prompt',
     body: namedObject('NamedSession', { sessionId: Id, holder: Holder }),
     answer: TrackedRequest,
   },
   renewTracked: {
     summary:
-      'Prolongs the lock of an open request, or takes it again if it has expired and nobody else has it. 409: another program has it, or ' +
+      'Renews the lock of an open request, or takes it again if it has expired and is free. 409: another program has it, or ' +
       'the request has ended.',
     scope: 'prompt',
     body: Held,
@@ -104,7 +104,8 @@ export const tracker = {
     answer: TrackedRequest,
   },
   failTracked: {
-    summary: 'Ends a request that failed, with whatever is known of it, and frees the lock. No watermark moves.',
+    summary:
+      'Ends a request that failed, with what the caller knows of it, and frees the lock. The watermark does not move.',
     scope: 'prompt',
     body: namedObject('FailedRequest', { ...Reported, reason: optional(z.string()) }),
     mostBytes: 8 * MEBIBYTE,

@@ -6,7 +6,17 @@ import type { OperationName } from '../routes.ts';
 import { Choices, Count, Id, RestoreOverride, TimeLimits } from '../values/common.ts';
 import { TurnRecord } from '../values/portable.ts';
 import { Receipt, Restore } from '../values/session.ts';
-import { Denial, Permission, PermissionMode, Prompt, Told, Tool, Turn, TurnOutline, TurnView } from '../values/turn.ts';
+import {
+  Denial,
+  Permission,
+  PermissionMode,
+  PromptInput,
+  Told,
+  Tool,
+  Turn,
+  TurnOutline,
+  TurnView,
+} from '../values/turn.ts';
 import { MEBIBYTE, type Operation } from './operation.ts';
 
 const optional = z.exactOptional;
@@ -23,7 +33,7 @@ export const turns = {
       '`model`, `mode`, `config`: for this turn alone; `mode` and `config` need the scope approve.',
     scope: 'prompt',
     body: namedObject('NewTurn', {
-      prompt: z.union([z.string().min(1), Prompt]),
+      prompt: PromptInput,
       create: optional(z.boolean()),
       requestId: optional(Id),
       agent: optional(Id),
@@ -50,15 +60,15 @@ export const turns = {
   },
   listOutline: {
     summary:
-      'Lists turns without what was said in them: state, agent, session, how it was restored, usage. For drawing a long ' +
-      'conversation, in pages as the turns.',
+      'Lists turns without their texts: state, agent, session, how it was restored, usage. For drawing a long conversation, in ' +
+      'pages as the turns.',
     scope: 'read',
     query: TurnRange,
     answer: namedObject('Outline', { turns: z.array(TurnOutline) }),
   },
   listRecords: {
     summary:
-      'Lists the records of the history, by number: what each turn that was sent came to. In pages as the turns: `after`, or ' +
+      'Lists the records of the history, by number: the results of all turns that were sent. In pages as the turns: `after`, or ' +
       '`before` to read backwards.',
     scope: 'read',
     query: TurnRange,
@@ -84,17 +94,11 @@ export const turns = {
     summary:
       'Edits, moves and drops queued turns in one step. `turns` names every queued turn, in the wanted order. Turns keep their ' +
       'numbers: one that is edited, or moved behind a later one, ends as cancelled, and a new turn with its options takes its place ' +
-      '(`replaces`, `replacedBy`). 409, and nothing is changed: other turns are queued than those named.',
+      '(`replaces`, `replacedBy`). 409: other turns are queued than those named, and nothing is changed.',
     scope: 'prompt',
     body: namedObject('NewQueue', {
       turns: z
-        .array(
-          z.strictObject({
-            turn: Id,
-            prompt: optional(z.union([z.string().min(1), Prompt])),
-            drop: optional(z.boolean()),
-          }),
-        )
+        .array(z.strictObject({ turn: Id, prompt: optional(PromptInput), drop: optional(z.boolean()) }))
         .max(MOST_QUEUED),
       requestId: optional(Id),
     }),
@@ -114,7 +118,7 @@ export const turns = {
   answerOf: {
     summary:
       'Returns the answer of an ended turn, with the receipt of its last attempt (null: no agent was asked), the tools that ' +
-      'were used, and the questions that were denied. Of a turn that has not ended: 409. `wait`: waits for its end, for so many seconds at most.',
+      'were used, and the questions that were denied. 409: the turn has not ended. `wait`: waits for its end, for so many seconds at most.',
     scope: 'read',
     query: z.strictObject({ wait: optional(Wait) }),
     answer: namedObject('Answer', {
@@ -135,7 +139,7 @@ export const turns = {
   },
   setDelivered: {
     summary:
-      'Reports that the answer of a turn was delivered: it is not pending any more. May be repeated. 409: the turn has not ended.',
+      'Reports that the answer of a turn was delivered: it is no longer pending. May be repeated. 409: the turn has not ended.',
     scope: 'prompt',
     answer: Turn,
   },
@@ -143,8 +147,8 @@ export const turns = {
     summary:
       'Returns exactly what the session of a turn was told with its prompt, up to 64 MiB, in the last attempt that was sent or in ' +
       '`attempt`: a transcript that was put into the storage of the agent, prompts that were replayed, and last the prompt with ' +
-      'what was put before it. Each part has its SHA-256 hash, which was checked: of a transcript that of its text, of a prompt that ' +
-      'of the JSON of its content.',
+      'the block before it. Each part has its SHA-256 hash, which was checked: of the text of a transcript, or of the JSON of the ' +
+      'content of a prompt.',
     scope: 'read',
     heavy: 'conversation',
     query: z.strictObject({ attempt: optional(After) }),
@@ -156,7 +160,8 @@ export const turns = {
     answer: Turn,
   },
   retry: {
-    summary: 'Submits the prompt of an ended turn again, as a new turn. `permissions`: left out, as in that turn.',
+    summary:
+      'Submits the prompt of an ended turn again, as a new turn. `permissions`: the default is that of the ended turn.',
     scope: 'prompt',
     body: namedObject('Retry', { requestId: optional(Id), permissions: optional(PermissionMode) }),
     begins: true,

@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import { CHANGE_KINDS, type Kept as KeptValue, type Changes as ReadOnlyChanges } from '../../core/changes.ts';
+import { CHANGE_KINDS, type Changes as ChangesValue, type Kept as KeptValue } from '../../core/changes.ts';
 import { CONVERSATION_STATES, TITLE_SOURCES } from '../../core/conversation.ts';
 import type { PublicConversation, PublicLock, PublicParent, PublicSummary } from '../../core/public/conversation.ts';
+import type { Files as FilesValue } from '../../core/public/files.ts';
 import type { Erased as ErasedValue, SearchHit as HitValue, Remains as RemainsValue } from '../../ports/engine.ts';
 import { namedObject } from '../registry.ts';
 import { Budget, Choices, Count, Delayed, RestoreOverride, Stranded, Time, Usage } from './common.ts';
@@ -76,13 +77,16 @@ export const SearchHit = namedObject('SearchHit', {
   snippet: z.string(),
 }) satisfies z.ZodType<HitValue>;
 
-/** `more`: so many more files have changed. */
+/** `more`: how many changed files are left out. */
 export const Changes = namedObject('Changes', {
   head: z.string().nullable(),
   files: z.array(
     namedObject('ChangedFile', {
-      ...{ path: z.string(), change: z.enum(CHANGE_KINDS) },
-      ...{ added: Count.nullable(), removed: Count.nullable(), patch: z.string().nullable() },
+      path: z.string(),
+      change: z.enum(CHANGE_KINDS),
+      added: Count.nullable(),
+      removed: Count.nullable(),
+      patch: z.string().nullable(),
     }),
   ),
   more: Count,
@@ -90,13 +94,13 @@ export const Changes = namedObject('Changes', {
 }) satisfies z.ZodType<ChangesValue>;
 
 export const Kept = namedObject('Kept', {
-  ...{ branch: z.string(), commit: z.string().nullable(), merged: z.string().nullable() },
+  branch: z.string(),
+  commit: z.string().nullable(),
+  merged: z.string().nullable(),
 }) satisfies z.ZodType<KeptValue>;
 
 /** `more`: there are others. */
-export const Files = namedObject('Files', { paths: z.array(z.string()), more: z.boolean() }) satisfies z.ZodType<{
-  paths: string[];
-  more: boolean;
-}>;
-
-type ChangesValue = Omit<ReadOnlyChanges, 'files'> & { readonly files: ReadOnlyChanges['files'][number][] };
+export const Files = namedObject('Files', {
+  paths: z.array(z.string()),
+  more: z.boolean(),
+}) satisfies z.ZodType<FilesValue>;

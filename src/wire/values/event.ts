@@ -10,7 +10,7 @@ import { Parent } from './conversation.ts';
 import { Receipt, SessionOrigin, SessionState, Tried } from './session.ts';
 import { PermissionOption, Sent, TurnEnd } from './turn.ts';
 
-/** An ACP `session/update` value, passed on as the agent gave it. */
+/** An ACP `session/update` value, as the agent sent it. */
 const Update = named('Update', z.looseObject({ sessionUpdate: z.string() })) as unknown as z.ZodType<UpdateValue>;
 
 const OfSandbox = { sandboxId: z.string(), name: z.string().nullable() };
@@ -104,5 +104,5 @@ const kinds = Object.entries(PAYLOADS).map(([kind, payload]) =>
 
 const union = z.discriminatedUnion('kind', kinds as [(typeof kinds)[number]]);
 
-/** Every event of the interface, told apart by `kind`. */
+/** Every event of the interface. `kind` says which. */
 export const ConversationEvent = named('ConversationEvent', union) as unknown as z.ZodType<PublicEvent>;

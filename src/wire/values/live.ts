@@ -1,5 +1,10 @@
 import * as z from 'zod';
-import { type Feed as FeedValue, type LiveFrame as LiveFrameValue, MOST_FEEDS } from '../../core/public/live-frame.ts';
+import {
+  type Feed as FeedValue,
+  type LiveFrame as LiveFrameValue,
+  MOST_FEEDS,
+  type StreamOpened,
+} from '../../core/public/live-frame.ts';
 import { named, namedObject } from '../registry.ts';
 import { Count, Failure, Id } from './common.ts';
 import { ConversationEvent } from './event.ts';
@@ -32,10 +37,4 @@ export const LiveFrame = named(
     z.strictObject({ feed: z.string(), kind: z.literal('hint'), hint: Hint }),
     z.strictObject({ feed: z.string(), kind: z.literal('ended'), failure: Failure }),
   ]),
-) satisfies z.ZodType<LiveFrameValue | Opened>;
-
-interface Opened {
-  readonly kind: 'opened';
-  readonly stream: string;
-  readonly heartbeatMs: number;
-}
+) satisfies z.ZodType<LiveFrameValue | StreamOpened>;

@@ -4,22 +4,12 @@ import type { TurnRecord as RecordValue } from '../../core/turn/record.ts';
 import { namedObject } from '../registry.ts';
 import { Count, Failure, RestoreOverride, Usage } from './common.ts';
 import { Session } from './session.ts';
-import { Prompt, TurnEnd } from './turn.ts';
+import { Prompt, Tool, TurnEnd } from './turn.ts';
 
 const RecordPart = z.union([
   z.strictObject({ type: z.literal('text'), text: z.string() }),
   z.strictObject({ type: z.literal('thought'), text: z.string() }),
-  z.strictObject({
-    type: z.literal('tool'),
-    id: z.string(),
-    name: z.string(),
-    kind: z.string(),
-    target: z.string().nullable(),
-    input: z.unknown(),
-    output: z.string().nullable(),
-    status: z.enum(['completed', 'failed', 'unknown']),
-    ms: z.exactOptional(z.int().min(0)),
-  }),
+  z.strictObject({ type: z.literal('tool'), name: z.string(), ...Tool.omit({ title: true }).shape }),
 ]);
 
 export const TurnRecord = namedObject('TurnRecord', {

@@ -51,7 +51,7 @@ export const ConversationView = namedObject('ConversationView', {
   receipts: z.array(Receipt),
 }) satisfies z.ZodType<ViewValue>;
 
-/** Which conversation has changed; null: any may have. */
+/** Which conversation may have changed; null: any. */
 export const Hint = namedObject('Hint', {
   conversationId: z.string().nullable(),
   seq: Count.nullable(),
@@ -59,20 +59,31 @@ export const Hint = namedObject('Hint', {
 
 /** `by`: `token`, `page`, or `key ID`. `owners`: the others that it can act for, with the header `Throughline-Owner`. */
 export const Caller = namedObject('Caller', {
-  ...{ owner: z.string(), by: z.string(), scopes: z.array(z.enum(SCOPES)) },
-  ...{ owners: z.string().nullable(), isOperator: z.boolean(), expiresAt: Time.nullable() },
+  owner: z.string(),
+  by: z.string(),
+  scopes: z.array(z.enum(SCOPES)),
+  owners: z.string().nullable(),
+  isOperator: z.boolean(),
+  expiresAt: Time.nullable(),
 });
 
-/** Who holds a conversation, until when (unless it is renewed), and the sessions of it whose agents run. */
+/** Who holds a conversation, until when (unless it is renewed), and its sessions whose agents run. */
 const Lease = namedObject('Lease', {
-  ...{ conversationId: z.string(), key: z.string().nullable(), title: z.string() },
-  ...{ holder: z.string(), until: Time, open: Count },
+  conversationId: z.string(),
+  key: z.string().nullable(),
+  title: z.string(),
+  holder: z.string(),
+  until: Time,
+  open: Count,
   sessions: z.array(z.strictObject({ id: z.string(), agent: z.string(), openedAt: Time, usedAt: Time })),
 });
 
 /** `commitMs`: of the last transactions of the server, each with its fsync; null: there was none. `connections`: to PostgreSQL. */
 const Store = namedObject('Store', {
-  ...{ bytes: Count, logBytes: Count, freeBytes: Count, commits: Count },
+  bytes: Count,
+  logBytes: Count,
+  freeBytes: Count,
+  commits: Count,
   commitMs: z.strictObject({ p50: z.number(), p95: z.number(), max: z.number() }).nullable(),
   connections: z.exactOptional(z.strictObject({ most: Count, used: Count, idle: Count, waiting: Count })),
 }) satisfies z.ZodType<StoreMeasure>;
@@ -86,19 +97,21 @@ const HealthDetails = namedObject('HealthDetails', {
   moreLeases: Count.nullable(),
 });
 
-/** `degraded`: something does not work, the rest goes on. `unready`: nothing new is accepted. */
+/** `degraded`: something does not work, the rest does. `unready`: nothing new is accepted. */
 export const Health = namedObject('Health', {
   status: z.enum(HEALTH_STATES),
   live: z.literal(true),
   ready: z.boolean(),
   reasons: z.array(Failure),
   details: z.exactOptional(HealthDetails),
-}) satisfies z.ZodType<ReadOnlyReport>;
-
-type ReadOnlyReport = Omit<HealthReport, 'reasons'> & { readonly reasons: HealthReport['reasons'][number][] };
+}) satisfies z.ZodType<HealthReport>;
 
 /** `remedy`: what `throughline doctor` with `repairedBy` does; null: only a person can decide. `isNote`: nothing is wrong. */
 export const Finding = namedObject('Finding', {
-  ...{ check: z.string(), subject: z.string(), problem: z.string(), remedy: z.string().nullable() },
-  ...{ repairedBy: z.enum(['--fix', '--accept-loss', '--delete-left-over']).nullable(), isNote: z.boolean() },
+  check: z.string(),
+  subject: z.string(),
+  problem: z.string(),
+  remedy: z.string().nullable(),
+  repairedBy: z.enum(['--fix', '--accept-loss', '--delete-left-over']).nullable(),
+  isNote: z.boolean(),
 }) satisfies z.ZodType<PublicFinding>;

@@ -31,7 +31,7 @@ export const SandboxUse = namedObject('SandboxUse', {
   session: z.string().nullable(),
 }) satisfies z.ZodType<UseValue>;
 
-/** `code`: how the step ended, 0 for success; null: it was ended, or could not be started. `output`: the end of what it wrote. */
+/** `code`: the exit code of the step; null: it was ended, or could not be started. `output`: the end of its output. */
 const SetupStep = namedObject('SetupStep', {
   name: z.string(),
   at: Time,

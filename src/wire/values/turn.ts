@@ -44,6 +44,8 @@ export const ContentBlock = named(
 ) satisfies z.ZodType<ContentBlockValue>;
 
 export const Prompt = named('Prompt', z.array(ContentBlock).min(1).max(1_000)) satisfies z.ZodType<PromptValue>;
+/** A prompt as a caller may write it. */
+export const PromptInput = z.union([z.string().min(1), Prompt]);
 
 export const TurnEnd = z.enum(TURN_ENDS);
 export const PermissionMode = z.enum(PERMISSION_MODES);

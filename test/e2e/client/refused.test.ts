@@ -139,16 +139,8 @@ describe('a key', () => {
 
 describe('a server', () => {
   test.each([
-    [
-      '2',
-      /older than this client: it speaks interface 2, and this client speaks interface 3/,
-      /on the server and restart/,
-    ],
-    [
-      '4',
-      /newer than this client: it speaks interface 4, and this client speaks interface 3/,
-      /Update Throughline here/,
-    ],
+    ['2', /older than this client: it has interface 2, and this client has interface 3/, /on the server and restart/],
+    ['4', /newer than this client: it has interface 4, and this client has interface 3/, /Update Throughline here/],
   ])('of another version is not misunderstood: interface %s', async (spoken, what, todo) => {
     using other = await answering(404, { 'throughline-interface': spoken });
     const { code, message, hint } = await failing(connect({ url: other.url, token: 'x' }));

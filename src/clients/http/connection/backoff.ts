@@ -1,6 +1,6 @@
 import { type ServerAway, unreachable } from './faults.ts';
 
-/** How long a client waits for a server that is away, and how often it tries meanwhile. */
+/** How long a client waits for a server that does not answer, and how often it tries meanwhile. */
 export interface BackoffSettings {
   /** Counted from the last answer. */
   readonly giveUpMs: number;
@@ -37,7 +37,7 @@ export function createBackoff(where: string, { giveUpMs, firstMs, longestMs }: B
       if (now - awaySince >= giveUpMs) throw unreachable(where, why);
       const most = Math.min(longest, firstMs * 2 ** pauses);
       pauses = Math.min(pauses + 1, 20);
-      // Random, so that many clients do not come back at the same moment.
+      // Random, so that many clients do not reconnect at the same moment.
       return most * (0.5 + Math.random() / 2);
     },
   };

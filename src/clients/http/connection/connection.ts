@@ -12,7 +12,7 @@ import {
   unknownOutcome,
   unreachable,
 } from './faults.ts';
-import type { Incoming, Transport } from './transport.ts';
+import type { Incoming, Outgoing, Transport } from './transport.ts';
 
 export interface Timing extends BackoffSettings {
   /** How long an answer may take; `longMs`: when programs are started or a whole conversation is read. */
@@ -59,7 +59,7 @@ export class Connection {
   readonly #active = new Set<Stop>();
   #closed = false;
   readonly #onAway: (trouble: ThroughlineError) => void;
-  /** The server has answered once. Before that we do not wait for it, so that a wrong address fails at once. */
+  /** The server has answered once. Before that, we do not wait for it, so that a wrong address fails at once. */
   #hasAnswered = false;
   /** Since when it does not answer, infinite once that was reported; null: it answers. */
   #awaySince: number | null = null;
@@ -123,30 +123,28 @@ export class Connection {
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
     const ours = { [INTERFACE_HEADER]: INTERFACE, ...type };
     const text = body === undefined ? null : JSON.stringify(body);
-    const request = { method, path: `${BASE_PATH}${path}`, headers: { ...headers, ...ours }, body: text };
-    const answer = await this.orAway(stop, () => this.transport.send({ ...request, signal: stop.signal }));
-    await this.orAway(stop, () => checkAnswer(answer, this.transport));
+    const answer = await this.#exchange(stop, {
+      method,
+      path: `${BASE_PATH}${path}`,
+      headers: { ...headers, ...ours },
+      body: text,
+    });
     this.#hasAnswered = true;
     this.#awaySince = null;
     return answer;
   }
 
-  /**
-   * A file of the server, chunk by chunk, complete or it throws. Not repeated: the next one would be another. The first byte may
-   * take long.
-   */
+  /** Reads a file of the server. Throws if it is incomplete. Not repeated, because the next file may differ. The first byte may take long. */
   async *file(path: string, headers: Request['headers'], signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const stop = this.begin(signal);
     try {
       stop.limit(this.timing.longMs, 'it took too long');
       const ours = { ...headers, [INTERFACE_HEADER]: INTERFACE };
-      const request = { method: 'GET', path, headers: ours, body: null, signal: stop.signal };
-      const answer = await this.orAway(stop, () => this.transport.send(request));
-      await this.orAway(stop, () => checkAnswer(answer, this.transport));
+      const answer = await this.#exchange(stop, { method: 'GET', path, headers: ours, body: null });
       let missing = Number(answer.header('content-length'));
       const chunks = answer.chunks()[Symbol.asyncIterator]();
       for (;;) {
-        stop.limit(this.timing.silenceMs, 'nothing came any more');
+        stop.limit(this.timing.silenceMs, 'nothing arrived for too long');
         const { done, value } = await this.orAway(stop, () => chunks.next());
         if (done) break;
         missing -= value.length;
@@ -163,6 +161,12 @@ export class Connection {
     } finally {
       this.end(stop);
     }
+  }
+
+  async #exchange(stop: Stop, request: Omit<Outgoing, 'signal'>): Promise<Incoming> {
+    const answer = await this.orAway(stop, () => this.transport.send({ ...request, signal: stop.signal }));
+    await this.orAway(stop, () => checkAnswer(answer, this.transport));
+    return answer;
   }
 
   /** Translates network errors. */
@@ -183,7 +187,7 @@ export class Connection {
     this.transport.close();
   }
 
-  /** How long to wait before the next try. Throws when it is given up, with the reason as far as it can be found. */
+  /** How long to wait before the next try. Throws when the server is given up, with the reason if it can be found. */
   async #pauseAfter(backoff: Backoff, why: ServerAway): Promise<number> {
     try {
       if (!this.#hasAnswered) throw unreachable(this.transport.where, why);

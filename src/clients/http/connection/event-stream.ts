@@ -53,7 +53,7 @@ export async function* messages(
   }
 }
 
-/** Numbers count in a log: the server then says when it has another one, and no event is missed unnoticed. */
+/** Adds the log that the numbers belong to. The server then reports when it has another log, so that no event is missed unnoticed. */
 function withLog(path: string, log: string | null): string {
   if (log === null || /[?&]log=/.test(path)) return path;
   return `${path}${path.includes('?') ? '&' : '?'}log=${encodeURIComponent(log)}`;
@@ -64,7 +64,7 @@ interface Reading {
   readonly silenceMs: () => number;
   /** The server asks for this pause before a reconnect. */
   readonly onRetry: (ms: number) => void;
-  /** Something came, be it a heartbeat. */
+  /** Called for all data, also for a heartbeat. */
   readonly onChunk?: () => void;
 }
 
@@ -81,8 +81,8 @@ export async function* messagesOf(
   const chunks = answer.chunks()[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // Only while we wait for the server: the caller may take as long as it likes.
-      stop.limit(silenceMs(), 'it sent nothing any more');
+      // Only while we wait for the server: the caller may take any time.
+      stop.limit(silenceMs(), 'it sent nothing for too long');
       const { done, value } = await connection.orAway(stop, () => chunks.next());
       stop.noLimit();
       if (done) return;
@@ -91,7 +91,7 @@ export async function* messagesOf(
       yield* waiting.splice(0);
     }
   } finally {
-    // An answer that ends while nobody reads it would fail with nobody to tell when the request is aborted.
+    // Otherwise the unread answer would cause an unhandled error when the request is aborted.
     await chunks.return?.();
   }
 }

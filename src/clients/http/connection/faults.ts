@@ -15,19 +15,19 @@ export class ServerAway extends Error {
   }
 }
 
-/** A reverse proxy answers so when its server is away. */
+/** The answers of a reverse proxy whose server is away. */
 const GATEWAY = [502, 503, 504];
 
 /** Throws the error that an answer stands for, unless it is a success. */
 export async function checkAnswer(answer: Incoming, { where }: Transport): Promise<void> {
-  const spoken = answer.header(INTERFACE_HEADER);
-  if (spoken === null) {
+  const theirs = answer.header(INTERFACE_HEADER);
+  if (theirs === null) {
     if (GATEWAY.includes(answer.status)) throw new ServerAway(`status ${answer.status}`, { nothingDone: false });
     throw new ThroughlineError('unreachable', `The program that answers at ${where} is not a Throughline server.`, {
       hint: 'Check the address. "throughline serve" prints the right one.',
     });
   }
-  if (spoken !== INTERFACE) throw otherInterface(where, spoken);
+  if (theirs !== INTERFACE) throw otherInterface(where, theirs);
   if (answer.status < 300) return;
   const text = await answer.text();
   const { code } = problemIn(text);
@@ -43,11 +43,11 @@ export function errorIn(text: string): ThroughlineError {
   return new ThroughlineError(errorCodeOf(code), detail, hint === undefined ? {} : { hint });
 }
 
-function otherInterface(where: string, spoken: string): ThroughlineError {
-  const isOlder = Number(spoken) < Number(INTERFACE);
+function otherInterface(where: string, theirs: string): ThroughlineError {
+  const isOlder = Number(theirs) < Number(INTERFACE);
   const message =
     `The server at ${where} is ${isOlder ? 'older' : 'newer'} than this client: ` +
-    `it speaks interface ${spoken}, and this client speaks interface ${INTERFACE}.`;
+    `it has interface ${theirs}, and this client has interface ${INTERFACE}.`;
   const hint = isOlder
     ? 'Update Throughline on the server and restart it: a running server keeps its old version.'
     : 'Update Throughline here to the version of the server.';
@@ -61,7 +61,7 @@ function problemIn(text: string): { code: ProblemCode; detail: string; hint?: st
   } catch {
     // Not JSON: incomplete, or from a proxy.
   }
-  return { code: 'internal', detail: 'The server failed without saying why.' };
+  return { code: 'internal', detail: 'The server failed and gave no reason.' };
 }
 
 function unknownToken(where: string): ThroughlineError {
@@ -79,7 +79,7 @@ export function unreachable(where: string, why: Error): ThroughlineError {
   });
 }
 
-/** A page of another origin gets no answer that it may read. `answers`: there is one. */
+/** For a page of another origin, which may not read answers. `answers`: there is one. */
 export function hiddenFrom(where: string, { page, answers }: { page: string; answers: boolean }): ThroughlineError {
   if (!answers) {
     return new ThroughlineError(
@@ -87,14 +87,14 @@ export function hiddenFrom(where: string, { page, answers }: { page: string; ans
       `The server at ${where} does not answer requests from the page ${page}.`,
       {
         hint:
-          'Check whether it runs: "throughline serve" starts it. If it does, the browser may stop the page: one of the internet needs ' +
-          'the permission to reach this machine or its network, and an https page cannot call http on another machine.',
+          'Check whether it runs: "throughline serve" starts it. If it does, the browser may block the page: a page from the internet ' +
+          'needs permission to reach this machine or its network, and an https page cannot call http on another machine.',
       },
     );
   }
   const allow =
     page === 'null'
-      ? 'A page of a file or of a sandboxed frame has no origin that could be allowed: serve it over http. Or'
+      ? 'A page from a file or in a sandboxed frame has no origin that can be allowed: serve it over http. Or'
       : `Start the server with "--allow-origin ${page}" and use a key. Or`;
   return new ThroughlineError(
     'refused',
@@ -103,7 +103,7 @@ export function hiddenFrom(where: string, { page, answers }: { page: string; ans
   );
 }
 
-/** The server does not answer now, and may be back soon. `giveUpMs`: infinite if it is tried again until somebody stops. */
+/** The server does not answer now, and may be back soon. `giveUpMs`: infinite if it is never given up. */
 export function away(where: string, why: Error, giveUpMs: number): ThroughlineError {
   const tried = Number.isFinite(giveUpMs) ? `for ${inSeconds(Math.round(giveUpMs / 1000))}` : 'until it answers';
   return new ThroughlineError('unreachable', `The connection to ${where} was lost (${causeOf(why)}).`, {
@@ -136,7 +136,7 @@ export function closed(): ThroughlineError {
 /** Nothing listens on the port or the socket, so the request was never received. */
 const NOT_RECEIVED = ['ECONNREFUSED', 'ENOENT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH'];
 
-/** What is known of a request without an answer, for any transport. */
+/** Describes a request without an answer, for any transport. */
 export function lost(error: unknown): ServerAway {
   const code = codeOf(error) ?? codeOf((error as Error).cause);
   const message = code ?? (error instanceof Error ? error.message : String(error));

@@ -3,13 +3,13 @@ import { request as requestHttps, Agent as SecureAgent } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { Transport } from './transport.ts';
 
-/** Over a unix socket. There, every server is called localhost. */
+/** Over a unix socket. The name of the server is always localhost there. */
 export function socketTransport(path: string): Transport {
   const agent = new Agent({ keepAlive: true });
   return { where: path, ...transport(requestHttp, { agent, socketPath: path }, 'localhost') };
 }
 
-/** By TCP. Half as dear as `fetch`, and loaded sooner. */
+/** By TCP. It costs half as much as `fetch`, and loads faster. */
 export function tcpTransport(url: URL): Transport {
   const secure = url.protocol === 'https:';
   const agent = secure ? new SecureAgent({ keepAlive: true }) : new Agent({ keepAlive: true });
@@ -34,7 +34,7 @@ function transport(
             chunks: () => response,
           }),
         );
-        // An error after the answer has begun reaches its reader.
+        // An error after the beginning of the answer reaches its reader.
         outgoing.on('error', reject);
         outgoing.end(body ?? undefined);
       }),

@@ -1,5 +1,5 @@
-/** One request, as it leaves. */
-interface Outgoing {
+/** One request, as it is sent. */
+export interface Outgoing {
   readonly method: string;
   /** With the query. */
   readonly path: string;
@@ -8,7 +8,7 @@ interface Outgoing {
   readonly signal: AbortSignal;
 }
 
-/** What came back. The body is read once: as text, or chunk by chunk, each only when it is asked for. */
+/** An answer. Its body is read once: as text, or chunk by chunk, on demand. */
 export interface Incoming {
   readonly status: number;
   header(name: string): string | null;
@@ -21,12 +21,12 @@ export interface Transport {
   /** The server's address, for people. */
   readonly where: string;
   send(request: Outgoing): Promise<Incoming>;
-  /** In a page of another origin: whether anything answers there, although the page may not read it. Null: it is none. Never rejects. */
+  /** In a page of another origin: whether anything answers there, although the page may not read it. Null: anywhere else. Never rejects. */
   lookFromPage?(): Promise<{ readonly page: string; readonly answers: boolean } | null>;
   close(): void;
 }
 
-/** By `fetch`: in pages, and wherever else there is one. */
+/** By `fetch`: in pages, and wherever else it is available. */
 export function fetchTransport(url: string): Transport {
   const base = url.replace(/\/+$/, '');
   return {
@@ -48,11 +48,11 @@ export function fetchTransport(url: string): Transport {
 const PROBE_MS = 5_000;
 
 /**
- * To a page, an answer that it may not read looks like none. What is sent without CORS cannot be read either, but it fails only if
- * nothing answers, because `/livez` may be noticed by every page.
+ * For a page, an answer that it may not read looks like no answer. The answer to a `no-cors` request cannot be read either, but such a
+ * request fails only if nothing answers, because the server lets every page load `/livez`.
  */
 async function lookFromPage(base: string): Promise<{ page: string; answers: boolean } | null> {
-  // Of a sandboxed frame, only the global origin says that it has none.
+  // In a sandboxed frame, only the global `origin` shows that there is none.
   const { location, origin: page } = globalThis as { location?: { readonly href: string }; origin?: string };
   if (location === undefined || page === undefined || new URL(base, location.href).origin === page) return null;
   try {
@@ -74,6 +74,6 @@ async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerato
       yield value;
     }
   } finally {
-    await reader?.cancel().catch(() => {}); // of one that has failed
+    await reader?.cancel().catch(() => {}); // it rejects for a stream that has failed
   }
 }
