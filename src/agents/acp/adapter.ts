@@ -10,7 +10,7 @@ import { KNOWN_AGENTS, profileOf, quirksOf, storageName } from './known/known.ts
 import { AgentMemory, fingerprintOf, type Learnt, whyNotReopened } from './known/memory.ts';
 import { parseAcpOptions } from './options.ts';
 
-export interface AcpSettings extends Pick<FindSettings, 'command' | 'package' | 'installed'> {
+interface AcpSettings extends Pick<FindSettings, 'command' | 'package' | 'installed'> {
   readonly name: string;
   readonly model?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestSandboxes } from '../../../test/contracts/agent-sandbox.ts';
@@ -70,6 +70,22 @@ test('the window follows the model', async () => {
   expect((await agent({ model: 'sonnet[1m]' }).traits(sandbox)).window).toBe(1_000_000);
   const options = { home: 'user', trustProject: false, mcpServers: [], window: 500_000 } as const;
   expect((await agent({ model: 'sonnet[1m]', options }).traits(sandbox)).window).toBe(500_000);
+});
+
+test('with a config directory in the sandbox, the login of the user does not count', async () => {
+  const program = join(sandboxes.root, 'claude');
+  writeFileSync(
+    program,
+    '#!/bin/sh\n[ -z "$CLAUDE_CONFIG_DIR" ] && in=true || in=false\necho "{\\"loggedIn\\":$in}"\n',
+  );
+  chmodSync(program, 0o755);
+  const find = async () => ({ version: '2.1.300', where: 'here', command: [program] });
+  const login = (home: 'user' | 'sandbox') => {
+    const options = { home, trustProject: false, mcpServers: [] };
+    return agent({ find, options }).login?.(sandbox, new AbortController().signal);
+  };
+  expect(await login('user')).toEqual({ loggedIn: true, hint: null });
+  expect(await login('sandbox')).toEqual({ loggedIn: false, hint: 'set ANTHROPIC_API_KEY' });
 });
 
 test('a transcript that is a link is not followed, not copied, and not resumed', async () => {

@@ -4,7 +4,7 @@ import type { Agent, Opened, OpenHow, OpenRequest, Rehydration } from '../../por
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import { OPENING_CANCELLED, type Refusal, refused } from '../shared/flight.ts';
 import { ClaudeRefusal, type Connect, type ConnectRequest, UUID } from './connection.ts';
-import { environmentIn, environmentOutside } from './environment.ts';
+import { environmentIn } from './environment.ts';
 import { loginOf } from './find/login.ts';
 import { Questions } from './session/questions.ts';
 import { canRewind, prepareRewind } from './session/rewind.ts';
@@ -71,7 +71,8 @@ export function claudeAgent(parts: ClaudeAgentParts): Agent {
     where: async (sandbox) => (await parts.find(sandbox)).where,
     login: async (sandbox, signal) => {
       const { command } = await parts.find(sandbox);
-      return loginOf({ sandbox, command, env: environmentOutside(parts.ours, parts.env), signal });
+      const { home } = parts.options;
+      return loginOf({ sandbox, command, env: environmentIn(sandbox, parts.ours, parts.env, home), home, signal });
     },
     async list(sandbox) {
       // With a config directory in the sandbox, each conversation sees only its own session.

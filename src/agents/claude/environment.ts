@@ -58,14 +58,6 @@ export function claudeVariables(ours: NodeJS.ProcessEnv): Record<string, string>
   return Object.fromEntries(taken.filter(([name]) => !OF_ANOTHER_SESSION.test(name)));
 }
 
-/** What Claude gets outside of a sandbox, when it is asked about itself. */
-export function environmentOutside(
-  ours: NodeJS.ProcessEnv,
-  settings: Readonly<Record<string, string>>,
-): Record<string, string> {
-  return { ...claudeVariables(ours), ...ISOLATION_DEFAULTS, ...settings };
-}
-
 /** Everything that is added to the allowlisted environment of a sandbox. The settings take precedence. */
 export function environmentIn(
   sandbox: OpenSandbox,

@@ -24,17 +24,13 @@ import { anyText, MCP_SERVERS, type McpServer } from '../shared/mcp-servers.ts';
 import { type FindSettings, type FoundClaude, findClaude } from './find/find.ts';
 
 /** The settings of one agent that is Claude, for both adapters. */
-export interface ClaudeSettings {
+export interface ClaudeSettings extends Pick<FindSettings, 'command' | 'package' | 'installed'> {
   readonly name: string;
-  readonly command?: readonly string[] | undefined;
-  readonly package?: string | undefined;
   readonly model?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   /** Our environment, of which Claude gets the variables that it needs. Left out: that of this process. */
   readonly ours?: NodeJS.ProcessEnv;
   readonly options: Readonly<Record<string, unknown>>;
-  /** The folder filled by `throughline agents install claude`. */
-  readonly installed: string;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { SandboxProcess } from '../../core/process.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { LineReader } from './lines.ts';
 
-export interface LineListener {
+interface LineListener {
   line(line: string): void;
   /** A line was longer than the limit, and was dropped. */
   tooLong(): void;
@@ -22,7 +22,7 @@ export interface Ending {
   readonly stderr: string;
 }
 
-export interface LineProcessOptions {
+interface LineProcessOptions {
   /** How long it may take to exit after its input has ended, and again after SIGTERM. */
   readonly closeStepMs: number;
   readonly maxLineBytes?: number;
@@ -91,10 +91,7 @@ export class LineProcess {
 
   async #close(): Promise<void> {
     this.#child.stdin.end();
-    if (await endsWithin(this.#options.closeStepMs, this.#ended)) return;
-    this.#child.kill('SIGTERM');
-    if (await endsWithin(this.#options.closeStepMs, this.#ended)) return;
-    await this.kill();
+    await endInSteps(this.#options.closeStepMs, this.#ended, (signal) => this.#child.kill(signal));
   }
 
   async #listen(listener: LineListener, stderrRead: Promise<void>): Promise<void> {
@@ -116,6 +113,19 @@ export class LineProcess {
     const how = signal === null ? `with code ${code}` : `by ${signal}`;
     listener.gone({ how, stderr, text: `${how}${stderr === '' ? '' : `: ${stderr}`}` });
   }
+}
+
+/** Waits for a program whose input has ended. After each step that it takes too long sends a signal: SIGTERM, then SIGKILL. */
+export async function endInSteps(
+  stepMs: number,
+  ended: Promise<void>,
+  kill: (signal: 'SIGTERM' | 'SIGKILL') => void,
+): Promise<void> {
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    if (await endsWithin(stepMs, ended)) return;
+    kill(signal);
+  }
+  await ended;
 }
 
 /** Whether `ended` resolves within this time. */

@@ -1,5 +1,5 @@
 import { Inbox } from '../../shared/inbox.ts';
-import { endsWithin } from '../../shared/line-process.ts';
+import { endInSteps, endsWithin } from '../../shared/line-process.ts';
 import {
   type ClaudeConnection,
   type ClaudeMessage,
@@ -96,10 +96,7 @@ export class SdkConnection implements ClaudeConnection {
 
   async #close(): Promise<void> {
     this.#input.close();
-    if (await endsWithin(CLOSE_STEP_MS, this.#gone)) return;
-    this.spawned?.kill('SIGTERM');
-    if (await endsWithin(CLOSE_STEP_MS, this.#gone)) return;
-    await this.kill();
+    await endInSteps(CLOSE_STEP_MS, this.#gone, (signal) => this.spawned?.kill(signal));
   }
 
   async #listen(): Promise<void> {

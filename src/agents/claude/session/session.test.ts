@@ -96,6 +96,14 @@ function unwritable(): string {
   return `${basename(folder)}/file/projects`;
 }
 
+/** Claude writes the prompt after this entry, and completes the turn without an answer. */
+const completes =
+  (parent: string | null) =>
+  ({ uuid }: ClaudeUserMessage) => {
+    write(uuid, parent);
+    say(state('running'), result(uuid), state('idle'));
+  };
+
 async function prompt(on: ClaudeSession, id: string, expected: string | null = null, signal?: AbortSignal) {
   const events: AgentEvent[] = [];
   const content = [{ type: 'text', text: 'Hello.' }] as const;
@@ -223,17 +231,11 @@ test('entries that are written late count with the next turn, when the file is c
   };
   await prompt(one, 'p1');
   write('a1', 'p1');
-  claude.onSend = ({ uuid }) => {
-    write(uuid, 'a1');
-    say(state('running'), result(uuid), state('idle'));
-  };
+  claude.onSend = completes('a1');
   expect((await prompt(one, 'p2')).outcome).toEqual({ kind: 'completed', position: null });
   expect(await one.position()).toBeNull();
   write('b1', 'p1');
-  claude.onSend = ({ uuid }) => {
-    write(uuid, 'p2');
-    say(state('running'), result(uuid), state('idle'));
-  };
+  claude.onSend = completes('p2');
   const { outcome } = await prompt(one, 'p3');
   expect(outcome).toEqual({ kind: 'completed', position: '4:p3' });
   expect(await one.position()).toBe('4:p3');
@@ -250,10 +252,7 @@ test('after a first prompt that a hook stopped, the session is empty and the nex
   const one = session();
   claude.onSend = ({ uuid }) => say(state('running'), STOPPED, result(uuid), state('idle'));
   expect((await prompt(one, 'p1')).outcome).toMatchObject({ kind: 'failed', unsent: true, position: null });
-  claude.onSend = ({ uuid }) => {
-    write(uuid, null);
-    say(state('running'), result(uuid), state('idle'));
-  };
+  claude.onSend = completes(null);
   expect((await prompt(one, 'p2')).proof).toBe('proved');
 });
 
