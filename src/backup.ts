@@ -37,11 +37,11 @@ import type {
 } from './ports/store/backup.ts';
 import { kindOf, pack, unpack } from './sandboxes/directory/archive.ts';
 
-/** Backups of a data home, restoring one, and copies to another store. A backup is one file: a copy of the database, or with sandboxes an archive of both. */
+/* Backups of a data home, restoring them, and copies to another store. A backup is one file: a copy of the database, or an archive of the database and the sandboxes. */
 
 type Home = Pick<ComposeOptions, 'home' | 'config' | 'store'>;
 
-/** The first entry of an archive. The other one is the directory of the sandboxes, whatever it is called. */
+/** The first entry of an archive. The other one is the directory of the sandboxes, under any name. */
 const DATABASE = 'throughline.db';
 const SANDBOXES = 'sandboxes';
 
@@ -89,7 +89,7 @@ async function packSandboxes(draft: string, folder: string, root: string, reques
   for (const line of said) request.onNote?.(line);
 }
 
-/** Under a name of its own until it is complete. What is left of one that was killed stays, and can be deleted. */
+/** Writes a file under a temporary name until it is complete. The temporary file of a killed process stays, and can be deleted. */
 async function whole<T>(file: string, write: (draft: string) => Promise<T>): Promise<T> {
   const draft = join(dirname(file), `.${basename(file)}.${randomUUID().slice(0, 8)}.partial`);
   try {
@@ -105,7 +105,7 @@ async function whole<T>(file: string, write: (draft: string) => Promise<T>): Pro
   }
 }
 
-/** A disk may take long: a server does other work meanwhile. */
+/** Asynchronous: a disk may take long, and a server has other work. */
 async function synced(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
@@ -138,7 +138,7 @@ function checkTarget(file: string, force: boolean): void {
   });
 }
 
-/** Replacing it would take the data away from a server that runs, and leave its log beside a file that it does not belong to. */
+/** Replacing the data would take it away from a running server, and leave its WAL beside another database. */
 function checkNotTheData(file: string, store: StoreAddress): void {
   if (store.kind !== 'sqlite') return;
   const source = store.file;
@@ -149,7 +149,7 @@ function checkNotTheData(file: string, store: StoreAddress): void {
   });
 }
 
-/** A backup that a server has made: written to a file like one that is made here, and checked again. */
+/** Writes a backup that a server has made to a file, and checks it again. */
 export function receiveBackup(
   request: Home & BackupRequest,
   read: () => AsyncIterable<Uint8Array>,
@@ -170,8 +170,8 @@ export function receiveBackup(
 }
 
 /**
- * Makes a backup the data of a data home. The backup is checked before anything is changed, and what was there is kept. Throws
- * `conflict` while somebody uses the data home, and `storage_damaged`, `storage_newer` for a backup that cannot be used.
+ * Makes a backup the data of a data home. The backup is checked before anything is changed, and the replaced data is kept. Throws
+ * `conflict` while the data home is in use, and `storage_damaged`, `storage_newer` for a backup that cannot be used.
  */
 export async function restoreHome(request: Home & RestoreRequest): Promise<Restored> {
   const setup = readSetup(request);
@@ -184,7 +184,7 @@ export async function restoreHome(request: Home & RestoreRequest): Promise<Resto
   makeServerDirectory(at);
   const lock = lockFile(at.lock);
   if (lock === null) {
-    throw new ThroughlineError('conflict', 'A server of this data home runs, or something is being restored.', {
+    throw new ThroughlineError('conflict', 'A server of this data home runs, or another backup is being restored.', {
       hint: 'Stop the server, or wait, and try again. Nothing was changed.',
     });
   }
@@ -205,7 +205,7 @@ export async function restoreHome(request: Home & RestoreRequest): Promise<Resto
   }
 }
 
-/** The backup itself may be on a disk that cannot be written, so a copy is checked; and exactly that copy is used. */
+/** The check needs a writable file, and the backup may be on a read-only disk. So a copy is checked, and that copy is used. */
 async function checkedCopy(request: RestoreRequest, kind: BackupKind, draft: string): Promise<BackupContents> {
   try {
     if (kind === 'database') copyFileSync(request.file, draft);
@@ -221,7 +221,7 @@ async function checkedCopy(request: RestoreRequest, kind: BackupKind, draft: str
   throw new ThroughlineError(
     'storage_damaged',
     `In ${request.file}, events of ${some === 1 ? 'one conversation' : `${some} conversations`} were changed: in ${conversation}, event ${event}.`,
-    { hint: 'Use another backup, or restore this one all the same with --force. Nothing was changed.' },
+    { hint: 'Use another backup, or restore this one anyway with --force. Nothing was changed.' },
   );
 }
 
@@ -239,11 +239,11 @@ function backupKind(file: string): BackupKind {
   }
   if (kind !== null) return kind;
   throw new ThroughlineError('invalid', `${file} is not a backup.`, {
-    hint: 'Name a file that "throughline backup" has written.',
+    hint: 'Name a file that "throughline backup" wrote.',
   });
 }
 
-/** The newest part of a database that is in use, or whose process was killed, is in a file beside it. */
+/** The newest data of a database that is in use, or whose process was killed, is in a file beside it. */
 function checkWholeInItself(file: string): void {
   const beside = ['-wal', '-journal'].map((end) => `${file}${end}`);
   const log = beside.find((path) => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0);
@@ -273,15 +273,15 @@ async function unpackSandboxes(file: string, root: string): Promise<Disposable &
   };
 }
 
-/** Where something is kept that is replaced. */
+/** Where replaced data is kept. */
 function aside(path: string): string {
   const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
   return join(dirname(path), 'aside', `${basename(path)}.${stamp}-${randomUUID().slice(0, 4)}`);
 }
 
 /**
- * Copies everything from one store to another, or goes on with that, while the source is in use or not. Throws `conflict` when the target
- * has other data or is in use, and `not_found` when there is no source.
+ * Copies everything from one store to another, or continues such a copy. The source may be in use. Throws `conflict` when the target has
+ * other data or is in use, and `not_found` when there is no source.
  */
 export async function copyStore({ from, to, ...options }: StoreCopyRequest): Promise<StoreCopied> {
   const [source, target] = [namedStore(from, 'FROM'), namedStore(to, 'TO')];

@@ -11,11 +11,11 @@ import { systemClock } from './host/clock.ts';
 import { inFile, readSetup, type Setup, type SetupOptions } from './host/settings-file.ts';
 import type { Agent, NativeSession } from './ports/agent.ts';
 
-/** Settings in, agents out: those that a person has set, or those that are found on this machine. */
+/* Makes the agents: those of the settings, or those that are found on this machine. */
 
 interface MoreAgents {
   readonly agents?: Readonly<Record<string, AgentSettings>> | undefined;
-  /** What owners log in with, beside what the settings name. */
+  /** The credentials of owners, beside those that the settings name. */
   readonly credentials?: CredentialsFor | undefined;
 }
 
@@ -34,7 +34,7 @@ export async function composeAgents(setup: Setup, more: MoreAgents = {}): Promis
       whenUsed(name, () => make(name, value)),
     );
   const agents = isSet ? new Map<string, ConfiguredAgent>() : new FoundAgents(await findsAgents(home), whenNeeded);
-  // What a person has set is checked at once; what nobody has set cannot be wrong.
+  // Agents of the settings are checked at once: a person may have made a mistake.
   for (const [name, value] of Object.entries(settings.agents)) {
     const agent = make(name, value).catch((error) => Promise.reject(inFile(setup.file, error)));
     agents.set(name, configured(value, await agent));
@@ -58,29 +58,29 @@ interface KnownAgents {
 
 const LOOK_AGAIN_MS = 1_000;
 
-/** Nobody has set them. */
+/** The settings of an agent that was found. */
 const PLAIN = { env: {}, options: {} };
 const SCRIPTED_SETTINGS: AgentSettings = { adapter: 'scripted', ...PLAIN };
 
 /**
- * The agents of a person who has set none: those that are found. Whoever asks later also gets what was installed meanwhile. Looking takes
- * a few milliseconds, so nobody looks for an agent that is known already; the scripted one always is.
+ * The agents that are found on this machine, for settings without agents. It also finds agents that are installed later. Looking for them
+ * takes a few milliseconds, so known agents are returned without looking; the scripted one is always known.
  */
-class FoundAgents extends Map<string, ConfiguredAgent> {
+class FoundAgents implements ReadonlyMap<string, ConfiguredAgent> {
   readonly #find: () => Record<string, AgentSettings>;
   readonly #make: (name: string, settings: AgentSettings) => ConfiguredAgent;
+  readonly #known = new Map<string, ConfiguredAgent>();
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** The one that was found first and has a model; null: none was. It does not change while we run. */
+  /** The first agent with a model that was found; null: none. It does not change while we run. */
   #first: string | null = null;
 
   constructor(
     find: () => Record<string, AgentSettings>,
     make: (name: string, found: AgentSettings) => ConfiguredAgent,
   ) {
-    super();
     this.#find = find;
     this.#make = make;
-    super.set(SCRIPTED, make(SCRIPTED, SCRIPTED_SETTINGS));
+    this.#known.set(SCRIPTED, make(SCRIPTED, SCRIPTED_SETTINGS));
   }
 
   get first(): string | null {
@@ -88,56 +88,36 @@ class FoundAgents extends Map<string, ConfiguredAgent> {
     return this.#first;
   }
 
-  override get size(): number {
-    this.#look();
-    return super.size;
+  get size(): number {
+    return this.#look().size;
   }
 
-  override has(name: string): boolean {
-    if (!super.has(name)) this.#look();
-    return super.has(name);
-  }
+  has = (name: string) => this.#known.has(name) || this.#look().has(name);
+  get = (name: string) => this.#known.get(name) ?? this.#look().get(name);
+  set = (name: string, agent: ConfiguredAgent) => void this.#known.set(name, agent);
+  keys = () => this.#look().keys();
+  values = () => this.#look().values();
+  entries = () => this.#look().entries();
+  [Symbol.iterator] = this.entries;
 
-  override get(name: string): ConfiguredAgent | undefined {
-    if (!super.has(name)) this.#look();
-    return super.get(name);
-  }
-
-  override keys(): MapIterator<string> {
-    this.#look();
-    return super.keys();
-  }
-
-  override values(): MapIterator<ConfiguredAgent> {
-    this.#look();
-    return super.values();
-  }
-
-  override entries(): MapIterator<[string, ConfiguredAgent]> {
-    this.#look();
-    return super.entries();
-  }
-
-  override [Symbol.iterator](): MapIterator<[string, ConfiguredAgent]> {
-    return this.entries();
-  }
-
-  override forEach(each: (agent: ConfiguredAgent, name: string, all: Map<string, ConfiguredAgent>) => void): void {
+  forEach(each: Parameters<ReadonlyMap<string, ConfiguredAgent>['forEach']>[0]): void {
     for (const [name, agent] of this) each(agent, name, this);
   }
 
-  #look(): void {
+  /** All that are known after a look. */
+  #look(): ReadonlyMap<string, ConfiguredAgent> {
     const now = systemClock.monotonic();
-    if (now - this.#lookedAt < LOOK_AGAIN_MS) return;
+    if (now - this.#lookedAt < LOOK_AGAIN_MS) return this.#known;
     this.#lookedAt = now;
     for (const [name, found] of Object.entries(this.#find())) {
-      if (super.has(name)) continue;
-      super.set(name, this.#make(name, found));
+      if (this.#known.has(name)) continue;
+      this.#known.set(name, this.#make(name, found));
       this.#first ??= name;
     }
-    const scripted = super.get(SCRIPTED);
-    super.delete(SCRIPTED);
-    if (scripted !== undefined) super.set(SCRIPTED, scripted); // those with a model come first
+    const scripted = this.#known.get(SCRIPTED);
+    this.#known.delete(SCRIPTED);
+    if (scripted !== undefined) this.#known.set(SCRIPTED, scripted); // agents with a model come first
+    return this.#known;
   }
 }
 
@@ -145,7 +125,7 @@ function configured({ adapter, limits }: AgentSettings, agent: Agent): Configure
   return limits === undefined ? { agent, adapter } : { agent, adapter, times: limits };
 }
 
-/** `ours`: what agents may have of our environment. */
+/** `ours`: the part of our environment that agents may have. */
 type AgentSetup = Setup & { readonly ours: NodeJS.ProcessEnv };
 
 /** Every adapter there is, loaded when an agent uses it. */
@@ -168,7 +148,7 @@ const MAKE_AGENT: Record<AdapterName, (name: string, settings: AgentSettings, se
   },
 };
 
-/** Paths are relative to the settings' file; a program's plain name is looked for on PATH. */
+/** Paths are relative to the settings file; the plain name of a program is searched on PATH. */
 function programSettings(given: AgentSettings, { base }: Setup) {
   const { adapter: _, limits, credentials: __, package: folder, command, ...settings } = given;
   const [program = '', ...args] = command ?? [];
@@ -200,12 +180,12 @@ export function installedClaude(home: string): string {
   return join(home, 'agents', 'claude');
 }
 
-/** Where agents that speak the Agent Client Protocol are installed, and where we keep what we learnt about them. */
+/** Where agents that speak the Agent Client Protocol are installed, and where we keep what we found out about them. */
 function acpFolders(home: string) {
   return { installed: join(home, 'agents', 'acp'), memory: join(home, 'agents', 'learnt') };
 }
 
-/** What is known of agents that are npm packages. */
+/** The agents that are npm packages. */
 async function packages() {
   const [claude, others] = await Promise.all([
     import('./agents/claude/find/package.ts'),
@@ -214,7 +194,7 @@ async function packages() {
   return { ...claude, ...others };
 }
 
-/** For a person who has set no agents: Claude and other agents that are found. */
+/** For settings without agents: finds Claude and other agents. */
 async function findsAgents(home: string): Promise<() => Record<string, AgentSettings>> {
   const { availableClaude, availableAgents } = await packages();
   return () => {
@@ -227,7 +207,7 @@ async function findsAgents(home: string): Promise<() => Record<string, AgentSett
   };
 }
 
-/** Loads the agent when it is first used, so that an agent nobody uses costs nothing. */
+/** Loads the agent when it is first used, so that an unused agent costs nothing. */
 function whenUsed(name: string, make: () => Promise<Agent>): Required<Agent> {
   let made: Promise<Agent> | null = null;
   const agent = () => {
@@ -279,7 +259,7 @@ export async function sessionsOfAgent(options: SetupOptions, name: string, cwd: 
   });
 }
 
-/** The agents that a person has set, by name, with absolute paths. Empty: no agent is set. */
+/** The agents of the settings by name, with absolute paths. */
 export function agentsInSettings(options: SetupOptions): Record<string, AgentSettings> {
   const setup = readSetup(options);
   const absolute = ({ credentials, ...given }: AgentSettings) => ({

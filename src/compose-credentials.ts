@@ -15,8 +15,8 @@ import {
 } from './core/sandbox/credentials.ts';
 
 /*
- * Where the credentials of agents come from: variables and files that the settings name, and a function of the program that embeds
- * Throughline. They are read whenever a session is opened, and kept nowhere.
+ * Reads the credentials of agents: from variables and files that the settings name, and from a function of the program that embeds
+ * Throughline. They are read whenever a session is opened, and are not stored.
  */
 
 type Sources = NonNullable<AgentSettings['credentials']>;
@@ -47,10 +47,10 @@ export function absoluteSources(sources: Sources, base: string): Sources {
   return Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, absolute(source)]));
 }
 
-/** What has nothing to do with who somebody is: how the network is reached. */
+/** Variables that say how the network is reached. They are no credentials. */
 const CONNECTION = /^(?:(?:HTTPS?|NO|ALL)_PROXY|NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/i;
 
-/** What an agent may get of our own environment. One with credentials must not use ours because it finds them first. */
+/** The part of our environment that an agent may have. An agent with credentials of its own must not find ours. */
 export function environmentFor(credentials: AgentCredentials | null): NodeJS.ProcessEnv {
   if (credentials === null) return process.env;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => CONNECTION.test(name)));
@@ -71,7 +71,7 @@ function sourceValue({ env, file }: CredentialSource, wanted: Wanted): string {
   const path = resolve(base, fileOfOwner(file ?? '', owner ?? ''));
   const text = textOf(path, wanted);
   const place = placeOf(name);
-  // Editors and "echo" end a file with a line break, which is no part of a key.
+  // Editors and "echo" end a file with a line break, which is not a part of a key.
   const whole = place && 'variable' in place ? text.replace(/[\r\n]+$/, '') : text;
   return checkedValue(whole, `${path} is empty`, wanted);
 }
@@ -98,7 +98,7 @@ function checkedValue(value: string | undefined, otherwise: string, wanted: Want
 function missing(why: string, { agent, owner }: Pick<Wanted, 'agent' | 'owner'>): ThroughlineError {
   const whose = owner === null ? '' : ` for the owner ${shown(owner)}`;
   return new ThroughlineError('agent_unavailable', `The agent ${agent} has no credentials${whose}: ${why}.`, {
-    hint: 'Nothing was started, and nobody else\'s are used. See "credentials" in docs/sandboxes.md.',
+    hint: 'Nothing was started. Credentials of others are never used instead. See "credentials" in docs/sandboxes.md.',
   });
 }
 
@@ -110,10 +110,10 @@ async function asked(given: CredentialsFor, request: { owner: string; agent: str
     });
   if (answered === null) throw missing('credentials() returned null', request);
   if (typeof answered !== 'object' || Array.isArray(answered))
-    throw missing('credentials() returned no object', request);
+    throw missing('credentials() did not return an object', request);
   for (const [name, value] of Object.entries(answered)) {
     if (placeOf(name) === null) throw missing(`credentials() returned ${shown(name)}, which is ${NO_PLACE}`, request);
-    if (typeof value !== 'string') throw missing(`credentials() returned no text for ${name}`, request);
+    if (typeof value !== 'string') throw missing(`credentials() did not return a text for ${name}`, request);
     checkedValue(value, `credentials() returned an empty text for ${name}`, { ...request, base: '', name });
   }
   return answered;

@@ -9,9 +9,10 @@ import type { Setup } from './host/settings-file.ts';
 import type { Sandboxes } from './ports/sandbox.ts';
 import { containerProcesses } from './sandboxes/container/processes.ts';
 import { type DirectorySettings, directorySandboxes } from './sandboxes/directory/directory-sandboxes.ts';
+import { remembered } from './sandboxes/shared/remembered.ts';
 import type { Vendor, VendorOptions } from './sandboxes/vendors/vendor.ts';
 
-/** Settings in, sandboxes out. */
+/** Makes the sandboxes that the settings describe. */
 export function composeSandboxes(setup: Setup): Sandboxes {
   const { settings, base, home } = setup;
   const elsewhere = sandboxesElsewhere(setup);
@@ -19,7 +20,7 @@ export function composeSandboxes(setup: Setup): Sandboxes {
   const place = placeAt(setup);
   const processes = processesAt(place, home);
   const isolation = isolationSettings(settings.sandbox, (path) => resolve(base, path));
-  // Also where containers are not used any more: something of before may run in one.
+  // Also if the settings name no containers any more: earlier programs may still run in one.
   const started = containerProcesses(
     processes,
     place,
@@ -50,22 +51,22 @@ function sandboxesElsewhere({ settings, base, home }: Setup): Sandboxes | null {
   if (isVendor(kind)) return rented(vendorSettings(kind, machine, process.env), placeOf(home), home);
   if (ssh === null) return null;
   const { place } = ssh;
-  const there = once(async () => {
+  const load = remembered(async () => {
     const { sshSandboxes } = await import('./sandboxes/ssh/ssh-sandboxes.ts');
     const knownHosts = ssh.knownHosts ?? join(homedir(), '.ssh', 'known_hosts');
     return sshSandboxes({ ...ssh, knownHosts, processes: processesAt(place, home) });
   });
-  return loadedLater({ place, home: place }, there);
+  return loadedLater({ place, home: place }, load);
 }
 
 function rented(settings: VendorSettings, place: string, home: string): Sandboxes {
   const { kind, image, port, awakeMs } = settings;
   const vendor = (prefix: string) => vendorOf(settings, { prefix, image, port, awakeMs });
-  const there = once(async () => {
+  const load = remembered(async () => {
     const { vendorSandboxes } = await import('./sandboxes/vendors/vendor-sandboxes.ts');
     return vendorSandboxes({ kind, place, home, image: image ?? '', port, awakeMs, vendor, program: bridgeProgram });
   });
-  return { ...loadedLater({ place, home }, there), rest: async (id) => (await there()).rest?.(id) };
+  return { ...loadedLater({ place, home }, load), rest: async (id) => (await load()).rest?.(id) };
 }
 
 async function vendorOf({ kind, account }: VendorSettings, options: VendorOptions): Promise<Vendor> {
@@ -79,36 +80,31 @@ async function vendorOf({ kind, account }: VendorSettings, options: VendorOption
   return vercelVendor(await installed('@vercel/sandbox', () => import('@vercel/sandbox')), options, credentials);
 }
 
-/** One file in the published package; in a checkout, it and the sources that it needs. */
+/** One file in the published package; in a checkout, the file and the sources that it imports. */
 async function bridgeProgram() {
   const { programFiles } = await import('./sandboxes/vendors/program-files.ts');
   return programFiles(new URL('.', import.meta.url), `bridge${extname(import.meta.url)}`);
 }
 
-function once<T>(load: () => Promise<T>): () => Promise<T> {
-  let loaded: Promise<T> | null = null;
-  return () => (loaded ??= load());
-}
-
-/** Whoever does not use them does not load them. Without `rest`: not all of them can be put to rest. */
-function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, there: () => Promise<Sandboxes>): Sandboxes {
+/** Loads the sandboxes when they are first used. Without `rest`, which not all of them have. */
+function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, load: () => Promise<Sandboxes>): Sandboxes {
   return {
     ...at,
-    open: async (id, options) => (await there()).open(id, options),
-    probe: async (options) => (await there()).probe(options),
-    status: async (process) => (await there()).status(process),
-    end: async (process) => (await there()).end(process),
-    orphans: async () => (await there()).orphans(),
-    list: async () => (await there()).list(),
-    find: async (id) => (await there()).find(id),
-    changes: async (id, options) => (await there()).changes(id, options),
-    files: async (id, options) => (await there()).files(id, options),
-    remove: async (id) => (await there()).remove(id),
-    checkDirectory: async (path) => (await there()).checkDirectory(path),
+    open: async (id, options) => (await load()).open(id, options),
+    probe: async (options) => (await load()).probe(options),
+    status: async (process) => (await load()).status(process),
+    end: async (process) => (await load()).end(process),
+    orphans: async () => (await load()).orphans(),
+    list: async () => (await load()).list(),
+    find: async (id) => (await load()).find(id),
+    changes: async (id, options) => (await load()).changes(id, options),
+    files: async (id, options) => (await load()).files(id, options),
+    remove: async (id) => (await load()).remove(id),
+    checkDirectory: async (path) => (await load()).checkDirectory(path),
   };
 }
 
-/** The place of the sandboxes of this machine: that of the data home, or one that several data homes share by its name. */
+/** The place of the sandboxes of this machine: that of the data home, or a named one that several data homes share. */
 export function placeAt({ settings, home }: Setup): string {
   const { place } = settings.sandbox;
   return place === undefined ? placeOf(home) : sharedPlace(place);

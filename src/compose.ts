@@ -33,7 +33,7 @@ import type { Store } from './ports/store.ts';
 import type { Tasks } from './ports/tasks.ts';
 import type { Telemetry } from './ports/telemetry.ts';
 
-/** Settings in, a running engine out. Only this file and `compose-agents.ts` name concrete parts. */
+/* Makes a running engine from the settings. Only this file and the other `compose-*.ts` name concrete parts. */
 
 export interface ComposeOptions extends SetupOptions {
   readonly owner?: string;
@@ -117,7 +117,7 @@ function createSetup(options: SetupOptions): Setup {
   return readSetup(options);
 }
 
-/** What is wrong would only show later, or never. */
+/** A wrong value would be noticed only later, or never. */
 function checkValues({ permissions, credentials, engine = {}, onBug, onTrouble }: ComposeOptions): void {
   if (permissions !== undefined && !isPermissionMode(permissions))
     throw new ThroughlineError('invalid', `permissions must be "ask" or "deny", not ${shown(permissions)}.`);
@@ -167,7 +167,7 @@ async function openStore(
   }
 }
 
-/** Adds to `storage_busy` which process has the data open, if that is the server of this data home. */
+/** Names the server of this data home in the hint of `storage_busy`, if it runs. */
 function withServer(error: unknown, home: string): unknown {
   if (!hasCode(error, 'storage_busy')) return error;
   const server = readAddress(serverFiles(home));
@@ -197,7 +197,7 @@ async function composeTasks(engine: Engine, parts: EngineParts, { tasks }: Setti
 
 type HomeOptions = Pick<ComposeOptions, 'home' | 'config' | 'store'>;
 
-/** The doctor has no engine: opening an engine clears up after dead workers, and looking must change nothing. */
+/** The doctor has no engine: opening an engine cleans up after dead workers, and an examination must change nothing. */
 export async function composeDoctor(
   { looks, ...options }: HomeOptions & Pick<ComposeOptions, 'looks'>,
   serverHealth: () => Promise<HealthReport | null>,
@@ -247,7 +247,7 @@ export async function composeDoctor(
   return { examine: () => examine(parts), agents, close: () => store.close() };
 }
 
-/** How long a look at a sandbox that is left over may take. */
+/** How long the check of a sandbox that is left over may take. */
 const LOOK_MS = 120_000;
 
 async function removeLeftOver(sandboxes: Sandboxes, id: string, check: () => Promise<void>): Promise<void> {
@@ -261,7 +261,7 @@ function damageIn(error: unknown): ThroughlineError {
   throw error;
 }
 
-/** Null: it is not known, because there is no such agent here now, or it cannot be started where nothing can be written. */
+/** Null: unknown, because there is no such agent here, or it cannot be started. */
 async function reopens(agent: Agent | undefined, sandboxes: Sandboxes): Promise<boolean | null> {
   if (agent === undefined) return null;
   try {
@@ -273,7 +273,7 @@ async function reopens(agent: Agent | undefined, sandboxes: Sandboxes): Promise<
   }
 }
 
-/** An engine that is asked for a turn ends what a dead process left of it. */
+/** Reading a turn with an engine ends it, if a dead process left it open. */
 async function endLeftTurn(options: HomeOptions, owner: string, id: string): Promise<void> {
   const { engine } = await compose({ ...options, owner });
   try {

@@ -9,7 +9,7 @@ import { systemProcesses } from './host/processes.ts';
 import { readAddress, readToken, type ServerFiles, serverFiles } from './host/server-files.ts';
 import type { Tasks } from './ports/tasks.ts';
 
-/** Engines and tasks over HTTP: of a named server, or of the server of a data home on this machine. */
+/* Engines and tasks over HTTP: of a named server, or of the server of a data home on this machine. */
 
 export interface ServerOptions {
   /** `http://…`, `https://…`, or `unix:PATH`. */
@@ -38,8 +38,8 @@ export async function connectTo(options: ServerOptions): Promise<HttpEngine> {
 }
 
 /**
- * The engine of the data home's server; null: none runs. The cheap checks come first, because mostly none runs. A server
- * that runs and cannot be used is an error: nobody else should run turns beside it.
+ * The engine of the data home's server; null: none runs. The cheap checks come first, because mostly none runs. A server that runs but
+ * cannot be used is an error: no other process should run turns beside it.
  */
 export async function connectHome(options: Pick<ServerOptions, 'home' | 'owner' | 'onAway'>) {
   const files = serverFiles(dataHome(options.home));
@@ -50,7 +50,7 @@ export async function connectHome(options: Pick<ServerOptions, 'home' | 'owner' 
   const { connect, socketTransport, tcpTransport, nothingListens } = await client();
   const transport = url === null ? socketTransport(files.socket as string) : tcpTransport(url);
   try {
-    // The owner is named, as it is without a server: the server may have been started for another owner.
+    // Without a server the owner is `local` by default. The server may have been started for another owner, so we name ours.
     return await connect({ transport, token, owner: options.owner ?? 'local', onAway: options.onAway });
   } catch (error) {
     if (nothingListens(error)) return null; // a killed server left its socket behind
@@ -58,7 +58,7 @@ export async function connectHome(options: Pick<ServerOptions, 'home' | 'owner' 
   }
 }
 
-/** What does not work in the server of a data home, in its own words; null: none runs, or it is too old to say. */
+/** The health report of the server of a data home; null: none runs, or it is too old to have one. */
 export async function healthOfServer(home: string | undefined): Promise<HealthReport | null> {
   const served = await connectHome(given({ home }));
   try {
@@ -71,13 +71,13 @@ export async function healthOfServer(home: string | undefined): Promise<HealthRe
   }
 }
 
-/** The tasks of the same server. Directories in plans are relative to this process's directory, as they are when embedded. */
+/** The tasks of the same server. Directories in plans are relative to the working directory of this process, as without a server. */
 export async function tasksOf({ caller }: HttpEngine): Promise<Tasks> {
   const { HttpTasks } = await import('./clients/http/tasks.ts');
   return new HttpTasks(caller, () => process.cwd());
 }
 
-/** What else the same server has: trackers, live streams, and what it says about itself. */
+/** The other interfaces of the same server: trackers, live streams, and the server itself. */
 export async function restOf({ caller }: HttpEngine) {
   const [{ httpTrackers }, { httpLiveStreams }, { HttpServer }] = await Promise.all([
     import('./clients/http/tracker.ts'),
@@ -96,7 +96,7 @@ interface ChoiceOptions extends Pick<ServerOptions, 'home' | 'owner' | 'onAway'>
   readonly store?: string | undefined;
 }
 
-/** The server that does the work of a command; null: this process does. */
+/** The server that does the work of a command; null: this process does the work. */
 export async function connectIfServed(options: ChoiceOptions): Promise<HttpEngine | null> {
   const { server, embedded, home, config, store, owner, onAway } = options;
   if (embedded) {
@@ -131,7 +131,7 @@ function parseAddress(server: string, plainHttp: boolean): Address {
   return { url };
 }
 
-/** The token of a data home is for the server of that home, and is sent to no other. */
+/** The token of a data home is sent only to the server of that data home. */
 function tokenFor(address: Address, files: ServerFiles): string {
   const isOwn =
     address.socket === undefined ? address.url.origin === liveUrl(files)?.origin : address.socket === files.socket;
@@ -144,7 +144,7 @@ function tokenFor(address: Address, files: ServerFiles): string {
   });
 }
 
-/** Where the server of this home listens; null: that process has ended, and its port may belong to another program. */
+/** The address of the server of this home; null: its process has ended, and its port may belong to another program. */
 function liveUrl(files: ServerFiles): URL | null {
   const address = readAddress(files);
   return address !== null && systemProcesses.status(address.process) === 'alive' ? new URL(address.url) : null;

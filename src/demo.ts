@@ -9,7 +9,7 @@ import { identityOfLocal } from './core/process.ts';
 import { dataHome } from './host/data-home.ts';
 import type { DemoConversation, DemoParts, DemoRequest } from './ports/server.ts';
 
-/** What `throughline demo` and `throughline serve --demo` run on. No model that costs money is asked unless the person says so. */
+/* The agents of `throughline demo` and `throughline serve --demo`. They use a model that costs money only if the person asks for it. */
 
 export function demo(request: DemoRequest): Promise<DemoParts> {
   return request.agent === 'claude' ? demoWithClaude(request) : demoWithoutModel(request);
@@ -23,7 +23,7 @@ async function demoWithoutModel({ home }: DemoRequest): Promise<DemoParts> {
   return { ...(await demoParts(home, settings, null)), about, sessionFiles, close: async () => {} };
 }
 
-/** The real Claude. Its model is a stand-in, unless the person asks for their own: a demo must not cost money unasked. */
+/** The real Claude. Its model is a stand-in, unless the person asks for their own. */
 async function demoWithClaude({ home, live, installedIn, config }: DemoRequest): Promise<DemoParts> {
   const { projectDir, slugOf } = await import('./agents/claude/transcript/locate.ts');
   const claude = await claudeOf({ home: installedIn, config });
@@ -39,7 +39,7 @@ async function demoWithClaude({ home, live, installedIn, config }: DemoRequest):
   const parts = await demoParts(home, agent, cwd);
   const sessionFiles = projectDir({ HOME: homedir(), ...process.env, ...agent.env }, realpathSync(cwd));
   const { version } = await parts.agent.traits(parts.sandbox).catch(async (error: unknown) => {
-    await parts.engine.close(); // or this process would stay for ever
+    await parts.engine.close(); // otherwise this process would not end
     await standIn?.close();
     throw error;
   });
@@ -78,7 +78,7 @@ const SCRIPTED_DEMO: DemoConversation = {
   about: 'Its agent is scripted: it answers by rules, and no model is called.',
 };
 
-/** A key of its own: the turns of the scripted demo were answered by another agent. */
+/** It has a key of its own, because another agent answered the turns of the scripted demo. */
 const CLAUDE_DEMO: DemoConversation = {
   key: 'demo-claude',
   agent: 'demo-claude',
@@ -88,8 +88,8 @@ const CLAUDE_DEMO: DemoConversation = {
 };
 
 /**
- * The real Claude with a stand-in model where Claude is found, else the scripted agent. Starts nothing but the model.
- * `agents` are to be added to those of the settings.
+ * The real Claude with a stand-in model if Claude is found, else the scripted agent. Starts only the model. The caller adds `agents` to
+ * those of the settings.
  */
 export async function demoOfServer(where: { home: string; config: string | undefined }) {
   const claude = await claudeOf(where);
@@ -102,7 +102,7 @@ export async function demoOfServer(where: { home: string; config: string | undef
   return { conversation: CLAUDE_DEMO, agents: { [CLAUDE_DEMO.agent]: agent }, close: standIn.close };
 }
 
-/** The Claude that the person has set, else the one that is found; null: there is none. */
+/** The Claude of the settings, else the one that is found; null: there is none. */
 async function claudeOf(where: { home: string | undefined; config: string | undefined }) {
   const agents = agentsInSettings(given(where));
   const set = [agents.claude, ...Object.values(agents)].find((agent) => agent?.adapter.startsWith('claude-'));
@@ -123,7 +123,7 @@ async function claudeOf(where: { home: string | undefined; config: string | unde
 /** How many requests the stand-in model keeps. It answers from the current one alone. */
 const KEPT = 16;
 
-/** A model on this machine, and the only environment in which Claude is sure to talk to no other. */
+/** Starts a model on this machine. `env`: an environment in which Claude cannot reach another model. */
 async function startStandIn(folder: string) {
   const [{ startModel }, { claudeVariables }] = await Promise.all([
     import('./testing/index.ts'),
@@ -133,7 +133,7 @@ async function startStandIn(folder: string) {
   const [user, temporary] = [join(folder, 'user'), join(folder, 'tmp')];
   for (const path of [user, temporary]) mkdirSync(path, { recursive: true, mode: 0o700 });
   const env = {
-    // Claude would inherit our logins, cloud settings and proxies: here they are empty.
+    // Empty, so that Claude does not inherit our logins, cloud settings and proxies.
     ...Object.fromEntries(Object.keys(claudeVariables(process.env)).map((name) => [name, ''])),
     HOME: user,
     CLAUDE_CONFIG_DIR: join(user, '.claude'),

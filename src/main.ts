@@ -12,8 +12,8 @@ const { stdout, stderr, env } = process;
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 /*
- * The executable: gives the command line its parts, and the process its exit code. The process is not exited but ends by
- * itself, so that all output gets written. Parts are loaded by the first command that needs them.
+ * The executable: gives the command line its parts, and the process its exit code. It does not call `exit`, so that all output is written
+ * before the process ends. Parts are loaded by the first command that needs them.
  */
 const parts: Parts = {
   async open(options) {
@@ -26,7 +26,7 @@ const parts: Parts = {
     const home = dataHome(options.home);
     const served = await serverOf(options);
     if (served !== null) return { engine: served, served: true, home };
-    // A person talks with one conversation, and may go to another and back.
+    // A person talks in one conversation, and may switch to another and back.
     const { engine } = await composed(options, { engine: { maxWarm: 2 }, onTrouble: options.onTrouble });
     return { engine, served: false, home };
   },
@@ -96,7 +96,7 @@ const parts: Parts = {
   },
   async backup(request) {
     const { backupHome, receiveBackup } = await import('./backup.ts');
-    // The data home's own server is not needed: its database can be read beside it.
+    // The server of the data home is not needed: its database can be read while it runs.
     if ((request.server ?? env.THROUGHLINE_SERVER ?? '') === '' || request.embedded) return backupHome(request);
     const served = await serverOf(request);
     if (served === null) throw new Error('A named server is used, or refused.');
@@ -138,14 +138,14 @@ const parts: Parts = {
   },
 };
 
-/** None, if they have not come by then. A connection that is still tried must not keep the shell waiting either. */
+/** Empty after the time limit. The timer and the connection must not keep the shell waiting. */
 function inTime(names: Promise<Name[]>, withinMs: number | undefined): Promise<Name[]> {
   if (withinMs === undefined) return names;
   const none = new Promise<Name[]>((resolve) => void setTimeout(() => resolve([]), withinMs).unref());
   return Promise.race([names, none]);
 }
 
-/** As many as the first page has. */
+/** The names on the first page. */
 async function namesOfServer(options: GlobalOptions, kind: NameKind): Promise<Name[]> {
   const served = await serverOf(options);
   if (served === null) return [];
@@ -163,7 +163,7 @@ async function namesOfServer(options: GlobalOptions, kind: NameKind): Promise<Na
   }
 }
 
-/** The server that does the work; null: this process does. */
+/** The server that does the work; null: this process does the work. */
 async function serverOf({ as: owner, onTrouble: onAway, looks: _, ...options }: Partial<WhichEngine>) {
   const { connectIfServed } = await import('./connect.ts');
   return connectIfServed({ ...options, owner, onAway });
@@ -174,12 +174,12 @@ async function composed({ home, config, store, as: owner, looks }: LookOptions, 
   return compose({ ...given({ home, config, store, owner, looks }), ...more });
 }
 
-// A bug in a callback, which no command catches: one line, and no stack unless it is asked for.
+// A bug in a callback, which no command catches: prints one line, and the stack only with THROUGHLINE_DEBUG.
 process.on('uncaughtException', (error) => {
   reportBug(error, 'running the command');
   process.exit(1);
 });
-// No top-level await: the published program is compiled to CommonJS. Whatever ends the process before its command has failed.
+// No top-level await: the published program is compiled to CommonJS. If the process ends before its command, the command has failed.
 process.exitCode = 1;
 void run(process.argv.slice(2), { parts, version, stdout, stderr, env, clock: systemClock }).then((code) => {
   process.exitCode = code;

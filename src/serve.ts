@@ -30,21 +30,21 @@ const USUAL_PORT = 7717;
 /** The same folder from src/ and from dist/. */
 const PROGRAM = fileURLToPath(new URL('../bin/throughline.js', import.meta.url));
 const PAGE = fileURLToPath(new URL('../dist/page', import.meta.url));
-/** In a checkout the page is built again and again, beside the server. */
+/** In a checkout, the page may be built again while the server runs. */
 const IS_CHECKOUT = import.meta.url.endsWith('.ts');
 
-/** So many of a burst of connections are accepted at a time. */
+/** How many connections of a burst are accepted at a time. */
 const ACCEPTS = 16;
 
 /**
- * Node writes its compile cache when a process ends normally. A server may be killed instead, and without the cache the next
- * one takes twice as long to start. So we write it so long after the start.
+ * Node writes its compile cache when a process ends normally. A server may be killed instead, and without the cache the next one takes
+ * twice as long to start. So we write it this long after the start.
  */
 const COMPILED_MS = 1_000;
 
 /**
- * Starts the server of a data home. Everything that can refuse comes before the engine: an engine claims turns at once, and
- * ending it again would interrupt them.
+ * Starts the server of a data home. All checks come before the engine starts: an engine claims turns at once, and closing it again would
+ * interrupt them.
  */
 export async function serveHome(request: ServeRequest, version: string): Promise<Serving> {
   const { config, store, host, port, publicUrl, trustProxy, allowOrigins } = request;
@@ -106,7 +106,7 @@ function logReason(log: Log, { code, message, hint, unready }: Reason, gone: boo
   else log.error({ code, message, hint, unready }, 'something does not work');
 }
 
-/** Copies for callers, one at a time: each takes as much space as the database. */
+/** Makes backups for clients, one at a time: each needs as much space as the database. */
 function backupsOf(of: Pick<ComposeOptions, 'config' | 'store'> & { home: string }): MakeBackup {
   const folder = join(of.home, 'backup');
   let isBusy = false;
@@ -140,7 +140,7 @@ async function startEngine(options: ComposeOptions, log: Log, ends: AsyncDisposa
     onBug: (err, where) => log.error({ err, where }, 'internal error'),
     onTrouble: ({ code, message, hint }) => log.warn({ code, message, hint }, 'turns wait for the storage'),
   };
-  // People answer through the server.
+  // People answer the questions of agents through the server.
   const composed = await compose(how, 'ask');
   const { engine, parts } = composed;
   ends.defer(() => engine.close());
@@ -149,7 +149,7 @@ async function startEngine(options: ComposeOptions, log: Log, ends: AsyncDisposa
   return { engine, parts, tasks };
 }
 
-/** On the port that the caller named. Without one: on the usual port, or on any other when that is taken. */
+/** Uses the port that the caller named. Without one: the usual port, or any free one if that is taken. */
 async function onFreePort<T>(port: number | null, start: (port: number) => Promise<T>): Promise<T> {
   try {
     return await start(port ?? USUAL_PORT);
@@ -159,11 +159,11 @@ async function onFreePort<T>(port: number | null, start: (port: number) => Promi
   }
 }
 
-/** How often we look whether the other server has written its address, or has ended. On a busy machine both take a while. */
+/** How often we check whether the other server has written its address, or has ended. On a busy machine both take a while. */
 const LOOKS = 250;
 const LOOK_MS = 20;
 
-/** A data home has one server. It holds the lock as long as it lives; the system frees the lock however the process ends. */
+/** A data home has one server, which holds the lock while it runs. The system frees the lock however the process ends. */
 async function onlyServer(at: files.ServerFiles): Promise<FileLock> {
   for (let looks = 0; looks < LOOKS; looks += 1, await delay(LOOK_MS)) {
     const lock = lockFile(at.lock);

@@ -7,8 +7,8 @@ import { checkFile, checkLosses, checkRestores, checkServer, checkWritable } fro
 import { checkLeases, checkPlaces, checkProcesses, checkTasks, checkTurns } from './work-checks.ts';
 
 /**
- * A new check is one function in the file of its subject, and one entry here. The order is the one to repair in: a dead holder is cleared first,
- * and then what it held is found to be free.
+ * A new check is one function in the file of its subject, and one entry here. This is also the order of repairs: first a dead holder is
+ * removed, then what it held is free.
  */
 const CHECKS: readonly Check[] = [
   checkWritable,
@@ -27,7 +27,7 @@ const CHECKS: readonly Check[] = [
   checkRestores,
 ];
 
-/** Looks for what crashes have left over. Changes nothing; `repair` of a finding does. */
+/** Runs all checks. Changes nothing; `repair` of a finding does. */
 export async function examine(parts: DoctorParts): Promise<Finding[]> {
   const damage = await checkFile(parts);
   try {
@@ -36,7 +36,7 @@ export async function examine(parts: DoctorParts): Promise<Finding[]> {
     for (const check of CHECKS) findings.push(...(await check(parts, census)));
     return [...damage, ...findings];
   } catch (error) {
-    // What cannot be read cannot be checked, and that is the first thing to mend.
+    // Damaged data cannot be checked further: its repair comes first.
     if (damage.length > 0 && isDamage(error)) return [...damage, ...(await checkServer(parts))];
     throw error;
   }

@@ -57,7 +57,7 @@ function toPublicLease(
   return { conversationId: conversation, key, title, holder: processLabel(holder), until, open, sessions };
 }
 
-/** The reasons of the health say why it could not be read. */
+/** Null: it could not be read. The health report has the reason. */
 function unlessBroken<T>(reading: Promise<T>): Promise<T | null> {
   return reading.catch((error: unknown) => {
     if (error instanceof ThroughlineError || (error as NodeJS.ErrnoException).code !== undefined) return null;
@@ -65,7 +65,7 @@ function unlessBroken<T>(reading: Promise<T>): Promise<T | null> {
   });
 }
 
-/** Runs the doctor as a process of its own: it reads the whole file, and would hold this one for as long. `program`: the executable. */
+/** Runs the doctor as a process of its own: it reads the whole file, and would block this process meanwhile. `program`: the executable. */
 export function doctorProcess(
   program: string,
   { home, config, store }: { home: string; config?: string; store?: string },
@@ -88,7 +88,7 @@ export function doctorProcess(
         // 1: it found something.
         if (error !== null && error.code !== 1) {
           const hint = stderr.trim().split('\n').at(-1) || 'Run "throughline doctor" on the machine of the server.';
-          reject(new ThroughlineError('refused', 'The doctor could not finish.', { hint, cause: error }));
+          reject(new ThroughlineError('refused', 'The doctor failed.', { hint, cause: error }));
         } else resolve(stdout.split('\n').filter(Boolean).map(findingIn));
       });
     });

@@ -6,7 +6,7 @@ import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Census } from '../ports/store/census.ts';
 import type { Store } from '../ports/store.ts';
 
-/** What the checks look at; put together in `compose.ts`. */
+/** What the checks look at. `compose.ts` puts it together. */
 export interface DoctorParts {
   readonly store: Store;
   readonly processes: Processes;
@@ -15,19 +15,19 @@ export interface DoctorParts {
     readonly root: string;
     /** The root is inside the data home; elsewhere, other data homes may have sandboxes there, too. */
     readonly isOurs: boolean;
-    /** Whether sandboxes are made on this machine now; some of before may be here in any case. */
+    /** Whether new sandboxes are created on this machine. Older ones may be here in any case. */
     readonly areHere: boolean;
     /** Where orphaned sandboxes are moved to. */
     readonly aside: string;
     /**
-     * Deletes one on another machine. Throws `conflict` while it is used, and `refused` when unsaved work is in it. `check` is called right before,
-     * and throws to keep it.
+     * Deletes a sandbox on another machine. Throws `conflict` while it is used, and `refused` when unsaved work is in it. `check` is called
+     * right before, and throws to keep it.
      */
     removeLeftOver(id: string, check: () => Promise<void>): Promise<void>;
   };
   /** What has to be writable: the data home, the database if it is a file, the directory of sandboxes. `why`: null when it is. */
   readonly written: { readonly paths: readonly string[]; why(path: string): ThroughlineError | null };
-  /** What the running server says of itself; null: none runs. */
+  /** The health report of the running server; null: none runs. */
   serverHealth(): Promise<HealthReport | null>;
   /** Folders of restores that were killed. `list`: null when some of them may be in use. */
   readonly restoreFolders: { list(): string[] | null; remove(folder: string): void };
@@ -43,3 +43,6 @@ export interface DoctorParts {
 
 /** One check. It changes nothing; `repair` of what it finds does. */
 export type Check = (parts: DoctorParts, census: Census) => Promise<Finding[]>;
+
+/** For findings that only a person can resolve. */
+export const NO_REPAIR = { remedy: null, repair: async () => {} };

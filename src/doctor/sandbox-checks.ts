@@ -4,16 +4,16 @@ import { hasCode, ThroughlineError } from '../core/errors.ts';
 import { isOwnSandbox, PROBE } from '../core/sandbox/sandbox-id.ts';
 import type { Finding } from '../ports/doctor.ts';
 import type { Census } from '../ports/store/census.ts';
-import type { DoctorParts } from './parts.ts';
+import { type DoctorParts, NO_REPAIR } from './parts.ts';
 
 // Sandboxes and folders that no conversation has any more.
 
-/** Ids of conversations, perhaps as worktrees, and hashes of the names of shared sandboxes. Other files there are not ours. */
+/** Ids of sandboxes: those of conversations, of worktrees, and hashes of the names of shared sandboxes. Other files are not ours. */
 const OURS = /^(?:(?:tree-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$/;
 
 /**
- * Those of these sandboxes that no conversation has. The store is asked after the sandboxes were listed: a conversation is stored before
- * its sandbox is made, so that of a new one is not taken for left over.
+ * The sandboxes that no conversation has. Call it after the sandboxes were listed: a conversation is stored before its sandbox is created,
+ * so the sandbox of a new conversation does not count as left over.
  */
 async function leftOver({ store }: DoctorParts, ids: readonly string[]): Promise<string[]> {
   const known = new Set((await store.census()).sandboxes);
@@ -59,16 +59,15 @@ export async function checkElsewhere(parts: DoctorParts): Promise<Finding[]> {
     }));
   } catch (error) {
     if (!(error instanceof ThroughlineError)) throw error;
-    const problem = `Whether some are left over is unknown: ${error.message} ${error.hint ?? ''}`.trim();
-    const unknown = { subject: 'sandboxes on other machines', problem, remedy: null, repair: async () => {} };
-    return [{ ...found, ...unknown }];
+    const problem = `Cannot check whether some are left over: ${error.message} ${error.hint ?? ''}`.trim();
+    return [{ ...found, subject: 'sandboxes on other machines', problem, ...NO_REPAIR }];
   }
 }
 
-/** No look at an agent takes so long. */
+/** No probe of an agent takes so long. */
 const OLD_MS = 86_400_000;
 
-/** Folders of looks at agents that were killed. Nobody had anything in them. */
+/** Folders of probes of agents that were killed. They hold no work. */
 export async function checkProbes({ sandboxes }: DoctorParts): Promise<Finding[]> {
   const { root, isOurs } = sandboxes;
   if (!isOurs) return [];
@@ -78,7 +77,7 @@ export async function checkProbes({ sandboxes }: DoctorParts): Promise<Finding[]
   return old.map(({ path }) => ({
     check: 'sandboxes',
     subject: `directory ${path}`,
-    problem: 'It was made for a look at an agent, which was killed.',
+    problem: 'It was created to probe an agent, and the process was killed.',
     remedy: 'Delete it.',
     repair: () => rm(path, { recursive: true, force: true, maxRetries: 3 }),
   }));
@@ -92,8 +91,8 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 /**
- * What agents wrote for conversations that were erased. It is deleted only where the erasure was to delete it and did not come to
- * its end; the rest was left on purpose, and a person is told of it.
+ * Sandboxes of erased conversations. One is deleted only if the erasure should have deleted it, but was interrupted. The others were kept on
+ * purpose, and are only reported.
  */
 export async function checkErased({ store, sandboxes }: DoctorParts, { erased }: Census): Promise<Finding[]> {
   const findings: Finding[] = [];
@@ -102,13 +101,12 @@ export async function checkErased({ store, sandboxes }: DoctorParts, { erased }:
       // It is on another machine, which cannot be reached now.
       if (!hasCode(error, 'agent_unavailable')) throw error;
       findings.push({
-        ...{ check: 'erased', subject: `sandbox ${sandbox}`, remedy: null, isNote: true },
-        problem: `The conversation ${conversation} was erased. Whether its sandbox is still there is unknown: ${error.message}`,
-        repair: async () => {},
+        ...{ check: 'erased', subject: `sandbox ${sandbox}`, isNote: true, ...NO_REPAIR },
+        problem: `The conversation ${conversation} was erased. Cannot check whether its sandbox still exists: ${error.message}`,
       });
       return null;
     });
-    // Several that are erased may have shared one.
+    // Several erased conversations may have shared a sandbox.
     if (path === null || findings.some(({ subject }) => subject === `directory ${path}`)) continue;
     const as = owner === 'local' ? '' : ` --as ${owner}`;
     const how = isOwnSandbox(sandbox, conversation)
@@ -121,13 +119,13 @@ export async function checkErased({ store, sandboxes }: DoctorParts, { erased }:
         problem: `It should have been deleted with the conversation ${conversation}, but still exists.`,
         remedy: 'Delete it.',
         repair: async () => {
-          await store.eraseConversation(owner, conversation, { sandbox: path }); // refused when somebody works in it by now
+          await store.eraseConversation(owner, conversation, { sandbox: path }); // refused if the sandbox is used again
           await sandboxes.remove(sandbox);
         },
       });
     } else {
       const problem = `The conversation ${conversation} was erased. What its agents wrote is still here. ${how}`;
-      findings.push({ ...found, problem, remedy: null, isNote: true, repair: async () => {} });
+      findings.push({ ...found, problem, isNote: true, ...NO_REPAIR });
     }
   }
   return findings;

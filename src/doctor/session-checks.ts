@@ -7,8 +7,8 @@ import type { SessionChange } from '../ports/store/sessions.ts';
 import type { DoctorParts } from './parts.ts';
 
 /**
- * Sessions recorded as live without a process: a worker could not record their end. Sessions with an open turn are left to the worker
- * that ends that turn.
+ * Sessions that are recorded as live, but have no process: a worker could not record their end. Sessions with an open turn are left to the
+ * worker that ends that turn.
  */
 export async function checkSessions(parts: DoctorParts, { sessions }: Census): Promise<Finding[]> {
   const orphaned: CensusSession[] = [];
@@ -31,14 +31,14 @@ export async function checkSessions(parts: DoctorParts, { sessions }: Census): P
   );
 }
 
-/** `reopens`: whether the agent can open its sessions again; null: it is not known. */
+/** `reopens`: whether the agent can open its sessions again; null: unknown. */
 function remedyFor(
   { turns, newest, agent }: Pick<CensusSession, 'turns' | 'newest' | 'agent'>,
   reopens: boolean | null,
 ): { problem: string; remedy: string; state: SessionState } {
   const problem = 'It is recorded as live, but has no process.';
   if (turns === 0) {
-    // It was named before its first prompt, and its agent may not know it.
+    // Its id was assigned before its first prompt, so the agent may not have it.
     const unused = 'It is recorded as live, but no turn ever ran in it.';
     return { problem: unused, remedy: 'Close the record: the next turn starts a new session.', state: 'closed' };
   }

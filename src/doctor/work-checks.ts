@@ -12,11 +12,11 @@ import {
 import type { Finding } from '../ports/doctor.ts';
 import type { Processes } from '../ports/processes.ts';
 import type { Census } from '../ports/store/census.ts';
-import type { DoctorParts } from './parts.ts';
+import { type DoctorParts, NO_REPAIR } from './parts.ts';
 
 // What dead processes held: conversations, turns, tasks, and the programs that they started.
 
-/** Leases of processes that are provably dead. Any process can take them over; until then they look taken. */
+/** Leases of provably dead processes. Any process can take them over; until then the conversations are blocked. */
 export async function checkLeases({ store, processes, reap }: DoctorParts): Promise<Finding[]> {
   const dead = (await store.workers()).filter(({ process }) => processes.status(process) === 'dead');
   return dead.map(({ id, process }) => ({
@@ -30,7 +30,7 @@ export async function checkLeases({ store, processes, reap }: DoctorParts): Prom
   }));
 }
 
-/** Open turns that nobody runs: those that a dead process left in the middle can be ended, the others need a process. */
+/** Open turns that no process runs. Those that a dead process was running can be ended; the others need a process. */
 export async function checkTurns(parts: DoctorParts, { standings }: Census): Promise<Finding[]> {
   const { store, processes, place, endLeft } = parts;
   const unheld = standings.filter((standing) => !isHeld(standing, processes.status));
@@ -45,7 +45,7 @@ export async function checkTurns(parts: DoctorParts, { standings }: Census): Pro
     if (why === null) return [];
     const found = { check: 'turns', subject: `turn ${turn.n} of conversation ${key ?? conversation}` };
     if (why.reason !== 'no_process' || turn.state === 'queued') {
-      return [{ ...found, problem: `${why.message} ${why.hint}`, remedy: null, repair: async () => {} }];
+      return [{ ...found, problem: `${why.message} ${why.hint}`, ...NO_REPAIR }];
     }
     const problem = `It is ${turn.state}, but ${whatBecameOf(standing.holder, processes)}.`;
     const remedy = 'End what is left of it, and record what is known of the turn.';
@@ -60,7 +60,7 @@ function whatBecameOf(holder: Standing['holder'], processes: Processes): string 
   return `${who}, on another machine or in another container, has not renewed its lease`;
 }
 
-/** Conversations that nobody can continue where they are. A person decides: start a server there, fork them, or move them. */
+/** Conversations whose place has no process. A person decides: start a server there, fork them, or move them. */
 export async function checkPlaces({ store, processes, place }: DoctorParts, { places }: Census): Promise<Finding[]> {
   const away = places.filter((one) => one.place !== place);
   const takers = away.length === 0 ? [] : await store.takers();
@@ -69,8 +69,8 @@ export async function checkPlaces({ store, processes, place }: DoctorParts, { pl
     .filter((one) => !isServed(one.place))
     .map(({ place: other, name, conversations }) => {
       const { message, hint } = continuable(runsOnlyAt(`Each of ${conversations} conversations`, name, other));
-      const found = { check: 'places', subject: `place ${name ?? other}`, remedy: null, isNote: true };
-      return { ...found, problem: `${message} ${hint}`, repair: async () => {} };
+      const found = { check: 'places', subject: `place ${name ?? other}`, isNote: true };
+      return { ...found, problem: `${message} ${hint}`, ...NO_REPAIR };
     });
 }
 
@@ -90,13 +90,12 @@ export async function checkTasks({ store, processes }: DoctorParts, census: Cens
       check: 'tasks',
       subject: `task ${id}`,
       problem: `It waits for ${blockedBy.join(', ')}, which failed or was cancelled. Retry that task, or cancel this one.`,
-      remedy: null,
-      repair: async () => {},
+      ...NO_REPAIR,
     }));
   return [...held, ...blocked];
 }
 
-/** Programs that still run although nobody is left to read their output: agents, gates, and whatever nobody could record. */
+/** Programs that still run although no process of ours reads their output: agents, gates, and those that could not be recorded. */
 export async function checkProcesses({ sandboxes }: DoctorParts, { sessions, tasks }: Census): Promise<Finding[]> {
   const left = (process: SandboxProcess, problem: string): Finding => ({
     check: 'processes',

@@ -8,10 +8,10 @@ import { lockFile } from './file-lock.ts';
 import { systemProcesses } from './processes.ts';
 import { readAddress, serverFiles } from './server-files.ts';
 
-/** The longest path that Linux takes. */
+/** The longest path on Linux. */
 export const LONGEST_PATH = 4_096;
 
-/** Where the data is kept: the place that the caller names, else the usual one. An empty path would be the working directory, and is refused. */
+/** Where the data is kept: as the caller says, else in the usual place. An empty path would be the working directory, and is refused. */
 export function dataHome(named?: string): string {
   return resolve(named === undefined ? usualHome() : checkText(named, 'data home', LONGEST_PATH));
 }
@@ -28,7 +28,7 @@ function userHome(): string {
     // Some services start with an empty HOME. The data must not end up in whatever directory they run in.
     return homedir() || userInfo().homedir;
   } catch (cause) {
-    // In a container, a user may be a number and nothing else.
+    // In a container, a user may be only a number.
     const hint = 'Say where to keep the data: with --home, or in THROUGHLINE_HOME.';
     throw new ThroughlineError('refused', 'This user has no home directory.', { hint, cause });
   }
@@ -69,8 +69,8 @@ export function whyUnwritable(path: string): ThroughlineError | null {
 }
 
 /*
- * A backup that is being restored is prepared in a folder beside what it replaces: a rename cannot cross disks. Whoever restores holds
- * the lock of the data home. So while the lock is free, such a folder was left by a process that was killed.
+ * A restore prepares the backup in a folder beside what it replaces, because a rename cannot cross disks. It holds the lock of the data
+ * home. So while the lock is free, such a folder was left by a process that was killed.
  */
 
 const NAME = '.restore-';
@@ -85,24 +85,24 @@ export function makeRestoreFolder(replaced: string): string {
   }
 }
 
-/** Those beside what is replaced. For whoever holds the lock: they are left over. */
+/** The folders of restores beside what they replace. If the caller holds the lock, all of them are left over. */
 export function restoreFolders(replaced: readonly string[]): string[] {
   return [...new Set(replaced.flatMap((path) => globSync(join(dirname(path), `${NAME}*`))))];
 }
 
-/** Null: something is being restored, so one of them is in use. */
+/** Null: a restore runs, so one of them is in use. */
 export function leftRestoreFolders(home: string, replaced: readonly string[]): string[] | null {
   const found = restoreFolders(replaced);
   return found.length === 0 || !isRestoring(home) ? found : null;
 }
 
-/** Throws `conflict` when something is being restored by now. */
+/** Throws `conflict` when a restore has started meanwhile. */
 export function removeRestoreFolder(home: string, folder: string): void {
   if (isRestoring(home)) throw new ThroughlineError('conflict', 'A backup is being restored.');
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The lock is held for that, or by a server, whose address is known for as long as it lives. */
+/** The lock is held by a restore, or by a server. A running server has written its address. */
 function isRestoring(home: string): boolean {
   const files = serverFiles(home);
   const lock = lockFile(files.lock);

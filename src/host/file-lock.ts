@@ -7,9 +7,8 @@ export interface FileLock {
 }
 
 /**
- * Locks a file, which one process at a time can; null: another process holds the lock. Node has no file locks, and SQLite has:
- * an open transaction excludes every other, and the system frees it when the process ends, in whatever way. Nothing is ever
- * written, so there is no journal to keep either.
+ * Locks a file for this process; null: another process holds the lock. Node has no file locks, so we use a transaction of SQLite: it
+ * excludes every other, and the system frees it however the process ends. Nothing is ever written, so no journal is needed.
  */
 export function lockFile(file: string): FileLock | null {
   let connection: DatabaseSync | null = null;
@@ -22,14 +21,14 @@ export function lockFile(file: string): FileLock | null {
   } catch (cause) {
     connection?.close();
     if (isBusy(cause)) return null;
-    const hint = `Remove what is in its place, or make the directory writable, and start again. (${(cause as Error).message})`;
+    const hint = `Remove the file that has its name, or make the directory writable, and start again. (${(cause as Error).message})`;
     throw new ThroughlineError('refused', `Cannot lock ${file}.`, { hint, cause });
   }
 }
 
 /**
- * Before SQLite creates it, because SQLite would let everybody read it. An existing file is not opened: closing it would give
- * up a lock of our own.
+ * Creates the file before SQLite does, because SQLite would make it readable for everybody. An existing file is not opened: closing it
+ * would release a lock of our own.
  */
 function createPrivate(file: string): void {
   try {
@@ -39,7 +38,7 @@ function createPrivate(file: string): void {
   }
 }
 
-/** SQLITE_BUSY and SQLITE_LOCKED, and of IOERR the two that say that the lock itself was not given. */
+/** SQLITE_BUSY and SQLITE_LOCKED, and the two kinds of SQLITE_IOERR that concern the lock itself. */
 const BUSY = [5, 6];
 const BUSY_IO = [2314, 3850];
 

@@ -17,7 +17,7 @@ export class ProcessHealth implements Health {
     const known = this.#reasons.get(part);
     if (reason === null) this.#reasons.delete(part);
     else this.#reasons.set(part, reason);
-    // The same code may come for another reason: a file that was missing is there again, and is another one.
+    // The same code may have another cause: a missing file was replaced by another one.
     if (known?.code === reason?.code && known?.message === reason?.message) return;
     if (known !== undefined && known.code !== reason?.code) this.#tell(known, true);
     if (reason !== null) this.#tell(reason, false);

@@ -92,10 +92,11 @@ function unusable(home: string, cause: unknown): unknown {
 const MOST_BOOTS = 200;
 
 /**
- * The boots of machines on which a data home was used: one line for each, with a hash of the machine. Gives whether a boot was one of
- * this machine and is over, so that what it left is dead. Why the id of a machine alone does not show that: decision 0101.
+ * The boots of machines on which a data home was used: a file with one line for each, with a hash of the machine. The result tells whether
+ * a boot was one of this machine and is over: then all its processes are dead. Decision 0101 says why the id of a machine alone does not
+ * show that.
  *
- * If it cannot be written, this boot is not known after the next one. Then what this boot leaves expires.
+ * If the file cannot be written, this boot is unknown after the next one, and its leases have to expire.
  */
 export function bootsOf(home: string, here: { boot: string; machine: () => string | null }): (boot: string) => boolean {
   const file = join(home, 'boots');
@@ -122,7 +123,7 @@ function noteBoot(file: string, { boot, machine }: { boot: string; machine: () =
   });
 }
 
-/** The id of a machine is not shown to others: it could name the machine elsewhere. */
+/** The id of a machine is not written to the file: other programs may identify the machine by it. */
 function hashed(machine: string | null): string | null {
   return machine && createHash('sha256').update(`throughline ${machine}`).digest('hex').slice(0, 32);
 }
@@ -139,7 +140,7 @@ function linesOf(file: string): Line[] {
   return [...text.matchAll(/^([0-9a-f]{32}) (\S+)\n/gm)].map(([, machine = '', boot = '']) => ({ machine, boot }));
 }
 
-/** Undefined: the file system refuses. */
+/** Undefined: the file system reports an error. */
 function unlessRefused<T>(work: () => T): T | undefined {
   try {
     return work();

@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync 
 import { hostname } from 'node:os';
 import { MARK } from '../core/process.ts';
 
-/** What the operating system knows about one process right now. */
+/** What the operating system shows about one process right now. */
 export interface ProcessEntry {
   /** When it started; two processes that share a pid differ in it. */
   readonly started: string;
@@ -13,18 +13,18 @@ export interface ProcessEntry {
   readonly zombie: boolean;
 }
 
-/** One operating system's way of looking at processes. */
+/** How processes are read on one operating system. */
 export interface ProcessTable {
   /** Null: there is no such process, or it is hidden from us. */
   look(pid: number): ProcessEntry | null;
   /**
-   * Those whose environment has a mark, as far as it is shown to us, and null for each of the others, so that whoever looks can pause
-   * between any two. Empty where the system shows no environments.
+   * The processes whose environment has a mark, and null for each of the others, so that the caller can pause between any two. Empty where
+   * the system shows no environments.
    */
   marked(): Iterable<Marked | null>;
   /** This boot of this machine. */
   boot(): string;
-  /** The pid namespace that we live in. */
+  /** Our pid namespace. */
   namespace(): string;
 }
 
@@ -55,14 +55,14 @@ export const procfs: ProcessTable = {
   namespace: () => readlinkSync('/proc/self/ns/pid'),
 };
 
-/** The process that starts all threads of the kernel; in a pid namespace of our own, it may be anything. */
+/** The process that starts all threads of the kernel. In a pid namespace of our own, this pid may be any process. */
 const KTHREADD = 2;
 /** PF_KTHREAD: the kernel sets this flag, a program cannot. */
 const IS_KERNEL_THREAD = 0x00200000;
 /** Field 9 of /proc/PID/stat. */
 const FLAGS = 6;
 
-/** They are most of the processes of many machines, and to open the environments of all of them takes most of a look. */
+/** On many machines most processes are kernel threads. Skipping them saves most of the time of a look. */
 function kernelThreads(): ReadonlySet<string> {
   try {
     if (!isKernelThread(readFileSync(`/proc/${KTHREADD}/stat`, 'latin1'))) return new Set();
@@ -77,7 +77,7 @@ export function isKernelThread(stat: string): boolean {
   return (Number(fieldsOf(stat)?.[FLAGS]) & IS_KERNEL_THREAD) !== 0;
 }
 
-/** In the environment that it was started with. Other users' are not shown; one that has ended has none. */
+/** The mark in the environment that a process was started with. Null: none, or the environment is not readable. */
 function markOf(pid: string): string | null {
   try {
     const environment = readEnvironment(pid);
@@ -89,16 +89,16 @@ function markOf(pid: string): string | null {
   }
 }
 
-/** More than a program can be started with (6 MB). A running one may show more, and must not decide how much we read. */
+/** More than a program can be started with (6 MB). A running program can make its environment look larger. */
 const LONGEST_ENVIRONMENT = 8 * 2 ** 20;
 
 /**
- * For one environment after the other: there may be hundreds of processes, and they are read at the end of every session. It grows to the
- * longest environment; one that fits them all in every call would make V8 collect all garbage after a few calls.
+ * Reused for all environments: there may be hundreds of processes, and they are read at the end of every session. It grows to the longest
+ * environment. A new buffer of the largest size in every call would make V8 collect garbage after a few calls.
  */
 let space = Buffer.allocUnsafe(64 * 1024);
 
-/** Every variable with a zero byte before and after it. It is valid until the next call. */
+/** Every variable with a zero byte before and after it. The buffer is valid until the next call. */
 function readEnvironment(pid: string): Buffer {
   const file = openSync(`/proc/${pid}/environ`, 'r');
   try {
@@ -146,17 +146,17 @@ function fieldsOf(stat: string): string[] | null {
 
 /**
  * macOS, and the fallback wherever there is no /proc: `ps` and `sysctl`. It starts a program for every look (a few
- * milliseconds), and start times have a resolution of one second: a pid that is given out again within the second of its
- * predecessor's start is not told apart. There are no pid namespaces.
+ * milliseconds), and start times have a resolution of one second: a pid that is reused within the same second is not noticed. There are no
+ * pid namespaces.
  */
 export const ps: ProcessTable = {
   look(pid) {
     const line = output('ps', ['-o', 'stat=,pgid=,lstart=', '-p', String(pid)]);
     return line === null ? null : parsePs(line);
   },
-  // Environments are not shown to others here, not even to their owner.
+  // Here the system shows no environments, not even to their owner.
   marked: () => [],
-  // Where the session's own id is missing, the time of the boot stands in for it; it may shift when the clock is set.
+  // Without an id of the boot session, we use the time of the boot. It may shift when the clock is set.
   boot: () =>
     output('sysctl', ['-n', 'kern.bootsessionuuid']) ??
     output('sysctl', ['-n', 'kern.boottime']) ??
@@ -165,9 +165,9 @@ export const ps: ProcessTable = {
 };
 
 /**
- * What this machine can be known by after it has started again; null: by nothing that is surely its own. On Linux it is the id that was
- * made when the system was installed, together with the name of the machine. A container has the id of the image that it was made from,
- * and may be moved while it runs elsewhere: it has none.
+ * An id of this machine that stays the same after a restart; null: there is none. On Linux it is the id that was made when the system was
+ * installed, together with the name of the machine. A container has none: its id is that of its image, and it can be moved to another
+ * machine.
  */
 export function machine(): string | null {
   if (process.platform !== 'linux')
@@ -181,7 +181,7 @@ export function machine(): string | null {
 }
 
 const IOREG = ['-rd1', '-c', 'IOPlatformExpertDevice'];
-/** The kernel gives this number to the pid namespace that it starts with, and to no other. */
+/** The number of the first pid namespace of a kernel; no other has it. */
 const FIRST_NAMESPACE = 'pid:[4026531836]';
 
 export function machineOf(seen: { id: string; hostname: string; namespace: string }): string | null {

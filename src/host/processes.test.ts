@@ -13,7 +13,9 @@ import {
   procfs,
   ps,
 } from './process-table.ts';
-import { bootId, identify, processesOf, systemProcesses } from './processes.ts';
+import { bootId, processesOf, systemProcesses } from './processes.ts';
+
+const { identify } = systemProcesses;
 
 const children: ChildProcess[] = [];
 afterEach(() => {

@@ -8,30 +8,29 @@ import { bootsOf } from './place.ts';
 import { type Marked, machine, type ProcessTable, procfs, ps } from './process-table.ts';
 
 const END_WAIT_MS = 5_000;
-/** How many processes are looked at in one turn of the event loop when nobody waits for it. It takes a fraction of a millisecond. */
+/** How many processes `orphans` looks at in one turn of the event loop. This takes a fraction of a millisecond. */
 const AT_ONCE = 8;
 
 type Kill = (pid: number, signal: 'SIGKILL' | 0) => void;
 
 /** The operating system's processes, and what starting a program needs. */
 export interface HostProcesses extends Processes {
-  /** The process with this pid; null: there is none. Right after a spawn, before the child can be reaped, there always is. */
+  /** The process with this pid; null: there is none. Never null right after a spawn, before the child can be reaped. */
   identify(pid: number): ProcessIdentity | null;
   /**
-   * Kills the process and its group and waits until it is gone; then everything else that has its mark, which also a dead process
-   * may have left behind. Another process with the same pid is never touched. `unknown`: it could not be identified, and nothing
-   * was killed.
+   * Kills the process and its group, and every process with its mark, and waits until it is gone. For a dead process, kills those with
+   * its mark. Another process with the same pid is never touched. `unknown`: it could not be identified, and nothing was killed.
    */
   end(process: ProcessIdentity): Promise<'ended' | 'unknown'>;
   /**
    * Programs that processes of this data home started and that run although their starter is provably dead. They are found by
    * their marks, so also those that nobody could record. Empty where the system shows no environments. Looks at every process, a few
-   * in each turn of the event loop: whoever has something else to do comes first.
+   * in each turn of the event loop, so that other work is not delayed.
    */
   orphans(): Promise<ProcessIdentity[]>;
-  /** Ends every process that has the mark. Looks at every process, a few at a time, together with all who ask meanwhile. */
+  /** Ends every process that has the mark. Looks at every process, a few at a time; concurrent calls share one look. */
   endMarked(mark: string): Promise<void>;
-  /** The same at once: when our own process ends, nothing is done later. */
+  /** The same, synchronous: for the exit of our own process. */
   endMarkedNow(mark: string): void;
   /** A mark for a program that we start. */
   newMark(): string;
@@ -41,7 +40,7 @@ interface HostOptions {
   /** The data home that programs are started for. */
   readonly place?: string;
   readonly kill?: Kill;
-  /** Left out: nothing is known of earlier boots. */
+  /** Left out: earlier boots are unknown. */
   readonly isOver?: Viewpoint['isOver'];
 }
 
@@ -65,7 +64,7 @@ export function processesOf(table: ProcessTable, options: HostOptions = {}): Hos
       const found: (ProcessIdentity & Marked)[] = [];
       let looked = 0;
       for (const one of table.marked()) {
-        // At once: during a pause its number may become somebody else's.
+        // Before the next pause: the pid may be reused during it.
         const identity = one !== null && isOrphan(one.mark) ? seen.identify(one.pid) : null;
         if (one !== null && identity !== null) found.push({ ...identity, mark: one.mark });
         looked += 1;
@@ -81,7 +80,7 @@ export function processesOf(table: ProcessTable, options: HostOptions = {}): Hos
         if (mark !== undefined && identity.boot === table.boot()) await marked.endTogether(mark);
         return 'ended';
       }
-      // A record that names ourselves can only be a mistake; obeying it would end the one who is to clean up.
+      // A record of our own process can only be a mistake.
       if (identity.pid === process.pid) return 'unknown';
       const leadsGroup = table.look(identity.pid)?.group === identity.pid;
       if (signal(kill, leadsGroup ? -identity.pid : identity.pid, 'SIGKILL') === 'forbidden') return 'unknown';
@@ -91,13 +90,13 @@ export function processesOf(table: ProcessTable, options: HostOptions = {}): Hos
   };
 }
 
-/** What a process table shows of single processes. */
+/** What a process table shows about single processes. */
 function lookingAt(
   table: ProcessTable,
   kill: Kill,
   isOver: Viewpoint['isOver'],
 ): Pick<HostProcesses, 'identify' | 'status' | 'self'> {
-  // None of these changes while we live, and reading them costs a system call or even a program.
+  // These do not change while we run, and reading them costs a system call or even a program.
   let viewpoint: Viewpoint | undefined;
   let self: ProcessIdentity | undefined;
   const here = () => (viewpoint ??= { boot: table.boot(), namespace: table.namespace(), isOver });
@@ -120,8 +119,8 @@ function lookingAt(
       const where = whereIs(identity, here());
       if (where !== 'here') return where === 'before' ? 'dead' : 'unknown';
       const entry = table.look(identity.pid);
-      // /proc may hide other users' processes, and reading it fails without free file numbers. Declaring a living owner dead
-      // would be the worst mistake here, so the signal 0 has to agree that there is nobody.
+      // /proc may hide other users' processes, and reading it fails when no file descriptor is free. A living owner must never be
+      // declared dead, so signal 0 has to confirm that there is no such process.
       if (entry === null) return signal(kill, identity.pid, 0) === 'gone' ? 'dead' : 'unknown';
       return entry.started === identity.started && !entry.zombie ? 'alive' : 'dead';
     },
@@ -129,8 +128,8 @@ function lookingAt(
 }
 
 /**
- * One process for each mark: the program itself, which leads its group, or something that outlived it. A tool may lead a group of its own, but
- * has started later; it may have the smaller number. If it was ended first, the program would go on with its result for a moment.
+ * One process for each mark: the program itself, which leads its group, or a process that outlived it. A tool of the program may lead a group
+ * of its own. It started later, but may have a smaller pid. If the tool was ended first, the program would continue with its result.
  */
 function leadersOf<P extends ProcessIdentity & Marked>(table: ProcessTable, all: readonly P[]): P[] {
   const oldestFirst = all.toSorted((a, b) => Number(a.started) - Number(b.started) || 0);
@@ -143,7 +142,7 @@ const pace = new Pace(systemClock.monotonic, setImmediate);
 
 /** Ends the processes that have a mark in their environment. */
 function markedProcesses(table: ProcessTable, kill: Kill) {
-  /** A killed process starts nothing any more: when a look shows no new process, none is left. */
+  /** A killed process starts no others: when a look finds no new process, none is left. */
   function* ending(marks: ReadonlySet<string>): Generator<void, void> {
     const ended = new Set<number>([process.pid]);
     for (let isNew = true; isNew; ) {
@@ -154,14 +153,14 @@ function markedProcesses(table: ProcessTable, kill: Kill) {
           ended.add(found.pid);
           signal(kill, found.pid, 'SIGKILL');
         }
-        yield; // after the signal: during a pause its number may become somebody else's
+        yield; // after the signal: the pid may be reused during a pause
       }
     }
   }
 
   const endNow = (mark: string) => void [...ending(new Set([mark]))];
 
-  /** A look at all processes costs the same for one mark as for many: those who ask during one look share the next. */
+  /** A look at all processes costs the same for one mark as for many, so calls during one look share the next. */
   let gathering: { readonly marks: Set<string>; readonly ended: Promise<void> } | null = null;
   let looking = Promise.resolve();
   function endTogether(mark: string): Promise<void> {
@@ -184,16 +183,14 @@ function markedProcesses(table: ProcessTable, kill: Kill) {
 
 const thisTable = process.platform === 'linux' ? procfs : ps;
 
-/** This machine's processes, for whoever starts no programs. */
+/** This machine's processes, for code that starts no programs. */
 export const systemProcesses = processesOf(thisTable);
-
-export const { identify, endMarked, endMarkedNow } = systemProcesses;
 
 const atPlaces = new Map<string, HostProcesses>();
 
 /**
- * This machine's processes, for a data home: those who start programs for it, and those who look for what is left of them. `home`: its
- * directory, which has what is known of earlier boots.
+ * This machine's processes, for code that starts programs for a data home, or looks for those that are left. `home`: its directory, with
+ * the record of earlier boots.
  */
 export function processesAt(place: string, home?: string): HostProcesses {
   const key = JSON.stringify([place, home]);
@@ -205,13 +202,13 @@ export function processesAt(place: string, home?: string): HostProcesses {
   return made;
 }
 
-/** How much memory this process and those that it starts may take: of the machine, or of the control group that it is in. */
+/** How much memory this process and those that it starts may use: that of the machine, or of its control group. */
 export function memoryLimit(): number {
   const limit = process.constrainedMemory();
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
-/** Of all that our process makes; no secret. Without node:crypto, which takes 4 ms to load while an agent could start already. */
+/** Unique within our process; not a secret. Without node:crypto, which takes 4 ms to load and would delay the start of an agent. */
 function uniqueId(): string {
   return process.hrtime.bigint().toString(36) + Math.random().toString(36).slice(1);
 }

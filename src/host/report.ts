@@ -2,7 +2,7 @@ import type { Failure, ThroughlineError } from '../core/errors.ts';
 import { escapedChar, withoutInvisible } from '../core/input/visible.ts';
 import type { Clock } from '../ports/clock.ts';
 
-/** What a process says on stderr when nobody else listens: faults of this program, and storage that cannot be written. */
+/* Messages on stderr for what no caller is told: bugs of this program, and storage that cannot be written. */
 
 /** One line; with THROUGHLINE_DEBUG the stack as well. */
 export function reportBug(error: unknown, where: string): void {
@@ -16,8 +16,8 @@ export function bugReport(error: unknown, where: string, withStack: boolean): st
 }
 
 /**
- * What is said may quote an agent, or the name of a file. So control characters are removed, and invisible ones are shown: they could
- * steer the terminal.
+ * The text may quote an agent, or the name of a file. So control characters are removed, and invisible ones are escaped: they could
+ * control the terminal.
  */
 function line(text: string): string {
   return `throughline: ${withoutInvisible(text.replaceAll(CONTROLS, ''), escapedChar)}\n`;
@@ -31,13 +31,13 @@ export function reportTrouble({ message, hint }: ThroughlineError): void {
   process.stderr.write(line(`Waiting for the storage. ${message}${hint === undefined ? '' : ` ${hint}`}`));
 }
 
-/** Stored data is missing or damaged: a list may then show less than there was. Whatever else does not work is told to whoever needs it. */
+/** Stored data is missing or damaged: a list may then be incomplete. Other failures are reported to the caller that they affect. */
 export function reportLoss({ code, message, hint }: Failure, gone: boolean): void {
   if ((code === 'storage_lost' || code === 'storage_damaged') && !gone)
     process.stderr.write(line(`${message} ${hint}`));
 }
 
-/** Tells an error at once, and repeats it only every `everyMs` while it lasts. A listener that throws stops nothing. */
+/** Reports an error at once, and repeats it only every `everyMs` while it lasts. An error of `tell` is reported as a bug. */
 export function seldom(
   tell: (error: ThroughlineError) => void,
   clock: Clock,

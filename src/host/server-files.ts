@@ -16,18 +16,18 @@ import { ThroughlineError, writeFault } from '../core/errors.ts';
 import type { ProcessIdentity } from '../core/process.ts';
 import { makeOnce, replaceWhole } from './whole-file.ts';
 
-/** The system cuts off or refuses longer paths of unix sockets. */
+/** The system truncates or refuses longer paths of unix sockets. */
 const LONGEST_SOCKET = 103;
 
-/** Where the server of a data home keeps what its clients need: a directory that only its user can read. */
+/** The files that clients need of the server of a data home, in a directory that only its user can read. */
 export interface ServerFiles {
   readonly directory: string;
   readonly token: string;
-  /** Held by the server for as long as it lives. */
+  /** Locked by the server while it runs. */
   readonly lock: string;
   /** Null: the path of the data home is too long for a socket; then there is only TCP. */
   readonly socket: string | null;
-  /** How the running server is reached, as JSON: `{ url, socket, process }`. */
+  /** The address of the running server, as JSON: `{ url, socket, process }`. */
   readonly address: string;
 }
 
@@ -49,13 +49,13 @@ export function serverFiles(home: string): ServerFiles {
   };
 }
 
-/** Creates the directory, and closes it to other users even if it was open to them. */
+/** Creates the directory, and makes it private, also if it exists. */
 export function makeServerDirectory({ directory }: ServerFiles): void {
   try {
     createDirectories(directory, { statSync, mkdirSync });
     chmodSync(directory, 0o700);
   } catch (cause) {
-    const hint = `Remove what is in its place, or make its parent writable, or set THROUGHLINE_HOME. (${(cause as Error).message})`;
+    const hint = `Remove the file that has its name, or make its parent writable, or set THROUGHLINE_HOME. (${(cause as Error).message})`;
     throw (
       writeFault(directory, cause) ??
       new ThroughlineError('storage_readonly', `Cannot create the directory ${directory}.`, { hint, cause })
@@ -63,7 +63,7 @@ export function makeServerDirectory({ directory }: ServerFiles): void {
   }
 }
 
-/** The token of the data home: created once, complete or not at all, and then the same for everybody. Throws `refused` when it cannot be. */
+/** The token of the data home. It is created once, complete or not at all. Throws `refused` when it cannot be created. */
 export function tokenOf(files: ServerFiles): string {
   const known = readToken(files);
   if (known !== null) return known;
@@ -96,7 +96,7 @@ function orRefuse(file: string, write: () => void): void {
   try {
     write();
   } catch (cause) {
-    const hint = `Remove what is in its place, or free some space, and start again. (${(cause as Error).message})`;
+    const hint = `Remove the directory that has its name, or free some space, and start again. (${(cause as Error).message})`;
     throw new ThroughlineError('refused', `Cannot write ${file}.`, { hint, cause });
   }
 }
@@ -106,7 +106,7 @@ export function removeAddress({ address }: ServerFiles): void {
   rmSync(address, { force: true });
 }
 
-/** Follows no link, and reads only a file of ours that is closed to everybody else. */
+/** Follows no link, and reads only a file of our user that no other user can read. */
 function readPrivate(file: string): string | null {
   let handle: number;
   try {

@@ -53,7 +53,7 @@ export function readSetup({ home: given, config, settings, store }: SetupOptions
 
 type Read = Omit<Setup, 'home' | 'store'>;
 
-/** `named`: an address that is in no settings, with where it was given. */
+/** `named`: an address that was given outside of the settings; `name`: where, for errors. */
 function storeAt(home: string, { settings, base }: Read, named: string | undefined, name: string): StoreAddress {
   const address = named === undefined ? settings.store : parseStoreAddress(named, name);
   if (address === undefined) return { kind: 'sqlite', file: join(home, 'throughline.db') };
@@ -62,12 +62,12 @@ function storeAt(home: string, { settings, base }: Read, named: string | undefin
   return { kind: 'sqlite', file: resolve(named === undefined ? base : process.cwd(), path) };
 }
 
-/** A store that is named without settings: `sqlite:FILE`, a data home, or `postgres://…`. `name`: of the argument, for errors. */
+/** A store that is named without settings: `sqlite:FILE`, a data home, or `postgres://…`. `name`: the argument, for errors. */
 export function namedStore(address: string, name: string): StoreAddress & { readonly home?: string } {
   if (/^postgres(ql)?:\/\//.test(address)) return { kind: 'postgres', url: address };
   const [, file] = /^sqlite:(.+)$/s.exec(address) ?? [];
   if (file !== undefined) return { kind: 'sqlite', file: resolve(file) };
-  // What was given is not repeated: it may be an address with a password that was mistyped.
+  // The message does not repeat the address: it may contain a password.
   if (address === '' || /^[a-z0-9+]+:/i.test(address) || statSync(address, { throwIfNoEntry: false })?.isFile()) {
     throw new ThroughlineError(
       'invalid',
@@ -77,14 +77,14 @@ export function namedStore(address: string, name: string): StoreAddress & { read
   return { kind: 'sqlite', file: join(resolve(address), 'throughline.db'), home: resolve(address) };
 }
 
-/** For people: without what only the owner of the store should read. */
+/** For people: without user and password. */
 export function storeInWords(store: StoreAddress): string {
   if (store.kind === 'sqlite') return store.file;
   const { host, pathname } = new URL(store.url);
   return `postgres://${host}${pathname}`;
 }
 
-/** The file of the database, for what needs one. Throws `refused` when the conversations are in PostgreSQL. */
+/** The file of the database. Throws `refused` when the conversations are in PostgreSQL. */
 export function storeFile({ store }: Setup): string {
   if (store.kind === 'sqlite') return store.file;
   throw new ThroughlineError('refused', 'Throughline makes and restores no backups of a PostgreSQL database.', {

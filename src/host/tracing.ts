@@ -3,7 +3,7 @@ import { ThroughlineError } from '../core/errors.ts';
 /** How long we wait for the collector. */
 const SEND_MS = 2_000;
 
-/** Whether a collector is configured, in the way that OpenTelemetry has for it. */
+/** Whether the environment names a collector, by the variables of OpenTelemetry. */
 export function isTraced(env: NodeJS.ProcessEnv): boolean {
   return Boolean(env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT);
 }

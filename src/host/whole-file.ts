@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
-/** Files that appear with their complete content, readable by this user alone. Links are never followed. */
+/* Files that appear with their complete content, readable by this user alone. Links are never followed. */
 
-/** Creates the file unless it exists. Of several processes at once the first one wins; the others return without an error. */
+/** Creates the file unless it exists. If several processes do so at once, the first one wins; the others return without an error. */
 export function makeOnce(file: string, content: string): void {
   const draft = writeDraft(file, content);
   try {
@@ -25,7 +25,7 @@ export function replaceWhole(file: string, content: string): void {
   }
 }
 
-/** Some file systems have no links. There, others may see the file before its content. */
+/** Some file systems have no links. There, other processes may see the file before its content. */
 function makeWithoutLinks(file: string, content: string): void {
   try {
     writeNew(file, content);

@@ -1,11 +1,11 @@
 import { identityOfLocal, type ProcessIdentity, type SandboxProcess } from '../../src/core/process.ts';
-import { identify, systemProcesses } from '../../src/host/processes.ts';
+import { systemProcesses } from '../../src/host/processes.ts';
 
 export { systemProcesses };
 
 /** Whether a process still does anything. A zombie does not; whoever adopted it may take long to notice its end. */
 export function isAlive(pid: number): boolean {
-  const identity = identify(pid);
+  const identity = systemProcesses.identify(pid);
   return identity !== null && systemProcesses.status(identity) === 'alive';
 }
 

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, w
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { identify } from '../../src/host/processes.ts';
+import { systemProcesses } from '../../src/host/processes.ts';
 import { identityOf, isAlive } from '../contracts/liveness.ts';
 import { startSshd, whyNoSshd } from '../contracts/sandbox/sshd.ts';
 import { damagePages } from '../faults/damage/damaged-page.ts';
@@ -142,7 +142,7 @@ test('an agent that goes on though nobody holds it is ended, with all that it st
   try {
     const db = new DatabaseSync(at('throughline.db'));
     // As older versions stored it.
-    db.prepare('UPDATE sessions SET process = ?').run(JSON.stringify(identify(agent.pid as number)));
+    db.prepare('UPDATE sessions SET process = ?').run(JSON.stringify(systemProcesses.identify(agent.pid as number)));
     db.close();
     const looked = foundIn((await home.run('doctor', '--json')).stdout);
     expect(looked).toMatchObject([{ check: 'processes', subject: `process ${agent.pid}`, repaired: false }]);
@@ -198,7 +198,7 @@ test('what a killed look at an agent has left is deleted, when it is old', async
   const twoDaysAgo = Date.now() / 1_000 - 2 * 86_400;
   utimesSync(old ?? '', twoDaysAgo, twoDaysAgo);
   const { code, stdout } = await home.run('doctor');
-  expect([code, stdout]).toEqual([1, expect.stringContaining(`directory ${old}: It was made for a look at an agent`)]);
+  expect([code, stdout]).toEqual([1, expect.stringContaining(`directory ${old}: It was created to probe an agent`)]);
   expect(await home.ok('doctor', '--fix')).toContain('repaired: Delete it.');
   expect(readdirSync(at('sandboxes'))).toEqual(['.probe-young']);
 });

@@ -98,7 +98,7 @@ test('a program asks its own vault: for each session that is opened, by owner an
   for (const [wrong, why] of [
     [() => null, /credentials\(\) returned null/],
     [() => expect.unreachable('the vault is sealed'), /credentials\(\) failed: .*the vault is sealed/],
-    [() => ({ AGENT_KEY: 7 }) as never, /no text for AGENT_KEY/],
+    [() => ({ AGENT_KEY: 7 }) as never, /did not return a text for AGENT_KEY/],
     [() => ({ '../x': 'y' }), /"..\/x", which is neither/],
     [() => ({ '~/.agent/key': first }), /the agent has no home of its own/],
   ] as const) {

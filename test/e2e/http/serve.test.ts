@@ -99,7 +99,7 @@ test('what lies where the server keeps its files is told as what it is', async (
   const noDirectory = await home.run('serve', '--port', '0');
   expect([noDirectory.code, noDirectory.stderr]).toEqual([
     1,
-    expect.stringMatching(/Cannot create the directory .*server\. Remove what/),
+    expect.stringMatching(/Cannot create the directory .*server\. Remove the file/),
   ]);
   expect((await home.run('list')).code).toBe(0);
 });
@@ -107,7 +107,7 @@ test('what lies where the server keeps its files is told as what it is', async (
 test('a server that cannot say where it is does not stay', async () => {
   mkdirSync(join(serverDirectory(), 'address.json'), { recursive: true });
   const { code, stderr } = await home.run('serve', '--port', '0');
-  expect([code, stderr]).toEqual([2, expect.stringMatching(/Cannot write .*address\.json\. Remove what/)]);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/Cannot write .*address\.json\. Remove the directory/)]);
   expect(readdirSync(serverDirectory()).toSorted()).toEqual(['address.json', 'lock', 'token']);
 });
 

@@ -59,7 +59,7 @@ test('on a full disk every look works, and a prompt is refused: nothing was stor
   const served = await run('serve', '--port', '0');
   expect([served.code, served.stderr]).toEqual([
     2,
-    expect.stringMatching(/Cannot write .*token\. Remove what .* free some space/),
+    expect.stringMatching(/Cannot write .*token\. Remove the directory .* free some space/),
   ]);
   expect(readdirSync(join(disk, 'home', 'server'))).toEqual(['lock']);
   makeRoom();
