@@ -98,9 +98,9 @@ const LOADED_WHEN_USED = {
     'src/sandboxes/shared/compare.ts',
     'src/sandboxes/shared/isolated/visible.ts',
     'src/stores/shared/tasks.ts',
+    'src/stores/shared/verbs/census.ts',
     'src/stores/sqlite/conversations/copy.ts',
     'src/stores/sqlite/conversations/verify.ts',
-    'src/stores/sqlite/reading/census.ts',
   ],
 };
 

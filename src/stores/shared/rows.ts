@@ -194,3 +194,10 @@ export const JSON_OF_OTHERS = {
   sign_in_links: ['scopes'],
   sandboxes: ['setup', 'disk', 'holder'],
 };
+
+/** The tables with rows of one conversation. Each has its number in the column `convOf`. */
+export const TABLES_OF_CONVERSATION = [...Object.keys(JSON_OF_CONVERSATIONS), 'leases', 'told'];
+
+export function convOf(table: string): string {
+  return table === 'conversations' ? 'no' : 'conv';
+}

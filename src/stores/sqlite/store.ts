@@ -49,7 +49,7 @@ import { inspect } from './reading/inspect.ts';
 import { measure } from './reading/measure.ts';
 import * as reads from './reading/reads.ts';
 import { search } from './reading/search.ts';
-import { stepAccess } from './steps.ts';
+import { carryOut, stepAccess } from './steps.ts';
 import { taskStore } from './tasks/task-store.ts';
 import { changing } from './turns/changing.ts';
 import { claim, claimable, nextReady, nextTurn } from './turns/claim.ts';
@@ -111,7 +111,7 @@ export function storeOn(db: Database, options: AccessOptions): { store: Store; q
     log: access.reading(logId),
     losses: access.reading(losses),
     acceptLosses: access.writing((tx) => acceptLosses(tx.db)),
-    census: stepAccess(access).lookingAt(census),
+    census: () => access.read((db) => carryOut(db, census(access.clock.monotonic()))),
     measure: () => access.read((db) => measure(db, options.file, access.queue.commitTimes)),
     inspect: access.reading(inspect),
     tasks: taskStore(access),

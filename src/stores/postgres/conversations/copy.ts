@@ -94,7 +94,7 @@ export async function importConversation(
     ledger,
     records.map((record) => endedTurn(record, record.sessionId)),
   );
-  await importSessions(ledger, sessions);
+  importSessions(ledger, sessions);
   ledger.row.next_n = ledger.row.head + 1;
   ledger.append('conversation.imported', null, { turns: records.length });
   await ledger.save();
@@ -102,7 +102,7 @@ export async function importConversation(
 }
 
 /** The ids come from the export; `parent` is the id of another session in it. */
-async function importSessions(ledger: Ledger, sessions: ImportedHistory['sessions']): Promise<void> {
+function importSessions(ledger: Ledger, sessions: ImportedHistory['sessions']): void {
   const { tx, row } = ledger;
   const refs = new Map<string, string>();
   for (const { id, agent, origin, parent, watermark } of sessions) {
@@ -110,7 +110,7 @@ async function importSessions(ledger: Ledger, sessions: ImportedHistory['session
     const parentRef = parent === null ? null : (refs.get(parent) ?? null);
     const values = [row.owner, row.conv, ref, id, agent, origin, parentRef, watermark] as const;
     tx.sql.run(INSERT_SESSION, ...values, JSON.stringify(NO_USAGE), tx.now);
-    await countSession(ledger);
+    countSession(ledger);
     refs.set(id, ref);
   }
 }
@@ -137,13 +137,13 @@ async function addEnded(ledger: Ledger, record: TurnRecord, prompt: Json, body: 
     ...[row.owner, row.conv, n, randomUUIDv7(), outcome, agent, ...what, startedAt, endedAt, recovered],
   );
   const no = added?.no as number;
-  await addRecord(ledger, no, record, body);
+  addRecord(ledger, no, record, body);
   row.last_agent = agent;
   return no;
 }
 
 /** Puts the record at the end of the history and makes it the head. `body`: the record without its prompt. */
-export async function addRecord({ tx, row }: Ledger, turn: number, record: TurnRecord, body: Json): Promise<void> {
+export function addRecord({ tx, row }: Ledger, turn: number, record: TurnRecord, body: Json): void {
   row.head = record.n;
   row.history += 1;
   const unknown = record.unknownBefore ? 1 : 0;

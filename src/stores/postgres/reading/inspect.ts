@@ -1,6 +1,6 @@
 import { isDamage } from '../../../core/errors.ts';
 import type { Inspection } from '../../../ports/store/census.ts';
-import { JSON_OF_CONVERSATIONS, JSON_OF_OTHERS } from '../../shared/rows.ts';
+import { convOf, JSON_OF_CONVERSATIONS, JSON_OF_OTHERS, TABLES_OF_CONVERSATION } from '../../shared/rows.ts';
 import type { Sql } from '../server/connect.ts';
 import { isEnded, isUnknown, storageFault } from '../server/faults.ts';
 
@@ -14,11 +14,10 @@ const MOST_READ = 10_000;
 
 /** NULL is neither, and so does not count. */
 const isUnreadable = (names: readonly string[]) => names.map((name) => `${name} IS NOT JSON`).join(' OR ');
-const convOf = (table: string) => (table === 'conversations' ? 'no' : 'conv');
 const CONVERSATIONS = `SELECT no, owner, id, key FROM conversations ORDER BY no LIMIT ${MOST_READ}`;
 const BY_NO = 'SELECT owner, id, key FROM conversations WHERE no = ANY($1::bigint[])';
 /** All of a conversation. A hash of the row reads its long values, too. */
-const parts = [...Object.keys(JSON_OF_CONVERSATIONS), 'leases', 'told'].map(
+const PARTS = TABLES_OF_CONVERSATION.map(
   (table) => `SELECT sum(hashtext(x::text)) FROM ${table} x WHERE ${convOf(table)} = $1`,
 );
 const CONTENTS = `
@@ -53,7 +52,7 @@ async function unreadable(read: Parameters<typeof inspect>[0]): Promise<number[]
   const all = await orFault(read((sql) => sql.all<{ no: number }>(CONVERSATIONS)));
   const found: number[] = [];
   for (const { no } of typeof all === 'string' ? [] : all) {
-    for (const text of [...parts, CONTENTS]) {
+    for (const text of [...PARTS, CONTENTS]) {
       if (typeof (await orFault(read((sql) => sql.one(text, no)))) !== 'string') continue;
       found.push(no);
       break;

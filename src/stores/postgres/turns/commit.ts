@@ -96,7 +96,7 @@ async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> 
       await send(ledger, write, stamp);
       break;
     case 'told':
-      await writeToldAhead(ledger, write.session, write.told);
+      writeToldAhead(ledger, write.session, write.told);
       break;
     case 'retry': {
       const turn = await begunTurn(ledger, write.turn);
@@ -107,7 +107,7 @@ async function apply(ledger: Ledger, write: Write, stamp: Stamp): Promise<void> 
       break;
     }
     case 'ask':
-      await ask(ledger, await begunTurn(ledger, write.turn), write.permission, stamp);
+      ask(ledger, await begunTurn(ledger, write.turn), write.permission, stamp);
       break;
     case 'deny':
       await deny(ledger, write.permission, write.reason, stamp);
@@ -127,7 +127,7 @@ async function send(ledger: Ledger, write: Extract<Write, { write: 'send' }>, st
   const session = sent.session === null ? null : await useSession(ledger, sent.session, turn.agent);
   ledger.tx.sql.run(SEND, JSON.stringify(sent), session, turn.no);
   ledger.writes(turn.id);
-  await writeTold(ledger, turn, sent, told);
+  writeTold(ledger, turn, sent, told);
   ledger.append('turn.sent', turn, { n: turn.n, sent }, stamp);
 }
 

@@ -56,7 +56,7 @@ async function keepRecord(ledger: Ledger, turn: TurnRow, record: TurnRecord): Pr
   const isGiven = turn.prompt === NO_PROMPT;
   const rest = isGiven ? givePrompt(tx.sql, turn, record) : await bodyOf(tx.sql, turn, record);
   const body = storeValue(tx.sql, row.owner, rest);
-  await addRecord(ledger, turn.no, record, body);
+  addRecord(ledger, turn.no, record, body);
   linkContents(tx.sql, row.owner, turn.no, body.hashes);
 }
 

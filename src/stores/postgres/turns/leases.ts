@@ -2,7 +2,7 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Fence, Holding, LeasedWorker, WorkerInfo } from '../../../ports/store/leases.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
-import { STANDING } from '../../shared/verbs/census.ts';
+import { STANDING } from '../../shared/verbs/places.ts';
 import { unindexed } from '../../shared/verbs/steps.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Access, Tx } from '../server/access.ts';

@@ -18,7 +18,7 @@ const GO_ON = `
   UPDATE turns SET state = 'running'
   WHERE no = $1 AND state = 'waiting' AND NOT EXISTS (SELECT 1 FROM permissions WHERE turn = $1 AND state = 'open')`;
 
-export async function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp: Stamp): Promise<void> {
+export function ask(ledger: Ledger, turn: TurnName, asked: NewPermission, stamp: Stamp): void {
   const { tx, row } = ledger;
   const { id, attempt, title, toolCall, options } = asked;
   const call = JSON.stringify(toolCall ?? null);

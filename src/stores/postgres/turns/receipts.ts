@@ -41,11 +41,6 @@ export async function writeReceipt(
   ledger.append('restore.receipt', turn, receipt, stamp);
 }
 
-interface ReceiptRow {
-  readonly turn: number;
-  readonly body: string;
-}
-
 export async function receipts(
   sql: Sql,
   owner: string,
@@ -53,7 +48,9 @@ export async function receipts(
   { turn }: { turn?: number } = {},
 ): Promise<Receipt[]> {
   const no = await conversationNo(sql, owner, id);
-  const rows = turn === undefined ? await sql.all<ReceiptRow>(ALL, no) : await sql.all<ReceiptRow>(OF_TURN, no, turn);
+  const rows = await (turn === undefined
+    ? sql.all<{ body: string }>(ALL, no)
+    : sql.all<{ body: string }>(OF_TURN, no, turn));
   return rows.map(({ body }) => JSON.parse(body) as Receipt);
 }
 
@@ -62,12 +59,12 @@ const ADD =
 const GIVE = 'UPDATE told SET turn = $1, attempt = $2 WHERE session = $3 AND turn IS NULL';
 
 /** `told` undefined: the prompt of the turn, as it was given. */
-export async function writeTold(
+export function writeTold(
   { tx, row }: Ledger,
   turn: TurnName,
   sent: Sent,
   told: readonly ToldPart[] | undefined,
-): Promise<void> {
+): void {
   const { session, attempt } = sent;
   if (session !== null) tx.sql.run(GIVE, turn.no, attempt, session);
   if (told === undefined) return;
@@ -77,7 +74,7 @@ export async function writeTold(
 }
 
 /** What a session was told before any turn was sent in it. Its images are those of earlier turns, which keep them. */
-export async function writeToldAhead({ tx, row }: Ledger, session: string, told: readonly ToldPart[]): Promise<void> {
+export function writeToldAhead({ tx, row }: Ledger, session: string, told: readonly ToldPart[]): void {
   const { bytes, refs } = packValue(tx.sql, row.owner, told);
   tx.sql.run(ADD, row.owner, row.conv, session, null, 0, bytes, refs);
 }

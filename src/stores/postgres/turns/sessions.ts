@@ -62,7 +62,7 @@ export async function openSession(
   ledger.writes(ref);
   ledger.sessions.set(ref, { ref, id, agent, usage, unread, turns: 0 });
   if (turn !== null) tx.sql.run(GIVE, id, turn.no);
-  await countSession(ledger);
+  countSession(ledger);
   ledger.append('session.opened', turn, { id, agent, origin, parent }, stamp);
 }
 

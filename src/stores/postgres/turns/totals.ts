@@ -33,7 +33,7 @@ const ADD_DAY = `
 const OWNERS_DAY = 'SELECT usage FROM usage_days WHERE owner = $1 AND day = $2';
 const LAST_SPENT = 'SELECT day, day_spent AS spent FROM totals WHERE conv = $1';
 
-export async function countSession({ tx, row }: Ledger): Promise<void> {
+export function countSession({ tx, row }: Ledger): void {
   tx.sql.run(COUNT_SESSION, row.conv);
 }
 

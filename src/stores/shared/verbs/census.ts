@@ -2,16 +2,9 @@ import { storedProcess } from '../../../core/process.ts';
 import type { Census, CensusErased, CensusSession, CensusTask } from '../../../ports/store/census.ts';
 import { parsed, type Row } from '../rows.ts';
 import { type StandingRow, standingOf } from '../totals.ts';
-import { PLACE } from './places.ts';
+import { PLACE, STANDING } from './places.ts';
 import { all, type Steps } from './steps.ts';
 
-/** Conversations with an open turn: the oldest one, and who holds the conversation. Without a condition. */
-export const STANDING = `
-  SELECT c.owner, c.id AS conversation, c.key, l.driver, l.place, f.value AS home, t.id AS turn, t.n, t.state, t.agent,
-    w.id AS holder, w.process, l.ready_at
-  FROM leases l JOIN conversations c ON c.no = l.conv
-    JOIN turns t ON t.no = (SELECT o.no FROM turns o WHERE o.conv = l.conv AND o.ended_at IS NULL ORDER BY o.n LIMIT 1)
-    LEFT JOIN workers w ON w.no = l.worker LEFT JOIN facts f ON f.owner = '' AND f.name = '${PLACE}' || l.place`;
 const STANDINGS = `${STANDING} WHERE l.pending > 0 AND l.driver = 'worker' ORDER BY l.conv`;
 const SESSIONS = `
   SELECT s.owner, c.id AS conversation, s.ref, s.id, s.agent, s.state, s.turns, s.process, l.worker IS NOT NULL AS held,

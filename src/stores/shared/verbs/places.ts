@@ -28,6 +28,13 @@ const SET_FACT = `
 export const PLACE = 'place:';
 /** The last move of a conversation is the fact with this prefix and its id. So its events need not be searched. */
 export const MOVED = 'moved:';
+/** Conversations with an open turn: the oldest one, and who holds the conversation. Without a condition. */
+export const STANDING = `
+  SELECT c.owner, c.id AS conversation, c.key, l.driver, l.place, f.value AS home, t.id AS turn, t.n, t.state, t.agent,
+    w.id AS holder, w.process, l.ready_at
+  FROM leases l JOIN conversations c ON c.no = l.conv
+    JOIN turns t ON t.no = (SELECT o.no FROM turns o WHERE o.conv = l.conv AND o.ended_at IS NULL ORDER BY o.n LIMIT 1)
+    LEFT JOIN workers w ON w.no = l.worker LEFT JOIN facts f ON f.owner = '' AND f.name = '${PLACE}' || l.place`;
 const SENT_SINCE = "SELECT 1 FROM events WHERE conv = ? AND seq > ? AND kind = 'turn.sent' ORDER BY seq LIMIT 1";
 const ENLIST = `
   INSERT INTO workers (owner, id, process, takes) VALUES ('', ?, ?, ?)

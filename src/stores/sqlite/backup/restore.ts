@@ -41,13 +41,12 @@ export function makeOwn(
 ): Pick<Restored, 'elsewhere' | 'moved'> {
   const db = new Database(draft);
   try {
-    db.script('BEGIN IMMEDIATE');
-    migrate(db);
-    db.script(FORGET_PROCESSES);
-    const [moved = 0] = moveHere ? MOVE.map((sql) => db.run(sql, place, place).changes) : [];
-    const elsewhere = db.all<Restored['elsewhere'][number]>(HOMES_ELSEWHERE, place);
-    db.script('COMMIT');
-    return { elsewhere, moved };
+    return db.transaction(() => {
+      migrate(db);
+      db.script(FORGET_PROCESSES);
+      const [moved = 0] = moveHere ? MOVE.map((sql) => db.run(sql, place, place).changes) : [];
+      return { elsewhere: db.all<Restored['elsewhere'][number]>(HOMES_ELSEWHERE, place), moved };
+    });
   } finally {
     db.close();
   }

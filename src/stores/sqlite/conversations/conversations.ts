@@ -6,7 +6,7 @@ import type { ConversationStore, NewConversation } from '../../../ports/store/co
 import { NO_CHAIN } from '../../shared/chain.ts';
 import { noConversation, takesTitle } from '../../shared/ledger.ts';
 import { pageOf, readable } from '../../shared/page.ts';
-import { type ConversationRow, conversationOf, limitsJson } from '../../shared/rows.ts';
+import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
 import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
@@ -53,8 +53,7 @@ export function findConversation(db: Database, owner: string, idOrKey: string): 
 }
 
 export function findByKey(db: Database, owner: string, key: string): Conversation | null {
-  // SQLite reads every unpaired surrogate as U+FFFD, and would find what has that in its name. So in all searches by a name.
-  if (!key.isWellFormed()) return null;
+  if (!isName(key)) return null;
   const row = db.one<ConversationRow>(BY_KEY, owner, key);
   return row === undefined ? null : conversationOf(row);
 }

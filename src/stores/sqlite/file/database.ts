@@ -135,6 +135,19 @@ export class Database {
     this.#connection.exec(sql);
   }
 
+  /** Runs work in a write transaction. If it throws, nothing of it is stored. */
+  transaction<T>(work: () => T): T {
+    this.script('BEGIN IMMEDIATE');
+    try {
+      const value = work();
+      this.script('COMMIT');
+      return value;
+    } catch (error) {
+      if (this.inTransaction) this.script('ROLLBACK');
+      throw error;
+    }
+  }
+
   get inTransaction(): boolean {
     return this.#connection.isTransaction;
   }

@@ -88,8 +88,7 @@ async function makeReady(db: Database, options: OpenOptions): Promise<Database> 
   try {
     const mustRaise = await whileBusy(() => firstTransaction(db, options, highWater), busyMs);
     db.noticedLoss = null; // it is recorded by now
-    if (highWater !== null && mustRaise)
-      await whileBusy(() => inTransaction(db, () => raiseMark(db, highWater)), busyMs);
+    if (highWater !== null && mustRaise) await whileBusy(() => db.transaction(() => raiseMark(db, highWater)), busyMs);
   } finally {
     highWater?.close();
   }
@@ -206,27 +205,15 @@ function firstTransaction(db: Database, options: OpenOptions, highWater: HighWat
     adoptClock(db, options);
   };
   try {
-    return inTransaction(db, () => {
+    return db.transaction(() => {
       prepare();
       return recordLoss(db, highWater?.read() ?? null, options.clock.now());
     });
   } catch (error) {
     if (!isDamage(storageFault(error))) throw error;
     // A damaged page keeps them from being compared. The rest can be used; the read that meets the damage reports it.
-    inTransaction(db, prepare);
+    db.transaction(prepare);
     return false;
-  }
-}
-
-function inTransaction<T>(db: Database, work: () => T): T {
-  db.script('BEGIN IMMEDIATE');
-  try {
-    const value = work();
-    db.script('COMMIT');
-    return value;
-  } catch (error) {
-    if (db.inTransaction) db.script('ROLLBACK');
-    throw error;
   }
 }
 

@@ -82,14 +82,12 @@ export function becomeAlone(db: Database): void {
   }
 }
 
+/** When it fails, the database is as it was, and the copy is not needed. */
 function upgradeKeeping(db: Database, copy: string): void {
-  db.script('BEGIN IMMEDIATE');
   try {
-    migrate(db);
-    db.script('COMMIT');
+    db.transaction(() => migrate(db));
   } catch (error) {
-    if (db.inTransaction) db.script('ROLLBACK');
-    rmSync(copy, { force: true }); // the database itself is as it was
+    rmSync(copy, { force: true });
     throw error;
   }
 }

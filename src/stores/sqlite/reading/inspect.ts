@@ -1,6 +1,6 @@
 import type { Inspection } from '../../../ports/store/census.ts';
 import { unpackValue } from '../../shared/content.ts';
-import { JSON_OF_CONVERSATIONS, JSON_OF_OTHERS } from '../../shared/rows.ts';
+import { convOf, JSON_OF_CONVERSATIONS, JSON_OF_OTHERS, TABLES_OF_CONVERSATION } from '../../shared/rows.ts';
 import type { Database } from '../file/database.ts';
 import { storageFault, unlessDamaged } from '../file/faults.ts';
 
@@ -11,17 +11,7 @@ const CONVERSATIONS = 'SELECT no, id FROM conversations INDEXED BY sqlite_autoin
 const NAMES = 'SELECT owner, id, key FROM conversations WHERE no = ?';
 /** Everything that is stored of a conversation. */
 const PARTS = [
-  'SELECT * FROM conversations WHERE no = ?',
-  'SELECT * FROM leases WHERE conv = ?',
-  'SELECT * FROM turns WHERE conv = ?',
-  'SELECT * FROM records WHERE conv = ?',
-  'SELECT * FROM events WHERE conv = ?',
-  'SELECT * FROM sessions WHERE conv = ?',
-  'SELECT * FROM receipts WHERE conv = ?',
-  'SELECT * FROM told WHERE conv = ?',
-  'SELECT * FROM permissions WHERE conv = ?',
-  'SELECT * FROM totals WHERE conv = ?',
-  'SELECT * FROM requeues WHERE conv = ?',
+  ...TABLES_OF_CONVERSATION.map((table) => `SELECT * FROM ${table} WHERE ${convOf(table)} = ?`),
   'SELECT m.* FROM sessions s JOIN mirrors m ON m.session = s.no WHERE s.conv = ?',
   'SELECT c.* FROM turns t JOIN content_links l ON l.turn = t.no JOIN contents c ON c.no = l.content WHERE t.conv = ?',
 ];
@@ -35,10 +25,7 @@ function unreadableIn(columns: Readonly<Record<string, readonly string[]>>, conv
   });
 }
 
-const UNREADABLE = [
-  ...unreadableIn(JSON_OF_CONVERSATIONS, (table) => (table === 'conversations' ? 'no' : 'conv')),
-  ...unreadableIn(JSON_OF_OTHERS, () => 'NULL'),
-];
+const UNREADABLE = [...unreadableIn(JSON_OF_CONVERSATIONS, convOf), ...unreadableIn(JSON_OF_OTHERS, () => 'NULL')];
 
 const { conversations, turns, sessions, totals } = JSON_OF_CONVERSATIONS;
 /** What is needed to run an open turn, or to cancel it. */

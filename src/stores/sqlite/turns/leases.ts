@@ -1,7 +1,7 @@
 import type { Standing } from '../../../core/turn/standing.ts';
 import type { Fence, Holding, WorkerInfo } from '../../../ports/store/leases.ts';
 import { type HoldingRow, holdingOf, type StandingRow, standingOf } from '../../shared/totals.ts';
-import { STANDING } from '../../shared/verbs/census.ts';
+import { STANDING } from '../../shared/verbs/places.ts';
 import { Ledger } from '../conversations/ledger.ts';
 import type { Database } from '../file/database.ts';
 import type { Tx } from '../file/write-queue.ts';
