@@ -161,11 +161,9 @@ class EmbeddedEngine implements Engine {
       session === undefined
         ? this.#store.listConversations(this.owner, page)
         : conversationsOfSession(this.#store, this.owner, checkText(session, 'session id'), limit);
-    const found = await read();
-    const { changed, hindered } = await this.#refresh(found.filter(({ open }) => open > 0).map(({ id }) => id));
-    const now = changed ? await read() : found;
-    const unserved = await this.#machinery.attendance.unserved(now);
-    return now.map((one) => toPublicConversation(one, hindered.get(one.id) ?? unserved(one)));
+    const { found, hindered } = await this.#refreshedPage(read, ({ id, open }) => (open > 0 ? id : null));
+    const unserved = await this.#machinery.attendance.unserved(found);
+    return found.map((one) => toPublicConversation(one, hindered.get(one.id) ?? unserved(one)));
   }
 
   async rename(conversation: string, title: string): Promise<PublicConversation> {
@@ -207,14 +205,11 @@ class EmbeddedEngine implements Engine {
 
   async pending({ after, limit }: PendingPage = {}): Promise<PendingTurn[]> {
     const page = { ...given({ after }), limit: checkLimit(limit, 100) };
-    const read = () => this.#store.pending(this.owner, page);
-    const found = await read();
-    const open = found.filter(({ turn }) => !hasEnded(turn.state)).map(({ turn }) => turn.conversation);
-    const { changed, hindered } = await this.#refresh([...new Set(open)]);
-    return (changed ? await read() : found).map(({ turn, seq }) => ({
-      turn: toPublicTurn(turn, hindered.get(turn.conversation)),
-      seq,
-    }));
+    const { found, hindered } = await this.#refreshedPage(
+      () => this.#store.pending(this.owner, page),
+      ({ turn }) => (hasEnded(turn.state) ? null : turn.conversation),
+    );
+    return found.map(({ turn, seq }) => ({ turn: toPublicTurn(turn, hindered.get(turn.conversation)), seq }));
   }
 
   async delivered(turn: string): Promise<PublicTurn> {
@@ -405,12 +400,13 @@ class EmbeddedEngine implements Engine {
   async permissions({ conversation, turn, open, after, limit }: PermissionFilter = {}) {
     const id = conversation === undefined ? undefined : (await this.#find(conversation)).id;
     const page = { ...given({ after }), limit: checkLimit(limit, 100) };
-    const read = () => this.#store.permissions(this.owner, given({ conversation: id, turn, open }), page);
-    const found = await read();
+    const filter = given({ conversation: id, turn, open });
     // If the process that asked is dead, its question is withdrawn.
-    const asked = found.filter(({ state }) => state === 'open').map(({ conversation: of }) => of);
-    const { changed } = await this.#refresh([...new Set(asked)]);
-    return (changed ? await read() : found).map(toPublicPermission);
+    const { found } = await this.#refreshedPage(
+      () => this.#store.permissions(this.owner, filter, page),
+      (asked) => (asked.state === 'open' ? asked.conversation : null),
+    );
+    return found.map(toPublicPermission);
   }
 
   async answer(permission: string, optionId: string) {
@@ -472,6 +468,14 @@ class EmbeddedEngine implements Engine {
 
   #refresh(conversations: readonly string[]): Promise<Refreshed> {
     return this.#machinery.attendance.refresh(this.owner, conversations);
+  }
+
+  /** `openIn`: the conversation whose open turn a value depends on; null: on none. The page is read again if a turn has ended. */
+  async #refreshedPage<T>(read: () => Promise<T[]>, openIn: (value: T) => string | null) {
+    const found = await read();
+    const open = new Set(found.map(openIn).filter((id) => id !== null));
+    const { changed, hindered } = await this.#refresh([...open]);
+    return { found: changed ? await read() : found, hindered };
   }
 
   async #refreshed(idOrKey: string) {

@@ -106,21 +106,14 @@ function reportCancelled(telemetry: Telemetry, id: string, failure: Failure | nu
 
 /** One telemetry that reports to all of these. */
 export function together(...all: readonly Telemetry[]): Telemetry {
+  const tell = (report: (one: Telemetry) => void) => {
+    for (const one of all) report(one);
+  };
   return {
-    turnBegun: (turn) => {
-      for (const one of all) one.turnBegun(turn);
-    },
-    restored: (receipt, turn) => {
-      for (const one of all) one.restored(receipt, turn);
-    },
-    turnEnded: (end) => {
-      for (const one of all) one.turnEnded(end);
-    },
-    slots: (use) => {
-      for (const one of all) one.slots?.(use);
-    },
-    connections: (read) => {
-      for (const one of all) one.connections?.(read);
-    },
+    turnBegun: (turn) => tell((one) => one.turnBegun(turn)),
+    restored: (receipt, turn) => tell((one) => one.restored(receipt, turn)),
+    turnEnded: (end) => tell((one) => one.turnEnded(end)),
+    slots: (use) => tell((one) => one.slots?.(use)),
+    connections: (read) => tell((one) => one.connections?.(read)),
   };
 }

@@ -201,7 +201,7 @@ export function whyNotOpen(opened: Extract<Opened, { ok: false }> | StepFailure)
 }
 
 /** Whether the opened session is at the expected position. If positions cannot be read, the proof of the adapter counts. */
-async function proveOpened(
+export async function proveOpened(
   opened: Opened & { ok: true },
   expected: string | null,
   request: RestoreRequest,
@@ -211,7 +211,7 @@ async function proveOpened(
 }
 
 /** A step without proof is used only with the policy "auto". */
-function isTooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
+export function isTooWeak(proof: Proof, { settings }: RestoreRequest): boolean {
   return proof === 'none' && settings.policy !== 'auto';
 }
 

@@ -3,6 +3,7 @@ import { addUsage, NO_USAGE, type Usage } from '../../core/turn/usage.ts';
 import type { AgentSession } from '../../ports/agent.ts';
 import { starts } from '../starts.ts';
 import { nothingFits, progress, recordsWithin } from './deliver.ts';
+import { isTooWeak, proveOpened } from './open.ts';
 import {
   addSpent,
   type Delivered,
@@ -105,7 +106,7 @@ async function withTools(
   request: RestoreRequest,
 ): Promise<AgentSession | null | StepFailure> {
   if (await open.session.allowTools()) return null;
-  const { held, agent, traits, settings, signal, choices = {} } = request;
+  const { held, agent, signal, choices = {} } = request;
   const id = open.session.id;
   if (id === null) return { failure: 'the agent did not name its session during the replay' };
   const position = await open.session.position();
@@ -117,9 +118,8 @@ async function withTools(
   const opened = await agent.open({ how, sandbox, noTools: false, signal, choices }).finally(begun);
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
   // A replay into one process proves nothing about the next process, so this is proved as for any reopened session.
-  const known = traits.position && position !== null;
-  const proof = known ? ((await opened.session.position()) === position ? 'proved' : 'refuted') : opened.proof;
-  if (proof !== 'refuted' && (proof !== 'none' || settings.policy === 'auto')) return opened.session;
+  const proof = await proveOpened(opened, position, request);
+  if (proof !== 'refuted' && !isTooWeak(proof, request)) return opened.session;
   await opened.session.close();
   return { failure: 'after the replay nothing proves that the reopened session has it' };
 }

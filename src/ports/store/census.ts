@@ -13,7 +13,7 @@ export interface Census {
   readonly sandboxes: readonly string[];
   /** Those of them that only erased conversations have. */
   readonly erased: readonly CensusErased[];
-  /** The places of all conversations, with how many each has. `name` null: not known. */
+  /** The places of all conversations that workers run, with how many each has. `name` null: not known. */
   readonly places: readonly { readonly place: string; readonly name: string | null; readonly conversations: number }[];
   /** Unfinished tasks. */
   readonly tasks: readonly CensusTask[];

@@ -1,4 +1,5 @@
 import type { DiskUse, Sandbox, SandboxUse, SetupResult } from '../../core/sandbox/sandbox.ts';
+import type { SandboxesDiskUse } from '../engine/sandboxes.ts';
 import type { WorkerInfo } from './leases.ts';
 
 /**
@@ -42,7 +43,7 @@ export interface SandboxStore {
    */
   leaveSandbox(owner: string, id: string, how: 'rested' | 'destroyed', reason: string): Promise<void>;
   /** How many sandboxes the owner has, and how many bytes they had together when they were last measured. */
-  diskUse(owner: string): Promise<{ readonly sandboxes: number; readonly bytes: number }>;
+  diskUse(owner: string): Promise<SandboxesDiskUse>;
   /** The size of our copies of transcripts of all conversations in it. */
   copiedBytes(owner: string, id: string): Promise<number>;
 }
