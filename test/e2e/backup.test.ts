@@ -439,7 +439,7 @@ test('a caller who leaves with the last byte has taken all of it', async () => {
     await take();
     await expect.poll(() => existsSync(join(cli.path, 'home', 'backup'))).toBe(false);
   }
-  expect(server.running.stderr).not.toContain('not taken to its end');
+  expect(server.running.stderr).not.toContain('not sent completely');
 });
 
 test('a backup that does not arrive completely is no backup', async () => {

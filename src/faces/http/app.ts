@@ -26,7 +26,14 @@ import {
 } from './access/authenticate.ts';
 import { checkHost, type Door } from './access/door.ts';
 import { HeavyCalls } from './access/heavy-calls.ts';
-import { checkOrigin, crossOriginHeaders, isLinkedFromElsewhere, preflight, SIGN_IN } from './access/origins.ts';
+import {
+  checkOrigin,
+  crossOriginHeaders,
+  isLinkedFromElsewhere,
+  METHODS,
+  preflight,
+  SIGN_IN,
+} from './access/origins.ts';
 import { type AskedGrant, grantBy } from './access/sign-in.ts';
 import { type MakeBackup, sendBackup } from './backup.ts';
 import { HANDLERS } from './handlers.ts';
@@ -51,7 +58,7 @@ export interface AppParts {
   readonly trackers?: ClientTrackers;
   readonly keeper: Gatekeeper;
   readonly metrics: Metrics;
-  /** What does not work. Left out: nobody says. */
+  /** What does not work. Left out: unknown. */
   readonly health?: Health;
   readonly log: Log;
   readonly version: string;
@@ -62,7 +69,7 @@ export interface AppParts {
   readonly backup?: MakeBackup;
   /** Left out: this server has no page. */
   readonly page?: BuiltPage;
-  /** Left out: this server says nothing about its store and what it runs. */
+  /** Left out: this server reports nothing about its store and what it runs. */
   readonly insight?: Insight;
   /** A link that signs a browser in, once. */
   readonly newLink: (grant: Grant) => Promise<SignInLink>;
@@ -75,7 +82,7 @@ export interface AppParts {
 /** What each listener adds to its requests: the address they came to, and how to begin a stream. */
 export interface AppEnv {
   readonly Bindings: { readonly door: Door; readonly begin: BeginStream };
-  /** `by`: who asks, as it is recorded; null: nobody that is known. */
+  /** `by`: the caller, as it is recorded; null: not authenticated. */
   readonly Variables: { operation: string; by: string | null; headers: Readonly<Record<string, string>> };
 }
 
@@ -88,7 +95,6 @@ const ALWAYS = {
 };
 
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
-const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 
 /** The HTTP interface. Checks in this order: host, origin, interface, credentials, scope; the engine then checks the owner. */
 export function createApp(parts: AppParts): Hono<AppEnv> {
@@ -118,13 +124,13 @@ function logged({ metrics, log }: AppParts): MiddlewareHandler<AppEnv> {
     metrics.requested(operation, c.res.status, ms);
     const who = by === null ? {} : { by };
     const facts = { method: c.req.method, operation, status: c.res.status, ms: Math.round(ms * 10) / 10, ...who };
-    // Anybody can cause a 401. `Failures` logs them, as far as the log has room for them. A page has many files.
+    // Anybody can cause a 401, so `Failures` logs them, up to a limit. A page has many files.
     if (c.res.status === 401 || operation === 'asset') log.debug(facts, 'request');
     else log.info(facts, 'request');
   };
 }
 
-/** The checks before anything is known of the caller. */
+/** The checks before the caller is authenticated. */
 const checked: MiddlewareHandler<AppEnv> = async (c, next) => {
   const header = (name: string) => c.req.header(name);
   checkHost(header, c.env.door);
@@ -135,7 +141,7 @@ const checked: MiddlewareHandler<AppEnv> = async (c, next) => {
     return c.body(null, 204, asked);
   }
   checkInterface(header(INTERFACE_HEADER));
-  // A stream or a one-time link must not be used up by somebody who only asks for its headers.
+  // A request for headers only must not open a stream or use up a one-time link.
   if (c.req.method === 'HEAD' && isOpenToAll(c.req.path)) return next();
   if (!METHODS.includes(c.req.method)) throw methodNotAllowed(c.req.method, c.req.path);
   return next();
@@ -151,7 +157,7 @@ function addDocuments(app: Hono<AppEnv>, parts: AppParts): void {
     app.get(path, (c) => {
       c.set('operation', path.slice(1));
       const { reasons, ...health } = healthOf(parts);
-      // Everybody may ask, so the words stay inside; `/v1/health` has them.
+      // Needs no credentials, so it shows only the codes; `/v1/health` has the messages.
       const codes = reasons.map(({ code }) => ({ code }));
       const body = { ...health, version: parts.version, reasons: codes };
       return c.json(body, health.ready || path === '/livez' ? 200 : 503);
@@ -198,7 +204,7 @@ async function entered(c: Context<AppEnv>, parts: AppParts): Promise<Response> {
   });
 }
 
-/** The page and its files. After everything else: the page has every address that a browser opens and nothing else answers. */
+/** The page and its files. Added last: the page answers every address that a browser opens and nothing else answers. */
 function addPage(app: Hono<AppEnv>, page: BuiltPage): void {
   const send = (c: Context<AppEnv>, { status, headers, body }: PageAnswer) => c.newResponse(body, status, headers);
   app.get('/assets/:name', async (c, next) => {
@@ -214,7 +220,7 @@ function addPage(app: Hono<AppEnv>, page: BuiltPage): void {
   });
 }
 
-/** Asks neither the store nor an agent: it answers whatever does not work. */
+/** Asks neither the store nor an agent, so that it always answers. */
 function healthOf({ health, draining }: AppParts): HealthReport {
   const stopping = draining.aborted ? failureOf(draining.reason as ThroughlineError) : null;
   return healthReport(health?.reasons() ?? [], stopping);
@@ -239,7 +245,7 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
         const call = await readCall(c, parts, name, operation, principal, readers, streams);
         const answer = await HANDLERS[name](call as never);
         if (operation.stream) return streamed(answer as Feed, principal, parts, readers, c);
-        // Whoever has gone reads nothing: then the answer is neither read to its end nor cancelled.
+        // If the client has gone, the answer may be neither read to its end nor cancelled.
         if (kind) addAbortListener(c.req.raw.signal, leave);
         const type = { 'content-type': 'application/json' };
         return c.body(writeJson(answer, leave), (operation.status ?? 200) as 200, type);
@@ -254,7 +260,7 @@ function addOperations(app: Hono<AppEnv>, parts: AppParts): void {
   });
 }
 
-/** Who asks, if they may. */
+/** The caller. Throws when it may not use the operation. */
 async function admitted(c: Context<AppEnv>, parts: AppParts, operation: Operation): Promise<Principal> {
   const principal = await principalOf(c, parts);
   checkScope(principal, operation.scope);
@@ -298,13 +304,15 @@ async function principalOf(c: Context<AppEnv>, parts: AppParts): Promise<Princip
   return principal;
 }
 
-/** The owner, and by what they act, as it is recorded. */
+/** The owner and the credentials, as they are recorded. */
 const actorOf = ({ owner, by }: Principal) => `${owner} by ${by}`;
 
 function credentialsOf(c: Context<AppEnv>, { draining }: AppParts): Credentials {
   const { method, raw } = c.req;
   return {
-    ...{ method, header: (name) => c.req.header(name), door: c.env.door },
+    method,
+    header: (name) => c.req.header(name),
+    door: c.env.door,
     get signal() {
       return AbortSignal.any([raw.signal, draining]);
     },
@@ -321,7 +329,7 @@ function streamed(feed: Feed, principal: Principal, parts: AppParts, readers: Re
     readers.leave(reader);
     metrics.readerLeft(end.why);
     if (end.why === 'slow') log.info({ by: principal.by }, 'disconnected a reader that was too slow');
-    // That the data file is gone was said once, and its readers come back again and again.
+    // A missing data file was logged once, and its readers reconnect again and again.
     if (end.why === 'failed' && !isGone(end.error)) log.warn({ err: end.error }, 'a stream failed');
   });
 }
@@ -342,7 +350,7 @@ const OPERATION_PATHS = Object.values(ROUTES).map(({ method, path }) => {
   return { method, pattern: new RegExp(`^${BASE_PATH}${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) };
 });
 
-/** Names the methods of this path. Everything that is not an operation is only read. */
+/** Names the methods of this path. A path that is not an operation has only GET. */
 function methodNotAllowed(method: string, path: string): Refusal {
   const isOperation = `${path}/`.startsWith(`${BASE_PATH}/`);
   const has = OPERATION_PATHS.filter(({ pattern }) => isOperation && pattern.test(path));

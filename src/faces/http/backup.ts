@@ -10,7 +10,7 @@ import type { Log } from './telemetry/log.ts';
 interface BackupFile {
   readonly path: string;
   readonly bytes: number;
-  /** When it was sent, or cannot be. */
+  /** Called when it was sent, or cannot be sent. */
   remove(): Promise<void>;
 }
 
@@ -31,13 +31,13 @@ interface Asked {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A caller that takes nothing for so long is disconnected: the copy takes space until it has it. */
+/** A caller that reads nothing for so long is disconnected: the copy takes disk space until it was sent. */
 const STALL_MS = 30_000;
 const TYPE = 'application/vnd.sqlite3';
 
 /**
- * Sends a backup. The copy is made and checked before the first byte, so that an error can still be said; the length is in the
- * header, so that a part of it cannot be taken for the whole.
+ * Sends a backup. The copy is made and checked before the first byte, so that an error can still be reported. The length is in the
+ * header, so that a partial copy is noticed.
  */
 export async function sendBackup({
   principal,
@@ -66,10 +66,10 @@ export async function sendBackup({
   return begin({ ...headers, ...about }, async (outgoing: ServerResponse) => {
     outgoing.setTimeout(STALL_MS, () => outgoing.destroy());
     try {
-      // It ends with the last byte: to look whether there are more takes time, in which a caller who has all of them may leave.
+      // Without `end`, the stream reads once more to find the end. Meanwhile a caller that has all bytes may disconnect.
       await pipeline(createReadStream(made.path, { end: made.bytes - 1 }), outgoing);
     } catch (err) {
-      log.warn({ err, by: principal.by }, 'a backup was not taken to its end');
+      log.warn({ err, by: principal.by }, 'a backup was not sent completely');
     } finally {
       await made.remove();
     }

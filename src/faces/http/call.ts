@@ -27,17 +27,17 @@ interface Call<N extends OperationName> {
   /** Throws `forbidden` for more than the caller has. */
   readonly newLink: (asked: AskedGrant) => Promise<SignInLink>;
   readonly health: () => HealthReport;
-  /** Null: this server cannot say. */
+  /** Null: this server has none. */
   readonly insight: Insight | null;
   readonly principal: Principal;
-  /** Whether it may have what is about all owners. */
+  /** Whether the caller may see what is about all owners. */
   readonly isOperator: boolean;
   readonly params: ParamsOf<N>;
   readonly query: PartOf<N, 'query'>;
   readonly body: PartOf<N, 'body'>;
   /** For work that may take a while. The signal aborts when the client has gone, and when the server begins to stop. */
   readonly waiting: Waiting;
-  /** The number of the last event that the reader has; null: it does not say. */
+  /** The number of the last event that the reader has; null: not given. */
   readonly lastEventId: number | null;
 }
 
@@ -67,10 +67,10 @@ export function checkChoices(principal: Principal, { mode, config }: { mode?: un
   if (config !== undefined) checkScope(principal, 'approve', 'Choosing config options');
 }
 
-/** A relative path would mean a directory below that of the server process, which no caller knows. */
+/** A relative path would depend on the working directory of the server, which no caller knows. */
 export function checkAbsolute(cwd: string, place = ''): void {
   if (isAbsolute(cwd)) return;
   throw new ThroughlineError('invalid', `${place}The working directory ${JSON.stringify(cwd)} is not absolute.`, {
-    hint: 'A server needs the whole path.',
+    hint: 'A server needs an absolute path.',
   });
 }

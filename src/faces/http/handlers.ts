@@ -13,7 +13,7 @@ import { checkChoices, checkMachine, type Handler } from './call.ts';
 import { Refusal } from './refusal.ts';
 import { TASK_HANDLERS } from './task-handlers.ts';
 
-/** The largest answer. It is encoded in one go, and all other requests wait meanwhile. */
+/** The largest answer, in bytes. */
 const MOST_AT_ONCE = 64 * MEBIBYTE;
 
 /** What each operation does with the engine. Every operation has a handler, or this does not compile. */
@@ -133,7 +133,7 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   },
   async openStream({ engine, board, streams, body, health }) {
     checkFeeds(body.feeds);
-    // Opened and ended again at once, it would look like a connection that works.
+    // A stream that is opened and ends at once would look like a working connection.
     const gone = health().reasons.find(({ code }) => code === 'storage_gone');
     if (gone !== undefined) throw errorOf(gone);
     return { numbered: false, values: (signal) => streams.open(engine, board, body.feeds, signal) };
@@ -201,9 +201,9 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
     if (insight === null) throw new Refusal('not_found', 'This server has no doctor.');
     return { findings: await insight.examine() };
   },
-  whoAmI: async ({ principal: { owner, by, scopes, owners, expiresAt }, isOperator }) => ({
-    ...{ owner, by, scopes: [...scopes], owners, isOperator, expiresAt },
-  }),
+  async whoAmI({ principal: { owner, by, scopes, owners, expiresAt }, isOperator }) {
+    return { owner, by, scopes: [...scopes], owners, isOperator, expiresAt };
+  },
   search: async ({ engine, query: { q, ...options } }) => ({ hits: await engine.search(q, options) }),
   usage: async ({ engine, query }) => ({ usage: await engine.usage(query) }),
   async listAgents({ engine, principal, query }) {

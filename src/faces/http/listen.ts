@@ -14,7 +14,10 @@ import type { BeginStream } from './streams/event-stream.ts';
 const MOST_WAITING = 65_536;
 
 const LIMITS = {
-  ...{ headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
+  headersTimeout: 15_000,
+  requestTimeout: 60_000,
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: 16_384,
   highWaterMark: MOST_WAITING,
 };
 
@@ -65,14 +68,14 @@ export interface Sharing {
   readonly others: readonly Server[];
 }
 
-/** Sends every handle back as often as it is told. */
+/** A program that sends every handle back, as often as it is told. */
 const ECHO = "process.on('message', ([which, count], handle) => { while (count-- > 0) process.send(which, handle); });";
 const SHARED_MS = 10_000;
 
 /**
- * Node accepts one connection per handle in each turn of its event loop. When turns are long, because much is stored and started, those
- * who connect in a burst wait for as many turns. So several handles accept from one socket. A handle can only be copied by sending it
- * to another process, and a small one sends it back. If that does not work, there is one handle. Never rejects.
+ * Node accepts one connection per handle in each iteration of its event loop. When iterations are long, because much is stored and
+ * started, clients that connect in a burst wait for many of them. So several handles accept from one socket. A handle can only be copied
+ * by sending it to another process: a small program sends it back. If that does not work, there is one handle. Never rejects.
  */
 export async function shareListening(all: readonly Sharing[], signal: AbortSignal): Promise<void> {
   const child = startEcho();
@@ -87,7 +90,7 @@ export async function shareListening(all: readonly Sharing[], signal: AbortSigna
       if (left.every((others) => others.length === 0)) resolve();
     });
     for (const [which, { listener, others }] of all.entries()) {
-      // The copy of a server would already accept connections in the other process; that of its handle does not.
+      // A copy of the server would accept connections in the other process; a copy of its handle does not.
       const { _handle: handle } = listener as unknown as { readonly _handle: Server };
       child.send([which, others.length], handle, () => {});
     }
@@ -96,12 +99,12 @@ export async function shareListening(all: readonly Sharing[], signal: AbortSigna
   child.kill('SIGKILL');
 }
 
-/** Null: there is no room for another process. */
+/** Null: the process cannot be started. */
 function startEcho(): ChildProcess | null {
   const env = { ...process.env, NODE_OPTIONS: '' };
   try {
     const child = spawn(process.execPath, ['-e', ECHO], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env });
-    // For want of file numbers it has nothing to send by, and says so in a moment.
+    // Without a free file descriptor it has no channel, and emits an error a moment later.
     return child.on('error', () => {}).connected ? child : null;
   } catch {
     return null;

@@ -22,7 +22,7 @@ export async function readRequest(operation: Operation, request: Request, params
   };
 }
 
-/** The router leaves a malformed escape as it is, and it would be taken for a name. */
+/** The router leaves a malformed escape as it is: it would become a part of a name. */
 function checkEscapes(path: string): void {
   try {
     decodeURIComponent(path);
@@ -53,12 +53,16 @@ function fieldsOf(search: URLSearchParams): Record<string, string> {
 }
 
 /**
- * How much a body may hold, by how long it may be. An export of the shortest turns has a value for every 13 bytes, a list for every 55, and
- * a turn for every 300.
+ * What a body of at most so many bytes may contain. An export of the shortest turns has a value for every 13 bytes, a list for every 55,
+ * and a turn for every 300.
  */
 const boundsOf = (most: number): JsonBounds => ({
-  ...{ depth: DEEPEST, values: most / 8, lists: most / 32 },
-  ...{ items: most / 64, text: Math.min(most, MOST_OF_TURN), fields: 10_000 },
+  depth: DEEPEST,
+  values: most / 8,
+  lists: most / 32,
+  items: most / 64,
+  text: Math.min(most, MOST_OF_TURN),
+  fields: 10_000,
 });
 const PACE = new Pace(() => performance.now(), setImmediate);
 
@@ -93,7 +97,7 @@ function checkType({ headers }: Request): void {
   }
 }
 
-/** A body that says that it is short is read at once, which costs less. Node enforces the length that it says. */
+/** A body with a shorter `Content-Length` is read at once, which costs less. Node enforces that length. */
 const SHORT = 65_536;
 
 async function* chunksOf(request: Request, most: number): AsyncGenerator<Uint8Array> {

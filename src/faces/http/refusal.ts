@@ -19,7 +19,7 @@ export class Refusal extends Error {
 const RETRY_SOON = { 'retry-after': '1' };
 const TEMPORARY = [429, 503, 507];
 
-/** A thrown error as problem details. Of an internal error, only the log has the cause. */
+/** A thrown error as problem details. The cause of an internal error is only in the log. */
 export function problemOf(error: unknown): { body: Problem; headers: Readonly<Record<string, string>> } {
   if (!(error instanceof Refusal || error instanceof ThroughlineError) || error.code === 'internal') {
     return { body: problem('internal', 'Internal error.', 'See the log of the server.'), headers: {} };

@@ -24,12 +24,12 @@ export interface ServerOptions
   readonly port: number;
   /** The public address, through a reverse proxy that handles TLS; left out: for this machine only. */
   readonly publicUrl?: string;
-  /** Whether that proxy is believed which client it passes on (`X-Forwarded-For`); left out: no. */
+  /** Whether the `X-Forwarded-For` of that proxy is trusted; left out: no. */
   readonly trustProxy?: boolean;
   /** Other origins whose pages may call, with a key; left out: none. */
   readonly allowOrigins?: readonly string[];
   readonly stream?: Partial<StreamSettings>;
-  /** How many connections are accepted at a time, from each address; left out: one. */
+  /** How many connections each listener accepts at a time; left out: one. */
   readonly accepts?: number;
   readonly mostReaders?: number;
   readonly now?: () => number;
@@ -49,7 +49,7 @@ export class HttpServer {
   /** Without a slash at the end. */
   url = '';
   port = 0;
-  /** Resolves when it accepts bursts of connections; until then, and if that fails, one connection at a time. */
+  /** Resolves when the server accepts bursts of connections. Until then, and if that fails, it accepts one at a time. */
   shared: Promise<void> = Promise.resolve();
   readonly #options: ServerOptions;
   readonly #signIn: SignIn;
@@ -101,21 +101,21 @@ export class HttpServer {
 
   /**
    * Accepts no new work, lets running turns end within `graceMs` and interrupts the rest. Queued turns wait for the next
-   * server. Readers see all of it. Idempotent.
+   * server. Readers get the events of all this. Idempotent.
    */
   close({ graceMs = 10_000 }: { graceMs?: number } = {}): Promise<void> {
     this.#closing ??= this.#end(graceMs);
     return this.#closing;
   }
 
-  /** Closed with the others, also when it fails halfway through its start. */
+  /** Registers the listener, so that it is closed with the others, also when the start fails. */
   #listener(...how: Parameters<typeof serverFor>): Server {
     const server = serverFor(...how);
     this.#listeners.push(server);
     return server;
   }
 
-  /** A connection could not be accepted, for example for want of file numbers. The others go on. */
+  /** A connection could not be accepted, for example because no file descriptor is free. The others continue. */
   readonly #onError = (err: unknown): void => {
     this.#options.log.error({ err }, 'a listener failed');
   };

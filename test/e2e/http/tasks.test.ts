@@ -56,7 +56,7 @@ test('a directory is a whole path: what is relative to a server is nowhere that 
   const task = await caller.ask('POST', '/tasks', { plan });
   expect([task.status, task.body.detail]).toEqual([400, 'tasks[1].cwd: The working directory "." is not absolute.']);
   const conversation = await caller.ask('POST', '/conversations', { key: 'k', cwd: '.' });
-  expect([conversation.status, conversation.body.hint]).toEqual([400, 'A server needs the whole path.']);
+  expect([conversation.status, conversation.body.hint]).toEqual([400, 'A server needs an absolute path.']);
   expect(await caller.ok('GET', '/tasks')).toMatchObject({ tasks: [] });
 });
 

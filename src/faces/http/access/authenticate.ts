@@ -5,7 +5,7 @@ import { OWNER_HEADER } from '../../../wire/operations/operation.ts';
 import { Refusal } from '../refusal.ts';
 import { clientAddress, cookieCounts, type Door } from './door.ts';
 import type { Failures } from './failures.ts';
-import { isFromElsewhere } from './origins.ts';
+import { isFromAllowedOrigin } from './origins.ts';
 import { hasHash, keyParts, sameSecret } from './secrets.ts';
 import { cookieIn, type SignIn } from './sign-in.ts';
 
@@ -42,7 +42,7 @@ export interface Credentials {
   readonly method: string;
   readonly header: (name: string) => string | undefined;
   readonly door: Door;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the client has gone or the server stops. */
   readonly signal: AbortSignal;
 }
 
@@ -56,7 +56,7 @@ export async function authenticate(keeper: Gatekeeper, asked: Credentials): Prom
   throw unauthenticated(asked);
 }
 
-/** Credentials were refused. Resolves when that may be answered. */
+/** Records refused credentials. Resolves when the refusal may be sent. */
 export function failed({ failures }: Gatekeeper, asked: Credentials, by: string | null): Promise<void> {
   return failures.add({ by, address: clientAddress(asked.header, asked.door) }, asked.signal);
 }
@@ -73,11 +73,11 @@ function bearerIn(authorization: string): string | undefined {
   return /^Bearer ([\x21-\x7e]{1,256})$/i.exec(authorization)?.[1];
 }
 
-/** The hint names only what is accepted at this door: a page must not look for the token. */
+/** The hint names only what is accepted at this door: a page must not be told to use the token. */
 export function unauthenticated(asked?: Credentials): Refusal {
-  const isElsewhere = asked !== undefined && isFromElsewhere(asked.header, asked.door);
-  const what = asked?.door.token === false || isElsewhere ? 'a key' : 'the token of the data home or a key';
-  const how = isElsewhere ? ' ("throughline keys create")' : ', or open a link from "throughline link"';
+  const isCrossOrigin = asked !== undefined && isFromAllowedOrigin(asked.header, asked.door);
+  const what = asked?.door.token === false || isCrossOrigin ? 'a key' : 'the token of the data home or a key';
+  const how = isCrossOrigin ? ' ("throughline keys create")' : ', or open a link from "throughline link"';
   return new Refusal('unauthenticated', 'Missing or invalid credentials.', {
     hint: `Send "Authorization: Bearer …" with ${what}${how}.`,
     headers: { 'www-authenticate': 'Bearer realm="throughline"' },
@@ -86,15 +86,15 @@ export function unauthenticated(asked?: Credentials): Refusal {
 
 async function principalOf(keeper: Gatekeeper, asked: Credentials): Promise<Principal | null> {
   const authorization = asked.header('authorization');
-  const isElsewhere = isFromElsewhere(asked.header, asked.door);
+  const isCrossOrigin = isFromAllowedOrigin(asked.header, asked.door);
   if (authorization !== undefined) {
     const given = bearerIn(authorization);
-    // Whether it is right or wrong: a page must not have the token.
-    if (isElsewhere && given !== undefined && keyParts(given) === null) throw keyNeeded();
+    // Refused before the token is compared: a page must not have it.
+    if (isCrossOrigin && given !== undefined && keyParts(given) === null) throw keyNeeded();
     return given === undefined ? null : bearer(keeper, given, asked.door);
   }
   const cookie = cookieIn(asked.header('cookie'), asked.door);
-  if (isElsewhere || cookie === null || !cookieCounts(asked.method, asked.header, asked.door)) return null;
+  if (isCrossOrigin || cookie === null || !cookieCounts(asked.method, asked.header, asked.door)) return null;
   const grant = keeper.signIn.grantOf(cookie);
   if (grant === null) return null;
   const { owner, scopes, expiresAt } = grant;
@@ -148,7 +148,7 @@ function onBehalf(principal: Principal, { header }: Credentials): Principal {
   });
 }
 
-/** One name in printable ASCII. Several of the same header arrive joined by commas, so a comma has to be encoded like all the rest. */
+/** One name in printable ASCII. Repeated headers arrive joined by commas, so a comma in a name has to be encoded. */
 const ENCODED = /^[\x21-\x2b\x2d-\x7e]+$/;
 
 /** Null: there is no such header. A header is ASCII, an owner need not be. */
@@ -157,7 +157,7 @@ function ownerIn(header: string | undefined): string | null {
   try {
     if (ENCODED.test(header)) return decodeURIComponent(header);
   } catch {
-    // Said below.
+    // Refused below.
   }
   const what = header === '' ? 'is empty' : 'is not one percent-encoded name';
   throw new Refusal('invalid', `The header ${OWNER_HEADER} ${what}.`, {
@@ -165,15 +165,15 @@ function ownerIn(header: string | undefined): string | null {
   });
 }
 
-/** For what would outlive the key: revoking it must end everything. All scopes are not enough. */
+/** For what would outlive a key: revoking a key must end everything. */
 export function checkNoKey({ by }: Principal): void {
   if (by === 'token' || by === 'page') return;
   throw new Refusal('forbidden', 'A key is not enough: this needs the token of the data home, or a signed-in browser.');
 }
 
 /**
- * Whether the caller may have what is about all owners: an `admin` of another owner must not, nor a key of another that acts for this one.
- * `serverOwner`: that the server was started for.
+ * Whether the caller may see what is about all owners. An `admin` of another owner may not, nor a key of another owner that acts for
+ * this one. `serverOwner`: the owner that the server was started for.
  */
 export function isOperator({ by, owner, isActing }: Principal, serverOwner: string): boolean {
   return by === 'token' || (owner === serverOwner && !isActing);

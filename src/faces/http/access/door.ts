@@ -8,7 +8,7 @@ const COOKIE = 'throughline';
  * make a browser send requests to it. So both the credentials and the `Host` header are checked.
  */
 export interface Door {
-  /** The only values of the `Host` header. Any other is a name that somebody has pointed at this machine. */
+  /** The allowed values of the `Host` header. Any other is a name that somebody has pointed at this machine. */
   readonly hosts: ReadonlySet<string>;
   /** The origins of the pages of this server. */
   readonly origins: ReadonlySet<string>;
@@ -18,7 +18,7 @@ export interface Door {
   readonly token: boolean;
   /** Whether browsers use https, so that cookies are for https only. */
   readonly secure: boolean;
-  /** Whether a proxy names the client in `X-Forwarded-For`, and is believed. */
+  /** Whether the `X-Forwarded-For` of a proxy is trusted. */
   readonly trustsProxy: boolean;
   /** The name of the cookie. It differs by port, because browsers share cookies between all ports of a host. */
   readonly cookie: string;
@@ -28,7 +28,13 @@ const NONE: ReadonlySet<string> = new Set();
 
 /** Allows nothing. */
 export const CLOSED_DOOR: Door = {
-  ...{ hosts: NONE, origins: NONE, allowed: NONE, token: false, secure: false, trustsProxy: false, cookie: COOKIE },
+  hosts: NONE,
+  origins: NONE,
+  allowed: NONE,
+  token: false,
+  secure: false,
+  trustsProxy: false,
+  cookie: COOKIE,
 };
 
 /** TCP on this machine, by every name of loopback. */
@@ -73,11 +79,11 @@ export function cookieCounts(method: string, header: Headers, { origins }: Door)
 }
 
 /**
- * The client's address, as the proxy in front of us has added it to the header; null: no proxy is trusted, or it says none. Whoever has
- * one IPv6 address has a whole network (/64), so that stands for it.
+ * The client's address, as the proxy in front of us has added it to the header; null: no proxy is trusted, or it names none. A client
+ * with an IPv6 address usually has a whole /64 network, so the network stands for the address.
  */
 export function clientAddress(header: Headers, { trustsProxy }: Door): string | null {
-  // Every proxy appends the address that it sees: what comes before the last one is the client's own word.
+  // Every proxy appends the address that it sees: the client may have forged what comes before the last one.
   const named = trustsProxy ? (header('x-forwarded-for')?.split(',').at(-1)?.trim() ?? '') : '';
   const address = /^::ffff:([\d.]+)$/i.exec(named)?.[1] ?? named;
   if (isIP(address) !== 6) return isIP(address) === 4 ? address : null;

@@ -3,15 +3,15 @@ import { Refusal } from '../refusal.ts';
 import type { Log } from '../telemetry/log.ts';
 
 /*
- * Requests whose credentials were refused: logged, and answered later and later. The credentials are checked before anything here is
- * asked, so whoever has the right secret never waits, however often somebody else has guessed wrong for the same key.
+ * Requests whose credentials were refused: logged, and answered later and later. Credentials are checked before this is called, so a
+ * caller with the right secret never waits, however often somebody else has guessed wrong for the same key.
  */
 
-/** What a refused request has shown of itself. */
+/** What is known of a refused request. */
 export interface Attempt {
   /** Which credentials it gave: `key ID`, `token`, `page` or `link`; null: none. */
   readonly by: string | null;
-  /** Of the client, as a trusted proxy says it; null: not known. */
+  /** The address of the client, from a trusted proxy; null: unknown. */
   readonly address: string | null;
 }
 
@@ -76,7 +76,7 @@ export class Failures {
     return failures;
   }
 
-  /** Guesses with ever other names must not fill the log: what is left out of one minute is a number in the next line. */
+  /** Guesses under many names must not fill the log: lines that are left out are counted in the next line. */
   #write({ by, address, failures }: Attempt & { readonly failures: number }): void {
     const lines = this.#lines;
     const now = this.#now();

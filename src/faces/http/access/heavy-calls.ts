@@ -27,16 +27,16 @@ export class HeavyCalls {
     this.#waitMs = waitMs;
   }
 
-  /** Returns how to leave. Throws `too_many`, also when the caller has gone while it waited. */
+  /** Returns a function that frees the place. Throws `too_many`, also when the caller has gone while it waited. */
   async come(owner: string, gone: AbortSignal): Promise<() => void> {
     const calls = this.#owners.get(owner) ?? { running: 0, waiting: [] };
     this.#owners.set(owner, calls);
     if (calls.running < MOST_HEAVY) calls.running += 1;
-    else if (!(await this.#turn(calls, gone))) throw tooMany(owner, calls.running, this.#kind);
-    let isIn = true;
+    else if (!(await this.#waitForPlace(calls, gone))) throw tooMany(owner, calls.running, this.#kind);
+    let hasPlace = true;
     return () => {
-      if (isIn) this.#leave(owner, calls);
-      isIn = false;
+      if (hasPlace) this.#leave(owner, calls);
+      hasPlace = false;
     };
   }
 
@@ -48,12 +48,12 @@ export class HeavyCalls {
   }
 
   /** Waits for a place. False: there was none in time. */
-  async #turn({ waiting }: Calls, gone: AbortSignal): Promise<boolean> {
+  async #waitForPlace({ waiting }: Calls, gone: AbortSignal): Promise<boolean> {
     if (waiting.length >= MOST_WAITING || gone.aborted) return false;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const come = () => resolve(true);
     const giveUp = () => {
-      // Whoever has given up must not be given a place.
+      // A caller that has given up must not get a place.
       const at = waiting.indexOf(come);
       if (at !== -1) waiting.splice(at, 1);
       resolve(false);

@@ -108,8 +108,8 @@ export function grantBy(maker: Maker, asked: AskedGrant): Grant {
   const scopes = PAGE_SCOPES.filter((scope) => asked.scopes?.includes(scope) ?? maker.scopes.has(scope));
   const missing = scopes.find((scope) => !maker.scopes.has(scope));
   if (missing !== undefined) {
-    throw new Refusal('forbidden', `A link cannot have the scope "${missing}": its maker does not have it.`, {
-      hint: `These credentials have: ${[...maker.scopes].join(', ')}.`,
+    throw new Refusal('forbidden', `A link cannot have the scope "${missing}": these credentials do not have it.`, {
+      hint: `They have: ${[...maker.scopes].join(', ')}.`,
     });
   }
   if (!scopes.includes('read')) {

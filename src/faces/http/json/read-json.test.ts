@@ -128,7 +128,7 @@ test.each([
   expect(codeOf(json)).toBe(code);
 });
 
-test('a mark of the encoding before it is left out', () => {
+test('a byte order mark is skipped', () => {
   for (const run of [1, 2, 3, 4, 9]) {
     expect(read('\ufeff{"a":1}', { run })).toEqual({ a: 1 });
     for (const json of ['\ufeff', '\ufeff\ufeff1', '[\ufeff1]', '[[1]\ufeff]'])

@@ -36,7 +36,7 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-const MARK = [0xef, 0xbb, 0xbf];
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A list or object that is open where the scan is. Places count from the first byte of all. */
@@ -51,7 +51,7 @@ interface Level {
   fields: number;
   /** What was parsed of it; null: it is still a part of a run. */
   value: unknown[] | Record<string, unknown> | null;
-  /** The last value was added by itself: up to the next comma there is only white space. */
+  /** The last value was added already: up to the next comma there may be only white space. */
   closed: boolean;
 }
 
@@ -61,7 +61,7 @@ export class JsonReader {
   readonly #run: number;
   /** The outermost level is a list of one value around everything. */
   readonly #levels: Level[];
-  /** What has not been parsed yet, with a byte to spare before and after it for brackets; and the place of its first byte. */
+  /** What has not been parsed yet, with a free byte before and after it for brackets; and the place of its first byte. */
   #kept: Uint8Array = new Uint8Array(0);
   #keptFrom = 0;
   #length = 0;
@@ -90,11 +90,11 @@ export class JsonReader {
   }
 
   #add(chunk: Uint8Array): void {
-    const isBegin = this.#length < MARK.length;
+    const isBegin = this.#length < BYTE_ORDER_MARK.length;
     this.#keep(chunk);
     this.#scan(chunk);
     this.#length += chunk.length;
-    if (isBegin) this.#skipMark();
+    if (isBegin) this.#skipByteOrderMark();
     if (this.#inText && this.#length - this.#textFrom > this.#bounds.text) {
       throw tooMany(`a text of more than ${this.#bounds.text} bytes`);
     }
@@ -113,11 +113,11 @@ export class JsonReader {
     return values[0];
   }
 
-  /** Some programs begin a text with a mark of its encoding. Nothing was parsed yet: no bracket can be in it. */
-  #skipMark(): void {
+  /** Some programs begin a text with a byte order mark. Nothing was parsed yet: it contains no bracket. */
+  #skipByteOrderMark(): void {
     const [all] = this.#levels;
-    const isThere = MARK.every((byte, i) => this.#kept[this.#index(i)] === byte);
-    if (all !== undefined && this.#length >= MARK.length && isThere) all.from = MARK.length;
+    const isThere = BYTE_ORDER_MARK.every((byte, i) => this.#kept[this.#index(i)] === byte);
+    if (all !== undefined && this.#length >= BYTE_ORDER_MARK.length && isThere) all.from = BYTE_ORDER_MARK.length;
   }
 
   /** Grows by doubling: a long text comes in many chunks. */
@@ -286,7 +286,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** JSON knows only these; `trim` knows more. */
+/** White space of JSON; `trim` would remove more. */
 function isSpace(text: string): boolean {
   return /^[ \t\n\r]*$/.test(text);
 }

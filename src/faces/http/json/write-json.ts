@@ -3,8 +3,8 @@ import { Pace } from '../../../flow/pace.ts';
 const PACE = new Pace(() => performance.now(), setImmediate);
 
 /**
- * The JSON of an answer: a short one as a text, a long one as a stream that is encoded as it is read. `done` is called when it is not
- * needed any more.
+ * The JSON of an answer: a short one as a text, a long one as a stream that is encoded as it is read. `done` is called when everything
+ * was encoded, or the stream was cancelled.
  */
 export function writeJson(answer: object, done: () => void): string | ReadableStream<Uint8Array> {
   const pieces = jsonPieces(answer);
@@ -32,7 +32,7 @@ export function writeJson(answer: object, done: () => void): string | ReadableSt
 /** A piece of this size is encoded in about a tenth of a millisecond. */
 const PIECE = 65_536;
 
-/** What is in a list of the answer is encoded value by value. */
+/** Lists of the answer are encoded item by item. */
 function* jsonPieces(answer: object): Generator<string, void> {
   let piece = '';
   for (const part of partsOf(answer)) {

@@ -4,7 +4,7 @@ import { styledPage } from './styled.ts';
 const STYLE =
   'body { font: 16px/1.55 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1.25rem; } :root { color-scheme: light dark; background: Canvas; }';
 
-/** What a person in a browser is told where the page itself is not shown. */
+/** A short text for a person in a browser, where the page itself is not shown. */
 export function notice(title: string, text: ReturnType<typeof html>) {
   return styledPage(
     title,
@@ -14,14 +14,14 @@ ${text}`,
   );
 }
 
-/** The link that was followed is none that works. */
+/** The link that was followed does not work. */
 export const NO_LINK = notice(
   'This link was already used, or has expired',
   html`<p>A link signs a browser in once, within 15 minutes. If this browser is signed in already: <a href="/">open the page</a>.</p>
-<p>Otherwise run <code>throughline link</code> on the machine of the server, or ask whoever gave you this one for another.</p>`,
+<p>Otherwise run <code>throughline link</code> on the machine of the server, or ask the person who gave you this link for another.</p>`,
 );
 
-/** A link on another site may be one that its reader does not mean to open, so it is not used up before they say so. */
+/** A person may follow a link on another site by mistake, so it is used only after a confirmation. */
 export function askToSignIn(code: string) {
   return notice(
     'Sign this browser in?',

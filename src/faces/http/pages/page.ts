@@ -5,12 +5,12 @@ import { html } from 'hono/html';
 import { notice } from './notice.ts';
 
 /*
- * The page: the files that web/ is built into (scripts/page.js). They hold no data: the page asks for it under `/v1`, as a signed-in
- * browser. `index.html` answers every address of the page, and is asked for each time; files below `/assets` have a hash of their
- * content in their names, and are kept for ever. All of them are read once and served from memory, so no address becomes a path.
+ * The page: the files that web/ is built into (scripts/page.js). They hold no data: the page reads it under `/v1`, as a signed-in
+ * browser. `index.html` answers every address of the page, and browsers revalidate it each time. Files below `/assets` have a hash of
+ * their content in their names, and browsers keep them. All files are read once and served from memory, so no address becomes a path.
  */
 
-/** Scripts, styles, pictures and connections of this server alone, and no code in the document. Workers get it with their file. */
+/** Only scripts, styles, pictures and connections of this server, and no inline code. Workers get the policy with their file. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -37,7 +37,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.json': 'application/json',
 };
 
-/** How a build stores the compressed copy of a file, by its name in HTTP; the better one first. */
+/** The file endings of compressed copies in a build, by the name of the encoding in HTTP. The better one comes first. */
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const;
 type Encoding = keyof typeof ENCODINGS;
 
@@ -49,7 +49,7 @@ interface PageFile {
   readonly compressed: Readonly<Partial<Record<Encoding, Uint8Array<ArrayBuffer>>>>;
 }
 
-/** An answer with one of the files, or that there is no page. */
+/** An answer with one of the files, or a note that there is no page. */
 export interface PageAnswer {
   readonly status: 200 | 304 | 503;
   readonly headers: Readonly<Record<string, string>>;
@@ -59,11 +59,11 @@ export interface PageAnswer {
 type Headers = (name: string) => string | undefined;
 
 interface BuiltPageOptions {
-  /** Whether the page is read again when another build has replaced it, as in a checkout. A page must fit its server otherwise. */
+  /** Whether a new build is read while the server runs, as in a checkout. In a package, the page must match its server. */
   readonly rereads: boolean;
 }
 
-/** What acts, or needs credentials. Everything else may be opened from anywhere: it is the same for everybody. */
+/** Paths that change something or need credentials. All others are the same for everybody, and may be opened from anywhere. */
 const GUARDED = /^\/(v1|enter|backup|metrics)(\/|$)/;
 
 export function isOpenToAll(path: string): boolean {
@@ -90,7 +90,7 @@ export class BuiltPage {
     this.#folder = folder;
     this.#rereads = rereads;
     this.#index = this.#read();
-    this.#index.catch(() => {}); // whoever asks for the page gets the error
+    this.#index.catch(() => {}); // requests for the page get the error
   }
 
   /** The document, for every address of the page. */

@@ -59,14 +59,14 @@ export function encodeFrame(data: object, id?: number): Buffer {
   return bytes;
 }
 
-/** The last message of a stream that cannot go on. */
+/** The last message of a stream that cannot continue. */
 function encodeProblem({ code, message, hint }: ThroughlineError): string {
   return `event: ${PROBLEM_EVENT}\ndata: ${jsonLine(problem(code, message, hint))}\n\n`;
 }
 
 /**
  * Writes the stream until it ends; its headers have been sent. Writes to Node's connection directly, with its buffer and its
- * timeout: a web stream in between would cost more than all the rest.
+ * timeout: a web stream in between would cost more than everything else.
  */
 export async function writeStream(outgoing: ServerResponse, options: StreamOptions): Promise<StreamEnd> {
   const { feed, stop, heartbeatMs, stallMs, retryMs } = options;
@@ -93,7 +93,7 @@ export async function writeStream(outgoing: ServerResponse, options: StreamOptio
   } catch (error) {
     // When the server stops, its readers have received everything: that is a normal end.
     if (gone === null && !hasCode(error, 'closed')) {
-      // What does not pass is said: a reader that was only cut off would come back again and again.
+      // A lasting fault is reported: a reader that is only disconnected would reconnect again and again.
       if (isDamage(error) || isGone(error)) outgoing.end(encodeProblem(error));
       else cut('left');
       return { why: 'failed', error };

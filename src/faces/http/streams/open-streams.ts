@@ -6,8 +6,8 @@ import type { Tasks } from '../../../ports/tasks.ts';
 
 /**
  * The live streams that are open, by their ids. A second request changes the feeds of one, so that a reader who opens another
- * conversation keeps its connection. Nothing of a stream outlives its connection: a reader that comes back says again what it follows,
- * and from where.
+ * conversation keeps its connection. Nothing of a stream outlives its connection: a reader that reconnects sends its feeds
+ * again, with their places.
  */
 export class OpenStreams {
   readonly #open = new Map<string, { readonly owner: string; readonly feeds: Feeds }>();

@@ -37,7 +37,7 @@ export class Readers {
     const { owner } = principal;
     const own = [...this.#open].filter((reader) => reader.principal.owner === owner).length;
     if (this.#open.size >= most) {
-      throw new Refusal('too_many', 'There are too many readers.', { hint: 'Try again later.' });
+      throw new Refusal('too_many', 'The server has too many readers.', { hint: 'Try again later.' });
     }
     if (own >= Math.ceil(most / 2)) {
       throw new Refusal('too_many', `"${owner}" already has ${own} readers: half of all that this server allows.`, {

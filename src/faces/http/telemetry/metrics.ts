@@ -5,12 +5,12 @@ import type { PublicTurn } from '../../../core/public/turn.ts';
 import type { StoreConnections } from '../../../ports/store/census.ts';
 import type { Telemetry } from '../../../ports/telemetry.ts';
 
-const DELAY = 'How late timers fired since these metrics were read last: how long something held the process.';
+const DELAY = 'How late timers fired since the last reading of these metrics: how long the event loop was blocked.';
 
 /** Counters in the text format of Prometheus. The engine and the app report what they did. */
 export class Metrics implements Telemetry {
   readonly #all: Counter[] = [];
-  // In this order they are shown.
+  // They are shown in this order.
   readonly #slots = this.#counter('throughline_slots', 'Turns that may run at once.', 'gauge');
   readonly #open = this.#counter('throughline_turns', 'Turns that run, and that wait for an answer.', 'gauge');
   readonly #connections = this.#counter(

@@ -130,7 +130,9 @@ describe('a page of an origin that is allowed', () => {
       );
       // What could not be allowed is not suggested.
       const suggested = /^https:\/\/[a-z.]+(:\d+)?$/.test(origin);
-      expect(body.hint).toMatch(suggested ? /^Start it with .*Or let the page call/ : /^Let the page call/);
+      expect(body.hint).toMatch(
+        suggested ? /^To allow them, start it with .*Or let the page call/ : /^Let the page call/,
+      );
       expect([body.hint.includes(`--allow-origin ${origin}`), body.hint.includes('docs/browsers.md')]).toEqual([
         suggested,
         true,
@@ -157,7 +159,7 @@ describe('a page of an origin that is allowed', () => {
       const { status, body } = await app.get(path);
       expect({ path, status, code: body.code }).toEqual({ path, status: 403, code: 'forbidden' });
       // It is allowed already: allowing it would change nothing.
-      expect(body.detail).toBe(`Pages of ${APP} may use /v1, the health and the document of this server alone.`);
+      expect(body.detail).toBe(`Pages of ${APP} may use only /v1, the health and the OpenAPI document of this server.`);
       expect(body.hint).not.toContain('--allow-origin');
     }
     for (const path of ['//livez', '//openapi.json']) expect((await app.get(path)).status).toBe(200);
