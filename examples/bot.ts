@@ -1,5 +1,5 @@
-// A chat bot on webhooks. A message is stored before it is acknowledged, runs once, and is answered also when the bot is killed in between.
-// node examples/bot.ts HOME CHAT-URL: the chat posts {id, thread, text} to this bot, and takes {id, thread, text} at CHAT-URL.
+// A chat bot on webhooks. A message is stored before it is acknowledged, runs once, and is answered even if the bot is killed in between.
+// node examples/bot.ts HOME CHAT-URL: the chat posts {id, thread, text} to this bot, and accepts {id, thread, text} at CHAT-URL.
 import { createServer, type IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { type Answer, open, statusOf, ThroughlineError, TurnError } from 'throughline';
@@ -34,7 +34,7 @@ function apologyFor(error: unknown): string {
   throw error;
 }
 
-/** What was accepted and not delivered: the bot was killed, or the chat could not be reached. */
+/** Delivers what was accepted but not delivered: the bot was killed, or the chat could not be reached. */
 async function catchUp(): Promise<void> {
   try {
     for (const answer of await tl.pending()) void deliver(answer);

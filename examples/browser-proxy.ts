@@ -15,7 +15,7 @@ const FOLDER = process.argv[2] ?? 'dist';
 const FILES = new Map(readdirSync(FOLDER).map((name) => [`/${name}`, readFileSync(join(FOLDER, name))]));
 const TYPES: Record<string, string> = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css' };
 
-/** Who is signed in. Your app knows; this one believes a cookie, which is no login. */
+/** Who is signed in. Replace this by the login of your app: this example simply trusts a cookie. */
 function userOf({ headers }: IncomingMessage): string | undefined {
   return /(?:^|; )user=(\w+)/.exec(headers.cookie ?? '')?.[1];
 }
@@ -23,10 +23,10 @@ function userOf({ headers }: IncomingMessage): string | undefined {
 const ASKED = ['content-type', 'content-length', 'accept', 'last-event-id', 'throughline-interface'];
 const TOLD = ['content-type', 'content-length', 'throughline-interface', 'throughline-log', 'retry-after'];
 
-/** Passes a request on with the key of the user, and everything as it comes: streams are neither collected nor cut. */
+/** Passes a request on with the key of the user. Data passes at once: streams are neither buffered nor cut. */
 function pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
   const key = KEYS.get(userOf(incoming) ?? '');
-  // The browser sends the cookie by itself, also for pages of others: only our own may ask.
+  // The browser also sends the cookie with requests from other sites: allow only our own pages.
   if (key === undefined || incoming.headers['sec-fetch-site'] !== 'same-origin') {
     outgoing.writeHead(403).end('Sign in first.');
     return;
@@ -36,11 +36,11 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
     outgoing.writeHead(404).end();
     return;
   }
-  // Neither the cookie nor the origin of the page goes on: to Throughline, the caller is this program.
+  // The cookie and the origin of the page are not passed on: to Throughline, the caller is this program.
   const headers = { ...only(ASKED, incoming.headers), authorization: `Bearer ${key}` };
   const asked = request(url, { method: incoming.method, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, { ...only(TOLD, answer.headers), 'cache-control': 'no-store' });
-    outgoing.flushHeaders(); // a stream may be silent for long
+    outgoing.flushHeaders(); // a stream may be silent for a long time
     pipeline(answer, outgoing, () => {});
   });
   asked.on('error', () => (outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end())); // the client waits, and tries again

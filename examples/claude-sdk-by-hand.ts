@@ -40,8 +40,8 @@ async function ask(home: string, prompt: string): Promise<void> {
   // Stored, and the conversation locked, before anything is sent: a second request is refused and cannot mix in.
   await tracker.trackRequest(request, 'claude', session, { prompt });
   try {
-    // Claude finds a session only in its own directory, so that is always the same. If the session cannot be resumed, that is an
-    // error, and not a reason to start a new one silently.
+    // Claude finds a session only in the directory where it began, so the directory is always the same. If the session cannot be
+    // resumed, this is an error: no new session is started silently.
     const options = { cwd: home, ...(session !== null && { resume: session }) };
     for await (const message of query({ prompt, options })) {
       // Whatever id comes back is the session from now on; the same one again changes nothing.

@@ -1,4 +1,4 @@
-// A desktop app runs Throughline in a process beside it: on a free port, with a ready line, and it ends with the app, however that ends.
+// A desktop app runs Throughline in a second process: on a free port, with a line when it is ready. It ends with the app, even after a crash.
 // node examples/desktop.ts HOME
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -9,7 +9,7 @@ import { open } from 'throughline';
 async function startServer(home: string): Promise<{ url: string; link: string; pid: number }> {
   const program = fileURLToPath(new URL('bin/throughline.js', import.meta.resolve('throughline/package.json')));
   const flags = ['serve', '--home', home, '--port', '0', '--json', '--end-with-parent', '--log-level', 'warn'];
-  // The system closes this pipe when the app ends, also by a crash or a kill. Then the server stops.
+  // The system closes this pipe when the app ends, even by a crash or a kill. Then the server stops.
   const server = spawn(process.execPath, [program, ...flags], { stdio: ['pipe', 'pipe', 'inherit'] });
   for await (const line of createInterface({ input: server.stdout })) return JSON.parse(line);
   throw new Error('The server did not start; its stderr says why.');
@@ -18,7 +18,7 @@ async function startServer(home: string): Promise<{ url: string; link: string; p
 const [home = ''] = process.argv.slice(2);
 const { url, link, pid } = await startServer(home);
 console.log(`server ${pid}`);
-console.log(`window ${link}`); // opened in the app's own window, it signs that in, once
+console.log(`window ${link}`); // opened in the app's own window, it signs that window in; it works once
 
 const tl = await open({ server: url, home }); // the token is read from the data home
 const { reply } = await tl.conversation('window-1', { agent: 'scripted' }).ask('The codeword is amber.');

@@ -1,4 +1,4 @@
-// A short-lived function: it hands the prompt to a server and ends. A later call brings the answer. It keeps nothing in between.
+// A short-lived function: it hands the prompt to a server and ends. A later call fetches the answer. It keeps nothing in between.
 import { connect, statusOf, ThroughlineError } from 'throughline/client';
 
 /** POST {id, thread, text} → 202 {turn}; GET ?turn=ID → 200 {state, reply}, or 202 while the turn runs. */

@@ -17,7 +17,7 @@ const { THROUGHLINE_SERVER: server, THROUGHLINE_TOKEN: token = '', COOKIE_SECRET
 if (secret === '') throw new Error('Set COOKIE_SECRET to a long random text, the same for all processes of the app.');
 const tl = await open(server === undefined ? {} : { server, token }); // one for all users
 
-// Your own users stand here, with hashed passwords.
+// Replace this by your own users, with hashed passwords.
 const passwords = new Map([
   ['ann', 'a heron at dawn'],
   ['bob', 'a wren at noon'],
@@ -43,9 +43,9 @@ app.use('/chats/*', async (c, next) => {
 });
 app.get('/chats/:key', async (c) => c.json(await chat(c).turns()));
 app.post('/chats/:key', async (c) => {
-  // The browser makes an id for what the person typed, so that sending it again does no harm, at any process of the app.
+  // The browser makes an id for what the person typed, so that sending it again, to any process of the app, is the same turn.
   const requestId = c.req.header('idempotency-key') ?? crypto.randomUUID();
-  const { turn, seq } = await chat(c).send(await c.req.text(), { requestId }).accepted; // stored: now it runs, whatever dies
+  const { turn, seq } = await chat(c).send(await c.req.text(), { requestId }).accepted; // stored: now it runs, even if this process dies
   return c.json({ turn: turn.id, seq }, 202);
 });
 app.get('/chats/:key/sandbox', async (c) => c.json(await chat(c).sandbox())); // { owner, sandbox, conversation, session }

@@ -1,4 +1,4 @@
-// An orchestrator: agents work on a plan until its gates pass. Kill it at any time and start it again: it goes on where it stopped.
+// An orchestrator: agents work on a plan until its gates pass. Kill it at any time and start it again: it continues where it stopped.
 // node examples/orchestrator.ts HOME DIRECTORY
 import { open } from 'throughline';
 
@@ -6,11 +6,11 @@ const [home = '', cwd = '.'] = process.argv.slice(2);
 await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
 
 const seen = await tl.tasks.lastSeq();
-// The same request id with the same plan is the same tasks, so a second start adds nothing.
+// The same request id with the same plan gives the same tasks, so a second start adds nothing.
 const { tasks: plan, duplicate } = await tl.tasks.add(
   {
     parallel: 2,
-    // One milestone: one conversation, in which each task knows what was said in those before it. They run one after another.
+    // One milestone is one conversation: each task knows what was said in the tasks before it. They run one after another.
     defaults: { agent: 'scripted', milestone: 'release', cwd, maxIterations: 3, retryInterrupted: 2 },
     tasks: [
       {
@@ -37,7 +37,7 @@ const watched = (async () => {
 
 const ids = [...names.keys()];
 let tasks = await tl.tasks.waitFor(ids);
-// A task that has no turns left, or asks, waits for a person. Here a rule decides what the person would say, once.
+// A task that has no turns left, or asks, waits for a person. Here a rule answers in place of the person, once.
 const stuck = tasks.filter(({ state, progress }) => (state === 'failed' || state === 'asking') && progress.round === 1);
 for (const { id } of stuck)
   await tl.tasks.retry(id, { say: 'It is approved.\n/tool write APPROVED', maxIterations: 2 });

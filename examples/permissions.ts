@@ -10,14 +10,14 @@ const home = mkdtempSync(join(tmpdir(), 'throughline-'));
 await using tl = await open({ home, permissions: 'ask', settings: { agents: { scripted: { adapter: 'scripted' } } } });
 const chat = tl.conversation('permissions');
 
-/** What a person would decide, looking at the question. */
+/** What a person would decide about the question. */
 const decide = ({ title, options }: Pick<Permission, 'title' | 'options'>) => {
   const kind = title.includes('delete') ? 'reject_once' : 'allow_once';
   return options.find((option) => option.kind === kind)?.optionId ?? '';
 };
 
 for (const title of ['May I write notes.txt?', 'May I delete everything?']) {
-  // The scripted agent asks, and runs the tool that follows only when it may.
+  // The scripted agent asks, and runs the next tool only if that is allowed.
   for await (const event of chat.send(`/ask ${title}\n/tool edit notes.txt`).events) {
     if (event.kind === 'permission.asked') {
       const { optionId } = await tl.answer(event.payload.permissionId, decide(event.payload));
@@ -27,7 +27,7 @@ for (const title of ['May I write notes.txt?', 'May I delete everything?']) {
   }
 }
 
-// A function that answers is enough where the program itself decides.
+// If the program itself decides, a function that answers is enough.
 const prompt = '/ask May I write notes.txt?\n/tool edit notes.txt';
 const asked = await chat.ask(prompt, { onPermission: ({ title }) => (title.includes('delete') ? 'deny' : 'allow') });
 console.log(`decided here: ${asked.reply}`);

@@ -12,7 +12,7 @@ console.log('home:', home);
 await using tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
 const chat = tl.conversation('quickstart', { agent: 'scripted' });
 
-// The text of the reply as it comes. Beside it: `events`, all that happens, as it is stored.
+// The text of the reply as it comes. There is also `events`: everything that happens, as it is stored.
 const answer = chat.send('The codeword is amber.');
 for await (const text of answer.textStream) console.log('text:', text);
 console.log('ended:', (await answer).turn.state);

@@ -1,4 +1,4 @@
-"""A program in another language that drives its agent itself, and keeps its books through a server. Needs nothing but Python.
+"""A program in another language that runs its agent itself, and records its requests through a server. Needs only Python.
 
     throughline serve                                       # prints its address
     THROUGHLINE_SERVER=http://127.0.0.1:7717 THROUGHLINE_TOKEN=$(cat HOME/server/token) python3 tracker.py
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 
 class Refused(Exception):
-    """The server says no, and why."""
+    """The server refused the request, with the reason."""
 
     def __init__(self, problem):
         super().__init__(problem["detail"])
@@ -42,7 +42,7 @@ class Tracker:
 
     @contextmanager
     def request(self, request_id, agent, prompt, wait_ms=60_000):
-        """Yields the request with its lock, and renews the lock meanwhile. Whatever goes wrong inside is recorded as its failure."""
+        """Yields the request with its lock, and renews the lock meanwhile. An error inside is recorded as its failure."""
         at = f"/requests/{urllib.parse.quote(request_id, safe='')}"
         # Recorded with its prompt before anything is sent. While another request of the agent is open, this waits for its end.
         new = {"requestId": request_id, "agentId": agent, "sessionId": None, "current": True}
@@ -53,7 +53,7 @@ class Tracker:
         try:
             yield Request(self, at, tracked["sessionId"])
         except Exception as error:
-            usage = getattr(error, "usage", {})  # what a failed request has cost is known, too
+            usage = getattr(error, "usage", {})  # the cost of a failed request is known, too
             self.ask("POST", f"{at}/fail", {"reason": str(error), "usage": usage})
             raise
         finally:
@@ -64,7 +64,7 @@ class Tracker:
             try:
                 self.ask("POST", f"{at}/renew", {})
             except Refused:
-                return  # another program has the lock: what this one writes from now on is refused
+                return  # another program has the lock: later writes of this one are refused
             except OSError:
                 pass  # the server is away: the next renewal may reach it
 
@@ -111,7 +111,7 @@ def main():
             print(f"{request_id}: failed: {error}")
 
     ask("req1", "The codeword is amber")
-    # Two at once: one waits for the other, and goes on in the session that the other has left.
+    # Two at once: one waits for the other, and continues in the session that the other has left.
     both = [threading.Thread(target=ask, args=(f"req{n}", "And birch")) for n in (2, 3)]
     for thread in both:
         thread.start()

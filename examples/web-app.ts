@@ -1,4 +1,4 @@
-// A web app with its own users. Each user is an owner of conversations: nobody sees anything of another, also with the same key.
+// A web app with its own users. Each user is an owner of conversations: users see nothing of each other, even with the same keys.
 // node examples/web-app.ts HOME, then open the address that it prints.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -8,7 +8,7 @@ import { type ConversationHandle, open, statusOf, ThroughlineError } from 'throu
 const [home = ''] = process.argv.slice(2);
 const tl = await open({ home, settings: { agents: { scripted: { adapter: 'scripted' } } } });
 
-// The app's own login stands here. Never take the owner from what a browser says about itself.
+// Replace this by the app's own login. Never take the owner from what a browser sends.
 const users = new Map<string, string>(); // cookie → user
 
 /** POST /login NAME · GET / · GET /chats · GET /chats/KEY · POST /chats/KEY TEXT · GET /chats/KEY/events */
@@ -24,7 +24,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const chat = mine.conversation(name, { agent: 'scripted' });
   if (stream === 'events') return events(request, response, chat);
   if (request.method === 'GET') return json(response, 200, await chat.turns());
-  // The browser makes an id for what the person typed, so that sending it again does no harm.
+  // The browser makes an id for what the person typed, so that sending it again is the same turn.
   const sent = chat.send(await text(request), {
     requestId: String(request.headers['idempotency-key'] ?? randomUUID()),
   });
@@ -71,9 +71,9 @@ const PAGE = `<!doctype html><title>Chat</title><pre></pre><form><input autofocu
 
 const server = createServer((request, response) => {
   answer(request, response).catch((error: unknown) => {
-    if (response.headersSent) return void response.destroy(); // a stream: the browser comes again
+    if (response.headersSent) return void response.destroy(); // a stream: the browser reconnects
     const known = error instanceof ThroughlineError;
-    if (!known) console.error(error); // and no more: one bad request must not end the app
+    if (!known) console.error(error); // only logged: one bad request must not end the app
     const { code, message, hint } = known
       ? error
       : { code: 'internal', message: 'This did not work.', hint: undefined };
