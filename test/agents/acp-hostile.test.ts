@@ -92,7 +92,10 @@ describe('an agent that does not keep to the protocol', () => {
     const { turn } = await tl.conversation('chat').send(prompt).accepted;
     const { state, failure } = await ended(tl.engine, turn);
     expect(state).toBe('failed');
-    expect(failure).toMatchObject({ message: expect.stringContaining('takes no images'), hint: expect.any(String) });
+    expect(failure).toMatchObject({
+      message: expect.stringContaining('does not support images'),
+      hint: expect.any(String),
+    });
     expect(home.model.requests).toEqual([]);
     expect((await tl.conversation('other').ask(prompt, { agent: 'sees' })).turn.state).toBe('completed');
   });

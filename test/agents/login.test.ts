@@ -59,8 +59,8 @@ test('ACP agents show whether they are logged in by opening a session or refusin
   expect(await logins()).toEqual({
     yes: true,
     no: false,
-    open: { loggedIn: null, hint: 'it does not say' },
-    anybody: { loggedIn: null, hint: 'it does not say' },
+    open: { loggedIn: null, hint: 'the agent does not report it' },
+    anybody: { loggedIn: null, hint: 'the agent does not report it' },
     silent: expect.stringMatching(
       /^silent did not answer as an ACP agent does: .* did not answer within 500 ms .*by hand/,
     ),

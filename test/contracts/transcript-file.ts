@@ -8,13 +8,13 @@ import { localFolder } from '../../src/sandboxes/shared/local-folder.ts';
 /** A transcript of a test, by its path. `root`: the folder that is trusted; left out: the nearest one that exists. */
 export function transcriptAt(file: string, root?: string): Transcript {
   const { folder, path } = placeOf(file, root);
-  return new Transcript(folder, [path]);
+  return new Transcript(folder, path);
 }
 
 /** A folder for transcripts, by its path. */
 export function storageAt(directory: string, root?: string): SessionStorage {
   const { folder, path } = placeOf(directory, root);
-  const fileOf = (id: string) => new Transcript(folder, [`${path}/${id}.jsonl`]);
+  const fileOf = (id: string) => new Transcript(folder, `${path}/${id}.jsonl`);
   return { name: 'test', folder, path, fileOf };
 }
 

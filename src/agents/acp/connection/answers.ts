@@ -86,14 +86,14 @@ export function unsupported(prompt: Prompt, can: Capabilities): AgentOutcome | n
   return {
     kind: 'failed',
     code: 'agent_failed',
-    message: `this agent takes no ${kind}; nothing was sent`,
+    message: `this agent does not support ${kind}; nothing was sent`,
     hint: 'Remove it from the prompt, send a link or a description instead, or use another agent.',
     again: false,
     unsent: true,
   };
 }
 
-/** Kinds of content that an agent must say it supports, and their names for messages. */
+/** Kinds of content that an agent must declare as supported, and their names for messages. */
 const NEEDS_SUPPORT: Partial<Record<ContentBlock['type'], (can: Capabilities) => string | null>> = {
   image: ({ image }) => (image ? null : 'images'),
   audio: ({ audio }) => (audio ? null : 'audio'),

@@ -1,7 +1,7 @@
 import { isObject } from '../../../core/turn/content.ts';
 import { asObject } from '../../shared/json.ts';
 
-/** What an agent says it can do, as far as we use it. */
+/** The capabilities that an agent reports, as far as we use them. */
 export interface Capabilities {
   /** The name and version that it gives itself. */
   readonly name: string;

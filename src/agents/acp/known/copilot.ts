@@ -38,7 +38,7 @@ function errorIn(end: string): string | null {
     const { type, data } = parseObject(line) ?? {};
     if (type === 'user.message' || type === 'assistant.message') return null;
     const { message } = asObject(data);
-    if (type === 'session.error') return `the model’s answer failed: ${String(message ?? 'Copilot does not say why')}`;
+    if (type === 'session.error') return `the model’s answer failed: ${String(message ?? 'Copilot gave no reason')}`;
   }
   return null;
 }

@@ -89,7 +89,7 @@ test('only the descriptions name an agent; code for all agents knows none', () =
   const root = join(import.meta.dirname, '..');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   const generic = files.filter(
-    (file) => !/\.test\.ts$|^known.(?:known|codex|codex-sessions|copilot|goose|opencode|pi)\.ts$/.test(file),
+    (file) => !/\.test\.ts$|^known.(?:known|codex|codex-sessions|copilot|opencode|pi)\.ts$/.test(file),
   );
   const names = /claude|codex|gemini|opencode|qwen|copilot|\bpi\b|piAcp|goose/i;
   expect(generic).toContain(join('open', 'open.ts'));

@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { chunkText } from '../../../core/turn/update.ts';
 import type { OpenSandbox } from '../../../ports/sandbox.ts';
 import { asObject } from '../../shared/json.ts';
 import type { Capabilities } from '../connection/capabilities.ts';
@@ -6,7 +7,6 @@ import { CODEX_INSTALL, CODEX_WITHOUT_TOOLS, OLD_CODEX_ACP } from './codex.ts';
 import { outdated, whyNotOpened } from './codex-sessions.ts';
 import { COPILOT_QUIRKS } from './copilot.ts';
 import type { AgentProgram, KnownAgent, LoginStatus, NoToolsProfile, Quirks, Setup } from './description.ts';
-import { GOOSE_QUIRKS } from './goose.ts';
 import { OPENCODE_QUIRKS } from './opencode.ts';
 import { PI_QUIRKS } from './pi.ts';
 import { homeOf } from './surroundings.ts';
@@ -62,6 +62,18 @@ const CODEX_QUIRKS: Quirks = {
   withoutTools: CODEX_WITHOUT_TOOLS,
   whyNotOpened,
   outdated,
+};
+
+/** goose (1.50) reports in a message that the stream of its model broke, and answers `end_turn`. Its record does not show it. */
+const GOOSE_BROKEN = /^Network error: .*\n\nPlease resend your message to try again\.$/s;
+
+const GOOSE_QUIRKS: Quirks = {
+  // It has no login: a person configures its model and the key for it.
+  saysNotSetUp: /failed to resolve provider|no provider (?:is )?(?:set|configured)/i,
+  aboutAnswer(update) {
+    const text = update.sessionUpdate === 'agent_message_chunk' ? chunkText(update) : null;
+    return text !== null && GOOSE_BROKEN.test(text) ? 'failed' : null;
+  },
 };
 
 const ANTHROPIC = [/^ANTHROPIC_/, /^CLAUDE_CODE_(?:USE_BEDROCK|USE_VERTEX|OAUTH_TOKEN)$/, /^CLAUDE_CONFIG_DIR$/];

@@ -70,7 +70,7 @@ function lastError(end: string): string | null {
   let last: Readonly<Record<string, unknown>> = {};
   while (last.role === undefined && lines.length > 0) last = messageIn(lines.pop() ?? '');
   if (last.role !== 'assistant' || last.stopReason !== 'error') return null;
-  const why = typeof last.errorMessage === 'string' ? last.errorMessage : 'pi does not say why';
+  const why = typeof last.errorMessage === 'string' ? last.errorMessage : 'pi gave no reason';
   return `the model’s answer failed: ${why}`;
 }
 

@@ -6,7 +6,7 @@ import { sandboxAt } from '../../../../test/contracts/agent-sandbox.ts';
 import type { Update } from '../../../core/turn/update.ts';
 import { COPILOT_QUIRKS } from './copilot.ts';
 import type { Quirks } from './description.ts';
-import { GOOSE_QUIRKS } from './goose.ts';
+import { quirksOf } from './known.ts';
 import { PI_QUIRKS } from './pi.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'throughline-pi-'));
@@ -35,7 +35,7 @@ const answered = { role: 'assistant', content: [], stopReason: 'stop' };
 
 test('its session file shows why a turn failed', async () => {
   expect(await failureOf(asked, failed)).toBe('the model’s answer failed: 401: no key');
-  expect(await failureOf(asked, { ...failed, errorMessage: undefined })).toMatch(/pi does not say why/);
+  expect(await failureOf(asked, { ...failed, errorMessage: undefined })).toMatch(/pi gave no reason/);
   expect(await failureOf(asked, failed, answered)).toBeNull();
   expect(await failureOf(asked, failed, asked)).toBeNull();
 });
@@ -79,9 +79,10 @@ describe('the others', () => {
   test('Copilot and goose report errors of their models as messages', () => {
     expect(about(COPILOT_QUIRKS, 'Info: Response was interrupted due to a server error. Retrying...')).toBe('retry');
     expect(about(COPILOT_QUIRKS, 'Info: it is fine.')).toBeNull();
+    const goose = quirksOf('goose', null);
     const broken = 'Network error: Stream decode error: x\n\nPlease resend your message to try again.';
-    expect(about(GOOSE_QUIRKS, broken)).toBe('failed');
-    expect(about(GOOSE_QUIRKS, `A log: ${broken}`)).toBeNull();
+    expect(about(goose, broken)).toBe('failed');
+    expect(about(goose, `A log: ${broken}`)).toBeNull();
   });
 
   test('Copilot’s file of events shows why a turn failed', async () => {

@@ -18,8 +18,8 @@ export interface Answered {
 }
 
 /**
- * Opens a session by `session/load`, which repeats its history, and compares that with what we told the session. So we notice an
- * agent that says yes and opens the session without its history.
+ * Opens a session by `session/load`, which repeats its history, and compares that with what we told the session. So we
+ * notice an agent that reports success and opens the session without its history.
  */
 export async function loadSession(
   session: AcpSession,

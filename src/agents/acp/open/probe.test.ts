@@ -40,7 +40,7 @@ function agent(script: string): AgentProgram {
 test.each([
   ['none', { loggedIn: false, hint: 'log in' }],
   ['api_key', { loggedIn: true, hint: null }],
-  [null, { loggedIn: null, hint: 'it does not say' }],
+  [null, { loggedIn: null, hint: 'the agent does not report it' }],
 ])('a login status of %j that comes after the session is open counts', async (kind, login) => {
   const status = (value: unknown) =>
     `say({ method: '_auth/status_update', params: { authStatus: { kind: ${value} } } })`;

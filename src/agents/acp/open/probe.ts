@@ -82,12 +82,12 @@ async function tryLogin(agent: Probing, { options, login }: AgentProgram, cwd: s
   } catch (error) {
     if (error instanceof AgentGone) throw error;
     if (isAuthRequired(error, quirks)) return { loggedIn: false, hint: login };
-    return { loggedIn: null, hint: `it opens no session: ${wordsOf(error)}` };
+    return { loggedIn: null, hint: `it does not open a session: ${wordsOf(error)}` };
   }
   // An agent without a way to log in opens a session for anybody, so that proves nothing.
   const refuses = can.auth.length > 0 && !quirks.opensForAnybody;
   if (loggedIn ?? refuses) return { loggedIn: true, hint: null };
-  return loggedIn === false ? { loggedIn, hint: login } : { loggedIn: null, hint: 'it does not say' };
+  return loggedIn === false ? { loggedIn, hint: login } : { loggedIn: null, hint: 'the agent does not report it' };
 }
 
 const STATUS_MS = 2_000;

@@ -18,7 +18,7 @@ interface Piece {
  *   its message ids do    a message directly follows another one and begins with all of its text: the other one is retracted
  *   its record does       the record has only the end of what was streamed under one id: the rest is retracted (`recorded`)
  *
- * What came before a tool call is final, and so is what the agent says is (`finished`).
+ * What came before a tool call is final. So is what the agent reports as final (`finished`).
  */
 export class Answer {
   /** Of the last message, and whatever else is not final. */

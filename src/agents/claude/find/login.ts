@@ -20,7 +20,7 @@ export async function loginOf(request: LoginRequest): Promise<Login> {
   const asked = [...command, 'auth', 'status', '--json'];
   const { output } = await askProgram(sandbox, asked, { env: { NO_COLOR: '1', ...env }, signal });
   const { loggedIn } = parseObject(output) ?? {};
-  if (typeof loggedIn !== 'boolean') return { loggedIn: null, hint: 'this version of Claude does not say' };
+  if (typeof loggedIn !== 'boolean') return { loggedIn: null, hint: 'this version of Claude does not report it' };
   if (loggedIn) return { loggedIn, hint: null };
   // In a config directory of its own, Claude does not have the login of the user.
   if (request.home === 'sandbox') return { loggedIn, hint: 'set ANTHROPIC_API_KEY' };

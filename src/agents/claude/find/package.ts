@@ -10,7 +10,7 @@ export interface SdkPackage {
   /** The file to import. */
   readonly sdk: string;
   readonly version: string;
-  /** The version of Claude that belongs to it; null: it does not say. */
+  /** The version of Claude that belongs to it; null: its manifest does not name it. */
   readonly claude: string | null;
   /** The program in the SDK's package for this machine; null: npm left it out. */
   readonly program: string | null;

@@ -4,7 +4,7 @@ import type { AgentOutcome } from '../../../ports/agent.ts';
 import type { ClaudeMessage } from '../connection.ts';
 import { count, tokensOf } from '../transcript/updates.ts';
 
-/** The prompts that a message is about; null: it does not say. */
+/** The prompts that a message is about; null: it names none. */
 export function promptsOf(message: ClaudeMessage): readonly string[] | null {
   if (Array.isArray(message.user_message_uuids)) return message.user_message_uuids;
   if (typeof message.command_uuid === 'string') return [message.command_uuid];
@@ -58,7 +58,7 @@ const MORE_ROUNDS =
 
 const LESS_HISTORY = 'Send a shorter prompt, or add "--rung rehydrate": the history is then cut to half of the window.';
 
-/** Whether the same request may succeed later: not when the API said that the request or its key is invalid. */
+/** Whether the same request may succeed later: not when the API has reported an invalid request or key. */
 function mayPassLater(status: unknown): boolean {
   return typeof status !== 'number' || status === 408 || status === 409 || status === 429 || status >= 500;
 }

@@ -4,18 +4,19 @@ import type { FileRead, FileStat, Folder, Range } from '../../../ports/sandbox.t
 /** The file of one session, in a folder that the agent can write to. It need not exist. */
 export class Transcript {
   readonly #folder: Folder;
-  /** The usual path, and others where it may be if it is not there. */
-  readonly #paths: readonly [usual: string, ...others: string[]];
+  readonly #usual: string;
+  readonly #others: readonly string[];
 
-  constructor(folder: Folder, paths: readonly string[]) {
-    const [usual = '', ...others] = paths;
+  /** `others`: where it may be if it is not at its usual path. */
+  constructor(folder: Folder, usual: string, others: readonly string[] = []) {
     this.#folder = folder;
-    this.#paths = [usual, ...others];
+    this.#usual = usual;
+    this.#others = others;
   }
 
   /** For people. */
   get name(): string {
-    return `${this.#folder.path}/${this.#paths[0]}`;
+    return `${this.#folder.path}/${this.#usual}`;
   }
 
   /** Null: there is no such file, or something else has its name: a link is not followed. */
@@ -59,12 +60,11 @@ export class Transcript {
   }
 
   async #path(): Promise<string> {
-    const [usual, ...others] = this.#paths;
-    if (others.length === 0 || (await this.#folder.stat(usual)) !== null) return usual;
+    if (this.#others.length === 0 || (await this.#folder.stat(this.#usual)) !== null) return this.#usual;
     const there: string[] = [];
-    for (const path of others) if ((await this.#folder.stat(path)) !== null) there.push(path);
+    for (const path of this.#others) if ((await this.#folder.stat(path)) !== null) there.push(path);
     // If there are two, we would have to guess, and the session of another directory is worse than none.
-    return there.length === 1 ? (there[0] ?? usual) : usual;
+    return there.length === 1 ? (there[0] ?? this.#usual) : this.#usual;
   }
 }
 

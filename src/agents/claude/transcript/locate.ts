@@ -79,8 +79,8 @@ export async function storageIn(sandbox: OpenSandbox, env: Readonly<Record<strin
     path,
     fileOf(id) {
       if (!SESSION_ID.test(id)) return null;
-      const paths = [path, ...others].map((dir) => `${dir}/${id}.jsonl`);
-      return new Transcript(folder, paths);
+      const fileIn = (dir: string) => `${dir}/${id}.jsonl`;
+      return new Transcript(folder, fileIn(path), others.map(fileIn));
     },
   };
 }
