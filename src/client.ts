@@ -17,7 +17,7 @@ import { checkOnPermission, type OnPermission } from './library/answering.ts';
 import { ThroughlineClient } from './library/client.ts';
 import type { Server } from './ports/server.ts';
 
-/** `throughline/client`: Throughline through a server, in browsers and everywhere else with `fetch`. */
+/* `throughline/client`: Throughline through a server, in browsers and everywhere else with `fetch`. */
 
 /**
  * Which server, and who asks.
@@ -37,7 +37,7 @@ export interface ClientOptions {
   readonly plainHttp?: boolean;
   /** With a key that has the scope `act-as`, or the token of the data home: the owner to act for; left out: the owner of the credentials. */
   readonly owner?: string;
-  /** Answers the questions of agents. Left out: whoever else follows the conversation does, or they are denied after a while. */
+  /** Answers the questions of agents. Left out: another client answers them, or they are denied after a while. */
   readonly onPermission?: OnPermission;
 }
 
@@ -70,7 +70,7 @@ const LONGEST_TOKEN = 4_096;
 
 const absolute = (address: string) => new URL(address, pageLocation()?.href);
 
-/** Undefined: this is no page. */
+/** Undefined: this code does not run in a page. */
 function pageLocation(): { readonly href: string } | undefined {
   return (globalThis as { location?: { readonly href: string } }).location;
 }
@@ -92,7 +92,7 @@ function checkUrl(url: unknown): string {
 }
 
 /**
- * Throughline through a server, which also says how it is.
+ * Throughline through a server, which can also be asked about itself.
  *
  * @example
  * import { type ConnectedClient, connect } from 'throughline/client';

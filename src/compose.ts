@@ -39,11 +39,11 @@ export interface ComposeOptions extends SetupOptions {
   readonly owner?: string;
   /** Where this process differs from the defaults. */
   readonly engine?: Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
-  /** More agents. Those of the settings win where both have a name. None of these is the default agent. */
+  /** More agents. If the settings have one of the same name, that one is used. None of these becomes the default agent. */
   readonly agents?: Readonly<Record<string, AgentSettings>>;
   /**
-   * What an owner logs in with at an agent, beside what the settings name: asked whenever a session is opened. See docs/sandboxes.md. Left
-   * out: what the settings say, else what this process has itself.
+   * Returns what an owner logs in with at an agent, beside what the settings name. Called whenever a session is opened. See
+   * docs/sandboxes.md. Left out: what the settings say, else what this process has itself.
    */
   readonly credentials?: CredentialsFor;
   /** Gets bugs of Throughline; they are never thrown at a caller. Left out: a message on stderr. */
@@ -51,13 +51,13 @@ export interface ComposeOptions extends SetupOptions {
   /** Called while the storage cannot be written and accepted turns wait for it; left out: a message on stderr. */
   readonly onTrouble?: (error: ThroughlineError) => void;
   readonly telemetry?: Telemetry;
-  /** Gets what does not work in this process; left out: nobody asks. */
+  /** Gets the reports of what does not work in this process. Left out: only lost or damaged data is reported, on stderr. */
   readonly health?: Health;
-  /** What happens when an agent asks for permission and the turn does not say it; left out: as the settings say. */
+  /** What happens when an agent asks for permission and the turn does not decide it. Left out: as the settings say. */
   readonly permissions?: PermissionMode;
   /**
-   * Given: this process only looks. Data of an older version is then not upgraded, but read from a temporary copy, and this is
-   * called with what a person should know. In PostgreSQL it is refused.
+   * Given: this process only reads. Data of an older version is then not upgraded, but read from a temporary copy, and this is
+   * called with a note for the person. In PostgreSQL such data is refused.
    */
   readonly looks?: (note: string) => void;
 }
@@ -70,7 +70,7 @@ export interface Composed {
   readonly tasks: () => Promise<Tasks>;
 }
 
-/** `usual`: what happens to permission questions when neither options nor settings say it. */
+/** `usual`: what happens to permission questions if neither options nor settings decide it. */
 export async function compose(options: ComposeOptions = {}, usual: PermissionMode = 'deny'): Promise<Composed> {
   checkValues(options);
   const setup = createSetup(options);

@@ -41,10 +41,7 @@ const parts: Parts = {
     createHome(at);
     return installAgent({ ...target, version, env, signal });
   },
-  async serve(request) {
-    const { serveHome } = await import('./serve.ts');
-    return serveHome(request, version);
-  },
+  serve: async (request) => (await import('./serve.ts')).serveHome(request, version),
   async link(options, scopes) {
     if (options.embedded)
       throw new ThroughlineError('invalid', 'A link comes from a server, so --embedded cannot be used here.');
@@ -106,14 +103,8 @@ const parts: Parts = {
       await served.close();
     }
   },
-  async restore(request) {
-    const { restoreHome } = await import('./backup.ts');
-    return restoreHome(request);
-  },
-  async copyStore(request) {
-    const { copyStore } = await import('./backup.ts');
-    return copyStore(request);
-  },
+  restore: async (request) => (await import('./backup.ts')).restoreHome(request),
+  copyStore: async (request) => (await import('./backup.ts')).copyStore(request),
   async names(options, kind, withinMs) {
     const { home, config, store, server = env.THROUGHLINE_SERVER || undefined, as: owner = 'local' } = options;
     if (server !== undefined && kind !== 'installable')
@@ -132,10 +123,7 @@ const parts: Parts = {
       ? readNames(address.file, owner, kind)
       : inTime(namesOfServer({ ...given({ home }), as: owner }, kind), withinMs);
   },
-  async demo(request) {
-    const { demo } = await import('./demo.ts');
-    return demo(request);
-  },
+  demo: async (request) => (await import('./demo.ts')).demo(request),
 };
 
 /** Empty after the time limit. The timer and the connection must not keep the shell waiting. */

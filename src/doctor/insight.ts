@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { ThroughlineError } from '../core/errors.ts';
 import { processLabel } from '../core/process.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -7,6 +8,8 @@ import type { Sandboxes } from '../ports/sandbox.ts';
 import type { Insight, PublicLease } from '../ports/server.ts';
 import type { Holding } from '../ports/store/leases.ts';
 import type { Store } from '../ports/store.ts';
+
+const run = promisify(execFile);
 
 const MOST_LEASES = 500;
 const EXAMINE_MS = 5 * 60_000;
@@ -81,17 +84,16 @@ export function doctorProcess(
   ];
   // Everybody on the machine can see the arguments of a process, and an address may have a password.
   const env = store === undefined ? process.env : { ...process.env, THROUGHLINE_STORE: store };
-  return () =>
-    new Promise<PublicFinding[]>((resolve, reject) => {
-      const how = { timeout: EXAMINE_MS, maxBuffer: MOST_FOUND, signal, killSignal: 'SIGKILL' as const, env };
-      execFile(process.execPath, [program, ...args], how, (error, stdout, stderr) => {
-        // 1: it found something.
-        if (error !== null && error.code !== 1) {
-          const hint = stderr.trim().split('\n').at(-1) || 'Run "throughline doctor" on the machine of the server.';
-          reject(new ThroughlineError('refused', 'The doctor failed.', { hint, cause: error }));
-        } else resolve(stdout.split('\n').filter(Boolean).map(findingIn));
-      });
+  return async (): Promise<PublicFinding[]> => {
+    const options = { timeout: EXAMINE_MS, maxBuffer: MOST_FOUND, signal, killSignal: 'SIGKILL' as const, env };
+    const { stdout } = await run(process.execPath, [program, ...args], options).catch((error) => {
+      const { code, stdout, stderr = '' } = error as { code?: unknown; stdout: string; stderr?: string };
+      if (code === 1) return { stdout }; // it found something
+      const hint = stderr.trim().split('\n').at(-1) || 'Run "throughline doctor" on the machine of the server.';
+      throw new ThroughlineError('refused', 'The doctor failed.', { hint, cause: error });
     });
+    return stdout.split('\n').filter(Boolean).map(findingIn);
+  };
 }
 
 function findingIn(line: string): PublicFinding {

@@ -10,6 +10,7 @@ import {
   checkWork,
   isBelow,
   isFile,
+  isSeen,
   type Protected,
   realIfThere,
   seenFolder,
@@ -97,10 +98,10 @@ class Isolated {
     // The agent's own programs are for running, not for reading.
     const visible = { ...mounts, read: this.#binds.read };
     const folder = await this.#outside.folder(root);
-    const isSeen = [...visible.write, ...visible.read].some((one) => isBelow(folder.path, one));
     // The packages of a program are bound when it is started. Adapters read them before that, to find the program.
-    if (!isSeen && `${folder.path}/`.includes('/node_modules/')) return asSeen(folder, () => 'read');
-    return seenFolder(root, this.#outside.folder, visible, systemPaths(mounts));
+    const isPackage = `${folder.path}/`.includes('/node_modules/');
+    if (isPackage && !isSeen(folder.path, visible)) return asSeen(folder, () => 'read');
+    return seenFolder(folder, visible, systemPaths(mounts));
   }
 
   async #spawn(command: readonly string[], { env, cwd = this.#local.work, partOf }: SpawnOptions): Promise<Child> {

@@ -97,7 +97,8 @@ class Contained {
       home: this.#opened.home,
       ownHome: true,
       env: this.#environment(),
-      folder: (path) => seenFolder(path, this.#outside.folder, { ...this.#visible(), read: this.#opened.binds.read }),
+      folder: async (path) =>
+        seenFolder(await this.#outside.folder(path), { ...this.#visible(), read: this.#opened.binds.read }),
       find: (program) => this.#find(program),
       spawn: (command, options) => this.#spawn(command, options),
     };

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { ThroughlineError } from '../../core/errors.ts';
@@ -45,16 +46,12 @@ export function kindOf(file: string): 'database' | 'archive' | null {
 
 async function tar(args: readonly string[], signal?: AbortSignal): Promise<{ code: number | null; said: string }> {
   const child = spawn('tar', args, { stdio: ['ignore', 'ignore', 'pipe'], ...(signal && { signal }) });
-  const code = new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', resolve);
-  });
   try {
-    const [said, ended] = await Promise.all([text(child.stderr), code]);
-    return { code: ended, said: said.trim() };
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    return { code, said: said.trim() };
   } catch (cause) {
     if (signal?.aborted) throw new ThroughlineError('cancelled', 'The backup was cancelled.', { cause });
-    throw new ThroughlineError('refused', 'Cannot start "tar", which sandboxes are packed with.', {
+    throw new ThroughlineError('refused', 'Cannot start "tar", which packs the sandboxes.', {
       hint: 'Install tar, or make the backup without --sandboxes.',
       cause,
     });

@@ -173,17 +173,14 @@ export function asSeen(folder: Folder, access: (path: string) => 'write' | 'read
   };
 }
 
+export function isSeen(path: string, { write, read }: Visible): boolean {
+  return [...write, ...read].some((folder) => isBelow(path, folder));
+}
+
 /** A folder of the sandbox, as its programs see it. Throws `refused` for one that they do not see. */
-export async function seenFolder(
-  root: string,
-  open: (root: string) => Promise<Folder>,
-  { write, read, ...rest }: Visible,
-  system: readonly string[] = [],
-): Promise<Folder> {
-  const folder = await open(root);
-  const isSeen = [...write, ...read].some((one) => isBelow(folder.path, one));
-  if (isSeen) return asSeen(folder, accessTo({ write, read, ...rest }, system));
-  throw new ThroughlineError('refused', `${root} is not in the sandbox.`, {
+export function seenFolder(folder: Folder, visible: Visible, system: readonly string[] = []): Folder {
+  if (isSeen(folder.path, visible)) return asSeen(folder, accessTo(visible, system));
+  throw new ThroughlineError('refused', `${folder.path} is not in the sandbox.`, {
     hint: 'Add it to "sandbox.binds" of the settings, or let the agent use the home of its sandbox.',
   });
 }
