@@ -10,7 +10,7 @@ import {
   untrackedFile,
 } from './changes.ts';
 
-test('what git lists is read with any path', () => {
+test('the list of git is read with any path', () => {
   const raw =
     ':100644 100644 a b M\0a b\nc.txt\0:000000 100644 0 b A\0ä"\0:100644 000000 a 0 D\0gone\0:100644 120000 a b T\0l\0';
   expect(rawEntries(raw)).toEqual([
@@ -33,7 +33,7 @@ test('a patch is cut at its headers, and at nothing that a file could contain', 
   expect(changedFile('l', 'retyped', two + three, true)).toMatchObject({ added: 1, removed: 1 });
 });
 
-test('what is not text, cut off or too large is named without its lines', () => {
+test('a file that is not text, cut off or too large is named without its lines', () => {
   const none = { added: null, removed: null, patch: null };
   const binary = 'diff --git a/x b/x\nBinary files a/x and b/x differ\n';
   expect(changedFile('x', 'modified', binary, true)).toMatchObject(none);

@@ -87,7 +87,7 @@ describe('a filter of conversations', () => {
     expect(() => checkFilter(filter as never)).toThrow(message);
   });
 
-  test('is refused where conversations are found in another way', () => {
+  test('is refused together with another way to find conversations', () => {
     expect(() => checkUnfiltered('session', { state: 'asks' })).toThrow(/by "session" or by "state", not by both/);
     expect(checkUnfiltered('session', {})).toBeUndefined();
     expect(CONVERSATION_STATES).toHaveLength(7);

@@ -29,7 +29,7 @@ test.each([
   expect(made).toEqual(expected);
 });
 
-test('what the system refuses is thrown, whatever it is, and not tried again', () => {
+test('an error of the system is thrown, and not tried again', () => {
   const refused = Object.assign(new Error('no entries here'), { code: 'ENOENT' });
   const tried: string[] = [];
   const { fs } = fileSystem(['/proc'], (path) => {
@@ -40,7 +40,7 @@ test('what the system refuses is thrown, whatever it is, and not tried again', (
   expect(tried).toEqual(['/proc/x']);
 });
 
-test('one that another process makes in between is kept', () => {
+test('a directory that another process makes at the same time is kept', () => {
   const { all, made, fs } = fileSystem(['/'], (path) => path === '/a' && all.add('/a'));
   createDirectories('/a/b', fs);
   expect(made).toEqual(['/a/b']);

@@ -13,7 +13,7 @@ test('an error keeps its cause, and has none when it was given none', () => {
   expect('cause' in new ThroughlineError('internal', 'x')).toBe(false);
 });
 
-test('what is said becomes a sentence, so that a hint can follow', () => {
+test('a text becomes a sentence, so that a hint can follow', () => {
   expect(asSentence('the agent’s process ended by SIGKILL')).toBe('the agent’s process ended by SIGKILL.');
   for (const sentence of ['It ended.', 'Why?', 'No!', 'and so on…'])
     expect(asSentence(` ${sentence}\n`)).toBe(sentence);

@@ -11,7 +11,7 @@ test.each([
   [{ after: 42, log: 'this' }, 'There is no event 42 to continue after: the last one is 41.'],
   [{ after: 3, log: 'other' }, 'The log "other" no longer exists. There is another one now.'],
   [{ after: 0, log: 'other' }, 'The log "other" no longer exists. There is another one now.'],
-])('whether %j is a place in the log', (place, message) => {
+])('whether a reader can continue at %j', (place, message) => {
   const refused = () => checkPlace(place, LOG);
   if (message === null) expect(refused).not.toThrow();
   else expect(refused).toThrow(expect.objectContaining({ code: 'log_changed', message }));

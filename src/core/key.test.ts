@@ -27,7 +27,7 @@ test.each([
   expect(isAmong(owners, owner)).toBe(expected);
 });
 
-test('without the scope a key acts for nobody else, whatever its owners', () => {
+test('without the scope, a key acts for nobody else, whatever its owners are', () => {
   const scopes: Scope[] = ['read', 'admin'];
   expect(ownersOf({ scopes, owners: null })).toBeNull();
   expect(ownersOf({ scopes, owners: 'app:*' })).toBeNull();

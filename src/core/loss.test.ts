@@ -16,7 +16,7 @@ test.each<[Partial<Loss>, string]>([
     { kind: 'other', conversations: [lost] },
     'The data file is not the one that was used here before. The earlier file had at least 3 events of 1 conversation.',
   ],
-])('says how much is missing: %j', (set, words) => {
+])('the sentence says how much is missing: %j', (set, words) => {
   expect(lossInWords({ ...loss, ...set })).toBe(words);
 });
 

@@ -43,7 +43,7 @@ const tool = {
   status: 'failed',
 };
 
-test('what was exported is read back as it was', () => {
+test('an export is read back unchanged', () => {
   expect(parseExport(exported())).toEqual(exported());
 });
 
@@ -56,7 +56,7 @@ test('every history survives being written and read', () => {
   );
 });
 
-describe('a fault is named with its place', () => {
+describe('a fault is reported with its place', () => {
   test.each([
     [7, /has no "format"/],
     [exported({ format: 'other' }), /has no "format"/],
@@ -126,13 +126,13 @@ test('a turn that is too large to be stored in one step is refused, with its num
   expect(parseExport(withRecord({ parts: parts.slice(0, 11) })).records).toHaveLength(2);
 });
 
-test('a title that would be refused is made to fit, for whoever imports it did not choose it', () => {
+test('a title that would be refused is shortened, because the caller did not choose it', () => {
   const title = `a\u0007b\n${'x'.repeat(600)}`;
   const read = parseExport(exported({ conversation: { ...CONVERSATION, title } })).conversation.title;
   expect(read).toBe(`a b ${'x'.repeat(507)}…`);
 });
 
-test('what an agent said is read with U+FFFD for half a character', () => {
+test('an unpaired surrogate in the words of an agent is read as U+FFFD', () => {
   const parts = [
     { type: 'text', text: 'a\ud800' },
     { ...tool, output: '\udc00', input: { of: '\ud800' } },
@@ -149,7 +149,7 @@ test('a tool with every known end is read', () => {
   expect(faultOf(() => parseExport(withRecord({ parts })))).toBeNull();
 });
 
-test('one value anywhere in it replaced by anything else is taken or refused, and nothing else is thrown', () => {
+test('an export with any one value replaced is accepted or refused, and nothing else is thrown', () => {
   const paths = pathsOf(exported({ records: [{ ...record(1), parts: [tool] }] }));
   const anything = fc.anything({ withBigInt: true, withNullPrototype: true, withSparseArray: true });
   fc.assert(

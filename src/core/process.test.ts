@@ -3,13 +3,13 @@ import { identityOfLocal, localProcess, type ProcessIdentity, storedProcess } fr
 
 const IDENTITY: ProcessIdentity = { pid: 7, started: '12', boot: 'b', namespace: 'n', mark: 'm' };
 
-test('a process of this machine is known again by what was stored of it', () => {
+test('a stored process of this machine is recognised again', () => {
   const stored = JSON.parse(JSON.stringify(localProcess(IDENTITY)));
   expect(stored).toMatchObject({ kind: 'local', label: 'process 7' });
   expect(identityOfLocal(storedProcess(stored) ?? stored)).toEqual(IDENTITY);
 });
 
-test('what an older version stored of a process is still a process of this machine', () => {
+test('a process that an older version stored is a process of this machine', () => {
   const stored = storedProcess(JSON.parse(JSON.stringify(IDENTITY)));
   expect(stored).toEqual(localProcess(IDENTITY));
   expect(storedProcess(null)).toBeNull();

@@ -54,7 +54,7 @@ test('a list may name new prompts as text, and turns that are not dropped', () =
   ).toEqual([{ turn: 'a', prompt: [{ type: 'text', text: 'Hi' }] }, { turn: 'b' }, { turn: 'c', drop: true }]);
 });
 
-test('what is different is said, and only the beginning of much', () => {
+test('the error lists the differences, and only the first of many', () => {
   const gone = [{ n: 2, state: 'running' } as const];
   expect(queueChanged({ gone, unnamed: [7] }).message).toBe(
     'The queue differs from the list: turn 2 is running, turn 7 is queued and not in the list. Nothing was changed.',

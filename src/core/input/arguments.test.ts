@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { faultOf } from '../../../test/values/thrown.ts';
 import { checkAfter, checkLimit, checkText, checkTokenAddress, shown } from './arguments.ts';
 
-test('a limit and a place to go on from are whole numbers, or left out', () => {
+test('a limit and a number to continue after are whole numbers, or left out', () => {
   expect([checkLimit(undefined, 50), checkLimit(7, 50), checkAfter(undefined), checkAfter(3)]).toEqual([50, 7, 0, 3]);
   for (const value of [Number.NaN, 1e300, 0.5, -1, '5', null, {}]) {
     expect(faultOf(() => checkLimit(value, 50))?.code, String(value)).toBe('invalid');
@@ -12,14 +12,14 @@ test('a limit and a place to go on from are whole numbers, or left out', () => {
   expect(faultOf(() => checkLimit(0, 50))?.message).toContain('from 1 to');
 });
 
-test('an id is some text of whole characters, and not too long', () => {
+test('an id is a non-empty text of well-formed Unicode, and not too long', () => {
   expect(checkText('r-1', 'request id')).toBe('r-1');
   for (const value of ['', '  ', 5, null, {}, 'q\ud800', 'x'.repeat(513)]) {
     expect(faultOf(() => checkText(value, 'request id'))?.message).toContain('request id');
   }
 });
 
-test('a value is shown as JSON, and what JSON cannot say by its kind', () => {
+test('a value is shown as JSON, or by its type if JSON cannot hold it', () => {
   const circle: Record<string, unknown> = {};
   circle.self = circle;
   expect([7, 'a', null, undefined, 1n, circle, () => {}].map(shown)).toEqual([
@@ -33,7 +33,7 @@ test('a value is shown as JSON, and what JSON cannot say by its kind', () => {
   ]);
 });
 
-test('anything at all can be shown, in a few words', () => {
+test('any value can be shown in a few words', () => {
   const anything = fc.anything({
     withBigInt: true,
     withNullPrototype: true,

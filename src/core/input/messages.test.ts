@@ -19,7 +19,7 @@ function imported(messages: unknown, agent?: string): ExportedConversation {
 const user = (content: unknown) => ({ role: 'user', content });
 const assistant = (content: unknown, more: object = {}) => ({ role: 'assistant', content, ...more });
 
-test('what users say and what comes up to the next is a turn; the agent is the one that continues', () => {
+test('messages of users, and everything up to the next one, are a turn of the agent that continues', () => {
   const { conversation, records, sessions } = imported([
     user('One?'),
     assistant('Yes.'),
@@ -35,7 +35,7 @@ test('what users say and what comes up to the next is a turn; the agent is the o
   expect(imported([user('Hello.')], 'gemini').conversation.agent).toBe('gemini');
 });
 
-test('what is wrong with the messages is said before an agent is looked for, and what is no export is not called one', () => {
+test('a fault in the messages is reported before an agent is needed, and not as a fault of an export', () => {
   const noAgent = { defaultAgent: () => expect.unreachable(), now: 7 };
   const run = (input: unknown, agent?: string) => Array.from(importSteps(input, { ...noAgent, agent }));
   expect(faultOf(() => run([]))?.message).toContain('the list is empty');
@@ -77,7 +77,7 @@ test('a user without an answer is a turn that was interrupted and can be retried
   expect(imported([user('A'), call, result, assistant('B')]).records).toMatchObject([{ outcome: 'completed' }]);
 });
 
-test('an assistant that spoke first has a turn without a prompt, which says so', () => {
+test('a list that begins with the assistant has a first turn that says that it has no prompt', () => {
   const { records } = imported([assistant('How can I help?'), user('Hi.'), assistant('Hi.')]);
   expect(records).toMatchObject([
     { prompt: [{ text: '[no prompt: the assistant spoke first]' }], parts: [{ text: 'How can I help?' }] },

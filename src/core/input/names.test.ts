@@ -51,7 +51,7 @@ describe('a key', () => {
   });
 });
 
-test('its fault is said in words that read well', () => {
+test('its error message is a proper sentence', () => {
   for (const fault of ['', '\u0007x', 'x'.repeat(513)].map((name) => faultOf(() => checkName(name, 'agent id'))))
     expect(fault?.message).toMatch(/^An agent id /);
 });

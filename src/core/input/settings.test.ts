@@ -9,7 +9,7 @@ test('settings may be empty', () => {
   });
 });
 
-test('all that can be set is taken', () => {
+test('all settings are accepted', () => {
   const settings = parseSettings({
     $schema: 'throughline.schema.json',
     store: 'sqlite:here.db',
@@ -37,7 +37,7 @@ test('all that can be set is taken', () => {
   });
 });
 
-test('an agent that is a program may be told which, and with which model', () => {
+test('an agent that is a program may have a command and a model', () => {
   for (const adapter of ['claude-sdk', 'claude-cli']) {
     const agent = {
       adapter,
@@ -87,14 +87,14 @@ test.each([
     'Settings: "agents.a.env.KEY" contains an unpaired surrogate, U+D800 at index 1.',
   ],
   [JSON.parse('{"__proto__": {}}'), /"__proto__" is not known/],
-])('the fault of a value is named: %#', (value, message) => {
+])('the wrong value is named: %#', (value, message) => {
   const fault = faultOf(() => parseSettings(value));
   expect(fault?.code).toBe('invalid');
   if (typeof message === 'string') expect(fault?.message).toBe(message);
   else expect(fault?.message).toMatch(message);
 });
 
-test('an agent may be called anything, also what every object has, and no prototype is changed by it', () => {
+test('an agent may have the name of a property that every object has, and no prototype is changed', () => {
   const names = ['__proto__', 'constructor', 'toString'];
   const agents = JSON.parse(`{${names.map((name) => `"${name}": {"adapter": "scripted"}`).join(',')}}`);
   const settings = parseSettings({ agents, defaultAgent: '__proto__' });
@@ -103,7 +103,7 @@ test('an agent may be called anything, also what every object has, and no protot
   expect(({} as Record<string, unknown>).adapter).toBeUndefined();
 });
 
-test('anything at all is taken or refused as invalid, and nothing else is thrown', () => {
+test('any value is accepted or refused as invalid, and nothing else is thrown', () => {
   const anything = fc.anything({ withBigInt: true, withNullPrototype: true });
   const agent = fc.record(
     { adapter: fc.oneof(fc.constant('scripted'), anything), env: anything },

@@ -26,7 +26,7 @@ describe('an unpaired surrogate is found with its place', () => {
     expect(wellFormed(value)).toBe(value);
   });
 
-  test('and looking for it in a cycle comes to an end', () => {
+  test('and the search ends in a value with a cycle', () => {
     const cycle: Record<string, unknown> = {};
     cycle.self = [cycle];
     expect(findUnpaired(cycle)).toBeNull();
@@ -53,7 +53,7 @@ test('a fault says what it is, where it is, and what to do', () => {
   });
 });
 
-test('what is replaced is well-formed and otherwise the same, and bytes stay as they are', () => {
+test('the repaired value is well-formed and otherwise the same, and bytes are unchanged', () => {
   const bytes = new Uint8Array([0xed, 0xa0, 0x80]);
   expect(wellFormed({ a: `x${HIGH}`, [`n${LOW}`]: [1, LOW, { b: null }], bytes })).toEqual({
     a: 'x\ufffd',

@@ -9,7 +9,7 @@ const used = (inputTokens: number, outputTokens = 0) =>
 const usd = (costMicros: number) => ({ costMicros, tokens: null });
 const tokens = (count: number) => ({ costMicros: null, tokens: count });
 
-test('of a new session all that it costs counts, of a used one what is added from when it is first said', () => {
+test('the whole cost of a new session counts, and of a used one what is added to its first report', () => {
   const fresh = new BudgetWatch(true);
   fresh.begin(usd(1_000_000));
   expect([fresh.see(said(0.4)), fresh.see(said(0.999)), fresh.see(said(1))]).toEqual([false, false, true]);
@@ -18,7 +18,7 @@ test('of a new session all that it costs counts, of a used one what is added fro
   expect([old.see(said(5)), old.see(said(5.5)), old.see(said(6))]).toEqual([false, false, true]);
 });
 
-test('the next turn begins from what was last said', () => {
+test('the next turn counts from the last report', () => {
   const watch = new BudgetWatch(true);
   watch.begin(usd(1_000_000));
   watch.see(said(0.9));
@@ -28,7 +28,7 @@ test('the next turn begins from what was last said', () => {
   expect([watch.see(said(50)), watch.see(used(1_000)), watch.over]).toEqual([false, false, false]);
 });
 
-test('what is no cost in USD is passed over', () => {
+test('a report without a cost in USD is ignored', () => {
   const watch = new BudgetWatch(true);
   watch.begin(usd(1));
   const others = [said(9, 'EUR'), said(Number.NaN), { sessionUpdate: 'usage_update' }, { sessionUpdate: 'plan' }];

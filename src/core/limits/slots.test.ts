@@ -60,7 +60,7 @@ test('the share names the owners that run turns, fewest first, and those who may
   });
 });
 
-test('everybody is served within one round, whoever has how much to do', () => {
+test('every owner is served within one round, however many turns the others have', () => {
   const left = new Map([
     ['ann', 500],
     ['bob', 1],
@@ -83,7 +83,7 @@ test.each<[string, readonly [string, number][], number, readonly string[]]>([
   ['of equals the one that rests longest', [['bob', 2], ['ann', 1], ['cid', 3]], 2, ['ann 1']], // biome-ignore format: a table
   ['as many as there are too many', [['bob', 1], ['ann', 2], ['ann', 3], ['ann', 4]], 1, ['ann 2', 'ann 3', 'bob 1']], // biome-ignore format: a table
   ['all', [['bob', 1], ['ann', 2]], 0, ['bob 1', 'ann 2']], // biome-ignore format: a table
-])('which warm conversation is left first: %s', (_, warm, most, leaving) => {
+])('which warm conversation loses its agent first: %s', (_, warm, most, leaving) => {
   const all = warm.map(([owner, since]) => ({ owner, since }));
   expect(leavesFirst(all, most).map(({ owner, since }) => `${owner} ${since}`)).toEqual(leaving);
 });

@@ -56,7 +56,7 @@ test('a refusal says when it ends, and the setting to change', () => {
   });
 });
 
-test('the lowest of all limits is left, for each unit', () => {
+test('a turn may spend what the lowest limit leaves, for each unit', () => {
   expect(leftOf([])).toEqual(NO_BUDGET);
   const limits = [
     limit('conversation', { tokens: 100, costMicros: 50 }, { tokens: 20 }),

@@ -36,7 +36,7 @@ test('the end says what happened, and the setting to change', () => {
   });
 });
 
-test('what is nearer to the turn wins, also no limit at all', () => {
+test('the setting nearest to the turn wins, even if it is no limit', () => {
   const agent = { turnSeconds: 5, stallSeconds: null };
   expect(effectiveTimes(DEFAULT_TIME_LIMITS, agent, { turnSeconds: 9 })).toEqual({
     ...{ turnSeconds: 9, stallSeconds: null, noticeSeconds: 120 },

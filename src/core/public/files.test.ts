@@ -10,11 +10,11 @@ test.each([
   ['src/core/turn.ts', 'core/t', 2],
   ['src/core/turn.ts', '', 0],
   ['src/core/turn.ts', 'nope', null],
-])('%s fits %j: %j', (path, match, rank) => {
+])('%s matches %j: %j', (path, match, rank) => {
   expect(fitOf(path, match)).toBe(rank);
 });
 
-test('those whose name begins so come first, then those in fewer folders', () => {
+test('names that begin with the text come first, then files in fewer folders', () => {
   const all = ['a/b/notes.md', 'my-notes.md', 'notes/x.md', 'notes/', 'Notes.txt', 'other'];
   expect(bestFiles(all, 'notes', true)).toEqual({
     paths: ['Notes.txt', 'notes/', 'a/b/notes.md', 'my-notes.md', 'notes/x.md'],
@@ -22,13 +22,13 @@ test('those whose name begins so come first, then those in fewer folders', () =>
   });
 });
 
-test('more files than are listed, and folders that nobody looked into, are said', () => {
+test('the list says when there are more files, or when folders were not read', () => {
   const many = Array.from({ length: MOST_PATHS + 1 }, (_, n) => `file-${n}`);
   expect(bestFiles(many, 'file', true)).toMatchObject({ paths: { length: MOST_PATHS }, more: true });
   expect(bestFiles(['a'], '', false)).toEqual({ paths: ['a'], more: true });
 });
 
-test('what tools keep is looked into only when it is named', () => {
+test('folders of tools are read only when they are named', () => {
   expect(isLookedInto('src/', '')).toBe(true);
   expect(isLookedInto('a/node_modules/', 'react')).toBe(false);
   expect(isLookedInto('a/node_modules/', 'node_modules/react')).toBe(true);

@@ -23,7 +23,7 @@ function built(...steps: readonly (readonly ['ask' | 'say' | 'stop' | 'condense'
   return { turns: short, ...rest };
 }
 
-test('every prompt is a turn, with what came until the next one', () => {
+test('every prompt is a turn, with everything up to the next prompt', () => {
   expect(built(['say', 'banner'], ['ask', 'a'], ['say', 'A'], ['say', '!'], ['ask', 'b'], ['say', 'B'])).toEqual({
     turns: [
       ['a', 'A!', 'completed'],
@@ -85,7 +85,7 @@ test.each([
   expect(history.history(null).turns[0]?.prompt).toEqual(expected);
 });
 
-test('a session lacks what nobody could read, unless it was said in that session or in one that it continues', () => {
+test('a session lacks unreadable turns, unless they are its own or those of a session that it continues', () => {
   const parts = [
     { n: 1, agent: 'a', sessionId: 'one' },
     { n: 7, agent: 'b', sessionId: 'two' },

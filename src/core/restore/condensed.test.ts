@@ -44,7 +44,7 @@ test.each([
   },
 );
 
-test('a turn in which the agent condensed had nothing word for word', () => {
+test('after a turn in which the agent condensed, no earlier turn is carried word for word', () => {
   const counts = { carried: 2, condensed: 3, dropped: 1, rung: 'live' };
   expect(allCondensed(counts)).toEqual({ carried: 0, condensed: 5, dropped: 1, rung: 'live' });
 });

@@ -35,7 +35,7 @@ const property = (arbitrary: fc.Arbitrary<Situation>, holds: (told: Situation) =
   fc.assert(fc.property(arbitrary, holds), { numRuns: 1_000 });
 
 describe('the ladder', () => {
-  test('goes from what is alive, to what the agent kept, to what we can tell it', () => {
+  test("goes from the living session, to the agent's storage, to what we can tell a new session", () => {
     const held = session(0, { watermark: 3, state: 'live' });
     expect(rungs({ sessions: [held], live: held.ref })).toEqual(['live', 'resume', 'transcript']);
     const all = { ...TRAITS, rehydrate: true };
@@ -47,7 +47,7 @@ describe('the ladder', () => {
     ]);
   });
 
-  test('never goes back to a session that diverged, also when it was entered again since', () => {
+  test('never goes back to a session that diverged, even if it is in the lineage again', () => {
     const entries = [session(0, { id: 'x', state: 'dormant' }), session(1, { id: 'x', state: 'diverged' })];
     expect(planContinuity(situation({ sessions: entries, explicit: 'x' }))).toMatchObject({
       steps: [],
@@ -55,7 +55,7 @@ describe('the ladder', () => {
     });
   });
 
-  test('does not take the word of an agent that has gone on under another id, unless its storage can be read', () => {
+  test('does not trust an agent that has changed its session id, unless its storage can be read', () => {
     const moved = session(0, { watermark: 3, state: 'live', origin: 'rotated' });
     const blind = { ...TRAITS, position: false, resume: false };
     expect(rungs({ sessions: [moved], live: moved.ref, traits: blind })).toEqual(['transcript']);
@@ -171,7 +171,7 @@ describe('for every situation', () => {
     });
   });
 
-  test('a session that is left is none that is used, and only an unsettled one is left', () => {
+  test('a replaced session is not used, and only an unsettled one is replaced', () => {
     property(anySituation, (told) => {
       const { steps, replaces } = planContinuity(told);
       if (replaces === undefined) return;
@@ -235,7 +235,7 @@ describe('for every situation', () => {
     });
   });
 
-  test('every step brings its session to the head, or is one that says it does not', () => {
+  test('every step brings its session to the head, or says that it does not', () => {
     property(anySituation, (told) => {
       for (const { rung, open, deliver } of planContinuity(told).steps) {
         const has = 'session' in open ? open.session.watermark : 0;

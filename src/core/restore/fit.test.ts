@@ -56,7 +56,7 @@ const anyHistory = fc
 const anyBudget = fc.record({ tokens: fc.nat(8_000), turns: fc.oneof(fc.nat(10), fc.constant(ALL)) });
 
 describe('the budget', () => {
-  test('is never exceeded by the block, frame and images and all', () => {
+  test('is never exceeded by the block with its frame and images', () => {
     fc.assert(
       fc.property(anyHistory, anyBudget, fc.boolean(), (records, budget, takesImages) => {
         const fitted = within(records, budget, takesImages);
@@ -70,7 +70,7 @@ describe('the budget', () => {
     );
   });
 
-  test('leaves no history untold because of its size, unless it is smaller than a shortened turn', () => {
+  test('always has room for some history, unless it is smaller than a shortened turn', () => {
     fc.assert(
       fc.property(anyHistory, fc.integer({ min: 1_000, max: 8_000 }), (records, tokens) => {
         if (records.length > 0) expect(within(records, { tokens, turns: ALL }).records.length).toBeGreaterThan(0);
@@ -106,7 +106,7 @@ describe('a turn that is too large', () => {
       parts: [{ type: 'text', text: 'Read.' }],
     });
 
-  test('is shortened, and does not keep the others out', () => {
+  test('is shortened, so that the others still fit', () => {
     const { records, omitted, dropped } = within([small(1), small(2), huge(3, 8_000_000)], {
       tokens: 2_000,
       turns: ALL,
@@ -151,7 +151,7 @@ describe('a turn that is too large', () => {
     expect(renderTurn(records[0] as TurnRecord)).toContain('printed');
   });
 
-  test('is told in little if it was refused as too long', () => {
+  test('is told in part if it was refused as too long', () => {
     const failure = { code: 'too_long', message: 'Too long.' } as const;
     const { records, omitted } = within([{ ...huge(1), outcome: 'failed', failure, parts: [] }], {
       tokens: 9_000,
@@ -173,8 +173,8 @@ describe('a turn that is too large', () => {
   });
 });
 
-describe('what tools printed', () => {
-  test('goes along, the newest first, and what does not is counted', () => {
+describe('the output of tools', () => {
+  test('is told, the newest first, and what does not fit is counted', () => {
     const records = Array.from({ length: 9 }, (_, i) =>
       record(i + 1, { parts: [tool('t', `${i + 1}`.repeat(1_500))] }),
     );
@@ -194,7 +194,7 @@ describe('what tools printed', () => {
     expect(omitted.leftOut.outputs).toBe(1);
   });
 
-  test('does not keep the words of more than a quarter of the budget out', () => {
+  test('takes at most a quarter of the budget from the words', () => {
     const words = Array.from({ length: 60 }, (_, i) => small(i + 1));
     const printed = { ...small(61), parts: [tool('t', 'o'.repeat(16_000))] };
     const without = within([...words, small(61)], { tokens: 2_000, turns: ALL });
@@ -204,7 +204,7 @@ describe('what tools printed', () => {
     expect(withIt.records.length).toBeGreaterThan(without.records.length * 0.6);
   });
 
-  test('is cut with what a tool was given, and a change of a file is told once', () => {
+  test('is cut together with the input, and a change of a file is told once', () => {
     const input = { file_path: 'a.ts', content: `top ${'c'.repeat(30_000)} bottom` };
     const edit = tool('t', `ok ${'p'.repeat(9_000)} end`, { target: 'a.ts', input });
     const [cut] = within([record(1, { parts: [edit] })], { tokens: 3_000, turns: ALL }).records;
@@ -217,7 +217,7 @@ describe('what tools printed', () => {
   });
 });
 
-describe('what a prompt has beside text', () => {
+describe('the content of a prompt besides text', () => {
   const files: ContentBlock[] = [
     { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' },
     { type: 'resource', resource: { uri: 'file:///b', blob: 'AAAA' } },
@@ -225,7 +225,7 @@ describe('what a prompt has beside text', () => {
     { type: 'resource_link', uri: 'file:///l', name: 'l' },
   ];
 
-  test('goes along as images or as text, and what is only named is counted', () => {
+  test('is told as images or as text, and what is only named is counted', () => {
     const { records, images, omitted } = within([record(1, { prompt: [image(), ...files] })], {
       tokens: 9_000,
       turns: ALL,
@@ -291,7 +291,7 @@ describe('what a prompt has beside text', () => {
     expect([images, omitted.leftOut.images]).toEqual([0, 1]);
   });
 
-  test('the newest images go along, within the budget and a number that models take', () => {
+  test('the newest images are told, within the budget and the number that models accept', () => {
     const records = Array.from({ length: 4 }, (_, i) => record(i + 1, { prompt: [image({ uri: `${i}` })] }));
     const some = within(records, { tokens: 4_000, turns: ALL });
     expect([some.images, some.omitted.leftOut.images]).toEqual([2, 2]);

@@ -4,7 +4,7 @@ import { restoreSettings } from '../../../test/values/arbitrary.ts';
 import { faultOf } from '../../../test/values/thrown.ts';
 import { DEFAULT_RESTORE, effectiveRestore, parseRestore } from './restore-settings.ts';
 
-test('what is valid is taken unchanged; what is left out stays left out', () => {
+test('valid settings are accepted unchanged, and fields that are left out stay left out', () => {
   fc.assert(
     fc.property(restoreSettings, (value) => {
       fc.pre(value.policy !== 'off' || value.rung === null);
@@ -27,14 +27,14 @@ test.each([
   [{ budget: 5 }, /^"restore\.budget" is not known; known are policy, rung/],
   [{ policy: 'off', rung: 'replay' }, /^The policy "off" carries no history/],
   [JSON.parse('{"__proto__": {"policy": "auto"}}'), /^"restore\.__proto__" is not known/],
-])('the fault of a value is named: %#', (value, message) => {
+])('the wrong value is named: %#', (value, message) => {
   const fault = faultOf(() => parseRestore(value));
   expect(fault?.code).toBe('invalid');
   if (typeof message === 'string') expect(fault?.message).toBe(message);
   else expect(fault?.message).toMatch(message);
 });
 
-test('what a turn says beats its conversation, which beats the settings', () => {
+test('the settings of a turn beat those of its conversation, which beat the general settings', () => {
   const settings = { ...DEFAULT_RESTORE, budgetTokens: 5 };
   expect(effectiveRestore(settings, {})).toEqual(settings);
   expect(effectiveRestore(settings, { policy: 'auto', lastTurns: 2 }, { lastTurns: 1 })).toEqual({
@@ -55,7 +55,7 @@ test('a rung that a turn names is used above a conversation that is "off", and "
   });
 });
 
-test('anything at all is taken or refused as invalid, and nothing else is thrown', () => {
+test('any value is accepted or refused as invalid, and nothing else is thrown', () => {
   const anything = fc.anything({ withBigInt: true, withNullPrototype: true });
   const near = fc.record(
     { policy: anything, rung: anything, lastTurns: anything, allowTools: anything },

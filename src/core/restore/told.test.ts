@@ -33,7 +33,7 @@ const REPEATED = [
   agent('one again'),
 ];
 
-test('all of it, in order, is consistent; however it is spaced and cut', () => {
+test('a history with all turns in order is consistent, however it is spaced and cut', () => {
   expect(compareTold(REPEATED, TOLD).kind).toBe('consistent');
   const cut = REPEATED.flatMap((message) =>
     message.who === 'agent' ? [...message.text].map(agent) : [{ ...message, text: `\n ${message.text}  ` }],
@@ -64,7 +64,7 @@ describe('what a loaded session may lack', () => {
   });
 });
 
-test('more than we sent is beyond; what did not complete may be there or not, with whatever came of it', () => {
+test('more prompts than we sent are beyond; a turn that did not complete may be there or not', () => {
   const more = [...REPEATED, person('Say three.'), agent('three')];
   expect(compareTold(more, TOLD)).toEqual({ kind: 'beyond', detail: 'it has 1 more prompt than we sent' });
   const broken = [...TOLD, turn(4, 'Say three.', null, { certain: false })];
@@ -73,12 +73,12 @@ test('more than we sent is beyond; what did not complete may be there or not, wi
   }
 });
 
-test('messages of nobody in between are no fault, nor is a prompt that an attempt has left', () => {
+test('unknown messages in between are accepted, and a prompt that a failed attempt left', () => {
   const repeated = [...REPEATED.slice(0, 2), person('Caveat.'), person('Say two.'), ...REPEATED.slice(2)];
   expect(compareTold(repeated, TOLD).kind).toBe('consistent');
 });
 
-test('what somebody else asked between two turns of ours, and was answered, is beyond as well', () => {
+test('an answered prompt of somebody else between two of our turns is beyond as well', () => {
   const theirs = [person('Say four.'), agent('four')];
   const between = [...REPEATED.slice(0, 2), ...theirs, ...REPEATED.slice(2)];
   expect(compareTold(between, TOLD)).toEqual({ kind: 'beyond', detail: 'it has 1 more prompt than we sent' });
@@ -138,7 +138,7 @@ describe('after a turn that did not complete', () => {
     expect(compareTold(dated, [one, broken]).kind).toBe('consistent');
   });
 
-  test('a command or a picture stands for one prompt, and not for any number of them', () => {
+  test('a command or an image explains one unknown prompt, not several', () => {
     const image = { type: 'image', data: '', mimeType: 'image/png' } as const;
     for (const lost of [turn(2, '/two', null, { certain: false }), { ...broken, prompt: [image] }]) {
       expect(compareTold([...REPEATED.slice(0, 2), ...theirs], [one, lost]).kind).toBe('consistent');
@@ -153,7 +153,7 @@ describe('after a turn that did not complete', () => {
     );
   });
 
-  test('what we put before a prompt is ours, and what others did is not', () => {
+  test('our block before a prompt is recognised, and a block of others is not', () => {
     const retold = { ...broken, block: 'abc' };
     const was = REPEATED.slice(0, 2);
     expect(compareTold([...was, person('Say two.', 'abc'), agent('t')], [one, retold]).kind).toBe('consistent');
@@ -171,7 +171,7 @@ test.each<[string, RepeatedMessage[], number]>([
   expect(compareTold(repeated, TOLD)).toMatchObject({ kind: 'consistent', condensedTo });
 });
 
-test('what a summary stands for need not be repeated, and all since then must be', () => {
+test('summarised turns need not be repeated, and all later turns must be', () => {
   const summed = [summary('One and two were said.'), ...REPEATED.slice(4)];
   expect(compareTold(summed, TOLD).kind).toBe('consistent');
   expect(compareTold([summary('Of nothing.')], TOLD).kind).toBe('lacking');
@@ -183,7 +183,7 @@ test('an answer that was said twice because its stream broke is kept once', () =
   expect(compareTold([person('Count.'), agent('chunk 1 chunk 2')], told).kind).toBe('consistent');
 });
 
-test('where nothing has to be there, nothing is shown by it', () => {
+test('a history in which no turn has to be proves nothing', () => {
   const told = [turn(1, '/init', 'done'), turn(2, 'Go on.', null, { certain: false })];
   expect(compareTold([], told)).toEqual({ kind: 'consistent', found: 0, condensedTo: 0 });
   expect(compareTold([person('Go on.')], told)).toEqual({ kind: 'consistent', found: 1, condensedTo: 0 });
@@ -194,7 +194,7 @@ test('commands to the agent are not looked for', () => {
   expect(compareTold(REPEATED.slice(0, 2), [TOLD[0] as ToldTurn, turn(2, '/compact', 'done')]).kind).toBe('consistent');
 });
 
-describe('what a prompt has beside its text', () => {
+describe('the content of a prompt besides its text', () => {
   const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' } as const;
   const file = { type: 'resource', resource: { uri: 'file:///notes', text: 'The door\n is red.' } } as const;
   const blob = { type: 'resource', resource: { uri: 'file:///a.png', blob: 'AAAA', mimeType: 'image/png' } } as const;

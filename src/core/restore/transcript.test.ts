@@ -59,7 +59,7 @@ test('a quoted text has no line that is not indented, and can be read back', () 
 });
 
 describe('the block', () => {
-  test('begins and ends with marks that nothing inside can say', () => {
+  test('begins and ends with marks that nothing inside can contain', () => {
     fc.assert(
       fc.property(history, fc.nat(5), fc.boolean(), (records, dropped, unsettled) => {
         const block = renderBlock(renderTurns(records).turns, { nonce: NONCE, dropped, images: 0, unsettled });
@@ -70,7 +70,7 @@ describe('the block', () => {
     );
   });
 
-  test('holds every turn whole, in order, and in whole characters', () => {
+  test('contains every turn, in order, in whole characters', () => {
     fc.assert(
       fc.property(history, (records) => {
         const turns = renderTurns(records).turns;

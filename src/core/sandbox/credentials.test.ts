@@ -10,7 +10,7 @@ test('a name is a variable, or a file in the home and nowhere else', () => {
   }
 });
 
-test('the settings take a variable or a file for each, one of them', () => {
+test('the settings need either a variable or a file for each value', () => {
   const agents = (credentials: unknown) => parseSettings({ agents: { a: { adapter: 'scripted', credentials } } });
   const good = { KEY: { env: 'OUR_KEY' }, '~/.a/b': { file: 'keys/{owner}' } };
   expect(agents(good).agents.a?.credentials).toEqual(good);
@@ -35,7 +35,7 @@ test('the file of an owner is one part of the path, whatever the owner is called
   }
 });
 
-test('values are replaced in every text, and what has none of them stays the same value', () => {
+test('secrets are replaced in every text, and a value without secrets is returned unchanged', () => {
   const hide = hides({ KEY: 'secret-1$&', LONG: 'secret-1$&-more', SHORT: 'abc', '~/f': 'a whole file' });
   expect(hide('secret-1$&-more, secret-1$&, abc')).toBe('[LONG], [KEY], abc');
   const clean = { list: [1, null, 'abc', { text: 'a whole file' }], bytes: new Uint8Array(1) };
@@ -43,7 +43,7 @@ test('values are replaced in every text, and what has none of them stays the sam
   expect(hide({ ...clean, deep: [{ text: 'is secret-1$&!' }] })).toEqual({ ...clean, deep: [{ text: 'is [KEY]!' }] });
 });
 
-test('the end of a text that may be the beginning of a value is known by its length', () => {
+test('the length of a secret that may begin at the end of a text is known', () => {
   const unfinished = unfinishedIn({ KEY: 'secret-1', LONG: 'secret-1-more', SHORT: 'abc', AGAIN: 'xy-12345-xy' });
   expect(['', 'a b', 'ab', 'a sec!', 'a secret-1-more'].map(unfinished)).toEqual([0, 0, 0, 0, 0]);
   expect(['s', 'a secret-', 'ssse', 'a secret-1', 'a secret-1-mor'].map(unfinished)).toEqual([1, 7, 2, 8, 12]);

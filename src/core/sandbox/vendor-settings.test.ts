@@ -15,6 +15,6 @@ test('the account is that of the settings, else that of the environment', () => 
   expect(vendorSettings('e2b', { key: 'x' }, env).account).toEqual({ key: 'x', team: '', project: '' });
 });
 
-test('a token of Vercel without a team or a project is invalid', () => {
+test('a Vercel token without a team or a project is invalid', () => {
   expect(() => vendorSettings('vercel', { key: 'x', team: 'y' }, {})).toThrow(/team and of a project/);
 });

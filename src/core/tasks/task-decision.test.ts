@@ -116,7 +116,7 @@ test.each<[string, object]>([
   ['{"verdict":"broken","reason":"x"}', { malformed: '"verdict" must be "pass", "fail" or "ask"' }],
   ['{"verdict":"pass"}', { malformed: '"reason" is not a text' }],
   ['{"verdict":"pass","reason":"x","score":1}', { malformed: 'it has the unknown field "score"' }],
-])('the answer %s is a verdict or is not', (answer, verdict) => {
+])('the answer %s is read as a verdict, or as malformed', (answer, verdict) => {
   expect(parseVerdict(answer)).toEqual(verdict);
 });
 

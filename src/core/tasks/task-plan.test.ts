@@ -32,7 +32,7 @@ test('a goal alone is a plan, and everything else has a default', () => {
   });
 });
 
-test('what a task says beats the defaults of its plan', () => {
+test('a field of a task beats the defaults of its plan', () => {
   const { tasks, parallel } = parsePlan({
     parallel: 3,
     defaults: { agent: 'claude', gate: 'npm test', budget: '2 USD' },
@@ -59,7 +59,7 @@ test('a task that says "none" has none, whatever the defaults are', () => {
   expect(tasks).toEqual(parsePlan({ goal: 'a' }).tasks);
 });
 
-test('what could never be run is refused, and what to do is said', () => {
+test('a plan that could never run is refused, with a hint', () => {
   const [long, zero] = ['x'.repeat(30_001), 'echo \0'];
   for (const gate of [long, zero, { agent: 'a', ask: 'x'.repeat(100_001) }]) {
     expect(faultOf(() => parsePlan({ goal: 'a', gate }))).toMatchObject({ code: 'invalid', hint: expect.any(String) });
@@ -135,7 +135,7 @@ test.each<[string, unknown, string]>([
   expect(codeAndMessage(plan)).toContain(message);
 });
 
-test('a long chain is no circle', () => {
+test('a long chain of tasks is not a cycle', () => {
   const chain = Array.from({ length: 1_000 }, (_, i) => ({
     goal: 'x',
     name: `t${i}`,

@@ -21,7 +21,7 @@ test('the first prompt is the goal, and how it is judged', () => {
   expect(taskPrompt(task('npm test'))).toMatch(/^Write a parser\.\n\n.*: npm test\n/);
 });
 
-test('the next says what the gate wrote, and how much was left out', () => {
+test('the next prompt has the output of the gate, and says how much was left out', () => {
   const prompt = told({ gate: { ...GATE, cut: 7 }, person: null });
   expect(prompt).toContain('failed: exit code 1');
   expect(prompt).toContain(
@@ -61,7 +61,7 @@ test('what a person says comes first, with the goal once more', () => {
   expect(prompt).toContain('Write a parser.');
 });
 
-test('the same standing has the same request id, and every other one another', () => {
+test('the same progress has the same request id, and any other progress another one', () => {
   const first = firstProgress({ session: null });
   const again = withDecision(first, { decision: 'retry', code: 'turn_interrupted', reason: 'x' }, 'turn-1', null);
   const next = withDecision(again, { decision: 'retry', code: 'gate_failed', reason: 'x' }, 'turn-2', GATE);

@@ -18,7 +18,7 @@ describe('a prompt', () => {
     expect(parsePrompt(blocks)).toEqual(blocks);
   });
 
-  test('of any valid blocks is taken unchanged', () => {
+  test('of valid blocks is accepted unchanged', () => {
     fc.assert(
       fc.property(prompt, (blocks) => {
         expect(parsePrompt(blocks)).toEqual(blocks);
@@ -69,7 +69,7 @@ describe('a prompt', () => {
     expect(parsePrompt([image(data)])).toEqual([image(data)]);
   });
 
-  test('that was said already is taken as it was, whatever its data', () => {
+  test('of an earlier turn is accepted, whatever its data', () => {
     expect(parseSaid([image('no base64')])).toEqual([image('no base64')]);
   });
 
@@ -92,7 +92,7 @@ describe('a prompt', () => {
     expect(faultOf(() => parsePrompt(holed))?.message).toBe('Prompt block 1 is not an object.');
   });
 
-  test('may be anything at all: it is taken, or refused as invalid, and nothing else is thrown', () => {
+  test('of any value is accepted, or refused as invalid, and nothing else is thrown', () => {
     const block = fc.record({
       type: fc.oneof(fc.constantFrom('text', 'image', 'resource', '__proto__'), fc.anything()),
     });
@@ -107,7 +107,7 @@ describe('a prompt', () => {
   });
 });
 
-test('what is not text is named in brackets', () => {
+test('blocks other than text are named in brackets', () => {
   const blocks = parsePrompt([
     { type: 'text', text: 'see' },
     { type: 'image', data: 'AA==', mimeType: 'image/png' },
@@ -132,7 +132,7 @@ describe('a title', () => {
     expect(titleOf(said('\n  Fix the door  \nand the window'))).toBe('Fix the door');
   });
 
-  test('is what was said, not the file that came before it', () => {
+  test('is the first line of text, not the file before it', () => {
     const file: ContentBlock = { type: 'resource', resource: { uri: 'file:///a.txt', text: 'its text' } };
     expect(titleOf([file, ...said('What is this?')])).toBe('What is this?');
     expect(titleOf([file])).toBe('[file file:///a.txt]');

@@ -3,12 +3,12 @@ import { askedQuestion, denyOption, howToAllow, type PermissionKind } from './pe
 
 const options = (...kinds: PermissionKind[]) => kinds.map((kind) => ({ optionId: kind, name: kind, kind }));
 
-test('a no is for this once, where the agent offers that', () => {
+test('a denial is for once, if the agent offers that', () => {
   expect(denyOption(options('allow_once', 'reject_always', 'reject_once'))?.kind).toBe('reject_once');
   expect(denyOption(options('allow_once', 'reject_always'))?.kind).toBe('reject_always');
 });
 
-test('where the agent offers no no, there is none', () => {
+test('there is no option for a denial if the agent offers none', () => {
   expect(denyOption(options('allow_once', 'allow_always'))).toBeNull();
   expect(denyOption([])).toBeNull();
 });

@@ -53,7 +53,7 @@ describe('parts', () => {
     );
   });
 
-  test('do not hold what was retracted, and join what it stood between', () => {
+  test('leave out retracted text, and join the texts around it', () => {
     const said = (value: string, messageId: string): Update => ({ ...chunk('message', value), messageId }) as Update;
     const retract = (messageId: string): Update => ({ sessionUpdate: RETRACTED, messageId });
     const thought = { ...chunk('thought', 'hm'), messageId: 'b' } as Update;
@@ -63,7 +63,7 @@ describe('parts', () => {
     expect(built([chunk('message', 'no id'), { sessionUpdate: RETRACTED }]).parts()).toHaveLength(1);
   });
 
-  test('have one entry for a tool, however often it is updated; what is known stays known', () => {
+  test('have one entry for a tool, however often it is updated, and keep what was reported', () => {
     const builder = built([
       { sessionUpdate: 'tool_call', toolCallId: '1', title: 'edit', kind: 'edit', locations: [{ path: 'door.ts' }] },
       { ...tool('1', 'in_progress'), rawInput: { line: 4 } },
@@ -83,7 +83,7 @@ describe('parts', () => {
     expect(builder.parts()).toEqual([done]);
   });
 
-  test('call the end of a tool unknown until somebody saw it', () => {
+  test('call the end of a tool unknown until it is reported', () => {
     expect(built([tool('1', 'in_progress')]).parts()).toMatchObject([{ status: 'unknown' }]);
     expect(built([tool('1', 'pending')]).toolBegun).toBe(true);
     expect(built([chunk('message', 'a')]).toolBegun).toBe(false);
@@ -124,7 +124,7 @@ describe('parts', () => {
     expect(targets({ rawInput: { command: 'x'.repeat(500) } })[0]).toHaveLength(201);
   });
 
-  test('know the last title that the agent offered', () => {
+  test('keep the last title that the agent offered', () => {
     const titled = (title: string | null): Update => ({ sessionUpdate: 'session_info_update', title });
     expect(built([titled('One'), titled(' Two '), titled(''), titled(null)]).title).toBe('Two');
     expect(built([]).title).toBeNull();
@@ -133,7 +133,7 @@ describe('parts', () => {
   });
 });
 
-describe('what was seen, joined with what was found', () => {
+describe('the parts of the stream, merged with those of the storage', () => {
   const only = (id: string, status: ToolPart['status']): ToolPart => ({
     type: 'tool',
     id,
@@ -157,7 +157,7 @@ describe('what was seen, joined with what was found', () => {
     expect(mergeParts(seen, [only('1', 'failed')])).toEqual([seen[0], only('1', 'failed')]);
   });
 
-  test('has every tool of both once, and an end that either knows', () => {
+  test('has every tool of both once, with the end that either has', () => {
     const merged = mergeParts(
       [only('1', 'unknown'), only('2', 'completed')],
       [only('1', 'failed'), only('3', 'unknown')],
@@ -179,7 +179,7 @@ describe('what was seen, joined with what was found', () => {
     );
   });
 
-  test('joined with itself or with nothing, is itself', () => {
+  test('merged with itself or with nothing, stay the same', () => {
     fc.assert(
       fc.property(anyParts, (parts) => {
         expect(mergeParts(parts, parts)).toEqual(parts);

@@ -31,7 +31,7 @@ const said = (words: string, messageId?: string): Update => ({
 });
 const retracted = (messageId: string | null): Update => ({ sessionUpdate: RETRACTED, messageId });
 
-test('what was streamed is what the record says afterwards', () => {
+test('the streamed text is the text of the record', () => {
   fc.assert(
     fc.property(fc.array(update, { maxLength: 20 }), (updates) => {
       const stream = new ReplyStream();
@@ -45,7 +45,7 @@ test('what was streamed is what the record says afterwards', () => {
   );
 });
 
-test('the whole text is at every moment what the record would say, whatever was retracted', () => {
+test('the whole text is always the text of the record so far, whatever was retracted', () => {
   fc.assert(
     fc.property(fc.array(withRetractions, { maxLength: 20 }), (updates) => {
       const stream = new ReplyStream();
@@ -81,7 +81,7 @@ test.each<[string, (string | Update)[], string]>([
   expect(all + stream.end(stream.text)).toBe(shown);
 });
 
-test('an attempt that failed takes its reply with it, and the same beginning is not shown twice', () => {
+test('the reply of a failed attempt does not count, and the same beginning is not shown twice', () => {
   const stream = new ReplyStream();
   expect(stream.add(said('The cap'))).toBe('The cap');
   expect(stream.restart()).toBe('');

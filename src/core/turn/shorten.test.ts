@@ -4,7 +4,7 @@ import { text } from '../../../test/values/arbitrary.ts';
 import { byteLength, leftOutMark, SHORTEST, shorten, UNSPACED_MARK } from './shorten.ts';
 
 describe('the length in bytes', () => {
-  test('is what an encoder would write, also for half a surrogate pair', () => {
+  test('is that of an encoder, also for an unpaired surrogate', () => {
     fc.assert(
       fc.property(text, (value) => {
         expect(byteLength(value)).toBe(Buffer.byteLength(value));

@@ -44,7 +44,7 @@ test.each<[string, Partial<Standing>, Partial<RunnerFacts>, string | null, strin
   expect(stranded?.message ?? '').toContain(message);
 });
 
-test('a turn in the middle of which its process ended is said to be that', () => {
+test('the reason says that the process of a running turn has ended', () => {
   const running: Standing = { ...STANDING, turn: { ...STANDING.turn, state: 'waiting' } };
   expect(whyStranded(running, NOBODY)).toMatchObject({ message: expect.stringContaining('could not be recorded') });
   expect(isLeftInTheMiddle(running, false)).toBe(true);

@@ -25,7 +25,7 @@ const FACTS: AttemptFacts = {
 const unsent = { prompt: null };
 const prompt = (facts: Partial<PromptFacts>) => ({ prompt: { ...PROMPT, ...facts } });
 
-describe('after an attempt in which no prompt left', () => {
+describe('after an attempt in which no prompt was sent', () => {
   test.each<[string, Partial<AttemptFacts>, object]>([
     ['a failed restore ends the turn', { ...unsent, failure: FAILED }, { as: 'unsent', failure: FAILED }],
     ['a cancel ends it', { ...unsent, stop: 'cancelled' }, { as: 'unsent', failure: CANCELLED }],
@@ -47,7 +47,7 @@ describe('after an attempt in which no prompt left', () => {
   });
 });
 
-describe('after a prompt that left, the turn ends', () => {
+describe('after a prompt that was sent, the turn ends', () => {
   test.each<[string, Partial<AttemptFacts>, object]>([
     ['when it completed', {}, { as: 'sent', failure: null }],
     ['when it completed although it was to stop', { stop: 'shutdown' }, { as: 'sent', failure: null }],

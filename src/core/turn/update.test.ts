@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { chunkText, type Update } from './update.ts';
 
-test('only a chunk of text has a text', () => {
+test('only a chunk of text has text', () => {
   const updates: Update[] = [
     { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'a' } },
     { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '' } },

@@ -13,7 +13,7 @@ const usage: fc.Arbitrary<Usage> = fc.record({
   modelCalls: amount,
 });
 
-test('sums do not depend on the order, and nothing added changes nothing', () => {
+test('sums do not depend on the order, and adding nothing changes nothing', () => {
   fc.assert(
     fc.property(usage, usage, usage, (a, b, c) => {
       expect(addUsage(a, NO_USAGE)).toEqual(a);
@@ -29,7 +29,7 @@ test('every field is added, and only that one', () => {
     expect(addUsage(NO_USAGE, { [name]: 5 })).toEqual({ ...NO_USAGE, [name]: 5 });
 });
 
-test('what a caller says is taken as it is, some fields or all', () => {
+test('usage with some or all fields is accepted unchanged', () => {
   for (const said of [{}, { inputTokens: 0 }, { ...NO_USAGE, modelCalls: 1 }]) expect(parseUsage(said)).toEqual(said);
 });
 
