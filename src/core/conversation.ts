@@ -106,7 +106,8 @@ function checkStates(state: unknown): ConversationState[] {
   });
 }
 
-const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
+/** A day (UTC), or a time with its zone. */
+export const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** The last time with a year of four digits. */
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);

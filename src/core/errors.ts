@@ -168,7 +168,7 @@ export function errorOf({ code, message, hint }: Failure): ThroughlineError {
 }
 
 /** The server became unreachable after it had accepted a turn. The turn is stored. `fate`: what happens to it next. */
-export function lostSightOf(
+export function unreachableTurn(
   lost: ThroughlineError,
   { n, conversationId }: { readonly n: number; readonly conversationId: string },
   fate?: string,

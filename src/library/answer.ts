@@ -1,4 +1,4 @@
-import { asSentence, type Failure, lostSightOf, ThroughlineError } from '../core/errors.ts';
+import { asSentence, type Failure, ThroughlineError, unreachableTurn } from '../core/errors.ts';
 import type { PublicEvent } from '../core/public/event.ts';
 import type { PublicReceipt } from '../core/public/session.ts';
 import type { PublicTool, PublicTurn } from '../core/public/turn.ts';
@@ -269,7 +269,7 @@ export class SubmittedAnswer implements Answer {
     }
     if (found.stranded === null) return;
     const { message, hint } = found.stranded;
-    throw lostSightOf(new ThroughlineError('unreachable', message), turn, hint);
+    throw unreachableTurn(new ThroughlineError('unreachable', message), turn, hint);
   }
 
   /** The turn may run at another data home, whose processes end while we wait. Calls back when nobody runs it there any more. */
@@ -310,7 +310,7 @@ function whyCancelled(fault: unknown): Failed {
 
 /** Adds to an error that the turn was accepted and is stored. */
 function withTurn(error: ThroughlineError, turn: PublicTurn): ThroughlineError {
-  if (error.code === 'unreachable') return lostSightOf(error, turn);
+  if (error.code === 'unreachable') return unreachableTurn(error, turn);
   if (error.code !== 'closed') return error;
   return new ThroughlineError('closed', `Throughline was closed before the end of turn ${turn.n} was read.`, {
     hint: 'It is stored, and so is its end if it had ended. Otherwise the next program or server of its data home runs it, or records its end.',

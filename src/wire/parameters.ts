@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CONVERSATION_STATES } from '../core/conversation.ts';
+import { CONVERSATION_STATES, TIME } from '../core/conversation.ts';
 import { TASK_STATES } from '../core/tasks/task.ts';
 import { Id } from './values/common.ts';
 
@@ -37,8 +37,7 @@ const oneOrMore = <S extends string>(states: readonly S[]) =>
   );
 export const States = oneOrMore(TASK_STATES);
 export const ConversationStates = oneOrMore(CONVERSATION_STATES);
-/** A day (UTC) or a time with its zone. */
-export const TimeText = z.string().regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/);
+export const TimeText = z.string().regex(TIME);
 export const Words = z.string().min(1).max(512);
 
 /** The end of a page, from `next` of its answer: the time of the last change and the id of the last conversation. */

@@ -95,10 +95,10 @@ const LONGEST = 512;
 /** An id or a name: not empty, not too long, and well-formed Unicode. */
 export function checkText(value: unknown, what: string, longest = LONGEST): string {
   if (typeof value !== 'string' || value.trim() === '') {
-    throw new ThroughlineError('invalid', `${a(what)} must be a non-empty text, not ${shown(value)}.`);
+    throw new ThroughlineError('invalid', `${withArticle(what)} must be a non-empty text, not ${shown(value)}.`);
   }
   if (value.length > longest)
-    throw new ThroughlineError('invalid', `${a(what)} can have at most ${longest} characters.`);
+    throw new ThroughlineError('invalid', `${withArticle(what)} can have at most ${longest} characters.`);
   checkWellFormed(value, `The ${what}`);
   return value;
 }
@@ -109,7 +109,7 @@ export function checkMatch(value: unknown = ''): string {
 }
 
 /** "A key", "An agent id". */
-export function a(what: string): string {
+export function withArticle(what: string): string {
   return /^[aeiou]/.test(what) ? `An ${what}` : `A ${what}`;
 }
 

@@ -1,5 +1,5 @@
 import { noSuchAgent, ThroughlineError } from '../errors.ts';
-import { a, checkText } from './arguments.ts';
+import { checkText, withArticle } from './arguments.ts';
 import { findInvisible, withoutInvisible } from './visible.ts';
 
 const LONGEST_NAME = 512;
@@ -13,7 +13,7 @@ const CONTROL = /\p{Cc}/u;
 export function checkName(name: unknown, what: string): string {
   const text = checkText(name, what);
   if (!CONTROL.test(text)) return text;
-  throw new ThroughlineError('invalid', `${a(what)} must not contain control characters.`);
+  throw new ThroughlineError('invalid', `${withArticle(what)} must not contain control characters.`);
 }
 
 /**
@@ -23,7 +23,7 @@ export function checkName(name: unknown, what: string): string {
 export function checkKey(name: unknown, what: string): string {
   const text = checkName(name, what);
   const refused = (message: string, hint: string) =>
-    new ThroughlineError('invalid', `${a(what)} must not ${message}.`, { hint });
+    new ThroughlineError('invalid', `${withArticle(what)} must not ${message}.`, { hint });
   if (text === '.' || text === '..') throw refused(`be "${text}"`, 'In the path of a URL it means another place.');
   const unseen = findInvisible(text);
   if (unseen !== null) {

@@ -57,19 +57,14 @@ export const MOST_FEEDS = 100;
 
 const OPTIONS = { feed: true, of: true, conversation: true, after: true, log: true };
 
-function checkFeed(feed: Feed): void {
-  const { conversation, after, log, ...named } = feed as Feed & {
-    conversation?: unknown;
-    after?: unknown;
-    log?: unknown;
-  };
-  checkText(named.feed, 'feed name');
-  checkOptions(feed, OPTIONS as never, `The feed "${named.feed}"`);
-  if (!['hints', 'board', 'conversation'].includes(named.of)) {
-    const message = `The feed "${named.feed}" must be of "hints", "board" or "conversation", not ${shown(named.of)}.`;
-    throw new ThroughlineError('invalid', message);
+function checkFeed(given: { readonly [Name in keyof typeof OPTIONS]?: unknown }): void {
+  const { feed, of, conversation, after, log } = given;
+  const what = `The feed "${checkText(feed, 'feed name')}"`;
+  checkOptions(given, OPTIONS, what);
+  if (of !== 'hints' && of !== 'board' && of !== 'conversation') {
+    throw new ThroughlineError('invalid', `${what} must be of "hints", "board" or "conversation", not ${shown(of)}.`);
   }
-  if (named.of === 'conversation') checkText(conversation, 'conversation');
+  if (of === 'conversation') checkText(conversation, 'conversation');
   checkAfter(after);
   if (log !== undefined) checkText(log, 'log');
 }

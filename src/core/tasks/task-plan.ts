@@ -205,15 +205,28 @@ export const PLAN_SCHEMAS = { task: TASK.json, plan: PLAN.json };
 
 /** Checks a plan from a file or a caller: one task, a list of them, or `{tasks, defaults, parallel}`. Throws `invalid`. */
 export function parsePlan(input: unknown, locate: Locate = inWords): CheckedPlan {
-  const reader = new PlanReader((path) => locate(asGiven(input, path)));
-  if (Array.isArray(input)) return reader.plan({ tasks: input });
-  return reader.plan(isObject(input) && !('tasks' in input) ? { tasks: [input] } : input);
+  const report = reportAt((path) => locate(asGiven(input, path)));
+  const given = isTask(input) ? { tasks: [input] } : Array.isArray(input) ? { tasks: input } : input;
+  if (!isObject(given)) throw report([], { says: 'A plan must be an object with "tasks".' });
+  const { tasks, defaults = {}, parallel = null } = PLAN.read(given, [], report);
+  if (!Array.isArray(tasks) || tasks.length === 0) {
+    throw report(['tasks'], { says: '"tasks" must be a list of at least one task.' });
+  }
+  checkSize(tasks, report);
+  const specs = tasks.map((task, i) => parseTask(task, defaults, ['tasks', i], report));
+  checkTogether(specs, (i, field, says, hint) => report(['tasks', i, field], { says, ...(hint && { hint }) }));
+  return { parallel, tasks: specs };
+}
+
+/** A plan may be one task by itself. */
+function isTask(plan: unknown): boolean {
+  return isObject(plan) && !('tasks' in plan);
 }
 
 /** Turns a path of `{tasks: […]}` into the path in what the caller gave. */
 function asGiven(plan: unknown, path: PlanPath): PlanPath {
   if (Array.isArray(plan)) return path.slice(1);
-  return isObject(plan) && !('tasks' in plan) ? path.slice(2) : path;
+  return isTask(plan) ? path.slice(2) : path;
 }
 
 export function inWords(path: PlanPath): string {
@@ -226,69 +239,53 @@ export function placesIn(plan: unknown, locate: Locate): (index: number, field: 
   return (index, field) => locate(asGiven(plan, ['tasks', index, field]));
 }
 
-class PlanReader {
-  readonly #locate: Locate;
-
-  constructor(locate: Locate) {
-    this.#locate = locate;
+function checkSize(tasks: readonly unknown[], report: Report): void {
+  const hint = 'Split it into several plans.';
+  if (tasks.length > MOST_TASKS) {
+    const says = `A plan may have at most ${MOST_TASKS} tasks; this one has ${tasks.length}.`;
+    throw report(['tasks'], { says, hint });
   }
+  let waits = 0;
+  for (const task of tasks) if (isObject(task) && Array.isArray(task.after)) waits += task.after.length;
+  if (waits <= MOST_WAITS) return;
+  const says = `A plan may have at most ${MOST_WAITS} names in all "after" lists; this one has ${waits}.`;
+  throw report(['tasks'], { says, hint });
+}
 
-  plan(input: unknown): CheckedPlan {
-    if (!isObject(input)) throw this.#fault([], { says: 'A plan must be an object with "tasks".' });
-    const { tasks, defaults = {}, parallel = null } = PLAN.read(input, [], this.#fault);
-    if (!Array.isArray(tasks) || tasks.length === 0) {
-      throw this.#fault(['tasks'], { says: '"tasks" must be a list of at least one task.' });
+function parseTask(input: unknown, defaults: Output<typeof DEFAULTS>, path: PlanPath, report: Report): TaskSpec {
+  if (!isObject(input)) throw report(path, { says: `A task must be an object, not ${shown(input)}.` });
+  const task = { ...defaults, ...TASK.read(input, path, report) };
+  return {
+    name: task.name ?? null,
+    goal: task.goal,
+    gate: task.gate ?? null,
+    milestone: task.milestone ?? null,
+    agent: task.agent ?? null,
+    sessions: task.sessions ?? null,
+    session: task.session ?? null,
+    maxIterations: task.maxIterations ?? DEFAULT_ITERATIONS,
+    budget: task.budget ?? NO_BUDGET,
+    after: task.after ?? [],
+    retryInterrupted: task.retryInterrupted ?? 0,
+    cwd: task.cwd ?? null,
+    sandbox: task.sandbox ?? null,
+    permissions: task.permissions ?? 'deny',
+  };
+}
+
+const SEE_DOCS = 'docs/tasks.md lists every field, with an example.';
+
+/** Makes `invalid` errors with the place in the plan. */
+function reportAt(locate: Locate): Report {
+  return (path, wrong) => {
+    const at = locate(path);
+    if ('says' in wrong) return new ThroughlineError('invalid', `${at}${wrong.says}`, { hint: wrong.hint ?? SEE_DOCS });
+    const name = path.findLast((part) => typeof part === 'string');
+    if ('known' in wrong) {
+      const hint = `Known fields: ${wrong.known.join(', ')}.`;
+      return new ThroughlineError('invalid', `${at}Unknown field "${name}".`, { hint });
     }
-    this.#checkSize(tasks);
-    const specs = tasks.map((task, i) => this.#task(task, defaults, ['tasks', i]));
-    checkTogether(specs, (i, field, says, hint) => this.#fault(['tasks', i, field], { says, ...(hint && { hint }) }));
-    return { parallel, tasks: specs };
-  }
-
-  #checkSize(tasks: readonly unknown[]): void {
-    const hint = 'Split it into several plans.';
-    if (tasks.length > MOST_TASKS) {
-      const says = `A plan may have at most ${MOST_TASKS} tasks; this one has ${tasks.length}.`;
-      throw this.#fault(['tasks'], { says, hint });
-    }
-    let waits = 0;
-    for (const task of tasks) if (isObject(task) && Array.isArray(task.after)) waits += task.after.length;
-    if (waits <= MOST_WAITS) return;
-    const says = `A plan may have at most ${MOST_WAITS} names in all "after" lists; this one has ${waits}.`;
-    throw this.#fault(['tasks'], { says, hint });
-  }
-
-  #task(input: unknown, defaults: Output<typeof DEFAULTS>, path: PlanPath): TaskSpec {
-    if (!isObject(input)) throw this.#fault(path, { says: `A task must be an object, not ${shown(input)}.` });
-    const task = { ...defaults, ...TASK.read(input, path, this.#fault) };
-    return {
-      name: task.name ?? null,
-      goal: task.goal,
-      gate: task.gate ?? null,
-      milestone: task.milestone ?? null,
-      agent: task.agent ?? null,
-      sessions: task.sessions ?? null,
-      session: task.session ?? null,
-      maxIterations: task.maxIterations ?? DEFAULT_ITERATIONS,
-      budget: task.budget ?? NO_BUDGET,
-      after: task.after ?? [],
-      retryInterrupted: task.retryInterrupted ?? 0,
-      cwd: task.cwd ?? null,
-      sandbox: task.sandbox ?? null,
-      permissions: task.permissions ?? 'deny',
-    };
-  }
-
-  readonly #fault: Report = (path, wrong) => {
-    const last = path.findLast((part) => typeof part === 'string');
-    const says =
-      'says' in wrong
-        ? wrong.says
-        : 'known' in wrong
-          ? `Unknown field "${last}".`
-          : `"${last}" must be ${wrong.must}${wrong.value === undefined ? '' : `, not ${shown(wrong.value.is)}`}.`;
-    const known = 'known' in wrong ? `Known fields: ${wrong.known.join(', ')}.` : undefined;
-    const hint = ('says' in wrong ? wrong.hint : known) ?? 'docs/tasks.md lists every field, with an example.';
-    return new ThroughlineError('invalid', `${this.#locate(path)}${says}`, { hint });
+    const not = wrong.value === undefined ? '' : `, not ${shown(wrong.value.is)}`;
+    return new ThroughlineError('invalid', `${at}"${name}" must be ${wrong.must}${not}.`, { hint: SEE_DOCS });
   };
 }

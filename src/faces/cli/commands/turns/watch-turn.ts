@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { failureOf, lostSightOf, ThroughlineError } from '../../../../core/errors.ts';
+import { failureOf, ThroughlineError, unreachableTurn } from '../../../../core/errors.ts';
 import type { Delayed } from '../../../../core/limits/slots.ts';
 import { processLabel } from '../../../../core/process.ts';
 import type { PublicEvent } from '../../../../core/public/event.ts';
@@ -155,7 +155,7 @@ async function* afterLoss(
 ): AsyncGenerator<PublicEvent> {
   const onTrouble = (trouble: ThroughlineError) => output.waiting(failureOf(trouble));
   const engine = await parts.open({ ...options, onTrouble }).catch(() => null);
-  if (engine === null) throw lostSightOf(lost, turn);
+  if (engine === null) throw unreachableTurn(lost, turn);
   const over = new AbortController();
   let nobody: Stranded | null = null;
   const leave = (stranded: Stranded) => {
@@ -171,7 +171,7 @@ async function* afterLoss(
       void watchStranded(lookAt(engine, turn), { everyMs: LOOK_AFTER_LOSS_MS, signal: over.signal }, leave);
       yield* followed(source, turn, AbortSignal.any([signal, over.signal]));
     }
-    if (nobody !== null) throw lostSightOf(lost, turn, strandedLine(nobody));
+    if (nobody !== null) throw unreachableTurn(lost, turn, strandedLine(nobody));
   } finally {
     over.abort();
     await engine.close();
