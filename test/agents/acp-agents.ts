@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { agentProgram } from '../program.ts';
-import { findClaude, NOT_INSTALLED, packageFolder, userHome } from './claude.ts';
+import { claudeEnvironment, findClaude, NOT_INSTALLED, packageFolder, userHome } from './claude.ts';
 
 interface Model {
   readonly url: string;
@@ -46,14 +46,8 @@ export function claudeAcp(
   root: string,
   options: Readonly<Record<string, unknown>> = {},
 ): AcpAgentSettings {
-  const env = {
-    ...cache,
-    HOME: userHome(root, { permissions: { allow: ['Bash'] } }),
-    ANTHROPIC_BASE_URL: model.url,
-    ANTHROPIC_API_KEY: 'sk-fake',
-    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-    DISABLE_AUTOUPDATER: '1',
-  };
+  const { PATH: _, ...claude } = claudeEnvironment(model, userHome(root, { permissions: { allow: ['Bash'] } }));
+  const env = { ...cache, ...claude };
   return { adapter: 'acp', package: packageFolder, env, options: { agent: 'claude-code', ...options } };
 }
 
