@@ -3,7 +3,7 @@ import { ThroughlineError } from '../core/errors.ts';
 import type { Holding } from '../ports/store/leases.ts';
 import { insightOf } from './insight.ts';
 
-/** As many conversations as are held; null: they cannot be read now. */
+/** `held`: how many conversations are held; null: they cannot be read. */
 function insight(held: number | null) {
   const one = { conversation: 'c', key: null, title: '', leftMs: 1, open: 0, sessions: [] };
   const holder = { pid: 1, started: '1', boot: 'b', namespace: 'n' };
@@ -30,7 +30,7 @@ test.each([
   expect([leases?.length, moreLeases]).toEqual([listed, more]);
 });
 
-test('what cannot be read is null, and the rest is there', async () => {
+test('a part that cannot be read is null; the rest is returned', async () => {
   expect(await insight(null)).toEqual({ store: null, sandboxes: null, diskUse: null, leases: null, moreLeases: null });
   expect(await insight(1)).toMatchObject({ store: null, diskUse: { sandboxes: 2, bytes: 7 }, moreLeases: 0 });
 });

@@ -20,7 +20,7 @@ test('monotonic time counts milliseconds and never goes back', async () => {
   const least = performance.now() - inner;
   const passed = systemClock.monotonic() - begun;
   const most = performance.now() - outer;
-  // Both count the same time; a millisecond for what their ends are rounded to.
+  // Both measure the same time; one millisecond is for rounding.
   expect(passed).toBeGreaterThan(least - 1);
   expect(passed).toBeLessThan(most + 1);
   let last = 0;

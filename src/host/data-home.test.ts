@@ -9,7 +9,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test('is the same wherever one is, also when HOME is empty', () => {
+test('the default data home is absolute, also when HOME is empty', () => {
   vi.stubEnv('THROUGHLINE_HOME', '');
   vi.stubEnv('XDG_DATA_HOME', 'not/absolute');
   for (const home of ['', '/home/somebody']) {
@@ -19,7 +19,7 @@ test('is the same wherever one is, also when HOME is empty', () => {
   expect(dataHome()).toBe('/home/somebody/.local/share/throughline');
 });
 
-test('a user who has none is told what to do', () => {
+test('a user without a home directory gets an error that says what to do', () => {
   vi.stubEnv('THROUGHLINE_HOME', '');
   vi.stubEnv('XDG_DATA_HOME', '');
   vi.stubEnv('HOME', '');
@@ -29,7 +29,7 @@ test('a user who has none is told what to do', () => {
   expect(dataHome).toThrow(expect.objectContaining({ code: 'refused', hint: expect.stringContaining('--home') }));
 });
 
-test('Windows is refused with what to do, before anything is made', () => {
+test('Windows is refused with a hint, before anything is created', () => {
   vi.spyOn(process, 'platform', 'get').mockReturnValue('win32');
   const refused = { code: 'refused', hint: expect.stringContaining('WSL 2') };
   expect(() => createHome('C:\\data')).toThrow(expect.objectContaining(refused));

@@ -26,7 +26,7 @@ async function holder(): Promise<ChildProcessWithoutNullStreams> {
   return child;
 }
 
-test('one holds it at a time, also within a process, and it stays empty and ours', () => {
+test('only one can hold a lock, also within a process, and its file stays empty and private', () => {
   const first = lockFile(file);
   expect(first).not.toBeNull();
   expect([lockFile(file), lockFile(file)]).toEqual([null, null]);
@@ -38,7 +38,7 @@ test('one holds it at a time, also within a process, and it stays empty and ours
   second?.release();
 });
 
-test.each(['released', 'killed'])('what another process held is free as soon as it is %s', async (how) => {
+test.each(['released', 'killed'])('a lock of another process is free as soon as it is %s', async (how) => {
   const child = await holder();
   expect(lockFile(file)).toBeNull();
   const exit = once(child, 'exit');
@@ -50,7 +50,7 @@ test.each(['released', 'killed'])('what another process held is free as soon as 
   held?.release();
 });
 
-test('what is no such file is left alone, and named', () => {
+test('another file in its place is not changed, and the error names it', () => {
   writeFileSync(file, 'x'.repeat(4_096));
   expect(() => lockFile(file)).toThrow(expect.objectContaining({ code: 'refused', message: `Cannot lock ${file}.` }));
   expect(readFileSync(file, 'utf8')).toBe('x'.repeat(4_096));

@@ -5,7 +5,7 @@ import { ProcessHealth } from './health.ts';
 const full: Reason = { code: 'storage_full', message: 'Full.', hint: 'Free some.', unready: false };
 const busy: Reason = { code: 'storage_busy', message: 'Locked.', hint: 'Wait.', unready: false };
 
-test('a reason is told when it appears, when it is another one with the same code, and when it goes', () => {
+test('a reason is reported when it appears, when it changes under the same code, and when it is gone', () => {
   const told: string[] = [];
   const health = new ProcessHealth(({ code, message }, gone) => told.push(gone ? `${code} gone` : message));
   health.report('storage', null);

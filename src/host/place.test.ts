@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(join(home, '..'), { recursive: true, force: true }));
 
-test('a data home has one place, for ever and only for us to read', () => {
+test('a data home has one place, which never changes and is private', () => {
   const place = placeOf(home);
   expect(place).toMatch(/^[0-9a-f]{32}$/);
   expect(placeOf(home)).toBe(place);
@@ -38,7 +38,7 @@ test('two homes are two places', () => {
 
 const HOMES = Array.from({ length: 100 }, (_, n) => String(n));
 
-/** What processes are told that ask at once for the place of each of many homes: one list a process, all the same. */
+/** Several processes ask at once for the places of many homes. Returns the different lists of places: one, if all processes agree. */
 async function askedAtOnce(): Promise<Set<string>> {
   const module = new URL('place.ts', import.meta.url).href;
   const script = `
@@ -73,7 +73,7 @@ test.each(['', 'abc', `${'a'.repeat(31)}\n`, 'not an id at all\n'])(
   },
 );
 
-test('a full disk is said with what to do, and the place is made when there is room', (context) => {
+test('a full disk is reported with a hint, and the place is created when there is space', (context) => {
   const disk = smallDisk(context);
   const makeRoom = fill(disk);
   const full = { code: 'storage_full', message: `The disk of ${disk} is full.`, hint: expect.stringMatching(/^Free /) };
@@ -90,13 +90,13 @@ test('processes that repair it at once agree', async () => {
   expect((await askedAtOnce()).size).toBe(1);
 });
 
-test('a file in the way of the home is refused, and left alone', () => {
+test('a file that has the name of the home is refused, and not changed', () => {
   writeFileSync(home, 'mine');
   expect(() => placeOf(home)).toThrow(expect.objectContaining({ code: 'refused' }));
   expect(readFileSync(home, 'utf8')).toBe('mine');
 });
 
-test('a home that cannot be made is named as the cause', (context) => {
+test('a home that cannot be created is named in the error', (context) => {
   if (!existsSync('/sys/kernel')) return context.skip('needs a directory that even root cannot write');
   expect(() => placeOf('/sys/throughline/home')).toThrow(expect.objectContaining({ code: 'storage_readonly' }));
 });
@@ -113,7 +113,7 @@ test('a boot is over when the same machine has used the data home in it, and run
   expect(readFileSync(join(home, 'boots'), 'utf8')).not.toContain('one');
 });
 
-test('another machine with the same data home, or a copy of it, says nothing of the boots of the first', () => {
+test('the boots of a machine are unknown to another one with the same data home, or a copy of it', () => {
   placeOf(home);
   at('first');
   expect(at('other', 'two')('first')).toBe(false);
@@ -123,21 +123,21 @@ test('another machine with the same data home, or a copy of it, says nothing of 
   expect([copied('first'), copied('other'), copied('second')]).toEqual([false, true, false]);
 });
 
-test('copies of a machine, made before the data home was used, say nothing of each other', () => {
+test("copies of a machine that were made before the data home was used do not know each other's boots", () => {
   placeOf(home);
   cpSync(home, join(home, '..', 'copy'), { recursive: true });
   at('first');
   expect(bootsOf(join(home, '..', 'copy'), { boot: 'second', machine: () => 'one' })('first')).toBe(false);
 });
 
-test('a machine that cannot be known again says nothing of any boot', () => {
+test('a machine without an id knows no earlier boot', () => {
   placeOf(home);
   at('first', null);
   expect(at('second', null)('first')).toBe(false);
   expect(existsSync(join(home, 'boots'))).toBe(false);
 });
 
-test('boots are kept for long, and not for ever', () => {
+test('many boots are kept, but not all', () => {
   placeOf(home);
   for (let n = 0; n < 450; n += 1) at(`boot-${n}`);
   const isOver = at('now');

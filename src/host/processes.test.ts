@@ -180,7 +180,7 @@ describe('ps', () => {
   });
 });
 
-test('what has the mark of a process ends with it, also when that process is long dead, and what it starts meanwhile', async () => {
+test('processes with the mark of a process end with it, also if it has died before, and also those that they start meanwhile', async () => {
   const found = [[11, 12], [12, 13], [13]].map((pids) => pids.map((pid) => ({ pid, mark: 'm' })));
   const killed: number[] = [];
   const table: ProcessTable = {
@@ -199,7 +199,7 @@ test('what has the mark of a process ends with it, also when that process is lon
   const dead = { pid: 1, started: '1', boot: 'b', namespace: 'n', mark: 'm' };
   expect(await processes.end(dead)).toBe('ended');
   expect(killed).toEqual([11, 12, 13]);
-  // Nothing of another boot, machine or namespace can be meant.
+  // Processes of another boot, machine or namespace are not touched.
   found.push([{ pid: 14, mark: 'm' }], [{ pid: 15, mark: 'm' }], [{ pid: 16, mark: 'm' }]);
   expect(await processes.end({ ...dead, boot: 'before' })).toBe('ended');
   expect(await processes.end({ ...dead, boot: 'elsewhere' })).toBe('unknown');
@@ -226,7 +226,7 @@ test('a program is an orphan when its starter is provably dead, and only for the
     [process.pid, { ...entry, started: 'now' }],
     [20, { ...entry, started: '20', group: 20 }],
     [21, { ...entry, started: '21', group: 20 }],
-    // A tool that leads a group of its own. The system had begun to count from the start again.
+    // A tool that leads a group of its own, and has a smaller pid because the system started counting again.
     [5, { ...entry, started: '100', group: 5 }],
     [22, { ...entry, started: '22', group: 22 }],
   ]);
@@ -237,7 +237,7 @@ test('a program is an orphan when its starter is provably dead, and only for the
     5: lost,
     21: lost,
     20: lost,
-    // Its starter lives, is of another home, another namespace or another machine, or is not known.
+    // Its starter lives, belongs to another home, namespace or machine, or is unknown.
     22: mark('2', 'here', process.pid, 'now'),
     23: mark('3', 'elsewhere', 9, '9'),
     24: mark('4', 'here', 9, '9', 'other'),

@@ -6,19 +6,19 @@ import { bugReport, reportLoss, reportTrouble, seldom } from './report.ts';
 const error = new Error('said \u001b[2J\u009b1m\u0007\nand more');
 const FULL = new ThroughlineError('storage_full', 'The disk is full.', { hint: 'Free some space.' });
 
-test('a bug is reported in one line, in which nothing can steer a terminal', () => {
+test('a bug is reported in one line without control characters', () => {
   expect(bugReport(error, 'claiming', false)).toBe(
     'throughline: Internal error while claiming: Error: said [2J1m and more\n',
   );
 });
 
-test('the stack is for those who ask for it', () => {
+test('the stack is printed only on request', () => {
   const report = bugReport(error, 'claiming', true);
   expect(report).toContain('\nand more\n    at ');
   expect(report).not.toMatch(/[^\P{Cc}\n]/u);
 });
 
-test('nothing that is reported can steer a terminal, or reorder what is seen', () => {
+test('a report cannot control a terminal, or reorder its text', () => {
   const message = 'Cannot open \u202egnp.\u001b[31m\u009b2Jdb\u2028.';
   const shown = 'Cannot open \\u{202e}gnp.[31m2Jdb\\u{2028}.';
   expect(bugReport(new Error(message), 'x', false)).toContain(shown);
@@ -26,7 +26,7 @@ test('nothing that is reported can steer a terminal, or reorder what is seen', (
   expect(writtenBy(() => reportLoss({ code: 'storage_lost', message, hint: 'Look.' }, false))).toContain(shown);
 });
 
-test('anything may be thrown', () => {
+test('any thrown value can be reported', () => {
   for (const thrown of [undefined, null, 7, 'text', {}]) expect(bugReport(thrown, 'x', true)).toMatch(/while x: .+\n$/);
 });
 
@@ -37,7 +37,7 @@ function writtenBy(work: () => void): string {
   return stderr.mock.calls.map(([text]) => text).join('');
 }
 
-test('trouble is reported at once, and while it lasts only now and then; another kind is reported apart', () => {
+test('an error is reported at once, and repeated seldom while it lasts; another one is reported separately', () => {
   const told: string[] = [];
   let time = 5_000;
   const tell = seldom(({ code }) => void told.push(code), { now: () => 0, monotonic: () => time }, 1_000);
@@ -46,7 +46,7 @@ test('trouble is reported at once, and while it lasts only now and then; another
   expect(told).toEqual(['storage_full', 'storage_full', 'storage_full', 'storage_busy']);
 });
 
-test('trouble is reported with what to do', () => {
+test('an error is reported with its hint', () => {
   expect(writtenBy(() => reportTrouble(FULL))).toBe(
     'throughline: Waiting for the storage. The disk is full. Free some space.\n',
   );

@@ -17,7 +17,7 @@ function bound(mounts: Partial<Mounts>): string[] {
     .filter(Boolean);
 }
 
-test('every namespace is its own, and nothing of our environment is kept', () => {
+test('every namespace is new, and nothing of our environment is inherited', () => {
   const all = words({}, 'none', { A: '1', B: 'two words' });
   for (const flag of ['user', 'pid', 'net', 'ipc', 'uts', 'cgroup-try']) expect(all).toContain(`--unshare-${flag}`);
   for (const flag of ['--die-with-parent', '--new-session', '--disable-userns', '--clearenv'])
@@ -43,7 +43,7 @@ test('files of /etc that are open are copied, and the others bound', () => {
   expect(words({}).filter((word) => word === '/etc/passwd')).toHaveLength(1);
 });
 
-test('outer paths come first, and what is visible already is not bound again', () => {
+test('outer paths come first, and visible paths are not bound again', () => {
   expect(
     bound({
       system: [{ path: '/usr', link: null }],
@@ -71,7 +71,7 @@ test('a hidden folder is empty where a folder above it is bound, apart from what
   expect(bound({ write: ['/w'], hidden: ['/h/data'] })).toEqual(['--bind /w /w']);
 });
 
-test('what lies above a hidden folder or a fixed file is mounted, so that it cannot be moved away', () => {
+test('folders above a hidden folder or a fixed file are mounted, so that they cannot be moved', () => {
   const mounts = {
     write: ['/h'],
     hidden: ['/h/a/b/data'],
@@ -90,7 +90,7 @@ test('what lies above a hidden folder or a fixed file is mounted, so that it can
   expect(paths.map(access)).toEqual(['write', 'write', 'read', null, 'read', 'read', null]);
 });
 
-test('a program is found by the link that it was named by, unless the link itself is there', () => {
+test('a program is found by the link that names it; the link is created unless it is bound already', () => {
   const links = [
     { path: '/home/me/bin/agent', to: '/opt/agent/agent' },
     { path: '/usr/bin/agent', to: '/opt/agent/agent' },
@@ -102,7 +102,7 @@ test('a program is found by the link that it was named by, unless the link itsel
   ]);
 });
 
-test('what root could write or read in /proc is covered', () => {
+test('files in /proc that root could write or read are covered', () => {
   const proc = [...PROC_FIXED, ...PROC_HIDDEN].map((path) => ({ path, isFolder: path === '/proc/acpi' }));
   const all = words({ proc }).join(' ');
   expect(all).toContain('--ro-bind /proc/sys /proc/sys');

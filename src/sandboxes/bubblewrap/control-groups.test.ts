@@ -18,14 +18,14 @@ test.each([
   expect(controllerAt(controller, cgroup, mountinfo)).toEqual(expected);
 });
 
-test('what is written into a group', () => {
+test('the limits of a group are written into its files', () => {
   expect(limitFiles(1, 'memory', { memoryMb: 2 })).toEqual([['memory.limit_in_bytes', '2097152']]);
   expect(limitFiles(2, 'memory', { memoryMb: 2 })).toEqual([['memory.max', '2097152']]);
   expect(limitFiles(2, 'pids', { processes: 70 })).toEqual([['pids.max', '70']]);
   expect(limitFiles(1, 'pids', { memoryMb: 2 })).toEqual([]);
 });
 
-test('without a limit no group is made', () => {
+test('without a limit no group is created', () => {
   const self = { pid: 1, started: '1', boot: '', namespace: '' };
   expect(makeControlGroup({}, { self, identify: () => null })).toBeNull();
 });
@@ -64,6 +64,6 @@ test.each([
   });
 });
 
-test('a machine that has all of it is fine', async () => {
+test('a machine that has everything is accepted', async () => {
   await checkBubblewrap(machine({}));
 });

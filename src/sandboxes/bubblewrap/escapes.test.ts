@@ -60,12 +60,12 @@ describe.for(why === null ? ['bubblewrap'] : [])('an agent in %s', () => {
     expect(() => readFileSync(join(base, 'x'))).toThrow('ENOENT');
   });
 
-  test('gets nothing by a link in the place of a directory that another conversation works in', async () => {
+  test('gets nothing by replacing the working directory of another conversation with a link', async () => {
     symlinkSync(join(base, 'elsewhere'), join(project, 'nested'));
     await expect(open(undefined, join(project, 'nested'))).rejects.toMatchObject({ code: 'refused' });
   });
 
-  test('gets nothing bound for a link in the place of a word that it was started with', async () => {
+  test('gets nothing bound by replacing an argument of its own command with a link', async () => {
     const secret = join(base, 'elsewhere/secret');
     const { out } = await run(['/bin/sh', join(project, 'link')]);
     expect(out).toBe('');
@@ -150,7 +150,7 @@ describe.for(why === null ? ['bubblewrap'] : [])('an agent in %s', () => {
     expect((await run(['cat', secret], undefined, { partOf: agent.identity })).code).not.toBe(0);
   });
 
-  test('says nothing to bubblewrap or to us by the variables of a command that it has chosen', async () => {
+  test('does not reach bubblewrap or us by the variables of its own commands', async () => {
     const agent = await start(['/bin/sh', '-c', 'read line']);
     const given: Isolating = { network: 'model', allow: ['example.org'] };
     const chosen = (env: Record<string, string>) => sh('env', given, { env, partOf: agent.identity });
@@ -167,7 +167,7 @@ describe.for(why === null ? ['bubblewrap'] : [])('an agent in %s', () => {
     expect(out).toContain('PATH=/usr/bin\n');
   });
 
-  test('has its limits together with the commands that it has us start', async (context) => {
+  test('shares its limits with the commands that it makes us start', async (context) => {
     if (!isRoot) context.skip(NEEDS_ROOT);
     const sandbox = await open({ network: 'none', limits: { processes: 80 } });
     const waiting = ['/bin/sh', '-c', 'read line'];

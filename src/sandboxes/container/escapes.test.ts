@@ -94,7 +94,7 @@ describe.for(found)('an agent in a container of $engine', ({ engine }) => {
         `CapInh:${none} CapPrm:${none} CapEff:${none} CapBnd:${none} CapAmb:${none} NoNewPrivs:1 Seccomp:2`,
       );
       const names = ['keyctl', 'add_key', 'mount', 'open_by_handle_at', 'user namespace', 'clone', 'chroot'];
-      // Of clone alone some flags are denied: it has the error of all unknown calls.
+      // For clone, only some flags are denied, with the default error of the filter.
       const denied = calls.map((line) =>
         line.replace('Function not implemented clone', 'Operation not permitted clone'),
       );
@@ -123,7 +123,7 @@ describe.for(found)('an agent in a container of $engine', ({ engine }) => {
       sh('env; pwd', undefined, { env: given, partOf: agent.identity, ...(cwd !== undefined && { cwd }) });
     for (const given of [{ A: `a\0--privileged` }, { 'A=1;touch x;B': '' }])
       await expect(chosen(given)).rejects.toMatchObject({ code: 'agent_unavailable' });
-    // Folders that the engine or runc have open, by their numbers.
+    // Folders that the engine or runc have open, by their descriptors.
     await expect(chosen({}, '/proc/self/fd/7')).rejects.toMatchObject({ code: 'agent_unavailable' });
     const { out, code } = await chosen({ QUOTED: quoted, LD_LIBRARY_PATH: '/x' }, '/');
     expect([code, out]).toEqual([0, expect.stringContaining(`QUOTED=${quoted}\n`)]);

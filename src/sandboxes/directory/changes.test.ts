@@ -179,7 +179,7 @@ test('without a repository, or with one that begins above, it says so; one that 
   });
 });
 
-test.each(['index', 'info/exclude'])('a pipe in the place of %s is not waited for', async (name) => {
+test.each(['index', 'info/exclude'])('a pipe in the place of %s does not block us', async (name) => {
   const path = repository({ a: 'x\n' });
   rmSync(join(path, '.git', name), { force: true });
   execFileSync('mkfifo', [join(path, '.git', name)]);

@@ -54,7 +54,7 @@ describe('deleting', () => {
     expect(await sandboxes().find('other')).toBe(join(root, 'other'));
   });
 
-  test('removes links and never what they lead to, wherever they are', async () => {
+  test('removes links but never their targets', async () => {
     const outside = join(base, 'outside');
     mkdirSync(outside);
     writeFileSync(join(outside, 'precious'), 'kept');
@@ -88,7 +88,7 @@ describe('deleting', () => {
 });
 
 describe('opening', () => {
-  test('makes a directory for the work and one for the state, for us alone', async () => {
+  test('creates private directories for the work and the state', async () => {
     const sandbox = await open('one');
     expect(sandbox).toMatchObject({ id: 'one', work: join(root, 'one', 'work'), state: join(root, 'one', 'state') });
     for (const path of [root, join(root, 'one'), sandbox.work, sandbox.state])
@@ -112,7 +112,7 @@ describe('opening', () => {
     expect(new Set(sandboxes.map((sandbox) => sandbox.work)).size).toBe(1);
   });
 
-  test('completes what was left half-made', async () => {
+  test('completes a sandbox that was created only in part', async () => {
     mkdirSync(join(root, 'one', 'state'), { recursive: true });
     expect(statSync((await open('one')).work).isDirectory()).toBe(true);
   });
@@ -151,7 +151,7 @@ describe('opening', () => {
 });
 
 describe('a working directory that the caller named', () => {
-  test('is used with its links resolved, and never made', async () => {
+  test('is used with its links resolved, and never created', async () => {
     const project = join(base, 'project');
     mkdirSync(project);
     symlinkSync(project, join(base, 'link'));
@@ -226,7 +226,7 @@ describe('a program', () => {
     }
   });
 
-  test('is never read by a shell', async () => {
+  test('is never started through a shell', async () => {
     const sandbox = await open('one');
     const child = await sandbox.spawn(
       [process.execPath, '-e', 'console.log(process.argv[1])', '$(touch made); `touch made`'],
@@ -296,14 +296,14 @@ describe('a program', () => {
     await expect.poll(() => isAlive(member)).toBe(false);
   });
 
-  test('what a program said before it ended is there for as long as it takes to be read', async () => {
+  test('output of an ended program is kept until it was read', async () => {
     const child = await start(await open('one'), `process.stdout.write('x'.repeat(100_000))`);
     const reader = child.stdout[Symbol.asyncIterator]();
     let read = 0;
     for (let next = await reader.next(); !next.done; next = await reader.next()) {
       read += next.value.length;
       if (child.alive) await until('it has ended', () => !child.alive);
-      await new Promise((resolve) => setTimeout(resolve, 1_500)); // as one does who waits for the disk
+      await new Promise((resolve) => setTimeout(resolve, 1_500)); // like a reader that waits for the disk
     }
     expect(read).toBe(100_000);
   });
@@ -323,7 +323,7 @@ describe('a program', () => {
     try {
       process.kill(Number(pid), 'SIGKILL');
     } catch (error) {
-      // It ends by itself when it notices that nobody reads what it says.
+      // It ends by itself when it notices that nobody reads its output.
       expect(error).toMatchObject({ code: 'ESRCH' });
     }
   });
@@ -336,14 +336,14 @@ describe('a program', () => {
   });
 });
 
-test('the end of the input reaches a program before we have done anything else', async () => {
+test('the end of the input reaches a program at once', async () => {
   const { work, spawn } = await open('one');
   const read = join(work, 'read');
   const child = await spawn(['sh', '-c', `cat > ${read}.part && mv ${read}.part ${read}`], { env: {} });
   children.push(child);
   const taken = new Promise<void>((resolve) => void child.stdin.write('a line\n', resolve));
   child.stdin.end();
-  // Our event loop does not turn here, as while a turn is stored.
+  // The event loop is blocked here, as while a turn is stored.
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (let i = 0; i < 500 && !existsSync(read); i += 1) Atomics.wait(pause, 0, 0, 10);
   expect(readFileSync(read, 'utf8')).toBe('a line\n');

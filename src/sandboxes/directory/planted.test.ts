@@ -10,8 +10,8 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 
 /*
- * An isolated agent writes to the repository that we read with git: to its files, and, where it works in the repository itself and not in a
- * worktree, to everything of git. Here it plants what would have git read, write or run something outside of the sandbox.
+ * An isolated agent can write to the repository that we read with git: to its files, and, if it works in the repository itself and not in a
+ * worktree, to the git directory. Here it tries to make git read, write or run something outside of the sandbox.
  */
 
 function repository(files: Record<string, string>): string {
@@ -51,7 +51,7 @@ beforeEach((context) => {
 });
 
 describe('an agent that runs while its files are compared', () => {
-  /** Git waits for the pipe when it has looked at all files, and before it reads them. Then the folder is exchanged. */
+  /** Git waits at the pipe after it has listed all files, and before it reads them. Then the folder is replaced. */
   const exchange = (to: string, state: string) => `rm -f p/.gitattributes; mkfifo p/.gitattributes
 echo changed > p/x; echo changed > z/file; echo ready
 for i in 1 2 3 4 5 6; do
@@ -79,7 +79,7 @@ done`;
     const sandbox = await sandboxes.open(id, { cwd });
     const shown = await attacked(sandbox, path, () => sandboxes.changes(id, { cwd }));
     expect(shown).not.toContain(secret);
-    // Git has come to the pipe, and the folder was exchanged then.
+    // Git has reached the pipe, and the folder was replaced then.
     expect(existsSync(join(sandbox.state, 'exchanged')), shown).toBe(true);
   });
 });
@@ -91,7 +91,7 @@ test('what is hidden in a named directory is neither compared with the repositor
   const sandboxes = isolatedSandboxes(home, { network: 'none' });
   await sandboxes.open('one', { cwd });
   for (const name of ['data/token', 'x.log', 'own', 'new']) write(cwd, name, 'x');
-  // What the repository ignores above it, is ignored.
+  // The ignore rules above the directory apply.
   const { files } = await sandboxes.changes('one', { cwd });
   expect(files.map((file) => file.path)).toEqual(['new']);
   expect((await sandboxes.files('one', { cwd, match: 'token' })).paths).toEqual([]);

@@ -82,7 +82,7 @@ async function mergeAll(worktree: Worktree, use: TreeUse, signal: AbortSignal): 
       await git('read-tree', '-m', '-u', there, merged).catch((error: unknown) => {
         throw refused(
           error,
-          `Changes in ${worktree.top} that are not committed are in the way.`,
+          `Changes in ${worktree.top} that are not committed prevent the merge.`,
           'Commit or stash them.',
         );
       });
@@ -118,11 +118,7 @@ async function moveHead(gitDirectory: string, { to, from }: { to: string; from: 
   const env = { ...SAFE_ENV, ...NOBODY, GIT_DIR: gitDirectory };
   await run(['update-ref', '-m', 'throughline', 'HEAD', to, from], gitDirectory, env, signal).catch(
     (error: unknown) => {
-      throw refused(
-        error,
-        'Somebody has committed in the repository meanwhile.',
-        'Look at the changes, and try again.',
-      );
+      throw refused(error, 'The repository has a new commit meanwhile.', 'Look at the changes, and try again.');
     },
   );
 }

@@ -12,7 +12,7 @@ import { directorySandboxes } from './directory-sandboxes.ts';
 const ID = 'tree-one';
 const BRANCH = 'throughline/one';
 
-/** A repository with a commit, in which everything that its settings name would leave a trace. */
+/** A repository with a commit. Everything that its settings name leaves a trace when it runs. */
 function repository(): { path: string; trace: string } {
   const path = temporaryFolder();
   const trace = join(temporaryFolder(), 'ran');
@@ -58,7 +58,7 @@ test('a conversation works in a worktree of the repository, on a branch of its o
   expect(git(path, ...quiet, 'worktree', 'list', '--porcelain')).toContain(`worktree ${tree}\n`);
   expect(git(tree, ...quiet, 'symbolic-ref', 'HEAD')).toBe(`refs/heads/${BRANCH}`);
   expect(git(tree, ...quiet, 'status', '--porcelain')).toBe('');
-  // Again it is the same one, with what was done there.
+  // Opened again, it is the same one, with its changes.
   write(tree, 'sub/new.txt', 'new\n');
   expect((await sandboxes.open(ID, { cwd: join(path, 'sub') })).work).toBe(join(tree, 'sub'));
   expect(await sandboxes.changes(ID, { cwd: path })).toMatchObject({
@@ -91,7 +91,7 @@ test('changes are committed on its branch, and merged into the directory that wa
   expect(existsSync(trace)).toBe(false);
 });
 
-test('both sides have commits: they are merged, or nothing is changed and a person is told', async () => {
+test('commits of both sides are merged, or nothing is changed and the conflict is reported', async () => {
   const { path, tree, worktrees } = await given();
   write(path, 'other.txt', 'theirs\n');
   git(path, ...quiet, 'add', '--all');
@@ -105,11 +105,11 @@ test('both sides have commits: they are merged, or nothing is changed and a pers
   expect(read(path, 'new.txt')).toBe('new\n');
   expect(git(path, ...quiet, 'status', '--porcelain')).toBe('M a.txt');
 
-  // What is not committed there is in the way, then what is committed there.
+  // First uncommitted changes there prevent the merge, then a conflicting commit.
   write(tree, 'a.txt', 'ONE\n');
   await expect(worktrees.keep(ID, { commit: 'Change', merge: true })).rejects.toMatchObject({
     code: 'refused',
-    message: expect.stringContaining('not committed are in the way'),
+    message: expect.stringContaining('not committed prevent the merge'),
   });
   git(path, ...quiet, 'commit', '--quiet', '--all', '--message', 'third');
   const before = git(path, ...quiet, 'rev-parse', 'HEAD');
@@ -123,7 +123,7 @@ test('both sides have commits: they are merged, or nothing is changed and a pers
   expect(existsSync(join(path, '.git/index.lock'))).toBe(false);
 });
 
-test('what is discarded is all that is not committed; ignored files stay', async () => {
+test('discarding removes everything that is not committed, except ignored files', async () => {
   const { tree, worktrees, trace } = await given();
   write(tree, 'a.txt', 'changed');
   write(tree, 'new/deep.txt', 'new');
@@ -138,7 +138,7 @@ test('what is discarded is all that is not committed; ignored files stay', async
   expect(existsSync(trace)).toBe(false);
 });
 
-test('a sandbox with changes that nobody committed is not removed; commits that are not merged stay on the branch', async () => {
+test('a sandbox with uncommitted changes is not removed; unmerged commits stay on the branch', async () => {
   const { path, tree, root, worktrees, sandboxes } = await given();
   write(tree, 'new.txt', 'new');
   await expect(sandboxes.remove(ID)).rejects.toMatchObject({ code: 'refused' });
@@ -148,7 +148,7 @@ test('a sandbox with changes that nobody committed is not removed; commits that 
   expect(existsSync(join(root, ID))).toBe(false);
   expect(git(path, ...quiet, 'worktree', 'list').split('\n')).toHaveLength(1);
   expect(git(path, ...quiet, 'rev-parse', BRANCH)).toBe(commit);
-  // Made again, it goes on from there.
+  // Created again, it continues from its branch.
   await sandboxes.open(ID, { cwd: path });
   expect(read(tree, 'new.txt')).toBe('new');
   await worktrees.keep(ID, { merge: true });
@@ -158,7 +158,7 @@ test('a sandbox with changes that nobody committed is not removed; commits that 
   expect(existsSync(join(root, ID))).toBe(false);
 });
 
-test('what the agent makes of its file .git changes nothing of what we compare and commit', async () => {
+test('an agent that changes its file .git does not change what we compare and commit', async () => {
   const { path, tree, sandboxes, worktrees } = await given();
   const secret = repository().path;
   write(secret, 'secret.txt', 'secret');
@@ -176,7 +176,7 @@ test('what the agent makes of its file .git changes nothing of what we compare a
   ]);
 });
 
-test('files under a filter are left to git itself', async () => {
+test('files with a git filter are not committed or merged by us', async () => {
   const { tree, worktrees, trace } = await given();
   write(tree, '.gitattributes', '*.big filter=f\nplain.big -filter\n');
   await worktrees.keep(ID, { commit: 'Name a filter' });
@@ -190,7 +190,7 @@ test('files under a filter are left to git itself', async () => {
   expect(existsSync(trace)).toBe(false);
 });
 
-test('one whose data home was moved keeps what is not committed, and git knows where it is', async () => {
+test('a worktree whose data home was moved keeps uncommitted changes, and git records its new path', async () => {
   const { path, root, tree } = await given();
   write(tree, 'new.txt', 'unsaved\n');
   const moved = join(temporaryFolder(), 'moved');
@@ -205,7 +205,7 @@ test('one whose data home was moved keeps what is not committed, and git knows w
   expect(read(path, 'new.txt')).toBe('unsaved\n');
 });
 
-test('a copy of one is not used beside it, and deleting the copy leaves it alone', async () => {
+test('a copy of a worktree is not used beside the original, and deleting the copy does not change the original', async () => {
   const { path, root, tree, sandboxes } = await given();
   write(tree, 'new.txt', 'unsaved\n');
   const copied = join(temporaryFolder(), 'copied');
@@ -220,7 +220,7 @@ test('a copy of one is not used beside it, and deleting the copy leaves it alone
   expect(await sandboxes.changes(ID, { cwd: path })).toMatchObject({ files: [{ path: 'new.txt' }] });
 });
 
-test('one whose repository was moved keeps its files, and goes on when it is back', async () => {
+test('a worktree whose repository was moved keeps its files, and works again when the repository is back', async () => {
   const { path, tree, sandboxes } = await given();
   write(tree, 'new.txt', 'unsaved\n');
   const moved = join(temporaryFolder(), 'moved');
@@ -233,7 +233,7 @@ test('one whose repository was moved keeps its files, and goes on when it is bac
   expect(await sandboxes.changes(ID, { cwd: path })).toMatchObject({ files: [{ path: 'new.txt' }] });
 });
 
-test('a directory without a repository, or without a commit, is refused, and nothing is made', async () => {
+test('a directory without a repository, or without a commit, is refused, and nothing is created', async () => {
   const root = join(temporaryFolder(), 'sandboxes');
   const { check } = worktreesOf(directorySandboxes({ root, place: 'test', processes }));
   const empty = temporaryFolder();
@@ -277,7 +277,7 @@ test('in bubblewrap git shows the history, and cannot commit; settings and hooks
     expect((await run(`echo x > ${main}/${name}`)).said, name).toContain('Read-only file system');
   expect((await run('rm ../.git')).code).not.toBe(0);
   expect((await run('echo x > ../.git')).code).not.toBe(0);
-  // Each program has its own view: what an earlier one has made beside the repository is gone.
+  // Each program has its own mounts: files that an earlier one created outside of them are gone.
   const seen = await run(`ls -A ${main} ${path}; cat ${main}/config ${main}/hooks/* ${path}/a.txt`);
   expect(seen.out).not.toMatch(/config|hooks|a\.txt/);
   expect(existsSync(trace)).toBe(false);

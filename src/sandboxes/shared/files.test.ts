@@ -18,7 +18,7 @@ function folder(...files: string[]): string {
 const found = (root: string, match: string, limits: { most?: number } = {}) =>
   filesIn(localFolder(root), match, { ms: 60_000, ...limits });
 
-test('files and folders are listed, without what tools keep', async () => {
+test('files and folders are listed, without the folders of tools', async () => {
   const root = folder(
     'readme.md',
     'src/index.ts',
@@ -46,7 +46,7 @@ test('files and folders are listed, without what tools keep', async () => {
   expect((await found(root, 'node_modules/a/')).paths).toEqual(['node_modules/a/', 'node_modules/a/index.js']);
 });
 
-test('links are neither listed nor followed, and names that nobody can type are left out', async () => {
+test('links are neither listed nor followed, and names with control characters are left out', async () => {
   const outside = folder('secret.txt');
   const root = folder('a.txt', 'line\nbreak');
   symlinkSync(outside, join(root, 'way-out'));
@@ -55,7 +55,7 @@ test('links are neither listed nor followed, and names that nobody can type are 
   expect(await found(root, '')).toEqual({ paths: ['a.txt'], more: false });
 });
 
-test('a folder that cannot be read is left out; the rest is there', async () => {
+test('a folder that cannot be read is left out; the rest is listed', async () => {
   const root = folder('closed/a', 'open/b');
   chmodSync(join(root, 'closed'), 0);
   onTestFinished(() => chmodSync(join(root, 'closed'), 0o700));
@@ -63,7 +63,7 @@ test('a folder that cannot be read is left out; the rest is there', async () => 
   expect(paths).toContain('open/b');
 });
 
-test('only so much is looked at, the nearest first, and that is said', async () => {
+test('a search is limited, looks at the nearest folders first, and says that there is more', async () => {
   const root = folder(...Array.from({ length: 30 }, (_, n) => `many/${n}`), 'near');
   const { paths, more } = await found(root, '', { most: 10 });
   expect(more).toBe(true);

@@ -7,11 +7,11 @@ import { readOnlyDisk } from '../../../test/faults/read-only/read-only-disk.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { localFolder } from './local-folder.ts';
 
-test('a pipe in the place of what we are writing is not waited for', async () => {
+test('a pipe in the place of a file that we write does not block us', async () => {
   const path = temporaryFolder();
   writeFileSync(join(path, 'file'), 'old');
   execFileSync('mkfifo', [join(path, 'pipe')]);
-  // So much is written in many pieces: there is time to take its name away.
+  // This much is written in many pieces, so there is time to replace the file.
   const replaced = localFolder(path).replace('file', Buffer.alloc(32 * 2 ** 20));
   const caught = expect(replaced).rejects.toMatchObject({ code: 'refused' });
   let temporary: string | undefined;

@@ -46,7 +46,7 @@ async function start(
   proxy.adopt(listener);
 }
 
-/** Answers with what it was asked. */
+/** Answers with a description of the request. */
 const echo: RequestListener = async (request, response) => {
   const { method = '', url = '', headers } = request;
   const body = await text(request);
@@ -76,7 +76,7 @@ async function raw(bytes: string): Promise<string> {
 const get = (url: string, ...headers: string[]) =>
   raw([`GET ${url} HTTP/1.1`, 'Host: x', 'Connection: close', ...headers, '', ''].join('\r\n'));
 
-/** A tunnel, once it is made; null: what was answered instead. */
+/** The client end of a tunnel, once it is open. `answered`: what came instead of a tunnel. */
 async function tunnel(to: string): Promise<{ client: Socket } | { answered: string }> {
   const client = connect({ path: socket, allowHalfOpen: true });
   onTestFinished(() => void client.destroy());
@@ -93,7 +93,7 @@ async function tunnel(to: string): Promise<{ client: Socket } | { answered: stri
 }
 
 describe('a destination of the allowlist', () => {
-  test('is reached by absolute-form requests, which are written anew', async () => {
+  test('is reached by absolute-form requests, which are rebuilt before they are sent', async () => {
     const port = await upstream();
     await start([`127.0.0.1:${port}`]);
     const host = `127.0.0.1:${port}`;
@@ -111,7 +111,7 @@ describe('a destination of the allowlist', () => {
     expect(seen[0]?.headers).not.toHaveProperty('proxy-authorization');
   });
 
-  test('is reached by CONNECT, and what one side has ended the other may still answer', async () => {
+  test('is reached by CONNECT, and one side can still send after the other has finished', async () => {
     const port = await listening(
       createListener({ allowHalfOpen: true }, async (server) => {
         const heard = await text(server);
@@ -125,7 +125,7 @@ describe('a destination of the allowlist', () => {
     expect(await text(made.client)).toBe('heard hello');
   });
 
-  test('that is gone is a 502 which says so, and one that hangs up cuts the client off', async () => {
+  test('that cannot be reached is a 502 with the reason, and one that hangs up disconnects the client', async () => {
     const gone = createListener();
     const port = await listening(gone);
     await new Promise((done) => gone.close(done));
@@ -153,7 +153,7 @@ describe('everything else', () => {
     expect(seen).toEqual([]);
   });
 
-  test('includes an allowed name that leads to a private address, at the first look or at a later one', async () => {
+  test('includes an allowed name that resolves to a private address, at first or later', async () => {
     const port = await upstream();
     const private_ = { address: '127.0.0.1', family: 4 };
     let [answers, asked] = [[private_], 0];
@@ -166,12 +166,12 @@ describe('everything else', () => {
     const refused = new RegExp(`^HTTP/1\\.1 403 [\\s\\S]*private address 127\\.0\\.0\\.1.*"127\\.0\\.0\\.1:${port}"`);
     expect(await get(`http://${to}/`)).toMatch(refused);
     expect(await tunnel(to)).toEqual({ answered: expect.stringMatching(refused) });
-    // One private address among public ones is enough: which one would be used is not known before.
+    // One private address among public ones is enough: we do not know which one would be used.
     answers = [{ address: '203.0.113.7', family: 4 }, private_];
     expect(await get(`http://${to}/`)).toMatch(refused);
     expect(asked).toBe(3);
     expect(seen).toEqual([]);
-    // Names that are not allowed are not even looked up: a look can carry data as well.
+    // Names that are not allowed are not even resolved: a DNS request can carry data as well.
     expect(await get(`http://secret.name.example:${port}/`)).toMatch(/^HTTP\/1\.1 403/);
     expect(asked).toBe(3);
     proxy?.close();
@@ -254,7 +254,7 @@ describe('a hostile client', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('has every request of one connection judged by itself', async () => {
+  test('has every request of a connection checked separately', async () => {
     const port = await upstream();
     await start([`127.0.0.1:${port}`]);
     const one = (to: string) => `GET http://${to}/ HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`;
@@ -265,17 +265,17 @@ describe('a hostile client', () => {
     expect(seen.every(({ headers }) => headers.host === `127.0.0.1:${port}`)).toBe(true);
   });
 
-  test('who sends nothing is cut off', async () => {
+  test('that sends nothing is disconnected', async () => {
     await start([], null, { idleMs: 400 });
     expect(await raw('')).toMatch(/^$|^HTTP\/1\.1 4/);
   });
 
-  test('who sends half of a header is cut off, long before one who is silent', async () => {
+  test('that sends half of a header is disconnected, long before one that sends nothing', async () => {
     await start([], null, { headerMs: 200 });
     expect(await raw('GET http://127.0.0.1/ HTT')).toMatch(/^$|^HTTP\/1\.1 4/);
   });
 
-  test('whose tunnel is silent is cut off, on both sides', async () => {
+  test('whose tunnel is idle is disconnected, on both sides', async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const port = await listening(
       createListener((server) =>
@@ -293,7 +293,7 @@ describe('a hostile client', () => {
     await closed;
   });
 
-  test('gets so many connections and no more', async () => {
+  test('gets only a limited number of connections', async () => {
     await start([], null, { connections: 2 });
     const open = [connect(socket), connect(socket)];
     onTestFinished(() => open.forEach((one) => void one.destroy()));
@@ -303,7 +303,7 @@ describe('a hostile client', () => {
     await expect.poll(() => get('http://127.0.0.1/')).toContain('HTTP/1.1 403');
   });
 
-  test('is gone with the proxy, tunnels included', async () => {
+  test('is disconnected when the proxy closes, also from tunnels', async () => {
     const port = await listening(createListener((server) => server.on('error', () => {}).resume()));
     await start([`127.0.0.1:${port}`]);
     const made = await tunnel(`127.0.0.1:${port}`);
@@ -318,7 +318,7 @@ describe('a hostile client', () => {
 describe('the key of the model', () => {
   const kept = (url: string): KeptKey => ({ url: new URL(url), header: 'x-api-key', value: 'the real key' });
 
-  test('is added here, in place of what the client says, and only for the model', async () => {
+  test('is added by the proxy, replaces what the client sends, and goes only to the model', async () => {
     const [model, other] = [await upstream(), await upstream()];
     await start([`127.0.0.1:${other}`], kept(`http://127.0.0.1:${model}/base/`));
     const answered = await get('/v1/messages?x=1', 'X-Api-Key: mine', 'Authorization: Bearer mine', 'X-Other: 1');
@@ -343,7 +343,7 @@ describe('the key of the model', () => {
     },
   );
 
-  test('is not sent where it would be sent back: with TRACE', async () => {
+  test('is not sent with TRACE, whose answer would contain it', async () => {
     const port = await upstream();
     await start([], { url: new URL(`http://127.0.0.1:${port}/base`), header: 'x-api-key', value: 'the-key' });
     const answered = await raw('TRACE /v1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');

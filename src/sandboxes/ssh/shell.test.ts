@@ -27,8 +27,8 @@ more
   expect(status).toBe(4);
 });
 
-test('what came while our process was suspended belongs to the output of a program that has ended', async () => {
-  // Of a channel only the moments matter here: its output is that of a process, which is read as that of a connection is.
+test('output that arrives while our process is suspended is kept, also if the program has ended', async () => {
+  // Only the timing of a channel matters here. Its output is that of a process, which is read like that of a connection.
   const source = spawn('/bin/sh', ['-c', 'read -r go; echo rest'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const duplex = new Duplex({ emitClose: false, read() {}, write: (_, __, done) => done() });
   const channel = Object.assign(duplex, { stderr: new PassThrough(), close() {} });
