@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import type { Finding } from '../bench/finding.ts';
+import type { Finding, Measure } from '../bench/finding.ts';
 
 const bench = (path: string) => fileURLToPath(new URL(`../bench/${path}`, import.meta.url));
 
@@ -30,12 +30,20 @@ const LEFT_OUT = [
   ...['postgres-langgraph', 'postgres-queues'],
 ];
 
-test.each(
-  readdirSync(bench('measures'))
-    .map((file) => file.replace('.ts', ''))
-    .filter((name) => !LEFT_OUT.includes(name)),
-)('the measure "%s" measures something', async (name) => {
-  const child = spawn(process.execPath, [bench('one.ts'), name, 'quick'], { stdio: ['ignore', 'pipe', 'pipe'] });
+const MEASURES = readdirSync(bench('measures'))
+  .map((file) => file.replace('.ts', ''))
+  .filter((name) => !LEFT_OUT.includes(name));
+
+test.each(MEASURES)('the measure "%s" measures something', async (name) => {
+  const { default: measure }: { default: Measure } = await import(`../bench/measures/${name}.ts`);
+  const findings = await measure({ quick: true });
+  expect(findings.filter(({ value }) => Number.isFinite(value)).length).toBeGreaterThan(0);
+  expect(findings.filter(({ value }) => !Number.isFinite(value))).toEqual([]);
+});
+
+// Each measure has a process of its own when it counts.
+test('a measure in a process of its own prints its findings', async () => {
+  const child = spawn(process.execPath, [bench('one.ts'), 'plan', 'quick'], { stdio: ['ignore', 'pipe', 'pipe'] });
   const [out, errors, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
   expect(errors).toBe('');
   expect(status).toBe(0);

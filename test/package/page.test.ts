@@ -1,4 +1,4 @@
-// How the page is built (scripts/page.js), in a copy of what goes into it.
+// How the page is built (scripts/page.js), in a copy of what goes into it, with the page that the checkout has.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -17,12 +18,13 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { initialBytes } from '../../bench/support/page-files.ts';
 import { until } from '../e2e/support/conversations.ts';
-import { ROOT } from './packed.ts';
+import { ROOT, succeeds } from './packed.ts';
 
 let checkout: string;
-beforeAll(() => {
+beforeAll(async () => {
+  await succeeds(process.execPath, [join(ROOT, 'scripts/page.js')]);
   checkout = mkdtempSync(join(tmpdir(), 'throughline-page-build-'));
-  for (const path of ['web', 'src', 'scripts', 'package.json', 'package-lock.json', 'tsconfig.json']) {
+  for (const path of ['web', 'src', 'scripts', 'package.json', 'package-lock.json', 'tsconfig.json', 'dist/page']) {
     cpSync(join(ROOT, path), join(checkout, path), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
@@ -48,13 +50,6 @@ async function build(): Promise<{ code: number | null; said: string }> {
 
 const script = () => readdirSync(page('assets')).find((name) => /^index-.*\.js$/.test(name)) ?? '';
 
-test('several processes at once build the page once; without a change nothing is built', async () => {
-  const all = await Promise.all([build(), build(), build()]);
-  expect(all.map(({ code }) => code)).toEqual([0, 0, 0]);
-  expect(all.filter(({ said }) => said.includes('building it (there is none yet)'))).toHaveLength(1);
-  expect(await build()).toEqual({ code: 0, said: '' });
-});
-
 test('it is built for production, compressed, with the licences of what is in it', () => {
   const code = readFileSync(page(`assets/${script()}`), 'utf8');
   expect(code.includes('Download the React DevTools')).toBe(false);
@@ -74,27 +69,45 @@ test('a browser loads at most 200 KB of scripts before the page shows', () => {
   expect(styles).toBeLessThanOrEqual(30_000);
 });
 
-test('a changed source is built anew, also one of the client; a build that is killed or fails leaves the page as it was', async () => {
+test('a build that is killed or fails leaves the page as it was, or none', async () => {
   const before = script();
+  const building = () => readdirSync(join(checkout, 'dist')).some((name) => name.startsWith('.page-'));
   const styles = join(checkout, 'web/src/styles.css');
   const original = readFileSync(styles, 'utf8');
   writeFileSync(styles, `${original}\n.killed { color: red; }\n`);
-  const killed = begin();
-  await until('the build has begun', () =>
-    readdirSync(join(checkout, 'dist')).some((name) => name.startsWith('.page-')),
-  );
-  killed.kill('SIGKILL');
-  await once(killed, 'exit');
+  const changed = begin();
+  await until('the build has begun', building);
+  await killed(changed);
   expect([script(), existsSync(page('index.html'))]).toEqual([before, true]);
 
   writeFileSync(styles, `${original}\n.open {`);
   const failed = await build();
   expect([failed.code, failed.said]).toEqual([1, expect.stringContaining('page: it could not be built.')]);
   expect([script(), existsSync(page('index.html'))]).toEqual([before, true]);
-
   writeFileSync(styles, original);
+
+  renameSync(page(), join(checkout, 'kept'));
+  const first = begin();
+  await once(first.stderr as NodeJS.ReadableStream, 'data').then(([said]) =>
+    expect(`${said}`).toContain('building it (there is none yet)'),
+  );
+  await killed(first);
+  expect(existsSync(page())).toBe(false);
+  renameSync(join(checkout, 'kept'), page());
+});
+
+test('a changed source of the client is built anew, once by several processes; without a change nothing is built', async () => {
+  expect(await build()).toEqual({ code: 0, said: '' });
   const client = join(checkout, 'src/client.ts');
   writeFileSync(client, `${readFileSync(client, 'utf8')}\nexport const changed = true;\n`);
-  expect(await build()).toMatchObject({ code: 0, said: expect.stringContaining('its sources have changed') });
+  const all = await Promise.all([build(), build(), build()]);
+  expect(all.map(({ code }) => code)).toEqual([0, 0, 0]);
+  expect(all.filter(({ said }) => said.includes('building it (its sources have changed)'))).toHaveLength(1);
+  expect(await build()).toEqual({ code: 0, said: '' });
   expect(readdirSync(join(checkout, 'dist'))).toEqual(['page']);
 });
+
+async function killed(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
