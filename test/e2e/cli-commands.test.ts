@@ -301,6 +301,13 @@ test('retry sends the prompt of an ended turn again, as a new turn', async () =>
   expect(turns[1]).toMatchObject({ n: 2, retryOf: turn.id, state: 'completed', promptText: turn.promptText });
 });
 
+test('retry of a conversation, by its key or its id, takes its last ended turn', async () => {
+  await home.ok('send', 'repeated', '/say done');
+  const { conversation } = await home.show('repeated');
+  for (const name of ['repeated', conversation.id]) expect(await home.ok('retry', name)).toBe('done\n');
+  expect((await home.show('repeated')).turns).toHaveLength(3);
+});
+
 test('rename changes the title, and kill ends the live session without loss', async () => {
   await home.ok('send', 'to-kill', 'The codeword is osprey.');
   expect(await home.ok('rename', 'to-kill', 'Another', 'title')).toBe('Another title\n');

@@ -5,9 +5,10 @@ import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import { given } from '../../core/input/arguments.ts';
 import { isDay } from '../../core/input/usage-page.ts';
 import { PAGE_SCOPES, type PageScope, SCOPES, type Scope } from '../../core/key.ts';
+import type { PublicTurn } from '../../core/public/turn.ts';
 import type { Policy, RestoreOverride } from '../../core/restore/restore-settings.ts';
 import { POLICIES } from '../../core/restore/restore-settings.ts';
-import type { SubmitOptions } from '../../ports/engine.ts';
+import type { Engine, SubmitOptions } from '../../ports/engine.ts';
 import type { Output } from './output.ts';
 
 /** What people give to a command: the values of its options, and text from stdin or from a file. */
@@ -118,6 +119,16 @@ export async function orNull<T>(asked: Promise<T>): Promise<T | null> {
     if (hasCode(error, 'not_found')) return null;
     throw error;
   }
+}
+
+/** A turn by its id; else turn `n` of a conversation, or without `n` its last ended one. Null: the conversation has no such turn. */
+export async function findTurn(engine: Engine, name: string, n?: number): Promise<PublicTurn | null> {
+  const named = n === undefined ? await orNull(engine.turn(name)) : null;
+  if (named !== null) return named;
+  const { id, head } = await engine.conversation(name);
+  const wanted = n ?? head;
+  const [turn] = wanted === 0 ? [] : await engine.turns(id, { after: wanted - 1, limit: 1 });
+  return turn?.n === wanted ? turn : null;
 }
 
 export function restoreOption(): Option {

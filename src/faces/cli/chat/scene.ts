@@ -188,8 +188,12 @@ export class Scene {
     return [this.#toolLine(entry.tool, width, now)];
   }
 
+  #shownParts(): RecordPart[] {
+    return this.#parts.parts().filter(({ type }) => type !== 'thought');
+  }
+
   #entries(): Entry[] {
-    const parts = this.#parts.parts().filter(({ type }) => type !== 'thought');
+    const parts = this.#shownParts();
     const entries = this.#besides(0, parts.length === 0 ? Number.POSITIVE_INFINITY : 0).map(({ entry }) => entry);
     for (const [index, part] of parts.entries()) {
       const isLast = index === parts.length - 1;
@@ -232,7 +236,7 @@ export class Scene {
 
   #aside(kind: 'prompt' | 'note' | 'seam', render: (width: number) => Line[], pauses = false): void {
     const entries = this.#entries();
-    const parts = this.#parts.parts().filter(({ type }) => type !== 'thought');
+    const parts = this.#shownParts();
     const last = entries.findLast((entry) => 'text' in entry);
     const isText = !this.isOver && parts.at(-1)?.type === 'text' && last !== undefined && 'text' in last;
     const whole = this.#cleaned.get(parts.length - 1)?.clean ?? '';

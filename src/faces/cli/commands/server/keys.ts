@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { checkName } from '../../../../core/input/names.ts';
 import { type ApiKey, checkRights, isValid, ownersOf, SCOPES, type Scope } from '../../../../core/key.ts';
@@ -26,7 +26,11 @@ export function define(command: Command, cli: Cli): void {
     ],
   })
     .argument('<name>', 'what it is for')
-    .option('--scopes <list>', `what it may do: ${SCOPES.join(', ')}`, scopes, ['read', 'prompt'])
+    .addOption(
+      new Option('--scopes <list>', `what it may do: ${SCOPES.join(', ')}`)
+        .argParser(scopes)
+        .default(['read', 'prompt'], 'read,prompt'),
+    )
     .option('--owners <prefix>', 'with "act-as": the owners that it may act for, as app:* (default: all)')
     .option('--expires <day>', 'the first day (UTC) on which it is no longer valid', day)
     .action((name: string, flags: CreateFlags) => create(name, flags, cli));

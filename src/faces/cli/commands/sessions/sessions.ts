@@ -5,7 +5,7 @@ import { addHelp, type Cli, notThroughServer } from '../../cli.ts';
 import { directory } from '../../input.ts';
 import { time } from '../../lines.ts';
 import { styled } from '../../output.ts';
-import { oneLine } from '../../terminal-text.ts';
+import { cutTo, oneLine } from '../../terminal-text.ts';
 
 export function define(command: Command, cli: Cli): void {
   command
@@ -60,7 +60,7 @@ async function nativeSessions(agent: string, cwd: string, { parts, options, outp
     oldestFirst.map((session) => ({ agent, cwd, ...session })),
     ({ id, title, updatedAt }) => {
       const when = updatedAt === null ? '' : `  ${time(updatedAt)}`;
-      output.line(styled('bold', oneLine(id)), when, `  ${oneLine(title ?? '').slice(0, TITLE_SHOWN)}`);
+      output.line(styled('bold', oneLine(id)), when, `  ${cutTo(oneLine(title ?? ''), TITLE_SHOWN)}`);
     },
     `${oneLine(agent)} has no session in ${oneLine(cwd)}.`,
   );

@@ -3,9 +3,8 @@ import { ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicTold } from '../../../../core/public/turn.ts';
 import type { ToldPart } from '../../../../core/restore/told.ts';
 import { promptText } from '../../../../core/turn/content.ts';
-import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
-import { orNull, positiveNumber } from '../../input.ts';
+import { findTurn, positiveNumber } from '../../input.ts';
 import { time } from '../../lines.ts';
 import { styled } from '../../output.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -39,7 +38,9 @@ export function define(command: Command, cli: Cli): void {
 
 async function told(name: string, n: number | undefined, flags: Flags, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async (engine) => {
-    const found = await engine.told(await turnOf(engine, name, n), flags);
+    const turn = await findTurn(engine, name, n);
+    if (turn === null) throw noSuchTurn(name, n);
+    const found = await engine.told(turn.id, flags);
     if (output.json) output.value(found);
     output.note(styled('dim', headingOf(found)));
     for (const part of output.json ? [] : found.parts) {
@@ -58,19 +59,9 @@ function titleOf(part: ToldPart): string {
   return part.as === 'transcript' ? "written into the agent's storage" : `prompt of turn ${part.turn}`;
 }
 
-/** With a number, `name` is a conversation. Without, it is a turn if there is one with this id, else a conversation. */
-async function turnOf(engine: Engine, name: string, n: number | undefined): Promise<string> {
-  const named = n === undefined ? await orNull(engine.turn(name)) : null;
-  if (named !== null) return named.id;
-  const { id, head } = await engine.conversation(name);
-  const wanted = n ?? head;
-  const [turn] = wanted === 0 ? [] : await engine.turns(id, { after: wanted - 1, limit: 1 });
-  if (turn?.n === wanted) return turn.id;
-  throw new ThroughlineError(
-    'not_found',
-    n === undefined
-      ? 'The conversation has no turn that was sent and has ended.'
-      : `The conversation has no turn ${n}.`,
-    { hint: `"throughline show ${name}" lists its turns.` },
-  );
+function noSuchTurn(name: string, n: number | undefined): ThroughlineError {
+  const which = n === undefined ? 'turn that was sent and has ended' : `turn ${n}`;
+  return new ThroughlineError('not_found', `The conversation has no ${which}.`, {
+    hint: `"throughline show ${name}" lists its turns.`,
+  });
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Cli } from '../../cli.ts';
-import { oneLine } from '../../terminal-text.ts';
+import { cutTo, oneLine } from '../../terminal-text.ts';
 import { type Completion, complete, type Sources } from './complete.ts';
 import { parseLine, quotedFor } from './shell-words.ts';
 
@@ -40,8 +40,8 @@ const LONGEST_ABOUT = 60;
 function linesOf({ names, files }: Completion, written: (name: Completion['names'][number]) => string): string[] {
   if (files !== null) return [`:${files}`];
   const seen = new Map(names.filter(({ name }) => isOneLine(name)).map((name) => [name.name, name]));
-  const short = (text: string) => (text.length > LONGEST_ABOUT ? `${text.slice(0, LONGEST_ABOUT - 1)}…` : text);
-  return [':words', ...[...seen.values()].map(({ name, about }) => written({ name, about: short(oneLine(about)) }))];
+  const short = (text: string) => cutTo(oneLine(text), LONGEST_ABOUT);
+  return [':words', ...[...seen.values()].map(({ name, about }) => written({ name, about: short(about) }))];
 }
 
 /** Older versions accepted keys with control characters. */

@@ -194,11 +194,10 @@ function table(title: string, head: readonly string[], rows: readonly (readonly 
 
 /** Text of agents and programs must neither end a cell nor start any markup. Of long text, the end is shown. */
 function cell(text: string): string {
-  const lines = stripControls(text)
+  const compact = stripControls(text)
     .trim()
-    .split(/\s*\n\s*/)
-    .map((line) => line.replaceAll(/\s+/g, ' '));
-  const shown = lines.join('\n').length > LONGEST_CELL ? endOf(lines.join('\n')) : lines.join('\n');
+    .replaceAll(/\s+/g, (space) => (space.includes('\n') ? '\n' : ' '));
+  const shown = compact.length > LONGEST_CELL ? endOf(compact) : compact;
   return shown.replaceAll(/[|\\`<[]/g, '\\$&').replaceAll('\n', '<br>');
 }
 

@@ -2,7 +2,7 @@ import type { PublicTask } from '../../../../core/public/task.ts';
 import { inPages } from '../../../../flow/pages.ts';
 import type { TaskListFilter, Tasks } from '../../../../ports/tasks.ts';
 import { strandedLine, turns } from '../../lines.ts';
-import { oneLine } from '../../terminal-text.ts';
+import { cutTo, oneLine } from '../../terminal-text.ts';
 
 /** What the commands of this folder share: reading tasks page by page, and a task in words. */
 
@@ -23,8 +23,7 @@ const LONGEST = 60;
 
 /** What a person calls a task: its name, else the beginning of its goal. */
 export function nameOf({ name, goal }: Pick<PublicTask, 'name' | 'goal'>): string {
-  const text = oneLine(name ?? goal);
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`;
+  return cutTo(oneLine(name ?? goal), LONGEST);
 }
 
 /** One task in one line. */

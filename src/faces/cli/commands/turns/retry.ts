@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
 import { given } from '../../../../core/input/arguments.ts';
-import { looksLikeId } from '../../../../core/input/names.ts';
 import type { PermissionMode } from '../../../../core/turn/turn.ts';
-import type { Engine } from '../../../../ports/engine.ts';
 import { addHelp, type Cli } from '../../cli.ts';
+import { findTurn } from '../../input.ts';
 import { holdStopSignals } from '../../stop-signals.ts';
 import { watchTurn } from './watch-turn.ts';
 
@@ -21,21 +20,14 @@ export function define(command: Command, cli: Cli): void {
   });
 }
 
-async function retry(id: string, flags: { requestId?: string }, cli: Cli): Promise<void> {
+async function retry(name: string, flags: { requestId?: string }, cli: Cli): Promise<void> {
   await cli.withEngine(async (engine) => {
+    const turn = await findTurn(engine, name);
+    if (turn === null) throw new ThroughlineError('invalid', `The conversation "${name}" has no ended turn yet.`);
     using _held = holdStopSignals(cli.output);
-    const submitted = await engine.retry(await turnOf(engine, id), given(flags));
+    const submitted = await engine.retry(turn.id, given(flags));
     // Questions are handled as in the first turn. If that turn had no mode, the settings decide.
     const permissions: PermissionMode = submitted.turn.options.permissions ?? 'ask';
     return await watchTurn(engine, submitted, cli, permissions);
   });
-}
-
-/** The id of the turn that is named, or of the last one of the conversation. */
-async function turnOf(engine: Engine, name: string): Promise<string> {
-  if (looksLikeId(name)) return name;
-  const { id, head } = await engine.conversation(name);
-  const [last] = head === 0 ? [] : await engine.turns(id, { after: head - 1, limit: 1 });
-  if (last !== undefined) return last.id;
-  throw new ThroughlineError('invalid', `The conversation "${name}" has no ended turn yet.`);
 }
