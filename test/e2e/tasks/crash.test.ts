@@ -123,7 +123,7 @@ test('the gate of a killed runner is ended, and run again', async () => {
   const gate = 'echo $$ >> pids; test -f go && exit 0; exec sleep 3600';
   const { tasks } = await host.tasks.add({ goal: '/tool write effects', gate });
   const { id } = only(tasks);
-  await until('its gate is on record', () => gatePid(home) !== null);
+  await until('its gate is on record, and its command runs', () => gatePid(home) !== null && lines(home, 'pids') === 1);
   const pid = gatePid(home) as number;
   await host.kill();
   expect(existsSync(`/proc/${pid}`)).toBe(true);
