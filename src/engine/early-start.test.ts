@@ -98,7 +98,7 @@ test('one that has ended meanwhile is not given to anybody', async () => {
   expect(await spawnIn(earlyStart, CAT)).toBe(started[1]);
 });
 
-test('who wants to start one that cannot be started is told why', async () => {
+test('starting a program that cannot be started throws the reason', async () => {
   const missing = { command: ['no-such-program'], env: {} };
   const earlyStart = new EarlyStart(plain);
   await earlyStart.begin(agentWith(missing), PLACE);

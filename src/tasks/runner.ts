@@ -85,13 +85,13 @@ export class TaskRunner {
 
   #onBell(moved: readonly string[] | null): void {
     const held = moved === null ? [...this.#running.keys()] : moved.filter((id) => this.#running.has(id));
-    for (const id of held) void this.#look(id);
+    for (const id of held) void this.#checkCancelled(id);
     if (moved === null || moved.some((id) => this.#wanted.has(id) && !this.#running.has(id))) this.#loop.wake();
     else if (this.#parts.settings.claims !== 'own' && held.length < moved.length) this.#wakeSoon();
   }
 
   /** Reads whether somebody has asked to cancel the task: any process may store that. */
-  async #look(id: string): Promise<void> {
+  async #checkCancelled(id: string): Promise<void> {
     const running = this.#running.get(id);
     if (running === undefined) return;
     try {
@@ -158,7 +158,7 @@ export class TaskRunner {
     if (claim.task.cancelRequested) stop('cancelled');
     if (this.#closed) stop('shutdown');
     // A cancel request may have come since the claim.
-    void this.#look(claim.task.id);
+    void this.#checkCancelled(claim.task.id);
   }
 
   async #work(claim: TaskClaim, stop: AbortSignal): Promise<void> {

@@ -27,7 +27,7 @@ export interface TurnRequest {
   readonly stop: AbortSignal;
   readonly now: () => number;
   /** Called with everything that the agent does. True: cancels the turn. */
-  readonly enough: (update: Update) => boolean;
+  readonly shouldCancel: (update: Update) => boolean;
   submit(): Promise<Submitted>;
 }
 
@@ -51,9 +51,9 @@ export async function runTaskTurn(request: TurnRequest): Promise<TaskTurn> {
       return { ...common, ...failed, ...nothing, endedAt: request.now() };
     }
     // An older version of the program submitted it, with a prompt in other words.
-    submitted = begun(known);
+    submitted = alreadySubmitted(known);
   }
-  const turn = await endOf(request, submitted);
+  const turn = await waitForEnd(request, submitted);
   if (!hasEnded(turn.state)) throw new Stopped();
   const receipts = await request.store.receipts(task.owner, conversation, { turn: turn.n });
   const last = receipts.at(-1);
@@ -73,7 +73,7 @@ export async function runTaskTurn(request: TurnRequest): Promise<TaskTurn> {
 }
 
 /** A turn that an earlier runner submitted. */
-export function begun(turn: Turn): Submitted {
+export function alreadySubmitted(turn: Turn): Submitted {
   return { turn: toPublicTurn(turn), seq: 0, duplicate: true };
 }
 
@@ -103,7 +103,7 @@ export function isRefusal(error: unknown): error is ThroughlineError {
   return error instanceof ThroughlineError && REFUSALS.has(error.code);
 }
 
-async function endOf({ engine, stop, enough }: TurnRequest, { turn, seq }: Submitted): Promise<PublicTurn> {
+async function waitForEnd({ engine, stop, shouldCancel }: TurnRequest, { turn, seq }: Submitted): Promise<PublicTurn> {
   if (hasEnded(turn.state)) return turn;
   const leave = new AbortController();
   const cancel = () => void engine.cancel(turn.id).catch((error) => leave.abort(error));
@@ -117,7 +117,7 @@ async function endOf({ engine, stop, enough }: TurnRequest, { turn, seq }: Submi
     for await (const event of engine.follow(turn.conversationId, { after: seq, signal: leave.signal })) {
       if (event.turnId !== turn.id) continue;
       if (event.kind === 'turn.ended') break;
-      if (event.kind === 'turn.update' && enough(event.payload.update)) cancel();
+      if (event.kind === 'turn.update' && shouldCancel(event.payload.update)) cancel();
     }
   } finally {
     stop.removeEventListener('abort', onStop);

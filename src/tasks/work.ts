@@ -18,7 +18,7 @@ import type { Engine, SubmitOptions, Submitted } from '../ports/engine.ts';
 import type { TaskChange, TaskClaim, TaskFence } from '../ports/store/tasks.ts';
 import { judge } from './gates/gatekeeper.ts';
 import type { TaskParts } from './parts.ts';
-import { begun, isRefusal, runTaskTurn, Stopped, type StopReason, type TurnRequest } from './task-turn.ts';
+import { alreadySubmitted, isRefusal, runTaskTurn, Stopped, type StopReason, type TurnRequest } from './task-turn.ts';
 
 /**
  * Works on one claimed task until it is at rest:
@@ -84,7 +84,7 @@ export class TaskWork {
       const requestId = requestIdOf(id, progress, purpose, asked);
       const turn = await this.#parts.store.findRequest(owner, requestId);
       if (turn !== null)
-        turns.push(await this.#runTurn(turn.conversation, by, purpose, requestId, async () => begun(turn)));
+        turns.push(await this.#runTurn(turn.conversation, by, purpose, requestId, async () => alreadySubmitted(turn)));
       return turn !== null;
     };
     await end('work', agent);
@@ -151,7 +151,7 @@ export class TaskWork {
     const common = { engine: this.#engine, store, task: this.#task, stop: this.#stop, now: clock.now };
     const watch = this.#watch[purpose];
     const asked = { conversation, agent, purpose, requestId, submit };
-    return runTaskTurn({ ...common, ...asked, enough: (update) => watch.see(update) });
+    return runTaskTurn({ ...common, ...asked, shouldCancel: (update) => watch.see(update) });
   }
 
   /**

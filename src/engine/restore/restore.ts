@@ -42,9 +42,9 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
   let spent = NOTHING_SPENT;
   const fail = (failure: Failure): NotRestored => {
     const counts = { carried: 0, condensed: 0, dropped: held.conversation.historyCount };
-    const nothing = { before: 'none', counts, omitted: NOTHING_OMITTED, unknown: null } as const;
-    const went = { rung: 'none', sessionId: null, ...nothing } as const;
-    return { failure, receipt: receiptOf(request, started, { ...went, given: { ...NOTHING_DELIVERED, ...spent } }) };
+    const delivery = { ...NOTHING_DELIVERED, ...spent };
+    const nothing = { rung: 'none', sessionId: null, before: 'none', omitted: NOTHING_OMITTED, unknown: null } as const;
+    return { failure, receipt: receiptOf(request, started, { ...nothing, counts, delivery }) };
   };
   const plan = await planFor(request);
   if (named !== null && (await isElsewhere(named, request))) {
@@ -59,19 +59,19 @@ export async function restore(request: RestoreRequest): Promise<Restored | NotRe
     const taken = await takeStep(step, request);
     if (!('failure' in taken)) {
       const { open, proof } = taken;
-      const given = { ...taken.given, ...addSpent(spent, taken.given) };
+      const delivery = { ...taken.delivery, ...addSpent(spent, taken.delivery) };
       const counts = await countsOf(open, held);
       const { omitted } = open;
       const unknown = await unknownTo(open, request);
       const before = unknown === null ? proof : atMostCounted(proof);
-      const went = { rung: step.rung, sessionId: open.session.id, before, given, counts, omitted, unknown };
+      const facts = { rung: step.rung, sessionId: open.session.id, before, delivery, counts, omitted, unknown };
       const { cutTurns, images } = open.made ?? {
-        cutTurns: given.dropped + given.omitted.shortened,
-        images: given.images,
+        cutTurns: delivery.dropped + delivery.omitted.shortened,
+        images: delivery.images,
       };
-      const receipt = receiptOf(request, started, went);
-      const told = [...(open.told ?? []), ...given.told];
-      return { open, receipt, preface: given.preface, told, delivered: given.sent, cutTurns, images };
+      const receipt = receiptOf(request, started, facts);
+      const told = [...(open.told ?? []), ...delivery.told];
+      return { open, receipt, preface: delivery.preface, told, delivered: delivery.sent, cutTurns, images };
     }
     // If it was stopped, it did not fail: only a step that has cost something is recorded.
     if (taken.spent === undefined) request.signal.throwIfAborted();
@@ -98,36 +98,36 @@ async function takeStep(step: Step, request: RestoreRequest): Promise<Taken | St
   const opened = await openStep(step, request);
   if ('failure' in opened) return opened;
   const { open, proof } = opened;
-  const given = await deliver(step, open, request);
-  if ('failure' in given) {
+  const delivery = await deliver(step, open, request);
+  if ('failure' in delivery) {
     if (step.open.how === 'live') await held.endLive(agent);
     else if (signal.aborted) await open.session.kill();
     else await open.session.close();
-    return given;
+    return delivery;
   }
   // A session that is told all turns but its own lacks only what was left out of these.
   const before = 'except' in step.deliver ? 0 : open.dropped;
-  const dropped = step.rung === 'fresh' ? held.conversation.historyCount : before + given.dropped;
+  const dropped = step.rung === 'fresh' ? held.conversation.historyCount : before + delivery.dropped;
   if (rung !== null && rung !== 'replay') {
     const restored = held.conversation.historyCount - dropped;
     held.lease.note(progress(rung, restored, restored, request));
   }
-  const omitted = addOmissions(open.omitted, given.omitted);
-  const condensedTo = await condensedAfter(step, open, given, request);
-  const session = given.session ?? open.session;
+  const omitted = addOmissions(open.omitted, delivery.omitted);
+  const condensedTo = await condensedAfter(step, open, delivery, request);
+  const session = delivery.session ?? open.session;
   // A replay has moved the position. What the session said in it is no part of the next turn.
   const position = step.deliver.what === 'prompts' ? await session.position() : open.position;
   return {
-    open: { ...open, session, position, dropped, omitted, condensedTo, parent: given.parent ?? open.parent },
-    given: { ...given, unsettled: given.unsettled || open.unsettled === true },
+    open: { ...open, session, position, dropped, omitted, condensedTo, parent: delivery.parent ?? open.parent },
+    delivery: { ...delivery, unsettled: delivery.unsettled || open.unsettled === true },
     proof,
   };
 }
 
 /** The last condensed turn of a session after the delivery. An adopted session is given turns that come before its own. */
-async function condensedAfter(step: Step, open: OpenSession, given: Delivered, request: RestoreRequest) {
-  const dropped = 'except' in step.deliver ? 0 : given.dropped;
-  const condensedTo = condensedWhenTold(open, dropped, given.sent?.from ?? request.held.conversation.head + 1);
+async function condensedAfter(step: Step, open: OpenSession, delivery: Delivered, request: RestoreRequest) {
+  const dropped = 'except' in step.deliver ? 0 : delivery.dropped;
+  const condensedTo = condensedWhenTold(open, dropped, delivery.sent?.from ?? request.held.conversation.head + 1);
   return condensedTo > open.condensedTo ? noteCondensed(open, condensedTo, request) : condensedTo;
 }
 
@@ -146,7 +146,7 @@ function announce(rung: Rung, { held, turn }: RestoreRequest): void {
   held.lease.note({ write: 'event', event });
 }
 
-type Taken = { readonly open: OpenSession; readonly given: Delivered; readonly proof: Proof };
+type Taken = { readonly open: OpenSession; readonly delivery: Delivered; readonly proof: Proof };
 
 function openStep(step: Step, request: RestoreRequest): Promise<OpenResult> {
   switch (step.open.how) {
@@ -214,12 +214,12 @@ function sessionIdOf(step: Step): string | null {
 
 // ── receipts and failures ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The result of a restore, as far as it is known before the prompt. */
-interface Went {
+/** What a receipt says, as far as it is known before the prompt. */
+interface ReceiptFacts {
   readonly rung: ReceiptRung;
   readonly sessionId: string | null;
   readonly before: Proof;
-  readonly given: Delivered;
+  readonly delivery: Delivered;
   readonly counts: TurnCounts;
   readonly unknown: number | null;
   readonly omitted: Omissions;
@@ -252,9 +252,9 @@ function atMostCounted(proof: Proof): Proof {
   return proof === 'proved' || proof === 'consistent' ? 'counted' : proof;
 }
 
-function receiptOf(request: RestoreRequest, started: number, went: Went): Receipt {
+function receiptOf(request: RestoreRequest, started: number, facts: ReceiptFacts): Receipt {
   const { held, agent, turn, attempt, tried, lock } = request;
-  const { rung, sessionId, before, given, counts, omitted, unknown } = went;
+  const { rung, sessionId, before, delivery, counts, omitted, unknown } = facts;
   return {
     turn: turn?.n ?? null,
     attempt,
@@ -264,13 +264,13 @@ function receiptOf(request: RestoreRequest, started: number, went: Went): Receip
     ...counts,
     ...omitted,
     unknownBefore: unknown,
-    delivered: given.turns,
-    deliveredTokens: given.tokens,
+    delivered: delivery.turns,
+    deliveredTokens: delivery.tokens,
     ...held.filesLeftBefore(turn?.n ?? null),
-    unsettled: given.unsettled,
-    modelCalls: given.usage.modelCalls,
-    usage: given.usage,
-    toolsRan: given.toolsRan,
+    unsettled: delivery.unsettled,
+    modelCalls: delivery.usage.modelCalls,
+    usage: delivery.usage,
+    toolsRan: delivery.toolsRan,
     proof: before,
     before,
     after: null,

@@ -23,7 +23,7 @@ export interface Holding {
 const LOOK_MS = 200;
 
 /** A holder for one piece of work: two pieces of work of the same process must not both have a sandbox alone. */
-export function holderIn(worker: WorkerInfo): WorkerInfo {
+export function newHolder(worker: WorkerInfo): WorkerInfo {
   return { ...worker, id: `${worker.id}.${randomUUID()}` };
 }
 
@@ -33,7 +33,7 @@ export async function hold(holding: Holding, how: Pick<SandboxHold, 'unused' | '
   while (!signal.aborted) {
     const other = await parts.store.holdSandbox(owner, id, { worker, leaseMs: parts.settings.leaseMs, ...how });
     if (other === null) return true;
-    await waitFor(other.alone, holding);
+    await waitForHolder(other.alone, holding);
   }
   return false;
 }
@@ -49,11 +49,11 @@ export async function whileHeld<T>(
 ): Promise<T> {
   const { parts, worker, owner, id } = holding;
   const lost = new AbortController();
-  const renewing = renewed(holding, how, (why) => lost.abort(why));
+  const renewal = startRenewing(holding, how, (why) => lost.abort(why));
   try {
     return await work(lost.signal);
   } finally {
-    clearInterval(renewing);
+    clearInterval(renewal);
     await parts.store.releaseSandbox(owner, id, worker.id);
   }
 }
@@ -70,17 +70,17 @@ export async function whileUsed<T>(holding: Holding, work: (take: () => Promise<
   const { store } = parts;
   const here = used.get(store) ?? new Map();
   used.set(store, here);
-  const use = here.get(id) ?? { worker: holderIn(holding.worker), count: 0 };
+  const use = here.get(id) ?? { worker: newHolder(holding.worker), count: 0 };
   here.set(id, use);
   use.count += 1;
   const shared = { ...holding, worker: use.worker };
   const take = () => hold(shared, { shared: true });
-  const renewing = renewed(shared, { shared: true }, () => {});
+  const renewal = startRenewing(shared, { shared: true }, () => {});
   try {
     await take();
     return await work(take);
   } finally {
-    clearInterval(renewing);
+    clearInterval(renewal);
     use.count -= 1;
     if (use.count === 0) {
       here.delete(id);
@@ -89,7 +89,7 @@ export async function whileUsed<T>(holding: Holding, work: (take: () => Promise<
   }
 }
 
-function renewed(
+function startRenewing(
   { parts, worker, owner, id }: Holding,
   how: Pick<SandboxHold, 'unused' | 'shared'>,
   lost: (why: unknown) => void,
@@ -103,7 +103,7 @@ function renewed(
 }
 
 /** Waits for another holder for a moment. If that holder is dead, ends what it left running, and releases its lease. */
-export async function waitFor(alone: WorkerInfo, { parts, worker, owner, id, signal }: Holding): Promise<void> {
+export async function waitForHolder(alone: WorkerInfo, { parts, worker, owner, id, signal }: Holding): Promise<void> {
   const { store, processes, sandboxes, settings } = parts;
   if (processes.status(alone.process) !== 'dead') {
     return delay(LOOK_MS, undefined, { signal }).catch(() => {});

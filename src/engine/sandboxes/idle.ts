@@ -35,11 +35,11 @@ export class IdleSandboxes {
   constructor(parts: EngineParts, worker: Worker) {
     this.#parts = parts;
     const { restAfterMs, removeAfterMs } = parts.settings.sandbox;
-    const leaving = (sandbox: Sandbox, unusedSince: number, reason: string) => {
+    const requestFor = (sandbox: Sandbox, unusedSince: number, reason: string) => {
       return { parts, worker, sandbox, by: 'policy', reason, unusedSince };
     };
-    const remove: Policy['leave'] = (...one) => removeSandbox(leaving(...one), false);
-    const rest: Policy['leave'] = (...one) => restSandbox(leaving(...one));
+    const remove: Policy['leave'] = (...one) => removeSandbox(requestFor(...one), false);
+    const rest: Policy['leave'] = (...one) => restSandbox(requestFor(...one));
     this.#policies = [
       ...(removeAfterMs === null ? [] : [{ afterMs: removeAfterMs, awake: false, leave: remove }]),
       ...(restAfterMs === null ? [] : [{ afterMs: restAfterMs, awake: true, leave: rest }]),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Leaving, restSandbox } from './leave.ts';
+import { type LeaveRequest, restSandbox } from './leave.ts';
 
 test.each([
   { usedAt: 1_000, left: ['rested'] },
@@ -13,12 +13,12 @@ test.each([
     leaveSandbox: async (_: string, __: string, how: string) => void done.push(how),
     releaseSandbox: async () => {},
   };
-  const leaving = {
+  const request = {
     parts: { store, sandboxes: { place: 'here' }, settings: { leaseMs: 60_000 }, clock: { monotonic: () => 0 } },
     worker: { self: { id: 'we' }, shutdown: new AbortController().signal },
     sandbox: { id: 'one', owner: 'ann', place: 'here', usedAt: 500 },
     ...{ by: 'policy', reason: 'nobody uses it', unusedSince: 1_000 },
-  } as unknown as Leaving;
-  await restSandbox(leaving).catch((error: unknown) => expect(error).toMatchObject({ code: 'conflict' }));
+  } as unknown as LeaveRequest;
+  await restSandbox(request).catch((error: unknown) => expect(error).toMatchObject({ code: 'conflict' }));
   expect(done).toEqual(left);
 });

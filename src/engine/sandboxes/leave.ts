@@ -8,10 +8,10 @@ import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
 import { kill } from '../worker/kill.ts';
 import type { Worker } from '../worker/worker.ts';
-import { hold, holderIn, whileHeld } from './alone.ts';
+import { hold, newHolder, whileHeld } from './alone.ts';
 import { type RunOptions, runIn } from './command.ts';
 
-export interface Leaving {
+export interface LeaveRequest {
   readonly parts: EngineParts;
   readonly worker: Worker;
   readonly sandbox: Sandbox;
@@ -28,9 +28,9 @@ const LOOK_MS = 100;
 const MOST_USES = 1_000;
 
 /** Ends the sessions that wait for a prompt in it, and stops what keeps it running. Throws `conflict` while it is used. */
-export async function restSandbox(leaving: Leaving): Promise<void> {
-  const { parts, sandbox, reason } = leaving;
-  await whileUnused(leaving, async (lost) => {
+export async function restSandbox(request: LeaveRequest): Promise<void> {
+  const { parts, sandbox, reason } = request;
+  await whileUnused(request, async (lost) => {
     lost.throwIfAborted();
     await parts.sandboxes.rest?.(sandbox.id);
     await parts.store.leaveSandbox(sandbox.owner, sandbox.id, 'rested', reason);
@@ -42,14 +42,14 @@ export async function restSandbox(leaving: Leaving): Promise<void> {
  * in no git repository, uncommitted changes, unpushed commits), or when a conversation that does not have this sandbox works in a directory
  * of it. `force` deletes neither the directory of another owner's conversation, nor one in which a turn runs.
  */
-export async function removeSandbox(leaving: Leaving, force: boolean): Promise<void> {
-  const { parts, sandbox, reason } = leaving;
+export async function removeSandbox(request: LeaveRequest, force: boolean): Promise<void> {
+  const { parts, sandbox, reason } = request;
   const { sandboxes, store } = parts;
-  await whileUnused(leaving, async (lost) => {
+  await whileUnused(request, async (lost) => {
     const path = await sandboxes.find(sandbox.id);
-    if (path !== null) await checkDirectories(leaving, path, force);
+    if (path !== null) await checkDirectories(request, path, force);
     // `remove` checks a worktree itself.
-    const unsaved = force || path === null || isWorktree(sandbox.id) ? null : await unsavedIn(leaving, lost);
+    const unsaved = force || path === null || isWorktree(sandbox.id) ? null : await unsavedIn(request, lost);
     // A turn may have begun meanwhile.
     lost.throwIfAborted();
     if (unsaved !== null) throw unsavedWork(unsaved, '"--force" removes the sandbox with it.');
@@ -59,8 +59,8 @@ export async function removeSandbox(leaving: Leaving, force: boolean): Promise<v
 }
 
 /** Ends the warm sessions in a sandbox, takes it alone, and does the work. Throws `conflict` while it is used. `lost`: as in `whileHeld`. */
-async function whileUnused(leaving: Leaving, work: (lost: AbortSignal) => Promise<void>): Promise<void> {
-  const { parts, worker, sandbox, by, unusedSince = Number.POSITIVE_INFINITY } = leaving;
+async function whileUnused(request: LeaveRequest, work: (lost: AbortSignal) => Promise<void>): Promise<void> {
+  const { parts, worker, sandbox, by, unusedSince = Number.POSITIVE_INFINITY } = request;
   const { store, clock } = parts;
   const { owner, id } = sandbox;
   const checkSince = async () => {
@@ -76,7 +76,7 @@ async function whileUnused(leaving: Leaving, work: (lost: AbortSignal) => Promis
     await kill(parts, worker, { owner, id: conversation, by });
     waitMs = RELEASED_MS;
   }
-  const holding = { parts, worker: holderIn(worker.self), owner, id, signal: worker.shutdown };
+  const holding = { parts, worker: newHolder(worker.self), owner, id, signal: worker.shutdown };
   const until = clock.monotonic() + waitMs;
   for (;;) {
     try {
@@ -95,7 +95,7 @@ async function whileUnused(leaving: Leaving, work: (lost: AbortSignal) => Promis
 }
 
 /** Callers may have named directories inside the sandbox. Their conversations could not continue, because such a directory is not made again. */
-async function checkDirectories({ parts, sandbox }: Leaving, path: string, force: boolean): Promise<void> {
+async function checkDirectories({ parts, sandbox }: LeaveRequest, path: string, force: boolean): Promise<void> {
   const use = await parts.store.worksBelow(sandbox.owner, { place: sandbox.place, path });
   if (use === null) return;
   const who =
@@ -118,7 +118,7 @@ function unsavedWork(which: string, howToRemove: string): ThroughlineError {
   });
 }
 
-async function unsavedIn({ parts, sandbox, worker }: Leaving, lost: AbortSignal): Promise<string | null> {
+async function unsavedIn({ parts, sandbox, worker }: LeaveRequest, lost: AbortSignal): Promise<string | null> {
   const open = await parts.sandboxes.open(sandbox.id, { cwd: null });
   const signal = AbortSignal.any([worker.shutdown, lost]);
   return unsavedWorkIn(open, { signal, monotonic: () => parts.clock.monotonic() });

@@ -6,12 +6,12 @@ import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { Store } from '../../ports/store.ts';
 import { LONGEST_TIMER_MS } from '../parts.ts';
 import { runIn } from './command.ts';
-import type { Entrance } from './set-up.ts';
+import type { SandboxRequest } from './set-up.ts';
 
-type Measured = Pick<Entrance, 'parts' | 'owner' | 'id' | 'open'>;
+type MeasureRequest = Pick<SandboxRequest, 'parts' | 'owner' | 'id' | 'open'>;
 
 /** Measures it and keeps the result. Null: it cannot be measured. */
-export async function measure({ parts, owner, id, open }: Measured): Promise<DiskUse | null> {
+export async function measure({ parts, owner, id, open }: MeasureRequest): Promise<DiskUse | null> {
   const found = await measuredIn(await open(), () => parts.clock.monotonic());
   if (found === null) return null;
   const disk = { ...found, copies: await parts.store.copiedBytes(owner, id), at: parts.clock.now() };
@@ -30,8 +30,11 @@ const MOST_OF_OWNER = 10;
 const asked = new WeakMap<Store, Map<string, { readonly owner: string; readonly end: Promise<unknown> }>>();
 
 /** Measures a sandbox for a caller, unless that was just done. Throws `too_many` when too many measurements wait. */
-export async function measureAsked(entrance: Measured & Pick<Entrance, 'signal'>, { disk }: Sandbox): Promise<void> {
-  const { parts, owner, id, signal } = entrance;
+export async function measureAsked(
+  request: MeasureRequest & Pick<SandboxRequest, 'signal'>,
+  { disk }: Sandbox,
+): Promise<void> {
+  const { parts, owner, id, signal } = request;
   const { store, clock } = parts;
   // The clock may have been set back since.
   if (disk !== null && Math.abs(clock.now() - disk.at) < KEPT_MS) return;
@@ -41,16 +44,16 @@ export async function measureAsked(entrance: Measured & Pick<Entrance, 'signal'>
     const own = [...here.values()].filter((one) => one.owner === owner).length;
     if (own >= MOST_OF_OWNER) throw tooMany(`${MOST_OF_OWNER} of your sandboxes`);
     if (here.size >= MOST_ASKED) throw tooMany(`${MOST_ASKED} sandboxes`);
-    here.set(id, { owner, end: measureInTurn(entrance, signal).finally(() => here.delete(id)) });
+    here.set(id, { owner, end: measureInTurn(request, signal).finally(() => here.delete(id)) });
   }
   await here.get(id)?.end;
 }
 
-async function measureInTurn(measured: Measured, signal: AbortSignal): Promise<void> {
+async function measureInTurn(request: MeasureRequest, signal: AbortSignal): Promise<void> {
   const end = await turns.begin(signal);
   try {
     signal.throwIfAborted();
-    await measure(measured);
+    await measure(request);
   } finally {
     end();
   }

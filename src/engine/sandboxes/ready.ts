@@ -2,31 +2,31 @@ import { ThroughlineError } from '../../core/errors.ts';
 import type { Sandbox } from '../../core/sandbox/sandbox.ts';
 import type { OpenedSandbox } from '../../ports/store/sandboxes.ts';
 import type { EngineParts } from '../parts.ts';
-import { waitFor } from './alone.ts';
+import { waitForHolder } from './alone.ts';
 import { measure } from './measure.ts';
-import { type Entrance, setUp } from './set-up.ts';
+import { type SandboxRequest, setUp } from './set-up.ts';
 
 /**
  * Makes a sandbox ready: records that this process has it open, so that nobody removes it; sets it up if that was not done; and checks its
  * size. Throws `refused`. Returns early when the signal aborts.
  */
-export async function readySandbox(entrance: Entrance): Promise<void> {
-  const { known } = entrance;
-  const entered = known === undefined ? await enter(entrance) : { opened: 'same' as const, sandbox: known };
-  if (entered === null) return;
-  const { parts, tell } = entrance;
-  const { opened, sandbox } = entered;
+export async function readySandbox(request: SandboxRequest): Promise<void> {
+  const { known } = request;
+  const stored = known === undefined ? await openStored(request) : { opened: 'same' as const, sandbox: known };
+  if (stored === null) return;
+  const { parts, tell } = request;
+  const { opened, sandbox } = stored;
   const { id, name } = sandbox;
   if (opened !== 'same' && isAnnounced(parts, sandbox)) {
     tell({ kind: `sandbox.${opened}`, turn: null, payload: { id, name } });
   }
   if (opened !== 'created' && (await parts.sandboxes.find(id)) === null) {
     // Its files were deleted, or its rented machine is gone: it has to be set up again.
-    if (sandbox.setup.length > 0) await parts.store.changeSandbox(entrance.owner, id, { setup: [] });
-    await entrance.gone?.();
+    if (sandbox.setup.length > 0) await parts.store.changeSandbox(request.owner, id, { setup: [] });
+    await request.gone?.();
   }
-  if (parts.settings.sandbox.setup.length > 0) await setUp(entrance);
-  await checkSize(entrance, sandbox);
+  if (parts.settings.sandbox.setup.length > 0) await setUp(request);
+  await checkSize(request, sandbox);
 }
 
 /** The own folder of a conversation is always made with it, so an event would say nothing new. */
@@ -35,22 +35,22 @@ function isAnnounced({ sandboxes, settings }: EngineParts, { name }: Pick<Sandbo
 }
 
 /** Waits until no other process has the sandbox alone. Null: the signal has aborted. */
-async function enter(entrance: Entrance): Promise<OpenedSandbox | null> {
-  const { parts, worker, owner, id, place, signal } = entrance;
+async function openStored(request: SandboxRequest): Promise<OpenedSandbox | null> {
+  const { parts, worker, owner, id, place, signal } = request;
   while (!signal.aborted) {
-    const entered = await parts.store.openSandbox(owner, { id, place }, worker);
-    if ('opened' in entered) return entered;
-    await waitFor(entered.alone, entrance);
+    const stored = await parts.store.openSandbox(owner, { id, place }, worker);
+    if ('opened' in stored) return stored;
+    await waitForHolder(stored.alone, request);
   }
   return null;
 }
 
 const MEBIBYTE = 1_048_576;
 
-async function checkSize(entrance: Entrance, { name, id }: Pick<Sandbox, 'name' | 'id'>): Promise<void> {
-  const { diskMb } = entrance.parts.settings.sandbox;
-  if (diskMb === null || entrance.signal.aborted) return;
-  const disk = await measure(entrance);
+async function checkSize(request: SandboxRequest, { name, id }: Pick<Sandbox, 'name' | 'id'>): Promise<void> {
+  const { diskMb } = request.parts.settings.sandbox;
+  if (diskMb === null || request.signal.aborted) return;
+  const disk = await measure(request);
   if (disk === null) throw notMeasured(name ?? id);
   if (disk.work + disk.state <= diskMb * MEBIBYTE) return;
   const size = Math.ceil((disk.work + disk.state) / MEBIBYTE);

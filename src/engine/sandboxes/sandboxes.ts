@@ -13,7 +13,7 @@ import { runIn } from './command.ts';
 import { removeSandbox, restSandbox } from './leave.ts';
 import { measureAsked } from './measure.ts';
 import { readySandbox } from './ready.ts';
-import type { Entrance } from './set-up.ts';
+import type { SandboxRequest } from './set-up.ts';
 
 /** The most conversations that are shown with a sandbox. */
 const MOST_USES = 100;
@@ -27,7 +27,7 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
     if (sandbox === null) throw noSuch('sandbox', idOrName);
     return sandbox;
   };
-  const entranceOf = ({ id, place }: Sandbox): Entrance => {
+  const requestFor = ({ id, place }: Sandbox): SandboxRequest => {
     checkHere(place, sandboxes.place);
     return {
       ...{ parts, worker: worker.self, owner, id, place, signal: worker.shutdown },
@@ -35,7 +35,7 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
       tell: () => {},
     };
   };
-  const leaving = async (idOrName: string) => {
+  const leaveRequest = async (idOrName: string) => {
     const sandbox = await find(idOrName);
     checkHere(sandbox.place, sandboxes.place);
     return { parts, worker, sandbox, by, reason: `${by} asked for it` };
@@ -48,7 +48,7 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
     diskUse: () => store.diskUse(owner),
     async show(idOrName, { measure = false } = {}) {
       const known = await find(idOrName);
-      if (measure && known.openedAt !== null) await measureAsked(entranceOf(known), known);
+      if (measure && known.openedAt !== null) await measureAsked(requestFor(known), known);
       const sandbox = await find(known.id);
       const uses = await store.sandboxUses(owner, sandbox.id, MOST_USES);
       return { sandbox: toPublicSandbox(sandbox), setup: toPublicSteps(sandbox.setup), uses };
@@ -60,30 +60,30 @@ export function sandboxesOf(parts: EngineParts, worker: Worker, { owner, by }: A
     },
     async open(name) {
       const sandbox = await find(await namedSandbox(parts, owner, checkKey(name, 'sandbox')));
-      await readySandbox(entranceOf(sandbox));
+      await readySandbox(requestFor(sandbox));
       return toPublicSandbox(await find(sandbox.id));
     },
     async exec(idOrName, command) {
       checkCommand(command);
-      return execIn(entranceOf(await find(idOrName)), command);
+      return execIn(requestFor(await find(idOrName)), command);
     },
     async rest(idOrName) {
-      const request = await leaving(idOrName);
+      const request = await leaveRequest(idOrName);
       await restSandbox(request);
       return toPublicSandbox(await find(request.sandbox.id));
     },
     async remove(idOrName, { force = false } = {}) {
-      const request = await leaving(idOrName);
+      const request = await leaveRequest(idOrName);
       await removeSandbox(request, force);
       return { removed: request.sandbox.id };
     },
   };
 }
 
-function execIn(entrance: Entrance, command: readonly string[]): Promise<ExecResult> {
-  const { parts, open, signal } = entrance;
-  return whileUsed(entrance, async (take) => {
-    await readySandbox(entrance);
+function execIn(request: SandboxRequest, command: readonly string[]): Promise<ExecResult> {
+  const { parts, open, signal } = request;
+  return whileUsed(request, async (take) => {
+    await readySandbox(request);
     await take();
     return runIn(await open(), command, { signal, timeoutMs: EXEC_MS, monotonic: () => parts.clock.monotonic() });
   });

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { sandboxAt } from '../../../test/contracts/agent-sandbox.ts';
 import type { SetupResult } from '../../core/sandbox/sandbox.ts';
-import { type Entrance, setUp } from './set-up.ts';
+import { type SandboxRequest, setUp } from './set-up.ts';
 
-test('whoever loses the sandbox while it is set up does not go on before it is', async () => {
+test('a process that loses the sandbox during the set-up continues only when the set-up is done', async () => {
   const root = mkdtempSync(join(tmpdir(), 'throughline-set-up-'));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const done = join(root, 'done');
@@ -32,10 +32,10 @@ test('whoever loses the sandbox while it is set up does not go on before it is',
     sandbox: { setup: [{ name: 'step', command: ['/bin/sh', '-c', script], timeoutMs: 60_000 }] },
   };
   const clock = { now: () => 0, monotonic: () => performance.now() };
-  const entrance = {
+  const request = {
     ...{ parts: { store, settings, clock }, worker: { id: 'we' }, owner: 'ann', id: 'one', place: 'here' },
     ...{ open: async () => sandboxAt(root), tell: () => {}, signal: new AbortController().signal },
-  } as unknown as Entrance;
-  await setUp(entrance);
+  } as unknown as SandboxRequest;
+  await setUp(request);
   expect([existsSync(done), isLost, setup.map(({ code }) => code)]).toEqual([true, true, [0]]);
 });

@@ -6,11 +6,11 @@ import type { SetupStep } from '../../core/sandbox/sandbox-settings.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { TurnFacts, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
-import { hold, holderIn, whileHeld } from './alone.ts';
+import { hold, newHolder, whileHeld } from './alone.ts';
 import { runIn } from './command.ts';
 
 /** A sandbox that a worker makes ready, for a turn or for a caller. */
-export interface Entrance {
+export interface SandboxRequest {
   readonly parts: EngineParts;
   readonly worker: WorkerInfo;
   readonly owner: string;
@@ -34,20 +34,23 @@ export interface Entrance {
  * they may need it. One process does this, others wait. Throws `refused` when a step fails; the next turn tries it again. Returns early
  * when the signal aborts.
  */
-export async function setUp(entrance: Entrance): Promise<void> {
-  const { setup: steps } = entrance.parts.settings.sandbox;
-  if ((await firstToRun(entrance, steps)) === steps.length) return;
-  const holding = { ...entrance, worker: holderIn(entrance.worker) };
+export async function setUp(request: SandboxRequest): Promise<void> {
+  const { setup: steps } = request.parts.settings.sandbox;
+  if ((await firstToRun(request, steps)) === steps.length) return;
+  const holding = { ...request, worker: newHolder(request.worker) };
   if (!(await hold(holding))) return;
   const isLost = await whileHeld(holding, async (lost) => {
-    await runSteps(entrance, AbortSignal.any([entrance.signal, lost]));
+    await runSteps(request, AbortSignal.any([request.signal, lost]));
     return lost.aborted;
   });
   // Another process took the sandbox, or the store did not answer. The next call waits, or runs the remaining steps.
-  if (isLost && !entrance.signal.aborted) await setUp(entrance);
+  if (isLost && !request.signal.aborted) await setUp(request);
 }
 
-async function firstToRun({ parts: { store }, owner, id }: Entrance, steps: readonly SetupStep[]): Promise<number> {
+async function firstToRun(
+  { parts: { store }, owner, id }: SandboxRequest,
+  steps: readonly SetupStep[],
+): Promise<number> {
   const done = (await store.findSandbox(owner, id))?.setup ?? [];
   const first = steps.findIndex((step, n) => done[n]?.digest !== digestOf(step) || done[n]?.code !== 0);
   return first === -1 ? steps.length : first;
@@ -59,15 +62,15 @@ function digestOf({ name, command }: SetupStep): string {
     .digest('hex');
 }
 
-async function runSteps(entrance: Entrance, signal: AbortSignal): Promise<void> {
-  const { parts, owner, id, tell } = entrance;
+async function runSteps(request: SandboxRequest, signal: AbortSignal): Promise<void> {
+  const { parts, owner, id, tell } = request;
   const { setup: steps } = parts.settings.sandbox;
   // Another process may have run them while we waited.
-  const first = await firstToRun(entrance, steps);
+  const first = await firstToRun(request, steps);
   const stored = await parts.store.findSandbox(owner, id);
   const results = [...(stored?.setup ?? [])].slice(0, first);
   for (const step of steps.slice(first)) {
-    const result = await runStep(entrance, step, signal);
+    const result = await runStep(request, step, signal);
     // The step was stopped in the middle, so it has to run again.
     if (signal.aborted) return;
     results.push(result);
@@ -82,8 +85,8 @@ async function runSteps(entrance: Entrance, signal: AbortSignal): Promise<void> 
   if (failed !== undefined && failed.code !== 0) throw stepFailed(failed, stored?.name ?? id);
 }
 
-async function runStep(entrance: Entrance, step: SetupStep, signal: AbortSignal): Promise<SetupResult> {
-  const { parts, open, heard } = entrance;
+async function runStep(request: SandboxRequest, step: SetupStep, signal: AbortSignal): Promise<SetupResult> {
+  const { parts, open, heard } = request;
   const { name, command, timeoutMs } = step;
   const known = { name, digest: digestOf(step), at: parts.clock.now() };
   const monotonic = () => parts.clock.monotonic();

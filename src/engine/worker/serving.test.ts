@@ -29,7 +29,7 @@ test('owners in line come in turn, as the slots say at each moment; of one owner
   expect(line.isSpent).toBe(false);
 });
 
-test('who has as many slots as he may is passed over', () => {
+test('an owner who has as many slots as allowed is passed over', () => {
   expect(served(slots(9, 2), new Line([], [...waiting('ann', 5), ...waiting('bob', 1)], MOST))).toEqual([
     'ann-1',
     'bob-1',
