@@ -162,6 +162,10 @@ export function addHelp(command: Command, help: Help): void {
   HELP.set(command, help);
   if (about !== undefined) command.addHelpText('after', () => `\n${wrapped(about, helpWidth())}`);
   command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`);
+  // commander lists them only in the help of the program.
+  if (command.parent !== null) {
+    command.addHelpText('after', '\nOptions of every command (--home, --as, --server, --json, …): throughline --help');
+  }
 }
 
 export interface SubcommandHelp extends Help {

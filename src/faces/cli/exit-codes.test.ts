@@ -6,7 +6,7 @@ test('every code ends with one of the documented numbers, and never as done', ()
   for (const code of ERROR_CODES) expect([1, 2, 3, 4, 5, 6, 7, 130], code).toContain(EXIT[code]);
 });
 
-test('a turn that nobody knows the end of is interrupted, whatever caused it', () => {
+test('an interrupted turn has one exit code, whatever caused it', () => {
   expect(exitOfTurn('interrupted', { code: 'agent_died', message: '' })).toBe(7);
   expect(exitOfTurn('failed', { code: 'agent_died', message: '' })).toBe(1);
   expect(exitOfTurn('failed', { code: 'restore_failed', message: '' })).toBe(6);

@@ -42,7 +42,7 @@ test('THROUGHLINE_DEBUG shows the stack', async () => {
   expect(stderr).toMatch(/\n\s+at .*run\.test\.ts/);
 });
 
-test('what is thrown without being an error is said as well', async () => {
+test('a thrown value that is not an error is reported as well', async () => {
   expect((await runWith('nothing\u001b[2J', ['list'])).stderr).toContain('Internal error: nothing.');
 });
 
@@ -59,7 +59,7 @@ test('a known error says what happened and what to do, and ends with the number 
   });
 });
 
-test('wrong use is said as JSON too, where JSON was asked for', async () => {
+test('wrong use is reported as JSON with --json', async () => {
   const { code, stderr } = await runWith(null, ['list', '--json', '--limit', 'many']);
   expect(code).toBe(2);
   expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'invalid', hint: 'See "throughline list --help".' } });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { holdStopSignals, onStopSignals } from './stop-signals.ts';
 
-test('a signal that is held says so, and reaches whoever listens next', async () => {
+test('a held signal prints a note, and reaches the next listener', async () => {
   const notes: unknown[] = [];
   using _held = holdStopSignals({ note: (...pieces) => void notes.push(pieces.join('')) });
   process.emit('SIGINT', 'SIGINT');
@@ -16,7 +16,7 @@ test('a signal that is held says so, and reaches whoever listens next', async ()
   giveBack();
 });
 
-test('whoever holds signals lets go of them when nobody listened', () => {
+test('holding ends with its scope, also when nobody listened', () => {
   const before = process.listenerCount('SIGINT');
   {
     using _held = holdStopSignals({ note: () => {} });

@@ -30,7 +30,7 @@ test('a series for one key is logged a few times, without anything but the id', 
   expect(lines).toEqual([1, 10, 100].map((count) => ({ by: 'key 0123', failures: count })));
 });
 
-test('guesses with ever other ids neither fill the log nor the memory', async () => {
+test('guesses with many ids fill neither the log nor the memory', async () => {
   const { failures, lines, clock } = failuresAt();
   for (let n = 0; n < 5_000; n += 1) await failures.add({ by: `key ${n}`, address: null }, never);
   expect(lines).toHaveLength(20);
@@ -59,7 +59,7 @@ test('few answers are held back at a time, and the rest is told to come back', a
   expect(refused[0]).toMatchObject({ reason: { code: 'too_many' } });
 });
 
-test('nobody waits who gave no credentials, and an address slows what it tries under other names', async () => {
+test('a request without credentials does not wait, and an address is slowed down under all names', async () => {
   const { failures } = failuresAt();
   for (let n = 0; n < 50; n += 1) await failures.add({ by: null, address: null }, never);
   for (let n = 0; n < 3; n += 1) await failures.add({ by: `key ${n}`, address: '192.0.2.1' }, never);

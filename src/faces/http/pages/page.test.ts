@@ -99,7 +99,7 @@ test('without a build the server says what to do, until there is one', async () 
   expect((await page.asset('main-1.js', asking()))?.status).toBe(200);
 });
 
-test('a page that could not be read is read again for whoever comes next', async () => {
+test('a page that could not be read is read again for the next request', async () => {
   mkdirSync(join(folder, 'index.html'));
   const page = new BuiltPage(folder, { rereads: false });
   await expect(page.document(asking())).rejects.toThrow('EISDIR');

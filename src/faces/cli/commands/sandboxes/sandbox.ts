@@ -28,8 +28,8 @@ export function define(command: Command, cli: Cli): void {
   defineChanges(command, cli);
   addHelp(command, {
     about:
-      'A sandbox is where the agent of a conversation works. A conversation has its own one, or shares one by its name with others of the ' +
-      'same owner.',
+      'A sandbox is where the agent of a conversation works. A conversation has its own sandbox, or shares a named one with other ' +
+      'conversations of the same owner.',
     examples: ['throughline sandbox', 'throughline sandbox show website'],
   });
 }
@@ -62,12 +62,12 @@ function defineChanges(command: Command, cli: Cli): void {
     summary: 'delete a sandbox with everything in it',
     description: 'Delete a sandbox with everything in it. The next turn of a conversation in it makes it again, empty.',
     about:
-      'Refused while a turn, a task or a command works in it, and when unsaved work is in it: files in no git repository, changes that are not committed, ' +
-      'commits that were not pushed. Also when the directory of another conversation is in it.',
+      'Refused while a turn, a task or a command works in it, and when it contains unsaved work: files outside of git repositories, uncommitted changes, ' +
+      'commits that were not pushed. Also when it contains the directory of another conversation.',
     examples: ['throughline sandbox rm website', 'throughline sandbox rm website --force'],
   })
     .argument('<sandbox>', 'its name or id')
-    .option('--force', 'also when unsaved work is in it, or the directory of another conversation')
+    .option('--force', 'also when it contains unsaved work, or the directory of another conversation')
     .action((sandbox: string, flags: { force?: boolean }) => remove(sandbox, flags, cli));
 }
 

@@ -19,7 +19,7 @@ export function define(command: Command, cli: Cli): void {
     .action((file: string, flags: RestoreFlags) => restore(resolve(file), flags, cli));
   addHelp(command, {
     about:
-      'The backup is checked first. What is in the data home now is kept in its directory "aside", and nothing is deleted. Refused ' +
+      'The backup is checked first. The current data is moved to the directory "aside" in the data home; nothing is deleted. Refused ' +
       'while a server or another program uses the data home. A backup with sandboxes replaces the sandboxes as well. ' +
       'Turns after the backup are gone from the record, but agents may remember them. Their sessions are then not continued: the ' +
       'next turn starts a new one from the record, and its receipt says so. A conversation runs only in the data home that its ' +

@@ -27,7 +27,7 @@ test.each(['', '0', '5', 'perhaps', '-1', '1.5'])('the answer "%s" is none', (an
   expect(chooseOption(OPTIONS, answer)).toBeNull();
 });
 
-test('a shorthand that no option fits is no answer', () => {
+test('a shorthand without a fitting option is no answer', () => {
   expect(chooseOption(OPTIONS.slice(0, 2), 'deny')).toBeNull();
   expect(chooseOption(OPTIONS.slice(2, 3), 'allow')).toBeNull();
 });
@@ -77,7 +77,7 @@ test('no line of a question looks like the choices', async () => {
   expect(shown().match(/^ {2}1 .*/gm)).toEqual(['  1 Allow   2 Reject   (or allow, deny)']);
 });
 
-test('an input that ends is a no', async () => {
+test('the end of the input denies the question', async () => {
   const { input, answer } = asking();
   input.end();
   expect(await answer).toBe('r');

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { Cli } from '../../../cli.ts';
 import { sendDetached } from './detach.ts';
 
-test('what the other process says of a fault is told, also when it comes after the end of its output', async () => {
+test('an error of the background process is reported, also when it arrives after the end of its output', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'throughline-detach-'));
   const program = join(folder, 'program.js');
   const fault = JSON.stringify({ error: { code: 'not_found', message: 'There is no such directory.' } });
