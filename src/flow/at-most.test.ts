@@ -31,13 +31,13 @@ test('only so many run at a time; the next comes in order, also after a failure'
   for (const { end } of all) end();
   await Promise.all(all.map(({ done }) => done.catch(() => {})));
   expect(begun()).toEqual([true, true, true, true]);
-  // Nobody counts any more.
+  // None of them counts any more.
   const more = [work(starts), work(starts), work(starts)];
   await nextTurn();
   expect(more.map(({ began }) => began())).toEqual([true, true, false]);
 });
 
-test('who takes long goes on, and the next one comes', async () => {
+test('work that takes long goes on, and the next one begins', async () => {
   const starts = new AtMost({ most: 1, longestMs: 20 });
   const [slow, next] = [work(starts), work(starts)];
   await expect.poll(() => next.began()).toBe(true);
@@ -50,7 +50,7 @@ test('who takes long goes on, and the next one comes', async () => {
   expect(last.began()).toBe(true);
 });
 
-test('who is aborted while waiting is told so by the work, and lets nobody in', async () => {
+test('work that is aborted while it waits begins at once, and does not count', async () => {
   const starts = new AtMost({ most: 1, longestMs: 10_000 });
   const stop = new AbortController();
   const [first, stopped, third] = [work(starts), work(starts, stop.signal), work(starts)];

@@ -1,4 +1,4 @@
-import { type ErrorCode, failureOf, ThroughlineError } from '../core/errors.ts';
+import { type ErrorCode, failureOf, hasCode, ThroughlineError } from '../core/errors.ts';
 import { checkPlace } from '../core/event.ts';
 import type { PublicEvent } from '../core/public/event.ts';
 import type { Feed, LiveFrame } from '../core/public/live-frame.ts';
@@ -35,7 +35,7 @@ const ENDS_FEED: readonly ErrorCode[] = ['not_found', 'log_changed', 'invalid', 
 
 /**
  * Several feeds as one stream of frames. Each feed is asked for its next frame only when the last one was taken, and the frames that
- * are ready are taken in turn: a feed with much to say gets no more than its share, and one that is slow holds nobody up. Feeds come
+ * are ready are taken in turn: a feed with many events gets no more than its share, and a slow one does not delay the others. Feeds come
  * and go while the stream runs.
  */
 export class Feeds {
@@ -76,7 +76,7 @@ export class Feeds {
     if (running === undefined) return;
     this.#running.delete(name);
     running.stop.abort();
-    // It ends in its own time; what goes wrong then concerns nobody.
+    // It ends later; its errors are of no interest then.
     running.frames.return(undefined).catch(() => {});
   }
 
@@ -84,7 +84,7 @@ export class Feeds {
     return [...this.#running.keys()];
   }
 
-  /** Until the signal aborts; then all feeds end. Throws what is wrong with all of them. */
+  /** Until the signal aborts; then all feeds end. Throws an error that concerns all of them. */
   async *frames(signal: AbortSignal): AsyncGenerator<LiveFrame> {
     const wake = () => this.#wake();
     signal.addEventListener('abort', wake);
@@ -128,7 +128,7 @@ export class Feeds {
       else if (feed.of === 'board') yield* this.#tasks(feed, signal);
       else yield* this.#events(feed, signal);
     } catch (error) {
-      if (!(error instanceof ThroughlineError && ENDS_FEED.includes(error.code))) throw error;
+      if (!hasCode(error, ...ENDS_FEED)) throw error;
       yield { feed: feed.feed, kind: 'ended', failure: failureOf(error) };
     }
   }

@@ -51,7 +51,7 @@ describe('a lease', () => {
     },
   );
 
-  test('lets a conflict hurt only the writes that it is about', async () => {
+  test('fails only the writes that a conflict is about', async () => {
     const { store, commits, goOn } = slowStore();
     const lease = new Lease(FENCE, { ...PARTS, store });
     const first = lease.write(event('first'));

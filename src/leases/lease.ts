@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isTransientFault, ThroughlineError } from '../core/errors.ts';
+import { hasCode, isTransientFault, type ThroughlineError } from '../core/errors.ts';
 import { wellFormed } from '../core/input/well-formed.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Fence } from '../ports/store/leases.ts';
@@ -35,7 +35,7 @@ export class Lease {
   #committing: Promise<void> | null = null;
   /** Commits what was noted. Undefined: nothing was since the last commit began. */
   #noted: NodeJS.Timeout | undefined;
-  /** What an agent has said is committed when this moment is over. */
+  /** A commit of what an agent has said is scheduled for the end of this tick. */
   #isScheduled = false;
   #isHurried = false;
   /** The turn that could not begin: it was cancelled or replaced, and nothing more is written of it. */
@@ -145,7 +145,7 @@ export class Lease {
           await this.#write(batch);
         } catch (error) {
           // One group failed, so nothing of the commit was written. The other groups are not at fault.
-          if (isConflict(error) && batch.length > 1) for (const group of batch) await this.#writeAlone(group);
+          if (hasCode(error, 'conflict') && batch.length > 1) for (const group of batch) await this.#writeAlone(group);
           else this.#fail(error, batch);
         }
       }
@@ -205,7 +205,7 @@ export class Lease {
 
   /** After a commit that failed for good, nothing more may be written under this lease, except after a `conflict`. */
   #fail(error: unknown, batch: readonly Group[]): void {
-    if (!isConflict(error)) this.#lost.abort(error);
+    if (!hasCode(error, 'conflict')) this.#lost.abort(error);
     for (const write of batch.flatMap(({ writes }) => writes)) {
       if (write.write === 'begin') this.#refused = { turn: write.turn, error };
     }
@@ -222,10 +222,6 @@ interface Group {
 function turnOf(write: Write): string | null {
   if (write.write === 'event') return write.event.turn;
   return 'turn' in write ? write.turn : null;
-}
-
-function isConflict(error: unknown): boolean {
-  return error instanceof ThroughlineError && error.code === 'conflict';
 }
 
 /** Longer than it takes to begin what follows, such as starting a program, and too short for people to notice. */

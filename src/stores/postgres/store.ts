@@ -126,9 +126,13 @@ async function checkHearing(server: Server): Promise<void> {
   } finally {
     await client.end();
   }
-  throw new ThroughlineError('refused', 'The address in "listen" leads to another database than the rest of it.', {
-    hint: 'Name the host and port of the server that the pooler connects to.',
-  });
+  throw new ThroughlineError(
+    'refused',
+    'The option "listen" in the address of the store leads to another database than the address itself.',
+    {
+      hint: 'Name the host and port of the server that the pooler connects to.',
+    },
+  );
 }
 
 /** In bytes. */
@@ -148,7 +152,8 @@ function storeOn(access: Access): Store {
     // What the database server loses after it has acknowledged it is not noticed here: its own `fsync` and backups prevent that.
     losses: async () => [],
     acceptLosses: async () => {},
-    census: () => access.readLong('', async (sql) => carryOut(sql, census((await access.times(sql)).monotonic))),
+    census: () =>
+      access.readLong('check', '', async (sql) => carryOut(sql, census((await access.times(sql)).monotonic))),
     measure: () => access.read((sql) => measure(sql, access)),
     inspect: () => inspect((look) => access.readRaw(look)),
     tasks: taskStore(access),
@@ -246,8 +251,8 @@ function history(access: Access): HistoryStore & UsageStore {
     countRecordsAfter: steps.reading(shared.countRecordsAfter),
     unknownParts: steps.looking(shared.unknownParts),
     summary: steps.lookingAt(summary),
-    search: access.heavyReading(search),
-    verify: access.heavyReading(verify),
+    search: access.heavyReading('search', search),
+    verify: access.heavyReading('check', verify),
     usage: steps.reading(usageDays),
     spending: (owner, id) =>
       access.look(async (sql) => {

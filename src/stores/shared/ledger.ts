@@ -85,6 +85,14 @@ export function noConversation(): ThroughlineError {
   return new ThroughlineError('not_found', 'There is no such conversation.');
 }
 
+export function conversationTaken(): ThroughlineError {
+  return new ThroughlineError('conflict', 'A conversation with this id exists already.');
+}
+
+export function keyTaken(key: string): ThroughlineError {
+  return new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Use another key.' });
+}
+
 /** Puts a title into the row. False: the conversation has this title, or one that wins over it. */
 export function takesTitle(row: LeaseRow, title: string, source: TitleSource): boolean {
   if (!titleWins(source, row.title_source)) return false;
@@ -99,7 +107,7 @@ export function leavePlace(row: LeaseRow, monotonic: number): void {
   if (row.driver !== 'worker') {
     throw new ThroughlineError(
       'refused',
-      'A program drives this conversation with its own agent; it has no place here.',
+      'A program runs the agent of this conversation itself. So it has no place, and cannot be moved.',
     );
   }
   if (row.worker !== null && row.ready_at !== null && row.ready_at > monotonic) {

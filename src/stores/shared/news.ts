@@ -1,4 +1,4 @@
-// What listeners of a store are told after a commit.
+// What a store notifies its listeners of after a commit.
 
 /** `moved`: the conversations and tasks that have changed; null: any may have. `own`: those that only the holder of their lease has written. */
 export type Listener = (moved: readonly string[] | null, own?: ReadonlySet<string>) => void;

@@ -17,6 +17,10 @@ export function sessionOpened(): ThroughlineError {
   return new ThroughlineError('conflict', 'The session was already opened.');
 }
 
+export function noSession(): ThroughlineError {
+  return new ThroughlineError('not_found', 'There is no such session in this conversation.');
+}
+
 /** A usable session with this id exists already, in another conversation or in this one (R1). */
 export function sessionTaken(id: string, cause: unknown): ThroughlineError {
   return new ThroughlineError('conflict', `The session "${id}" is in use elsewhere.`, { cause });
@@ -38,7 +42,7 @@ export function changedSession(session: SessionRow, change: SessionChange) {
   if (mirror !== undefined && mirror.from !== session.mirrored && mirror.from !== 0) {
     throw new ThroughlineError(
       'invalid',
-      `The mirror has ${session.mirrored} bytes; more of it cannot begin at ${mirror.from}.`,
+      `The mirror has ${session.mirrored} bytes; the next piece cannot begin at ${mirror.from}.`,
     );
   }
   return {

@@ -1,4 +1,4 @@
-// What every store decides about tasks, and makes of their rows.
+// The rows of tasks, and what every store decides about them.
 
 import { ThroughlineError } from '../../core/errors.ts';
 import {
@@ -50,10 +50,6 @@ export function taskOf(row: TaskRow): Task {
     startedAt: row.started_at,
     endedAt: row.ended_at,
   };
-}
-
-export function noTask(id: string): ThroughlineError {
-  return new ThroughlineError('not_found', `There is no task "${id}".`);
 }
 
 // ── plans ──

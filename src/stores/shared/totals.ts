@@ -51,7 +51,7 @@ export function dayOf(now: number): string {
   return new Date(now).toISOString().slice(0, 10);
 }
 
-/** What a conversation spent last, and on which day. Only its last day is kept: an earlier one is over. */
+/** What a conversation spent on the last day on which it spent anything. Earlier days are not kept. */
 export interface SpentRow {
   readonly day: string | null;
   readonly spent: string;

@@ -254,7 +254,7 @@ export function cancelledBy(by: string, replacedBy: string | null) {
 export function checkDelivered(row: TurnRow): void {
   if (row.delivered === null) {
     throw new ThroughlineError('invalid', `Turn ${row.n} was sent without "deliverTo": it is not pending.`, {
-      hint: 'Name where its answer goes when it is sent.',
+      hint: 'Give "deliverTo" when you send a turn.',
     });
   }
   if (!hasEnded(row.state)) {

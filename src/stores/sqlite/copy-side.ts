@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { ThroughlineError } from '../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../core/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Chain, CopiedRow, CopiedValue, CopySide, CopySource, CopyTarget } from '../shared/copy/side.ts';
 import { RECORD, type RecordRow, recordOf } from '../shared/rows.ts';
@@ -85,7 +85,7 @@ async function isTakenAlone(db: Database): Promise<boolean> {
     await whileBusy(() => becomeAlone(db), ALONE_MS);
     return true;
   } catch (error) {
-    if (!(error instanceof ThroughlineError && error.code === 'storage_busy')) throw error;
+    if (!hasCode(error, 'storage_busy')) throw error;
     return false;
   }
 }

@@ -168,9 +168,11 @@ async function everyVerb(store: ReturnType<typeof storeOn>['store']): Promise<vo
   await store.pending(ANN, { limit: 9 });
   await store.pending(ANN, { after: due.id, limit: 9 });
   await store.setDelivered(ANN, due.id);
-  const [x, y] = [await enqueue(store, conversation), await enqueue(store, conversation, { requestId: 'task/t/1.1' })];
-  await store.queued(ANN, conversation, { after: 0, limit: 9 });
-  const swapped = { conversation, changes: [y, x].map(({ id }) => ({ turn: id, id: fresh('turn') })), by: 'x' };
+  for (const requestId of [null, 'task/t/1.1']) await enqueue(store, conversation, { requestId });
+  // All that are queued: on a slow machine a lease has ended, and an earlier turn is queued again.
+  const queue = await store.queued(ANN, conversation, { after: 0, limit: 9 });
+  const changes = queue.toReversed().map(({ id }) => ({ turn: id, id: fresh('turn') }));
+  const swapped = { conversation, changes, by: 'x' };
   for (const _ of [1, 2]) await store.requeue(ANN, { ...swapped, requestId: 'q' });
   for (const { id } of await store.queued(ANN, conversation, { after: 0, limit: 9 })) {
     await store.requestCancel(ANN, id, 'x');

@@ -1,10 +1,9 @@
 import { CONVERSATION_STATES, type Conversation, type TitleSource } from '../../../core/conversation.ts';
-import { ThroughlineError } from '../../../core/errors.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
-import { noConversation, takesTitle } from '../../shared/ledger.ts';
+import { conversationTaken, keyTaken, noConversation, takesTitle } from '../../shared/ledger.ts';
 import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
 import { wordsOf } from '../../shared/search.ts';
 import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
@@ -144,15 +143,12 @@ export async function insertConversation(
 
 function takenConversation(fault: unknown): unknown {
   if (violated(fault) === 'conversations_key') return new Collision();
-  return violated(fault) === null
-    ? fault
-    : new ThroughlineError('conflict', 'A conversation with this id exists already.');
+  return violated(fault) === null ? fault : conversationTaken();
 }
 
 /** Throws `conflict`. */
 export async function checkKeyIsFree(sql: Sql, owner: string, key: string | null): Promise<void> {
-  if (key === null || (await findByKey(sql, owner, key)) === null) return;
-  throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Use another key.' });
+  if (key !== null && (await findByKey(sql, owner, key)) !== null) throw keyTaken(key);
 }
 
 /** The first prompt names a conversation that nobody has named. */

@@ -9,7 +9,7 @@ import type { News } from '../../shared/news.ts';
 import { sharedTransaction } from './batch.ts';
 import type { Bell } from './bell.ts';
 import type { Server, Sql } from './connect.ts';
-import { isCollision, isEnded, isLockedOut, storageFault, tooSlow } from './faults.ts';
+import { isCollision, isEnded, isLockedOut, type LongRead, storageFault, tooSlow } from './faults.ts';
 import { HeavyWork } from './heavy-work.ts';
 import { Reader } from './reader.ts';
 import { LONG, ownTransaction, TIME, type Times, type Tx, type Waits } from './transaction.ts';
@@ -103,7 +103,7 @@ export class Access {
     }
   }
 
-  /** What the caller is told. */
+  /** The error for the caller. */
   #fault(error: unknown): unknown {
     const fault = storageFault(error) ?? error;
     if (isDamage(fault)) this.#isDamaged();
@@ -201,17 +201,17 @@ export class Access {
   }
 
   /** The same for one that only reads and takes long: it waits for one of a few connections (`HeavyWork`). */
-  heavyReading<A extends unknown[], T>(look: (sql: Sql, owner: string, ...args: A) => Promise<T>) {
-    return (owner: string, ...args: A): Promise<T> => this.readLong(owner, (sql) => look(sql, owner, ...args));
+  heavyReading<A extends unknown[], T>(what: LongRead, look: (sql: Sql, owner: string, ...args: A) => Promise<T>) {
+    return (owner: string, ...args: A): Promise<T> => this.readLong(what, owner, (sql) => look(sql, owner, ...args));
   }
 
   /** In one transaction. The server ends a statement that takes too long: `too_large`. */
-  async readLong<T>(owner: string, look: (sql: Sql) => Promise<T>): Promise<T> {
+  async readLong<T>(what: LongRead, owner: string, look: (sql: Sql) => Promise<T>): Promise<T> {
     const readMs = this.#options.searchMs ?? SEARCH_MS;
     try {
       return await this.readRaw(look, owner, readMs);
     } catch (error) {
-      throw isEnded(error) ? tooSlow(readMs) : this.#fault(error);
+      throw isEnded(error) ? tooSlow(what, readMs) : this.#fault(error);
     }
   }
 

@@ -291,7 +291,7 @@ async function load() {
   try {
     return await import('pg');
   } catch (cause) {
-    throw new ThroughlineError('refused', 'The package "pg" is not installed, which the PostgreSQL store needs.', {
+    throw new ThroughlineError('refused', 'The PostgreSQL store needs the package "pg", which is not installed.', {
       hint: 'Run "npm install pg" where Throughline is installed.',
       cause,
     });

@@ -2,8 +2,8 @@ import { ThroughlineError } from '../../../core/errors.ts';
 import { Collision } from '../../shared/verbs/steps.ts';
 
 /*
- * What PostgreSQL says, by its codes. Its own text is kept as the cause only where it cannot contain what was stored; an address with its
- * password is in none of them.
+ * Faults of PostgreSQL, by its codes. The texts are ours, and the cause is the code alone: a text of the server may contain stored values, or the address
+ * with its password.
  */
 type Fault = Pick<ThroughlineError, 'code' | 'message'> & { readonly hint: string };
 
@@ -14,7 +14,7 @@ const FULL: Fault = {
 };
 const READONLY: Fault = {
   code: 'storage_readonly',
-  message: 'The database server only allows reading: it is a replica, or was set so.',
+  message: 'The database server only allows reading: it is a replica, or is configured so.',
   hint: 'Give the address of the primary server.',
 };
 const NO_RIGHTS: Fault = {
@@ -29,7 +29,7 @@ const BUSY: Fault = {
 };
 const LOCKED: Fault = {
   code: 'storage_busy',
-  message: 'Another process has locked what should be changed.',
+  message: 'Another process has locked the rows to be changed.',
   hint: 'Try again. If it happens again, look for sessions that wait for a lock in pg_stat_activity.',
 };
 const CROWDED: Fault = {
@@ -50,7 +50,7 @@ const DAMAGED: Fault = {
 const GONE: Fault = {
   code: 'storage_busy',
   message: 'The database server does not answer.',
-  hint: 'It is tried again with the next request. See whether the server runs and can be reached.',
+  hint: 'The next request tries again. Check that the server runs and can be reached.',
 };
 const LOGIN: Fault = {
   code: 'unreachable',
@@ -165,7 +165,7 @@ export function openFault(error: unknown): ThroughlineError {
   }
   if (fault.message !== GONE.message) return fault;
   return new ThroughlineError('unreachable', fault.message, {
-    hint: 'See whether it runs, and whether host and port in the address of the store are right.',
+    hint: 'Check that it runs, and that host and port in the address of the store are right.',
     cause: fault.cause,
   });
 }
@@ -201,10 +201,14 @@ export function isUnknown(error: unknown): boolean {
   return codeOf(error) === '42601';
 }
 
-export function tooSlow(ms: number): ThroughlineError {
-  return new ThroughlineError('too_large', `The search took longer than ${ms / 1_000} s and was ended.`, {
-    hint: 'Search for fewer turns: with rarer words, or more of them.',
-  });
+export type LongRead = 'search' | 'check';
+
+export function tooSlow(what: LongRead, ms: number): ThroughlineError {
+  const hint =
+    what === 'search'
+      ? 'Search for fewer turns: with rarer words, or more of them.'
+      : 'Try again. If it happens again, look in pg_stat_activity for what keeps the server busy.';
+  return new ThroughlineError('too_large', `The ${what} took longer than ${ms / 1_000} s and was ended.`, { hint });
 }
 
 /** The name of the unique index that was violated; null: none was. */

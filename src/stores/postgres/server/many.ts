@@ -78,7 +78,7 @@ function together(asked: readonly Asked[], text: string, types: Types): Group {
   };
 }
 
-/** What is made of the text of a statement: once, because the same ones come again and again. */
+/** Remembers what `make` made of the text of a statement: the same statements come again and again. */
 function once<T>(make: (text: string, types: Types) => T): (text: string, types: Types) => T {
   const made = new Map<string, T>();
   return (text, types) => {

@@ -45,7 +45,7 @@ export async function sendTogether(
         for (const { reject } of asked) reject(error);
         throw error;
       }
-      // One of them asks what cannot be answered: the others are not at fault.
+      // One of them is at fault, and the others are not.
       await Promise.all(asked.map((one) => answer(alone(one))));
     }
   };

@@ -179,7 +179,7 @@ export async function ownTransaction<T>(
     await send('ROLLBACK').catch((fault: Error) => {
       broken = fault;
     });
-    // What is said of a statement after the first fault is only that the transaction is broken.
+    // After the first fault, all others only say that the transaction is broken.
     await sql.allAnswered();
     throw broken === false ? first : faultOfBroken(first, broken);
   } finally {

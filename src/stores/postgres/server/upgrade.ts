@@ -5,7 +5,7 @@ import { sql as cheaperTurns } from '../migrations/0003-cheaper-turns.ts';
 import type { Server } from './connect.ts';
 import { openFault } from './faults.ts';
 
-/** By number, from 1. What was published never changes. */
+/** By number, from 1. One that was published never changes. */
 const MIGRATIONS: readonly string[] = [schema, signInLinks, cheaperTurns];
 /** How many steps newer a schema may be than the program. A new schema keeps what the version before it needs, so that both run side by side. */
 const BESIDE = 1;
@@ -72,7 +72,7 @@ function newer(version: number): ThroughlineError {
 function older(version: number): ThroughlineError {
   return new ThroughlineError(
     'refused',
-    `The database has the schema ${version} of an older Throughline, this one needs ${MIGRATIONS.length}. A command that only looks does not upgrade it.`,
+    `The database has the schema ${version} of an older Throughline, this one needs ${MIGRATIONS.length}. A command that only reads does not upgrade it.`,
     {
       hint: 'Look with the older version; or upgrade it: make a backup, then start "throughline serve" of this version (docs/deploy.md).',
     },

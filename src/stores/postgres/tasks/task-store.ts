@@ -23,7 +23,7 @@ const NEWEST = `
 /** Tasks, in the same database as conversations. */
 export function taskStore(access: Access): TaskStore {
   const { reading, lookingAt, writing } = stepAccess(access);
-  // This process waits for them on one connection, in whatever number of verbs.
+  // However many verbs wait for the lock, this process uses one connection for them.
   const alone = <T>(verb: (tx: Tx) => Promise<T>): Promise<T> =>
     access.writeIn(
       'tasks',

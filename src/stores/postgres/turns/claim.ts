@@ -184,7 +184,7 @@ async function take(ledger: Ledger, request: ClaimRequest): Promise<Claim> {
     await withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
   }
   const ended = await endLiving(ledger);
-  const next = oldest === undefined || sent ? null : await requeue(ledger, oldest);
+  const next = oldest === undefined || sent ? null : queueAgain(ledger, oldest);
   const isBegun = next !== null && !request.withoutTurn;
   if (isBegun) beginTurn(ledger, next);
   const turn = isBegun ? begun(await readTurn(tx.sql, next), tx.now) : null;
@@ -207,7 +207,7 @@ function afterClaim({ state, next_seq }: LeaseRow) {
 }
 
 /** Its worker ended before anything was sent: the turn is queued again. */
-async function requeue(ledger: Ledger, turn: TurnRow): Promise<TurnRow> {
+function queueAgain(ledger: Ledger, turn: TurnRow): TurnRow {
   if (turn.state === 'queued') return turn;
   ledger.tx.sql.run(REQUEUE, turn.no);
   ledger.restate(null, 'queued');
@@ -242,7 +242,7 @@ export async function nextTurn(
   return { turn, facts };
 }
 
-/** What running a turn asks of the store. `ended`: sessions that this transaction makes dormant. */
+/** What the engine needs to run a turn. `ended`: sessions that this transaction makes dormant. */
 async function factsOf(sql: Sql, row: LeaseRow, agent: string, monotonic: number, ended = NONE): Promise<TurnFacts> {
   const [sessions, unknownParts, sandbox] = await Promise.all([
     sessionRows(sql, row.conv, agent, 20),

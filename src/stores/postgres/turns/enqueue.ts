@@ -163,8 +163,8 @@ function takenTurn(fault: unknown): unknown {
 }
 
 /**
- * Takes a native session into the conversation: its own turns go to the end of the history, and it has all of them. What the
- * conversation had before, it lacks; it is told that with its first prompt.
+ * Takes a native session into the conversation. Its own turns go to the end of the history. It lacks the earlier history of the conversation, and is
+ * told that with its first prompt.
  */
 async function adopt(ledger: Ledger, agent: string, adopted: AdoptedSession): Promise<void> {
   const { tx, row } = ledger;

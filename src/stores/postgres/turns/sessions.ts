@@ -1,9 +1,15 @@
-import { ThroughlineError } from '../../../core/errors.ts';
 import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { SESSION, type SessionRow } from '../../shared/rows.ts';
-import { addedUsage, changedSession, checkAgent, sessionOpened, sessionTaken } from '../../shared/sessions.ts';
+import {
+  addedUsage,
+  changedSession,
+  checkAgent,
+  noSession,
+  sessionOpened,
+  sessionTaken,
+} from '../../shared/sessions.ts';
 import { unindexedNo } from '../../shared/verbs/steps.ts';
 import type { Ledger, UsedSession } from '../conversations/ledger.ts';
 import type { Refusal } from '../server/connect.ts';
@@ -36,7 +42,7 @@ const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = $1';
 /** A session of this conversation, as the statement reads it. Throws `not_found`. */
 async function found<R>({ tx, row }: Ledger, text: string, ref: string): Promise<R> {
   const session = await tx.sql.one<R>(text, ref, row.conv);
-  if (session === undefined) throw new ThroughlineError('not_found', 'There is no such session in this conversation.');
+  if (session === undefined) throw noSession();
   return session;
 }
 

@@ -37,7 +37,7 @@ export function countSession({ tx, row }: Ledger): void {
   tx.sql.run(COUNT_SESSION, row.conv);
 }
 
-/** What was spent today. Imported and forked turns are not: that was before, or elsewhere. */
+/** What was spent today. Imported and forked turns do not count: they were spent before or elsewhere. */
 interface Spent {
   readonly agent: string;
   readonly turns: number;

@@ -35,7 +35,7 @@ export interface CopyTarget extends CopySide {
   begun(): Promise<void>;
   /** The time that leases are measured in. */
   time(): Promise<number>;
-  /** What a store of this kind needs after its rows came from elsewhere. */
+  /** Does what a store of this kind needs after its rows were copied. */
   finish(): Promise<void>;
 }
 

@@ -17,7 +17,7 @@ const FEW = 8;
 const table = (name: string, key: readonly string[] = ['no'], page = PAGE): Table => ({ name, key, page });
 
 /**
- * What a copy of a store has, under names that all stores share. What a row refers to comes before it. The hot rows (`leases`) come last: where they are the same,
+ * The tables of a copy, under names that all stores share. A table comes after those that it refers to. The hot rows (`leases`) come last: where they are the same,
  * all events of the conversation have been copied. Workers are left out: they are processes. One-time links, too: in a copy each would work a second
  * time. Of the facts, the names of places, moves, and conversations that are half erased are those of the data; the others belong to one database.
  */

@@ -1,4 +1,4 @@
-// What became of turns: what was told with them, how their sessions were restored, what they used.
+// Reads about turns that ran: what their sessions were told, how these were restored, what was used.
 
 import { hash } from 'node:crypto';
 import { RESTORE_HINT, ThroughlineError } from '../../../core/errors.ts';
@@ -23,7 +23,7 @@ import { all, contents, each, one, type Steps, unindexedNo } from './steps.ts';
 const OF_ATTEMPT = 'SELECT session, body FROM told WHERE turn = ? AND attempt = ? ORDER BY no';
 const SENDINGS = "SELECT payload FROM events WHERE turn = ? AND kind = 'turn.sent' ORDER BY seq DESC";
 const SESSION_ID = `SELECT id FROM sessions WHERE ref = ? AND ${unindexedNo('conv')} = ?`;
-/** Of so many turns: the rows up to the last of them, or from the first of them on. */
+/** The receipts of so many turns, after a turn or before it. A turn may have several. */
 const RESTORED_AFTER = `
   SELECT turn, body FROM receipts WHERE conv = ?1 AND turn > ?2 AND turn <= (
     SELECT max(turn) FROM (SELECT DISTINCT turn FROM receipts WHERE conv = ?1 AND turn > ?2 ORDER BY turn LIMIT CAST(?3 AS bigint)) AS found
@@ -43,7 +43,7 @@ const HOLDER = `
   FROM leases l LEFT JOIN workers w ON w.no = l.worker WHERE l.conv = ?`;
 
 interface ToldRow {
-  /** Null: it was told with the prompt, which is its last part. */
+  /** The session of a warm-up; null: it was told together with the prompt, which is its last part. */
   readonly session: string | null;
   readonly body: Uint8Array;
 }

@@ -20,7 +20,7 @@ const ERASED = `
 const TASKS = `
   SELECT no, owner, id, state, gate FROM tasks
   WHERE state IN ('waiting', 'queued', 'running') OR gate IS NOT NULL ORDER BY no`;
-/** What unfinished tasks wait for, and will not finish by itself. */
+/** Tasks that have failed or were cancelled, and that unfinished tasks wait for. */
 const BLOCKING = `
   SELECT a.task, f.id FROM tasks f JOIN task_after a ON a.first = f.no JOIN tasks t ON t.no = a.task
   WHERE f.state IN ('failed', 'cancelled') AND t.state IN ('waiting', 'queued', 'running') ORDER BY f.no`;

@@ -1,4 +1,4 @@
-// What erasing a conversation needs in all stores. Each store deletes what was said in its own way.
+// Parts of erasing a conversation that are the same in all stores. Each store has its own way to delete what was said.
 
 import type { Conversation } from '../../../core/conversation.ts';
 import { ThroughlineError } from '../../../core/errors.ts';

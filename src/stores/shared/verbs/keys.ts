@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { noSuch, ThroughlineError } from '../../../core/errors.ts';
 import type { ApiKey, Grant } from '../../../core/key.ts';
 import type { KeyStore, LinkStore, NewKey, NewLink } from '../../../ports/store.ts';
 import type { Row } from '../rows.ts';
@@ -56,7 +56,7 @@ function* keysOf(owner: string): Steps<ApiKey[]> {
 }
 
 function* revokeKey(tx: StepTx, owner: string, id: string): Steps<ApiKey> {
-  if ((yield* findKey(id))?.owner !== owner) throw new ThroughlineError('not_found', 'There is no such key.');
+  if ((yield* findKey(id))?.owner !== owner) throw noSuch('key', id);
   yield* run(REVOKE_KEY, tx.now, id);
   return (yield* findKey(id)) as ApiKey;
 }

@@ -15,7 +15,7 @@ import type { LeaseRow, TurnName } from '../ledger.ts';
 import { permissionOf, TURN, type TurnRow } from '../rows.ts';
 import { checkAnswer, nobodyWaits } from '../sessions.ts';
 import { type AddedTurn, cancelledBy, checkDelivered, checkRepeated } from '../turns.ts';
-import { findTurnRow, permissionRow, readTurn, turnRow } from './reading.ts';
+import { permissionRow, readTurn, turnRow } from './reading.ts';
 import { act, all, Collision, changed, one, orTaken, run, type Steps, type StepTx, unindexedNo } from './steps.ts';
 
 const QUEUE = `
@@ -99,8 +99,7 @@ function isOver(turn: TurnRow): boolean {
 
 /** Notes that the answer of a turn was delivered. That is no event of the conversation. */
 export function* setDelivered(_: StepTx, owner: string, id: string): Steps<Turn> {
-  const row = yield* findTurnRow(owner, id);
-  if (row === undefined) throw noSuchTurn(id);
+  const row = yield* turnRow(owner, id);
   // It has no answer: the turn that replaces it has one.
   if (row.replacedBy !== null) return yield* readTurn(row);
   checkDelivered(row);
@@ -238,7 +237,7 @@ function* replaceTurn<L extends SharedLedger>(tx: LedgerTx<L>, ledger: L, change
 function* checkNoTask({ n, requestId, owner }: TurnRow): Steps<void> {
   const task = taskOfRequest(requestId);
   if (task === null || (yield* one(TASK, task, owner)) === undefined) return;
-  throw new ThroughlineError('refused', `Turn ${n} belongs to the task ${task}: it stays as it is.`, {
+  throw new ThroughlineError('refused', `Turn ${n} belongs to the task ${task} and cannot be changed.`, {
     hint: 'Keep it before all turns that you change, or cancel the task.',
   });
 }

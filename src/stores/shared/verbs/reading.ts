@@ -1,6 +1,6 @@
 // Reads that have the same statements in all stores.
 
-import { noSuchPermission, noSuchTurn, ThroughlineError } from '../../../core/errors.ts';
+import { noSuchPermission, noSuchTurn } from '../../../core/errors.ts';
 import type { ConversationEvent } from '../../../core/event.ts';
 import type { CheckedRange } from '../../../core/input/arguments.ts';
 import { sizeOf } from '../../../core/input/size.ts';
@@ -94,7 +94,7 @@ export function findTurnRow(owner: string, id: string): Steps<TurnRow | undefine
 /** The owner's turn. Throws `not_found`. */
 export function* turnRow(owner: string, id: string): Steps<TurnRow> {
   const row = yield* findTurnRow(owner, id);
-  if (row === undefined) throw new ThroughlineError('not_found', 'There is no such turn.');
+  if (row === undefined) throw noSuchTurn(id);
   return row;
 }
 

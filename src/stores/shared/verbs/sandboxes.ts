@@ -1,4 +1,4 @@
-import { ThroughlineError } from '../../../core/errors.ts';
+import { noSuch, ThroughlineError } from '../../../core/errors.ts';
 import { type Sandbox, type SandboxUse, sandboxInUse } from '../../../core/sandbox/sandbox.ts';
 import type { TaskProgress } from '../../../core/tasks/task.ts';
 import type { TurnFacts, WorkerInfo } from '../../../ports/store/leases.ts';
@@ -134,7 +134,7 @@ function* findRow(owner: string, id: string): Steps<SandboxRow | null> {
 
 function* rowOf(owner: string, id: string): Steps<SandboxRow> {
   const row = yield* findRow(owner, id);
-  if (row === null) throw new ThroughlineError('not_found', 'There is no such sandbox.');
+  if (row === null) throw noSuch('sandbox', id);
   return row;
 }
 

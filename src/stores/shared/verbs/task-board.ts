@@ -1,9 +1,10 @@
+import { noSuchTask } from '../../../core/errors.ts';
 import type { UsagePage } from '../../../core/input/usage-page.ts';
 import type { Task, TaskEvent, TaskEventDraft, TaskEventKind } from '../../../core/tasks/task.ts';
 import type { LastTaskUsage, TaskUsageRow } from '../../../ports/store/tasks.ts';
 import { LAST_DAY, pageOf } from '../page.ts';
 import { isName } from '../rows.ts';
-import { noTask, type TaskRow, taskOf } from '../tasks.ts';
+import { type TaskRow, taskOf } from '../tasks.ts';
 import { each, insert, LIMIT, one, type Steps, type StepTx } from './steps.ts';
 
 const BY_ID = 'SELECT * FROM tasks WHERE id = ? AND owner = ?';
@@ -29,7 +30,7 @@ export function* findTask(owner: string, idOrName: string): Steps<Task | null> {
 /** The owner's task. Throws `not_found`. */
 export function* taskRow(owner: string, id: string): Steps<TaskRow> {
   const row = yield* one<TaskRow>(BY_ID, id, owner);
-  if (row === undefined) throw noTask(id);
+  if (row === undefined) throw noSuchTask(id);
   return row;
 }
 

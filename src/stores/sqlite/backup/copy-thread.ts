@@ -13,7 +13,7 @@ export interface CopyWork {
   /** Null: `target` is there already, and is only checked. */
   readonly source: string | null;
   readonly target: string;
-  /** What errors call the data that was copied. */
+  /** The name of the data in errors. */
   readonly called: string;
   readonly busyMs: number;
 }

@@ -53,7 +53,7 @@ export function makeOwn(
 }
 
 const ALONE_MS = 2_000;
-/** What SQLite and we keep beside a database, and that must not meet another one. */
+/** Files of SQLite and of ours beside a database. They must not be found beside another one. */
 const BESIDE = ['-wal', '-shm', '.highwater'];
 
 /**

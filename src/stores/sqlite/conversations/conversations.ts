@@ -1,10 +1,10 @@
 import { CONVERSATION_STATES, type Conversation, type TitleSource } from '../../../core/conversation.ts';
-import { isDamage, ThroughlineError } from '../../../core/errors.ts';
+import { isDamage } from '../../../core/errors.ts';
 import { type Prompt, titleOf } from '../../../core/turn/content.ts';
 import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { ConversationStore, NewConversation } from '../../../ports/store/conversations.ts';
 import { NO_CHAIN } from '../../shared/chain.ts';
-import { noConversation, takesTitle } from '../../shared/ledger.ts';
+import { conversationTaken, keyTaken, noConversation, takesTitle } from '../../shared/ledger.ts';
 import { pageOf, readable } from '../../shared/page.ts';
 import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
 import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
@@ -131,8 +131,7 @@ export function insertConversation(
   named: { title: string; source: TitleSource } | null,
 ): Ledger {
   const { db, now } = tx;
-  if (db.one(BY_ID, spec.id) !== undefined)
-    throw new ThroughlineError('conflict', 'A conversation with this id exists already.');
+  if (db.one(BY_ID, spec.id) !== undefined) throw conversationTaken();
   checkKeyIsFree(db, owner, spec.key);
   const { no } = db.run(
     INSERT,
@@ -160,8 +159,7 @@ export function insertConversation(
 
 /** Throws `conflict`. */
 export function checkKeyIsFree(db: Database, owner: string, key: string | null): void {
-  if (key === null || findByKey(db, owner, key) === null) return;
-  throw new ThroughlineError('conflict', `A conversation "${key}" exists already.`, { hint: 'Use another key.' });
+  if (key !== null && findByKey(db, owner, key) !== null) throw keyTaken(key);
 }
 
 /** The first prompt names a conversation that nobody has named. */

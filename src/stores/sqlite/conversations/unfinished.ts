@@ -108,7 +108,7 @@ interface Step {
   readonly rows?: { readonly numbers: string; forget(db: Database, no: number): void };
 }
 
-/** Does nothing when it is finished already. What meets a damaged page is left, the rest is done, and it stays unfinished. */
+/** Does nothing when it is finished already. Rows on a damaged page are left, the rest is done, and it stays unfinished. */
 async function inSteps(access: Access, id: string, kind: Kind, steps: readonly Step[]): Promise<void> {
   const marked = <T>(work: (tx: Tx, conv: number) => T) =>
     access.write((tx) => {

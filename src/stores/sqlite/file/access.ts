@@ -111,7 +111,7 @@ export class Access {
     } catch (error) {
       const fault = storageFault(error) ?? error;
       if (!isDamage(fault)) throw fault;
-      // What was cut off reads like something damaged.
+      // A file that was cut off gives the same fault as a damaged one.
       const found = this.#fault() ?? (fault as ThroughlineError);
       this.#writing.fails(found);
       throw found;

@@ -228,9 +228,9 @@ function connect(file: string): DatabaseSync {
 }
 
 /**
- * For a file that cannot be written, or that must stay as it is. What is in the log beside it is read as well, in the way in which SQLite can: by the shared index,
- * if it is there, because a process has the file open or was killed; else by an index in memory, without locks, because nobody else
- * can have it open. Without a log the file has everything.
+ * For a file that cannot be written, or that must stay as it is. The log beside it is read as well: by its shared index, if there is one, because a
+ * process has the file open or was killed; else by an index in memory, without locks, because nobody else can have it open. Without a log, the file
+ * has everything.
  */
 export function connectToRead(file: string): DatabaseSync {
   const size = (end: string) => statSync(`${file}${end}`, { throwIfNoEntry: false })?.size ?? 0;

@@ -98,7 +98,7 @@ export async function whileBusy<T>(attempt: () => T, limitMs: number): Promise<T
   }
 }
 
-/** What `look` gives; `otherwise`, when it meets a damaged page. */
+/** Returns what `look` returns; `otherwise`, if it meets a damaged page. */
 export function unlessDamaged<T>(look: () => T, otherwise: T): T {
   try {
     return look();

@@ -29,10 +29,11 @@ test('a missing directory and file are made for this user alone', async () => {
 
 test('it writes ahead, syncs fully and keeps foreign keys', async () => {
   const file = join(temporaryFolder(), 'store.db');
-  await openAt(file);
-  const db = new DatabaseSync(file);
-  expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
-  db.close();
+  const db = await openDatabase({ file, boot: 'boot-1', clock: CLOCK, busyMs: 10_000 });
+  onTestFinished(() => db.close());
+  expect(db.one('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' });
+  expect(db.one('PRAGMA synchronous')).toEqual({ synchronous: 2 });
+  expect(db.one('PRAGMA foreign_keys')).toEqual({ foreign_keys: 1 });
 });
 
 test.each([

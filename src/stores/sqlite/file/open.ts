@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createDirectories } from '../../../core/directories.ts';
-import { isDamage, RESTORE_HINT, ThroughlineError, writeFault } from '../../../core/errors.ts';
+import { hasCode, isDamage, RESTORE_HINT, ThroughlineError, writeFault } from '../../../core/errors.ts';
 import { isCutShort } from '../loss/cut-file.ts';
 import { LOG_BYTES } from '../loss/data-file.ts';
 import { HighWater, type Mark, readHighWater } from '../loss/high-water.ts';
@@ -42,7 +42,7 @@ async function openOrRead(options: OpenOptions): Promise<Database> {
     return (await lookedAt(db, options)) ?? (await makeReady(db, options));
   } catch (error) {
     const fault = storageFault(error) ?? error;
-    if (db !== undefined && isFull(fault) && (await opensForReading(db, options))) return db;
+    if (db !== undefined && hasCode(fault, 'storage_full') && (await opensForReading(db, options))) return db;
     db?.close();
     throw fault;
   }
@@ -59,7 +59,7 @@ async function openToRead(options: OpenOptions, refusal: ThroughlineError): Prom
   } catch (error) {
     db.close();
     const fault = storageFault(error) ?? error;
-    throw fault instanceof ThroughlineError && fault.code === 'storage_readonly' ? refusal : fault;
+    throw hasCode(fault, 'storage_readonly') ? refusal : fault;
   }
   db.close();
   throw refusal;
@@ -170,10 +170,6 @@ function isReadable(db: Database, options: OpenOptions): Promise<boolean> {
     readClock(db, options);
     return true;
   }, options.busyMs);
-}
-
-function isFull(error: unknown): boolean {
-  return error instanceof ThroughlineError && error.code === 'storage_full';
 }
 
 /**

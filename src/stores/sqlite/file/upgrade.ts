@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, existsSync, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { ThroughlineError } from '../../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../../core/errors.ts';
 import { CURRENT_SCHEMA } from '../migrations/current.ts';
 import { MIGRATIONS } from '../migrations/list.ts';
 import { Database } from './database.ts';
@@ -60,7 +60,7 @@ export async function upgrade(db: Database, file: string, schema: number): Promi
   try {
     await whileBusy(() => becomeAlone(db), ALONE_MS);
   } catch (error) {
-    if (!(error instanceof ThroughlineError && error.code === 'storage_busy')) throw error;
+    if (!hasCode(error, 'storage_busy')) throw error;
     throw inUse(file, schema, error);
   }
   try {

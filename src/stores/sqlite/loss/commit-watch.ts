@@ -41,7 +41,7 @@ export class CommitWatch {
     this.#change = events.length === 0 && changedOtherwise ? countChange(this.#db) : null;
   }
 
-  /** After the commit, and before anybody is told of it. Throws `storage_gone`: what was committed may be found again, or not. */
+  /** After the commit, and before it is acknowledged. Throws `storage_gone`: it is unknown whether the commit will be found again. */
   committed({ events }: Changed): void {
     const change = this.#change;
     if (change !== null) this.#markSoon((mark) => mark.changed(change));

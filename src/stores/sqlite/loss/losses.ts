@@ -57,7 +57,7 @@ export function countChange(db: Database): number {
 /** A loss, and the log that the mark belongs to. By that a loss is recorded once, whatever happens before the mark is raised. */
 type RecordedLoss = Loss & { readonly log: string };
 
-/** What is missing, and nobody has accepted yet; oldest first. */
+/** The losses that nobody has accepted yet, oldest first. */
 export function losses(db: Database): Loss[] {
   const found = recorded(db).map(({ log: _, ...loss }) => loss);
   return db.noticedLoss === null ? found : [...found, db.noticedLoss];

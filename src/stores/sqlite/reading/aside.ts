@@ -179,6 +179,6 @@ function tooSlow(verb: AsideVerb, ms: number): ThroughlineError {
   const [what, hint] =
     verb === 'search'
       ? ['The search', 'Search for fewer turns: with rarer words, or more of them.']
-      : ['To read the page', 'Ask for fewer at once ("limit").'];
+      : ['Reading the page', 'Ask for fewer at once ("limit").'];
   return new ThroughlineError('too_large', `${what} took longer than ${ms / 1_000} s and was ended.`, { hint });
 }

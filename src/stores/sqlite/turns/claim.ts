@@ -160,7 +160,7 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
   const sent = oldest !== undefined && oldest.state !== 'queued' && oldest.sent !== null;
   if (oldest !== undefined && oldest.state !== 'queued') withdrawOpen(ledger, oldest, 'The worker that asked is gone.');
   endLiving(ledger);
-  const next = oldest === undefined || sent ? null : requeue(ledger, oldest);
+  const next = oldest === undefined || sent ? null : queueAgain(ledger, oldest);
   const movedFrom = carryOut(tx.db, lastMovedFrom(row));
   const isBegun = next !== null && !request.withoutTurn;
   if (isBegun) beginTurn(ledger, next);
@@ -178,7 +178,7 @@ function take(tx: Tx, request: ClaimRequest, conv: number): Claim {
 }
 
 /** Its worker ended before anything was sent: the turn is queued again. */
-function requeue(ledger: Ledger, turn: TurnRow): TurnRow {
+function queueAgain(ledger: Ledger, turn: TurnRow): TurnRow {
   if (turn.state === 'queued') return turn;
   ledger.tx.db.run(REQUEUE, turn.no);
   ledger.restate(null, 'queued');
@@ -202,7 +202,7 @@ export function nextTurn(db: Database, fence: Fence, agents: readonly string[], 
   return { turn: turnOf(db, oldest), facts: factsOf(db, row, oldest.agent, monotonic) };
 }
 
-/** What running a turn asks of the store. */
+/** What the engine needs to run a turn. */
 function factsOf(db: Database, row: LeaseRow, agent: string, monotonic: number): TurnFacts {
   return {
     limitPerDay: limitPerDayOf(row.limits),

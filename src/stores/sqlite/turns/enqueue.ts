@@ -155,8 +155,8 @@ function insertTurn({ tx, row }: Ledger, request: AddedTurn, agent: string, aske
 }
 
 /**
- * Takes a native session into the conversation: its own turns go to the end of the history, and it has all of them. What the
- * conversation had before, it lacks; it is told that with its first prompt.
+ * Takes a native session into the conversation. Its own turns go to the end of the history. It lacks the earlier history of the conversation, and is
+ * told that with its first prompt.
  */
 function adopt(ledger: Ledger, agent: string, adopted: AdoptedSession): void {
   const { tx, row } = ledger;

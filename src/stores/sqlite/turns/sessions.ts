@@ -1,4 +1,3 @@
-import { ThroughlineError } from '../../../core/errors.ts';
 import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { NewSession, SessionChange } from '../../../ports/store/sessions.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
@@ -7,6 +6,7 @@ import {
   addedUsage,
   changedSession,
   checkAgent,
+  noSession,
   type SessionName,
   sessionOpened,
   sessionTaken,
@@ -43,7 +43,7 @@ const FORGET_MIRROR = 'DELETE FROM mirrors WHERE session = ?';
 /** A session of this conversation, as the statement reads it. Throws `not_found`. */
 function found<Row>({ tx, row }: Ledger, sql: string, ref: string): Row {
   const session = tx.db.one<Row>(sql, ref, row.conv);
-  if (session === undefined) throw new ThroughlineError('not_found', 'There is no such session in this conversation.');
+  if (session === undefined) throw noSession();
   return session;
 }
 
