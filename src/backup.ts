@@ -74,7 +74,7 @@ export async function backupHome(request: Home & BackupRequest): Promise<BackupM
       await packSandboxes(draft, folder, sandboxRoot(setup), request);
       return { file, sandboxes, ...contents, bytes: statSync(draft).size };
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     }
   });
 }
@@ -188,21 +188,21 @@ export async function restoreHome(request: Home & RestoreRequest): Promise<Resto
       hint: 'Stop the server, or wait, and try again. Nothing was changed.',
     });
   }
-  for (const left of restoreFolders([to, sandboxRoot(setup)])) rmSync(left, { recursive: true, force: true });
-  const folder = makeRestoreFolder(to);
-  try {
-    const draft = join(folder, DATABASE);
-    const contents = await checkedCopy(request, kind, draft);
-    const { makeOwn, replaceDatabase } = await import('./stores/sqlite/backup/restore.ts');
-    const own = makeOwn(draft, composeSandboxes(setup).place, request);
-    using unpacked = kind === 'archive' ? await unpackSandboxes(request.file, sandboxRoot(setup)) : null;
-    const kept = await replaceDatabase(to, draft, aside(to));
-    kept.push(...(unpacked?.replace() ?? []));
-    return { from: request.file, to, kept, sandboxes: kind === 'archive', ...contents, ...own };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-    lock.release();
-  }
+  using cleanup = new DisposableStack();
+  cleanup.defer(() => lock.release());
+  for (const left of restoreFolders([to, sandboxRoot(setup)])) removeFolder(left);
+  const draft = join(cleanup.adopt(makeRestoreFolder(to), removeFolder), DATABASE);
+  const contents = await checkedCopy(request, kind, draft);
+  const { makeOwn, replaceDatabase } = await import('./stores/sqlite/backup/restore.ts');
+  const own = makeOwn(draft, composeSandboxes(setup).place, request);
+  using unpacked = kind === 'archive' ? await unpackSandboxes(request.file, sandboxRoot(setup)) : null;
+  const kept = await replaceDatabase(to, draft, aside(to));
+  kept.push(...(unpacked?.replace() ?? []));
+  return { from: request.file, to, kept, sandboxes: kind === 'archive', ...contents, ...own };
+}
+
+function removeFolder(path: string): void {
+  rmSync(path, { recursive: true, force: true });
 }
 
 /** The check needs a writable file, and the backup may be on a read-only disk. So a copy is checked, and that copy is used. */
@@ -255,7 +255,7 @@ function checkWholeInItself(file: string): void {
 
 async function unpackSandboxes(file: string, root: string): Promise<Disposable & { replace(): string[] }> {
   const folder = makeRestoreFolder(root);
-  const remove = () => rmSync(folder, { recursive: true, force: true });
+  const remove = () => removeFolder(folder);
   await unpack(file, folder, ['--exclude', DATABASE]).catch((error) => {
     remove();
     throw error;

@@ -99,7 +99,7 @@ function loadedLater(at: Pick<Sandboxes, 'place' | 'home'>, load: () => Promise<
     find: async (id) => (await load()).find(id),
     changes: async (id, options) => (await load()).changes(id, options),
     files: async (id, options) => (await load()).files(id, options),
-    remove: async (id) => (await load()).remove(id),
+    remove: async (id, options) => (await load()).remove(id, options),
     checkDirectory: async (path) => (await load()).checkDirectory(path),
   };
 }

@@ -26,6 +26,7 @@ export class Connection {
   readonly #machine: string;
   readonly #spare: Shell[] = [];
   readonly #queue: (() => void)[] = [];
+  #isPreparing = false;
   #scripts = 0;
   #programs = 0;
   #uses = 0;
@@ -68,15 +69,14 @@ export class Connection {
 
   run(script: string, input: Uint8Array): Promise<ScriptResult> {
     return this.#using(async () => {
-      await this.#turn();
+      await this.#takeSlot();
       try {
         const shell = await this.#shell();
         const ran = await shell.run(script, input);
         this.#spare.push(shell);
         return ran;
       } finally {
-        this.#scripts -= 1;
-        this.#queue.shift()?.();
+        this.#freeSlot();
       }
     });
   }
@@ -99,9 +99,16 @@ export class Connection {
     }
   }
 
-  async #turn(): Promise<void> {
-    if (this.#scripts >= MOST_SCRIPTS) await new Promise<void>((resolve) => this.#queue.push(resolve));
-    this.#scripts += 1;
+  async #takeSlot(): Promise<void> {
+    if (this.#scripts < MOST_SCRIPTS) this.#scripts += 1;
+    else await new Promise<void>((resolve) => this.#queue.push(resolve));
+  }
+
+  /** The next script in the queue takes the slot over, so that no other can take it meanwhile. */
+  #freeSlot(): void {
+    const next = this.#queue.shift();
+    if (next === undefined) this.#scripts -= 1;
+    else next();
   }
 
   async #shell(): Promise<Shell> {
@@ -112,12 +119,14 @@ export class Connection {
 
   /** Starts a shell in advance, so that the next program need not wait for it. */
   async #prepare(): Promise<void> {
-    if (this.#spare.length > 0) return;
+    if (this.#spare.length > 0 || this.#isPreparing) return;
+    this.#isPreparing = true;
     try {
       this.#spare.push(await this.#newShell());
     } catch {
       // The next use tries again, and reports why it fails.
     }
+    this.#isPreparing = false;
   }
 
   #newShell(): Promise<Shell> {
