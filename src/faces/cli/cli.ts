@@ -152,6 +152,8 @@ export interface Help {
   readonly examples: readonly string[];
 }
 
+const SHARED_OPTIONS = '"throughline --help" lists the options of all commands: --home, --as, --server, --json and others.';
+
 const HELP = new WeakMap<Command, Help>();
 
 /** Undefined: the command has none. */
@@ -161,11 +163,9 @@ export function addHelp(command: Command, help: Help): void {
   const { about, examples } = help;
   HELP.set(command, help);
   if (about !== undefined) command.addHelpText('after', () => `\n${wrapped(about, helpWidth())}`);
-  command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`);
   // commander lists them only in the help of the program.
-  if (command.parent !== null) {
-    command.addHelpText('after', '\nOptions of every command (--home, --as, --server, --json, …): throughline --help');
-  }
+  if (command.parent !== null) command.addHelpText('after', `\n${wrapped(SHARED_OPTIONS, helpWidth())}`);
+  command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`);
 }
 
 export interface SubcommandHelp extends Help {
