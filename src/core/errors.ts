@@ -81,7 +81,7 @@ export class ThroughlineError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { hint?: string; cause?: unknown } = {}) {
+  constructor(code: ErrorCode, message: string, options: { hint?: string | undefined; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'ThroughlineError';
     this.code = code;
@@ -95,7 +95,7 @@ export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error i
 }
 
 export function noSuch(what: string, id: string, hint?: string): ThroughlineError {
-  return new ThroughlineError('not_found', `There is no ${what} "${id}".`, hint === undefined ? {} : { hint });
+  return new ThroughlineError('not_found', `There is no ${what} "${id}".`, { hint });
 }
 
 export function noSuchConversation(idOrKey: string): ThroughlineError {
@@ -164,7 +164,7 @@ export function failureOf(error: ThroughlineError): Failure {
 
 /** A failure as an error that can be thrown. */
 export function errorOf({ code, message, hint }: Failure): ThroughlineError {
-  return new ThroughlineError(code, message, hint === undefined ? {} : { hint });
+  return new ThroughlineError(code, message, { hint });
 }
 
 /** The server became unreachable after it had accepted a turn. The turn is stored. `fate`: what happens to it next. */
@@ -213,7 +213,7 @@ export class DamagedRows extends ThroughlineError {
   readonly id: string;
 
   constructor(id: string, { message, hint, cause }: ThroughlineError) {
-    super('storage_damaged', message, { ...(hint !== undefined && { hint }), cause });
+    super('storage_damaged', message, { hint, cause });
     this.id = id;
   }
 }
@@ -221,7 +221,7 @@ export class DamagedRows extends ThroughlineError {
 /** The same error, with a hint for somebody who waits: accepted turns continue by themselves when its cause is gone. */
 export function whileWaiting({ code, message, hint, cause }: ThroughlineError): ThroughlineError {
   return new ThroughlineError(code, message, {
-    hint: CONTINUES[code] ?? hint ?? 'Work continues by itself when it is gone.',
+    hint: CONTINUES[code] ?? hint ?? 'Work continues by itself when the cause is gone.',
     cause,
   });
 }

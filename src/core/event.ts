@@ -47,7 +47,7 @@ export interface EventPayloads {
   'turn.stalled': { n: number; silentMs: number; tool: string | null; endsInMs: number | null };
   'turn.cancel_requested': { n: number; by: string };
   /**
-   * `recovered`: nobody saw the end; it was read from the agent's own storage. `replacedBy`: of a turn that a change of the queue
+   * `recovered`: its end was not seen, but read from the agent's own storage. `replacedBy`: of a turn that a change of the queue
    * ended: the turn that took its place; null: none, it was dropped.
    */
   'turn.ended': {

@@ -25,13 +25,8 @@ export function parseQueueChanges(value: unknown): QueueChange[] {
     throw new ThroughlineError('invalid', `The queue must be a list of { turn, prompt?, drop? }, not ${shown(value)}.`);
   }
   if (value.length > MOST_QUEUED) {
-    throw new ThroughlineError(
-      'invalid',
-      `At most ${MOST_QUEUED} queued turns can be changed at once, not ${value.length}.`,
-      {
-        hint: 'Cancel turns one by one until there are fewer.',
-      },
-    );
+    const message = `At most ${MOST_QUEUED} queued turns can be changed at once, not ${value.length}.`;
+    throw new ThroughlineError('invalid', message, { hint: 'Cancel turns one by one until there are fewer.' });
   }
   const changes = value.map(parseQueueChange);
   const twice = changes.find(({ turn }, index) => changes.findIndex((one) => one.turn === turn) < index);

@@ -71,8 +71,7 @@ export class TurnError extends ThroughlineError implements PartialResult {
   readonly denied: readonly Denial[];
 
   constructor(why: Failed, known: PartialResult) {
-    const { hint } = why;
-    super(why.code, why.message, { ...(hint !== undefined && { hint }), ...('cause' in why && { cause: why.cause }) });
+    super(why.code, why.message, { hint: why.hint, ...('cause' in why && { cause: why.cause }) });
     this.name = 'TurnError';
     this.turn = known.turn;
     this.reply = known.reply;

@@ -449,13 +449,8 @@ export class ConversationHandle {
   #whoAnswers(named: OnPermission | undefined, mode: PermissionMode | undefined) {
     checkOnPermission(named);
     if (named !== undefined && mode === 'deny') {
-      throw new ThroughlineError(
-        'invalid',
-        'With permissions "deny" nobody is asked, so onPermission would never be called.',
-        {
-          hint: 'Leave one of them out.',
-        },
-      );
+      const message = 'With permissions "deny" nobody is asked, so onPermission would never be called.';
+      throw new ThroughlineError('invalid', message, { hint: 'Leave one of them out.' });
     }
     const answer = mode === 'deny' ? undefined : (named ?? this.#onPermission);
     const permissions = mode ?? (answer === undefined ? undefined : 'ask');

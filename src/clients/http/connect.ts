@@ -34,11 +34,7 @@ export async function connect({ transport, token, owner, timing, onAway }: Conne
 /** A header cannot contain other characters, and its own error would not mention the token. */
 function checkToken(token: string | null): void {
   if (token === null || /^[\x21-\x7e]*$/.test(token)) return;
-  throw new ThroughlineError(
-    'invalid',
-    'The token contains a space, a line break or another character that is not allowed.',
-    {
-      hint: 'Check $THROUGHLINE_TOKEN, or wherever the token comes from, for a second line.',
-    },
-  );
+  const hint = 'Check $THROUGHLINE_TOKEN, or wherever the token comes from, for a second line.';
+  const message = 'The token contains a space, a line break or another character that is not allowed.';
+  throw new ThroughlineError('invalid', message, { hint });
 }

@@ -276,7 +276,7 @@ export class HttpEngine implements Engine {
   }
 
   async receipts(conversation: string) {
-    return (await this.caller.ask('listSessions', { params: this.#at(conversation), query: {} })).receipts;
+    return (await this.caller.ask('listSessions', { params: this.#at(conversation), within: 'longMs' })).receipts;
   }
 
   async restores(conversation: string, page: TurnPage = {}): Promise<PublicRestore[]> {

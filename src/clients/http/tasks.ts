@@ -140,7 +140,7 @@ function located(error: unknown, { plan, locate, count }: { plan: unknown; locat
       if (!error.message.startsWith(place)) continue;
       const { code, message, hint } = error;
       const ours = `${inOurs(i, field)}${message.slice(place.length)}`;
-      return new ThroughlineError(code, ours, { ...(hint !== undefined && { hint }), cause: error });
+      return new ThroughlineError(code, ours, { hint, cause: error });
     }
   }
   return error;

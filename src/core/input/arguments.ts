@@ -23,16 +23,9 @@ export function checkAfter(value: unknown): number {
 export type CheckedRange = { readonly limit: number } & ({ readonly after: number } | { readonly before: number });
 
 /** The page that a caller asks for: from the start, unless `before` is given. `end`: later than every number. */
-export function checkRange({
-  after,
-  before,
-  limit,
-}: {
-  after?: unknown;
-  before?: unknown;
-  limit?: unknown;
-}): CheckedRange {
-  const most = checkLimit(limit, 100);
+export function checkRange(range: { after?: unknown; before?: unknown; limit?: unknown }): CheckedRange {
+  const { after, before } = range;
+  const most = checkLimit(range.limit, 100);
   if (before === undefined) return { after: checkAfter(after), limit: most };
   if (after === undefined) return { before: checkBefore(before), limit: most };
   throw new ThroughlineError('invalid', 'A page is either "after" or "before" a number, not both.');

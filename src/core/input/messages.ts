@@ -220,13 +220,9 @@ class Turns {
 
 /** Users can read a conversation, and a program's instructions are often not meant for them. So they are refused. */
 function instructions(at: string, role: string): ThroughlineError {
-  return new ThroughlineError(
-    'invalid',
-    `${upperFirst(at)} has the role "${role}", and instructions are not part of a history.`,
-    {
-      hint:
-        `Leave such messages out, for example with messages.filter(({ role }) => role !== "${role}"), and give the agent its ` +
-        'instructions in its own settings.',
-    },
-  );
+  const message = `${upperFirst(at)} has the role "${role}", and instructions are not part of a history.`;
+  const hint =
+    `Leave such messages out, for example with messages.filter(({ role }) => role !== "${role}"), and give the agent its ` +
+    'instructions in its own settings.';
+  return new ThroughlineError('invalid', message, { hint });
 }

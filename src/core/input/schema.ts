@@ -271,12 +271,8 @@ export function dotted(path: Path): string {
 /** Makes `invalid` errors that name the value: `Settings: "agents.a.model" must be a non-empty text, not 7.` */
 export function invalidValue({ prefix = '', hint }: { prefix?: string; hint?: string } = {}): Report {
   return (at, wrong) => {
-    const about = 'says' in wrong && wrong.hint !== undefined ? wrong.hint : hint;
-    return new ThroughlineError(
-      'invalid',
-      asSentence(`${prefix}${wordsOf(at, wrong)}`),
-      about === undefined ? {} : { hint: about },
-    );
+    const own = 'says' in wrong ? wrong.hint : undefined;
+    return new ThroughlineError('invalid', asSentence(`${prefix}${wordsOf(at, wrong)}`), { hint: own ?? hint });
   };
 }
 

@@ -101,7 +101,7 @@ export interface PublicEventPayloads {
   };
   'turn.cancel_requested': { readonly n: number; readonly by: string };
   /**
-   * The last event of a turn. `failure` is null when it completed. `recovered`: nobody saw its end; it was read from the agent's
+   * The last event of a turn. `failure` is null when it completed. `recovered`: its end was not seen, but read from the agent's
    * own storage afterwards. `replacedBy`: of a turn that a change of the queue ended: the id of the turn that took its place; null:
    * none, it was dropped.
    */

@@ -167,7 +167,7 @@ function cachedSteps(situation: Situation, session: Session): Step[] {
   return steps;
 }
 
-/** Steps that begin a session anew and tell it the history. */
+/** Steps that open a new session and tell it the history. */
 function rebuildingSteps({ head, traits, restore }: Situation): Step[] {
   if (head === 0) return [{ rung: 'new', open: { how: 'new' }, deliver: { what: 'nothing' }, proof: 'counted' }];
   const steps: Step[] = [];

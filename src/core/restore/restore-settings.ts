@@ -14,7 +14,7 @@ export const RUNGS = ['live', 'resume', 'rehydrate', 'transcript', 'replay'] as 
 export type Rung = (typeof RUNGS)[number];
 
 /**
- * How a turn was given its context. Beside the rungs: `new`, a first session with no history to carry; `fresh`, a session
+ * How a turn was given its context. Besides the rungs: `new`, a first session with no history to carry; `fresh`, a session
  * that knowingly starts without the history; `none`, nothing worked and the turn failed.
  *
  * @example

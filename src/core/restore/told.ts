@@ -43,7 +43,7 @@ export type Comparison =
    * one that the agent repeats before its newest summary, or not at all because of it; 0: none.
    */
   | { readonly kind: 'consistent'; readonly found: number; readonly condensedTo: number }
-  /** The session lacks a part of what it was told: `turn`, a turn or its answer; `content`, something of a prompt beside its text. */
+  /** The session lacks a part of what it was told: `turn`, a turn or its answer; `content`, something of a prompt besides its text. */
   | { readonly kind: 'lacking'; readonly what: 'turn' | 'content'; readonly detail: string }
   /** The session has more than it was told: somebody else has used it. */
   | { readonly kind: 'beyond'; readonly detail: string };

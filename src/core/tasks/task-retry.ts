@@ -24,13 +24,9 @@ export function parseRetry(given: {
   const { say, budget, maxIterations, permissions } = given;
   const amount = budget === undefined ? undefined : parseBudget(budget);
   if (amount === null) {
-    throw new ThroughlineError(
-      'invalid',
-      `A budget needs a unit: "2.50 USD" or "50000 tokens", not ${shown(budget)}.`,
-      {
-        hint: 'It is for the whole task, including what was spent so far.',
-      },
-    );
+    const message = `A budget needs a unit: "2.50 USD" or "50000 tokens", not ${shown(budget)}.`;
+    const hint = 'It is for the whole task, including what was spent so far.';
+    throw new ThroughlineError('invalid', message, { hint });
   }
   return {
     say: say === undefined ? null : checkSaid(say),

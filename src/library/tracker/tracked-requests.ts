@@ -28,11 +28,8 @@ export class TrackedRequests {
     const found = await this.#look(requestId);
     if (found === null || found.conversation.driver === 'tracker') return found;
     const { key, id } = found.conversation;
-    throw new ThroughlineError(
-      'conflict',
-      `The request id "${requestId}" belongs to "${key ?? id}": Throughline itself runs it.`,
-      { hint: 'Use another request id.' },
-    );
+    const message = `The request id "${requestId}" belongs to "${key ?? id}": Throughline itself runs it.`;
+    throw new ThroughlineError('conflict', message, { hint: 'Use another request id.' });
   }
 
   /** Null: no such request is tracked. */

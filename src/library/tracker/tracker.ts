@@ -207,11 +207,6 @@ function isSame(one: Prompt, other: Prompt): boolean {
 
 /** A prompt is given once: when the request is tracked, or at its end. */
 function otherPrompt(requestId: string | null): ThroughlineError {
-  return new ThroughlineError(
-    'conflict',
-    `The request "${requestId}" was tracked with another prompt, or without one.`,
-    {
-      hint: NEW_ID,
-    },
-  );
+  const message = `The request "${requestId}" was tracked with another prompt, or without one.`;
+  return new ThroughlineError('conflict', message, { hint: NEW_ID });
 }

@@ -40,7 +40,7 @@ export async function checkAnswer(answer: Incoming, { where }: Transport): Promi
 /** The error that a problem stands for. */
 export function errorIn(text: string): ThroughlineError {
   const { code, detail, hint } = problemIn(text);
-  return new ThroughlineError(errorCodeOf(code), detail, hint === undefined ? {} : { hint });
+  return new ThroughlineError(errorCodeOf(code), detail, { hint });
 }
 
 function otherInterface(where: string, theirs: string): ThroughlineError {
@@ -82,15 +82,11 @@ export function unreachable(where: string, why: Error): ThroughlineError {
 /** For a page of another origin, which may not read answers. `answers`: there is one. */
 export function hiddenFrom(where: string, { page, answers }: { page: string; answers: boolean }): ThroughlineError {
   if (!answers) {
-    return new ThroughlineError(
-      'unreachable',
-      `The server at ${where} does not answer requests from the page ${page}.`,
-      {
-        hint:
-          'Check whether it runs: "throughline serve" starts it. If it does, the browser may block the page: a page from the internet ' +
-          'needs permission to reach this machine or its network, and an https page cannot call http on another machine.',
-      },
-    );
+    const message = `The server at ${where} does not answer requests from the page ${page}.`;
+    const hint =
+      'Check whether it runs: "throughline serve" starts it. If it does, the browser may block the page: a page from the internet ' +
+      'needs permission to reach this machine or its network, and an https page cannot call http on another machine.';
+    return new ThroughlineError('unreachable', message, { hint });
   }
   const allow =
     page === 'null'
