@@ -343,7 +343,7 @@ class EmbeddedEngine implements Engine {
       });
     }
     if (state === 'running' || state === 'asks') {
-      throw new ThroughlineError('conflict', 'The agent works there: a turn is running.', {
+      throw new ThroughlineError('conflict', 'The worktree is in use: a turn is running.', {
         hint: 'Wait until it has ended, or cancel it.',
       });
     }
@@ -362,7 +362,7 @@ class EmbeddedEngine implements Engine {
     const { place } = this.#parts.sandboxes;
     if (runsAt(found.place, place)) return found;
     throw new ThroughlineError('refused', 'The directory of this conversation belongs to another data home.', {
-      hint: 'Ask where the conversation was created.',
+      hint: 'Use the data home where the conversation was created.',
     });
   }
 

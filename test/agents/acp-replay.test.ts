@@ -69,7 +69,7 @@ describe('an agent without a proved profile', () => {
     expect(failure).toMatchObject({
       code: 'restore_failed',
       message: expect.stringMatching(/no proved no-tools profile/),
-      hint: expect.stringMatching(/Ask for no rung/),
+      hint: expect.stringMatching(/Leave out the rung/),
     });
     const allowed = await chat.ask(WHICH, { restore: { rung: 'replay', allowTools: true } });
     expect(allowed.receipt).toMatchObject({ rung: 'replay', toolsRan: [expect.stringContaining('echo line')] });

@@ -60,7 +60,7 @@ export async function forkConversation(
   }
   if (!Number.isSafeInteger(n) || n < 1 || n > source.head) {
     throw new ThroughlineError('invalid', `Turn ${n} is not in the history of this conversation.`, {
-      hint: `Name one from 1 to ${source.head}.`,
+      hint: `Choose a number from 1 to ${source.head}.`,
     });
   }
   const { id, owner, restore } = source;
@@ -87,7 +87,11 @@ export async function checkFreeKey(store: Store, owner: string, key: string | un
 /** A caller cannot change what is pinned (R8); a different value is refused, not ignored (R7). */
 function checkPinned(existing: Conversation, spec: ConversationSpec, asked: NewConversation): void {
   const refuse = (what: string, hint: string) => {
-    throw new ThroughlineError('refused', `The conversation "${existing.key}" exists with another ${what}.`, { hint });
+    throw new ThroughlineError(
+      'refused',
+      `The conversation "${existing.key ?? existing.id}" exists with another ${what}.`,
+      { hint },
+    );
   };
   const fork = 'It never changes; fork the conversation to have another.';
   checkDriver(existing);
@@ -160,7 +164,7 @@ async function sandboxFor(
     }
     if (cwd === null) throw new ThroughlineError('invalid', 'A worktree needs "cwd": a directory in its repository.');
     if (worktrees === undefined) {
-      throw new ThroughlineError('refused', 'The sandboxes of the settings have no worktrees.', {
+      throw new ThroughlineError('refused', 'The configured sandboxes have no worktrees.', {
         hint: 'Leave out "worktree", or use sandboxes whose files are on this machine.',
       });
     }

@@ -15,7 +15,7 @@ export class SizeLimit {
     this.#bytes += sizeOf(value);
     if (this.#bytes <= this.#mostBytes) return;
     throw new ThroughlineError('too_large', `The conversation is larger than ${this.#mostBytes} bytes.`, {
-      hint: 'Read its turns in pages, or run "throughline --embedded" where its data home is.',
+      hint: 'Read its turns in pages, or run "throughline --embedded" on the machine of its data home.',
     });
   }
 

@@ -118,7 +118,7 @@ export async function openAdopted(id: string, request: RestoreRequest): Promise<
     await session.close();
     return proof === 'refuted'
       ? { failure: 'after opening, its position was not the one in its storage' }
-      : { failure: 'nothing shows what it knows; the policy "auto" uses it anyway' };
+      : { failure: 'nothing proves which context it has; the policy "auto" uses it anyway' };
   }
   const parent = await previousSession(request);
   // Its own history could not be read: otherwise it would be in the lineage, and would be resumed.

@@ -121,7 +121,7 @@ async function withTools(
   const proof = await proveOpened(opened, position, request);
   if (proof !== 'refuted' && !isTooWeak(proof, request)) return opened.session;
   await opened.session.close();
-  return { failure: 'after the replay nothing proves that the reopened session has it' };
+  return { failure: 'after the replay nothing proves that the reopened session has the context' };
 }
 
 /** An agent that reports no model calls has made at least one for a prompt that it has answered. */

@@ -303,12 +303,12 @@ function refusal({ explicit, newSession, agent }: RestoreRequest, reason: string
     return {
       code: 'restore_failed',
       message: `The context cannot be restored: ${reason}.`,
-      hint: 'Nothing was sent. Ask for no rung, or for another one, or name another agent.',
+      hint: 'Nothing was sent. Leave out the rung, choose another one, or name another agent.',
     };
   }
   return {
     code: 'refused',
     message: `The session ${explicit} of ${agent.name} cannot be used: ${reason}.`,
-    hint: 'Nothing was sent. Leave out the session, and the conversation continues in its own.',
+    hint: 'Nothing was sent. Leave out the session to continue in that of the conversation.',
   };
 }

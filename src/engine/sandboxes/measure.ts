@@ -60,8 +60,8 @@ async function measureInTurn(request: MeasureRequest, signal: AbortSignal): Prom
 }
 
 function tooMany(which: string): ThroughlineError {
-  return new ThroughlineError('too_many', `${which} are being measured or wait for it.`, {
-    hint: 'Try again later. Without measuring, the size of the last time is shown.',
+  return new ThroughlineError('too_many', `${which} are being measured, or wait for that.`, {
+    hint: 'Try again later. Without measuring, the last known size is shown.',
   });
 }
 

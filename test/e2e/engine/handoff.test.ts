@@ -145,7 +145,7 @@ test('a session whose knowledge cannot be shown is adopted only where that is ac
   await refusedWith('invalid', both, /either its session or its rung/);
   const refused = await run(engine, 'chat', WHICH, { session: 'whatever' });
   expect(refused.turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
-  expect(refused.turn.failure?.message).toContain('nothing shows what it knows');
+  expect(refused.turn.failure?.message).toContain('nothing proves which context it has');
   const taken = await run(engine, 'chat', WHICH, { session: 'whatever', restore: { policy: 'auto' } });
   expect(taken.receipt).toMatchObject({ rung: 'resume', sessionId: 'whatever', proof: 'none' });
 });

@@ -23,6 +23,15 @@ test('a conversation without a directory of its own cannot be given one later', 
   await refusedWith('refused', tl.conversation('chat', { cwd: home.path }).ask(WHICH), /another working directory/);
 });
 
+test('a conversation without a key is refused another directory by its id', async () => {
+  await using home = new Home();
+  const tl = await home.open();
+  await tl.conversation('chat').ask('Hello.');
+  const { id } = await tl.engine.fork('chat');
+  const asked = tl.engine.ensure({ key: id, cwd: home.path });
+  await refusedWith('refused', asked, new RegExp(`"${id}" exists with another working directory`));
+});
+
 test('a directory that does not exist is refused and not made', async () => {
   await using home = new Home();
   const tl = await home.open();
