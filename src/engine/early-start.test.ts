@@ -57,7 +57,7 @@ async function spawnIn(earlyStart: EarlyStart, { command, env }: ProgramStart, c
   return sandbox.spawn(command, cwd === undefined ? { env } : { env, cwd });
 }
 
-test('the program that runs is given to the first who starts it, and then it is theirs', async () => {
+test('the first caller that starts the program gets the running one, which is not ended from here any more', async () => {
   const earlyStart = await begun();
   expect(await spawnIn(earlyStart, CAT)).toBe(started[0]);
   await earlyStart.end();
@@ -90,7 +90,7 @@ test('it is ended when its sandbox is gone', async () => {
   expect(await spawnIn(earlyStart, CAT)).toBe(started[1]);
 });
 
-test('one that has ended meanwhile is not given to anybody', async () => {
+test('a program that has ended meanwhile is started again', async () => {
   const earlyStart = await begun();
   started[0]?.kill('SIGKILL');
   for await (const _ of started[0]?.stdout ?? []);

@@ -60,16 +60,22 @@ describe('the session of a turn that ends', () => {
       { condensedTo: 3 },
       reason,
     ],
-    ['rests when its process has ended', { alive: false }, {}, { state: 'dormant', watermark: 3, process: null }, null],
     [
-      'moves it by its living process alone',
+      'is dormant when its process has ended',
+      { alive: false },
+      {},
+      { state: 'dormant', watermark: 3, process: null },
+      null,
+    ],
+    [
+      'moves its watermark without a position if its process lives',
       { position: null },
       {},
       { state: 'live', watermark: 3, position: null },
       null,
     ],
     [
-      'does not move it when nothing shows where it stands',
+      'does not move its watermark without a position and a process',
       { alive: false, position: null },
       {},
       { state: 'dormant', position: null, watermark: undefined },
@@ -99,7 +105,7 @@ describe('the session of a turn that ends', () => {
     ],
     ['is lost when its context was refuted', { was: 'refuted' }, { outcome: 'failed' }, { state: 'lost' }, reason],
     [
-      'stands where it stood when it took no prompt',
+      'keeps its position when it took no prompt',
       notTold,
       { said: null, untaken: true },
       { state: 'live', position: undefined, watermark: undefined },
@@ -135,7 +141,7 @@ describe('what ends a turn', () => {
     expect(endOf({ ...FACTS, said: null, untaken: true })).toMatchObject([{ end: { record: null, unsent: true } }]);
   });
 
-  test('leaves a session alone that is on record already', () => {
+  test('does not change a session that is written already', () => {
     const writes = endOf({ ...FACTS, session: { ref: 'r', effect: null } });
     expect(writes).toMatchObject([{ write: 'end', end: { session: 'r' } }]);
   });
