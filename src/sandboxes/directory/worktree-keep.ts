@@ -131,14 +131,6 @@ const NOBODY = { GIT_COMMITTER_NAME: 'Throughline', GIT_COMMITTER_EMAIL: 'throug
  * would be lost with the worktree. In the place of a submodule, git would also run programs that its settings name.
  */
 async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promise<void> {
-  const nested = (path: string) =>
-    new ThroughlineError(
-      'refused',
-      `${path} in the worktree is a git repository of its own, and cannot be committed.`,
-      {
-        hint: `Delete ${path}/.git to commit its files, or name ${path} in .gitignore. Nothing was committed.`,
-      },
-    );
   const [foreign] = await inSubmodules(worktree, signal);
   if (foreign !== undefined) {
     throw new ThroughlineError(
@@ -153,7 +145,12 @@ async function addAll(git: Git, worktree: Worktree, signal: AbortSignal): Promis
     throw refused(error, 'Git cannot add what is in the worktree.', hint);
   });
   const added = (await submodulesIn(git)).find((path) => !before.has(path));
-  if (added !== undefined) throw nested(added);
+  if (added === undefined) return;
+  throw new ThroughlineError(
+    'refused',
+    `${added} in the worktree is a git repository of its own, and cannot be committed.`,
+    { hint: `Delete ${added}/.git to commit its files, or name ${added} in .gitignore. Nothing was committed.` },
+  );
 }
 
 /** Throws `refused` for files with a filter (Git LFS): filters are not run here, so their content would be wrong. */

@@ -210,7 +210,15 @@ export async function commitOf(gitDirectory: string, name: string, signal: Abort
 
 export async function worktreeChanges(worktree: Worktree, { compare }: TreeUse): Promise<Changes> {
   const { tree: directory, branch } = worktree;
-  if (!(await isThere(worktree.admin))) throw gone(worktree);
+  if (!(await isThere(worktree.admin))) {
+    throw new ThroughlineError(
+      'refused',
+      `The repository ${worktree.common} no longer has the worktree ${directory}.`,
+      {
+        hint: 'Save the files there that you need. If the repository was moved, move it back.',
+      },
+    );
+  }
   const { head, files, more } = await compare(worktree);
   const foreign = (await inSubmodules(worktree)).map((path) => untrackedFile(`${path}/`, null));
   const unmerged = await unmergedIn(worktree);
@@ -267,12 +275,6 @@ export async function forgetWorktree(worktree: Worktree): Promise<void> {
   await rm(worktree.tree, { recursive: true, force: true, maxRetries: 3 });
   await rm(admin, { recursive: true, force: true, maxRetries: 3 });
   if (isMerged) await run(['update-ref', '-d', name, head], from, { ...SAFE_ENV, GIT_DIR: from }, signal);
-}
-
-function gone({ common, tree }: Worktree): ThroughlineError {
-  return new ThroughlineError('refused', `The repository ${common} no longer has the worktree ${tree}.`, {
-    hint: 'Save the files there that you need. If the repository was moved, move it back.',
-  });
 }
 
 export async function isThere(path: string): Promise<boolean> {

@@ -32,7 +32,10 @@ export function keysIn(text: string, host: string, port: number): KnownKeys {
 function isFor(hosts: string, name: string): boolean {
   if (hosts.startsWith('|1|')) return isHashOf(hosts, name);
   const patterns = hosts.toLowerCase().split(',');
-  const fits = (pattern: string) => asPattern(pattern).test(name);
+  const fits = (pattern: string) => {
+    const expression = RegExp.escape(pattern).replaceAll('\\*', '.*').replaceAll('\\?', '.');
+    return new RegExp(`^${expression}$`).test(name);
+  };
   if (patterns.some((pattern) => pattern.startsWith('!') && fits(pattern.slice(1)))) return false;
   return patterns.some(fits);
 }
@@ -43,14 +46,6 @@ function isHashOf(hosts: string, name: string): boolean {
   const made = createHmac('sha1', Buffer.from(salt, 'base64')).update(name).digest();
   const known = Buffer.from(hash, 'base64');
   return known.length === made.length && timingSafeEqual(known, made);
-}
-
-function asPattern(pattern: string): RegExp {
-  const escaped = pattern
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.');
-  return new RegExp(`^${escaped}$`);
 }
 
 /** "ssh-ed25519 AAAA…", as in a file of public keys; null: it is no such key. */
