@@ -297,8 +297,10 @@ else
       await tmux.until(/answers again|Connected again/);
       await tmux.gone(/working|^! /m);
       const screen = await tmux.screen({ scrolled: true });
-      for (const once of ['Noted: The codeword is heron', '› Which codewords', 'codewords: heron', 'again.'])
+      for (const once of ['Noted: The codeword is heron', '› Which codewords', 'codewords: heron'])
         expect([once, count(screen, once)]).toEqual([once, 1]);
+      // A server that takes more than a second to answer counts as away: on a busy machine, it comes back more than once.
+      expect(count(screen, 'again.')).toBeGreaterThanOrEqual(1);
       server.kill('SIGKILL');
       await server.ended;
       await tmux.line('Too late.');

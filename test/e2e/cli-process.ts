@@ -2,7 +2,14 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
+import { compose } from '../../src/compose.ts';
+import type { Parts } from '../../src/faces/cli/cli.ts';
+import { DONE } from '../../src/faces/cli/exit-codes.ts';
+import { run } from '../../src/faces/cli/run.ts';
+import { systemClock } from '../../src/host/clock.ts';
 import { PROGRAM } from '../program.ts';
 import { AGENTS } from './cli-agents.ts';
 
@@ -74,9 +81,18 @@ export class CliHome {
     return parseLines(await this.ok(...args, '--json'));
   }
 
+  /** What `show --json` prints. In this process, because it takes a tenth of the time: tests look so at what other commands did. */
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests look at
   async show(key: string): Promise<any> {
-    const [view, ...more] = await this.lines('show', key);
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const open: Parts['open'] = async ({ home = '', config = '', looks }) =>
+      (await compose({ home, config, ...(looks && { looks }), engine: { maxWarm: 0 } })).engine;
+    const args = ['show', key, '--json', '--home', join(this.path, 'home'), '--config', this.config];
+    const options = { version: 'test', stdout, stderr, env: {}, clock: systemClock };
+    const code = await run(args, { ...options, parts: { open } as Parts });
+    for (const stream of [stdout, stderr]) stream.end();
+    expect({ code, stderr: code === DONE ? '' : await text(stderr) }).toEqual({ code: DONE, stderr: '' });
+    const [view, ...more] = parseLines(await text(stdout));
     expect(more).toEqual([]);
     return view;
   }
