@@ -27,7 +27,7 @@ test.each<[string, Record<string, readonly [number, number]>, string | null]>([
   ['others leave a slot', { bob: [3, 0] }, null],
   ['she has one less than she may', { ann: [2, 0] }, null],
   ['all slots are in use', { bob: [3, 0], cid: [1, 0] }, 'all_slots'],
-  ['answered turns went on, and more run than may', { bob: [6, 0] }, 'all_slots'],
+  ['answered turns continued, and more run than the limit', { bob: [6, 0] }, 'all_slots'],
   ['she has as many as she may', { ann: [3, 0] }, 'owner_slots'],
   ['she has as many as she may, and all are in use', { ann: [3, 0], bob: [1, 0] }, 'owner_slots'],
   ['her turns wait, and hold no slot', { ann: [0, 2] }, null],
@@ -44,7 +44,7 @@ test.each<[string, readonly string[], Record<string, readonly [number, number]>,
   ['the one with none', ['ann', 'bob'], { ann: [1, 0] }, '', 'bob'],
   ['questions do not count', ['ann', 'bob'], { ann: [0, 3], bob: [1, 0] }, '', 'ann'],
   ['the next one after who was served last', ['ann', 'bob', 'cid'], {}, 'ann', 'bob'],
-  ['round, from the last one', ['ann', 'bob', 'cid'], {}, 'cid', 'ann'],
+  ['from the last one to the first', ['ann', 'bob', 'cid'], {}, 'cid', 'ann'],
   ['the last one, if nobody else waits', ['bob'], {}, 'bob', 'bob'],
   ['fewer comes before next', ['ann', 'bob'], { bob: [1, 0] }, 'ann', 'ann'],
 ])('who comes next: %s', (_, waiting, of, after, expected) => {
@@ -78,10 +78,10 @@ test('every owner is served within one round, however many turns the others have
 
 test.each<[string, readonly [string, number][], number, readonly string[]]>([
   ['nothing while there is room', [['ann', 1]], 1, []],
-  ['the one that rests longest', [['ann', 2], ['ann', 1], ['ann', 3]], 2, ['ann 1']], // biome-ignore format: a table
+  ['the one that was idle longest', [['ann', 2], ['ann', 1], ['ann', 3]], 2, ['ann 1']], // biome-ignore format: a table
   ['of the owner who has most, not the oldest', [['bob', 1], ['ann', 2], ['ann', 3]], 2, ['ann 2']], // biome-ignore format: a table
-  ['of equals the one that rests longest', [['bob', 2], ['ann', 1], ['cid', 3]], 2, ['ann 1']], // biome-ignore format: a table
-  ['as many as there are too many', [['bob', 1], ['ann', 2], ['ann', 3], ['ann', 4]], 1, ['ann 2', 'ann 3', 'bob 1']], // biome-ignore format: a table
+  ['of equal owners, the one that was idle longest', [['bob', 2], ['ann', 1], ['cid', 3]], 2, ['ann 1']], // biome-ignore format: a table
+  ['as many as are above the limit', [['bob', 1], ['ann', 2], ['ann', 3], ['ann', 4]], 1, ['ann 2', 'ann 3', 'bob 1']], // biome-ignore format: a table
   ['all', [['bob', 1], ['ann', 2]], 0, ['bob 1', 'ann 2']], // biome-ignore format: a table
 ])('which warm conversation loses its agent first: %s', (_, warm, most, leaving) => {
   const all = warm.map(([owner, since]) => ({ owner, since }));

@@ -9,14 +9,19 @@ const passed = (begin: number, heard: number, noticed = false) => ({
 
 test.each([
   ['at first, the notice is next', LIMITS, passed(0, 0), { due: 'nothing', inMs: 10_000 }],
-  ['a sign of life counts anew', LIMITS, passed(50, 4), { due: 'nothing', inMs: 6_000 }],
-  ['a silence is said, with what follows', LIMITS, passed(12, 10), { due: 'notice', endsInMs: 20_000 }],
+  ['a sign of life restarts the count', LIMITS, passed(50, 4), { due: 'nothing', inMs: 6_000 }],
+  ['a silence is reported, with the time until the end', LIMITS, passed(12, 10), { due: 'notice', endsInMs: 20_000 }],
   ['the end of the turn may come sooner', LIMITS, passed(95, 10), { due: 'notice', endsInMs: 5_000 }],
-  ['a silence is said once', LIMITS, passed(12, 11, true), { due: 'nothing', inMs: 19_000 }],
+  ['a silence is reported once', LIMITS, passed(12, 11, true), { due: 'nothing', inMs: 19_000 }],
   ['near its end, the turn is next', LIMITS, passed(98, 1), { due: 'nothing', inMs: 2_000 }],
   ['without limits nothing is due', NONE, passed(9e9, 9e9), { due: 'nothing', inMs: null }],
   ['only said', { ...NONE, noticeSeconds: 10 }, passed(10, 10), { due: 'notice', endsInMs: null }],
-  ['only said, and said', { ...NONE, noticeSeconds: 10 }, passed(10, 10, true), { due: 'nothing', inMs: null }],
+  [
+    'only reported, and already reported',
+    { ...NONE, noticeSeconds: 10 },
+    passed(10, 10, true),
+    { due: 'nothing', inMs: null },
+  ],
 ])('%s', (_, limits, so, verdict) => {
   expect(judgeTime(limits, so, null)).toEqual(verdict);
 });

@@ -47,7 +47,7 @@ test.each([
     { condensed: 1, unknownBefore: false },
   ],
   [
-    'in the middle of a turn, which goes on',
+    'in the middle of a turn, which continues',
     [['ask', 'a'], ['say', 'A'], ['ask', 'b'], ['say', 'B'], ['condense'], ['say', '!']],
     { condensed: 2, unknownBefore: false, turns: [expect.anything(), ['b', 'B!', 'completed']] },
   ],
@@ -78,7 +78,7 @@ test('of a history that is too long the newest turns are kept, and it says so', 
 test.each([
   ['nothing that a prompt can hold', [{ type: 'text', text: '' }], [{ type: 'text', text: '[a prompt without text]' }]],
   ['a block of another kind', [{ type: 'thing' }, ...text('a')], [...text('[thing]'), ...text('a')]],
-  ['half of a character', text('a\ud800'), text('a\ufffd')],
+  ['an unpaired surrogate', text('a\ud800'), text('a\ufffd')],
 ])('a prompt with %s is kept as far as it can be', (_, blocks, expected) => {
   const history = new HistoryBuilder();
   history.prompt(blocks, 1);

@@ -11,9 +11,9 @@ test.each([
   ['the storage shows nothing: what is recorded counts', { condensedTo: 3, watermark: 6 }, undefined, 3],
   ['no summary: it was rewound to before it', { condensedTo: 3, watermark: 6 }, false, 0],
   ['a summary that is recorded', { condensedTo: 3, watermark: 6 }, true, 3],
-  ['a summary that nobody saw being made may hold everything', { condensedTo: 0, watermark: 6 }, true, 6],
+  ['a summary that was made unseen may cover everything', { condensedTo: 0, watermark: 6 }, true, 6],
   ['the repeated history names the last turn in it', { condensedTo: 0, watermark: 6 }, 4, 4],
-  ['of two the later', { condensedTo: 5, watermark: 6 }, 4, 5],
+  ['the later of two', { condensedTo: 5, watermark: 6 }, 4, 5],
   ['the repeated history has no summary, but the agent said that it made one', { condensedTo: 5, watermark: 6 }, 0, 5],
 ] as const)('opening again: %s', (_, known, shown, result) => {
   expect(condensedWhenOpened(known, shown)).toBe(result);

@@ -6,7 +6,7 @@ test.each([
   ['only empty lines', '\n \n', ''],
   ['the last line with words', 'one\n  2 tests failed \r\n\n', '2 tests failed'],
   ['a long line is cut', `x\n${'y'.repeat(300)}`, 'y'.repeat(200)],
-  ['no half of a character is left', `${'y'.repeat(199)}😀`, `${'y'.repeat(199)}\uFFFD`],
+  ['no unpaired surrogate is left', `${'y'.repeat(199)}😀`, `${'y'.repeat(199)}\uFFFD`],
 ])('%s', (_name, output, line) => {
   expect(lastLineOf({ output })).toBe(line);
 });

@@ -80,7 +80,7 @@ test.each<[string, unknown, string]>([
     'A plan may have at most 1000 tasks; this one has 1001.',
   ],
   [
-    'too many to wait for',
+    'too many names in "after"',
     [a, { goal: 'b', after: Array.from({ length: 5_001 }, () => 'a') }],
     'A plan may have at most 5000 names in all "after" lists; this one has 5001.',
   ],
@@ -92,7 +92,7 @@ test.each<[string, unknown, string]>([
     { tasks: [a], defaults: { goal: 'x' } },
     'defaults.goal: Unknown field "goal"',
   ],
-  ['two of a name', [a, a], '[1].name: Two tasks are called "a"'],
+  ['two tasks with one name', [a, a], '[1].name: Two tasks are called "a"'],
   ['a stranger', [{ goal: 'b', after: 'x' }], 'No task of this plan is called "x"'],
   ['itself', [{ ...a, after: ['a'] }], 'wait for each other: a → a'],
   [
@@ -105,7 +105,7 @@ test.each<[string, unknown, string]>([
     'wait for each other: a → c → b → a',
   ],
   [
-    'one session for two',
+    'one session for two tasks',
     [
       { ...a, session: 's' },
       { goal: 'b', session: 's' },
@@ -129,7 +129,7 @@ test.each<[string, unknown, string]>([
     { goal: 'a', sessions: 'new' },
     'sessions: "sessions" must be one of kept, fresh, blank, or null, not "new"',
   ],
-  ['half a character', { goal: 'a\ud800' }, 'goal: The goal contains an unpaired surrogate, U+D800 at index 1.'],
+  ['an unpaired surrogate', { goal: 'a\ud800' }, 'goal: The goal contains an unpaired surrogate, U+D800 at index 1.'],
 ])('refuses %s', (_, plan, message) => {
   expect(codeAndMessage(plan)).toContain('invalid: ');
   expect(codeAndMessage(plan)).toContain(message);

@@ -52,12 +52,12 @@ describe('after a prompt that was sent, the turn ends', () => {
     ['when it completed', {}, { as: 'sent', failure: null }],
     ['when it completed although it was to stop', { stop: 'shutdown' }, { as: 'sent', failure: null }],
     [
-      'when a tool had begun, or nobody saw the end',
+      'when a tool had begun, or the end was not seen',
       { failure: FAILED, ...prompt({ harmless: false }) },
       { as: 'sent' },
     ],
     [
-      'when the agent says that trying again is of no use',
+      'when the agent says that trying again does not help',
       { failure: FAILED, ...prompt({ again: false }) },
       { as: 'sent' },
     ],
@@ -129,7 +129,7 @@ describe('after a harmless failure, the turn is tried again', () => {
 });
 
 test.each<[string, Partial<AttemptFacts>, object]>([
-  ['goes on in its session', { failure: FAILED }, { next: 'again', aside: null }],
+  ['continues in its session', { failure: FAILED }, { next: 'again', aside: null }],
   [
     'ends without it',
     { failure: FAILED, ...prompt({ reusable: false }) },
