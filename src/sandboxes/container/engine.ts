@@ -48,7 +48,7 @@ export function failureText(error: unknown): string {
 }
 
 /**
- * The label of every container has the mark of its program; a part of another program also has a label with its own id. An agent cannot
+ * Every container has a label with the mark of its program; a part of another program has a second one with its own id. An agent cannot
  * change the labels of its container.
  */
 export const MARK_LABEL = 'throughline.mark';

@@ -10,7 +10,7 @@ import { refuseBorrowed, run, withOwnGit } from './git.ts';
 
 /*
  * The working directory of a conversation as a worktree of a git repository, on a branch of its own. A file beside it says what it belongs
- * to. Isolated agents cannot write there, but they can change the file `.git` in the worktree.
+ * to; isolated agents cannot write there. The file `.git` in the worktree is not trusted.
  *
  * We run git in the repository itself only to create the worktree, without its files, and to read and move references. None of this runs
  * programs that the settings of the repository name, and hooks are switched off. A git directory of our own writes the files (git.ts).

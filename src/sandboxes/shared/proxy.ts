@@ -18,8 +18,8 @@ import { type Destination, formatDestination, isAllowed, parseAuthority } from '
  * else. It takes CONNECT and absolute-form requests. A request in origin-form ("GET /v1/messages") is for the model whose key stays with us:
  * it is sent there with the key, by TLS.
  *
- * The client is hostile. So every request is written anew from what was parsed, never copied; a name is resolved once, here, and
- * the addresses that were checked are the ones that are connected to; nothing is logged.
+ * The client is hostile. So every request is rebuilt from its parsed parts, never copied. A name is resolved once, here, and only checked
+ * addresses are connected to. Nothing is logged.
  */
 
 export interface ProxySettings {
@@ -59,7 +59,7 @@ const HOP_BY_HOP = new Set([
 /** Headers that could name another account. */
 const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
 
-/** Addresses of this machine and of its own networks, and those that lead to them. One list for each family: a BlockList of both compares one with the other. */
+/** Addresses of this machine and its own networks, and those that lead to them. One list for each family: a BlockList of both would mix them. */
 const PRIVATE = {
   4: networks('ipv4', [
     ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
@@ -84,7 +84,7 @@ function within(lists: typeof PRIVATE, address: string): boolean {
 
 export const isPrivate = (address: string) => within(PRIVATE, address);
 
-/** An error that the client is told. */
+/** An error whose message is sent to the client. */
 class Refusal extends Error {
   readonly status: number;
 

@@ -48,7 +48,7 @@ export async function connect(settings: SshSettings): Promise<{ client: Client; 
     sock: socket,
     username: settings.user,
     readyTimeout: CONNECT_MS,
-    // Ask only for kinds of keys that we can compare. If none is known, any is accepted here, and the refusal shows it.
+    // Ask only for kinds of keys that we can compare. If no key is known, ask for any, so that the refusal can show it.
     ...(known.length > 0 && { algorithms: { serverHostKey: [...new Set(known)] as never } }),
     hostVerifier: (key: Buffer) => {
       refused = whyRefused(key, keys, settings);

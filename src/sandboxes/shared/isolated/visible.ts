@@ -23,7 +23,7 @@ export interface Visible {
 export interface Protected {
   /** Folders, such as the data home. Agents see only what is bound below them. */
   readonly hidden: readonly string[];
-  /** Files that decide how agents are started. Agents cannot change them, also in the working directory. */
+  /** Files that decide how agents are started. Agents cannot change them, not even in the working directory. */
   readonly fixed: readonly string[];
 }
 
