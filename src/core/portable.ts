@@ -104,11 +104,10 @@ function checkRecord(record: unknown, last: number): number {
   for (const name of ['startedAt', 'endedAt']) {
     if (!isAmount(record[name], LAST_TIME)) throw fault(`${at} has no time "${name}"`);
   }
-  if (record.recovered !== undefined && record.recovered !== true)
-    throw fault(`${at} has a "recovered" that is not true`);
+  for (const name of ['recovered', 'unknownBefore']) {
+    if (record[name] !== undefined && record[name] !== true) throw fault(`${at} needs true as "${name}", or nothing`);
+  }
   checkUsage(record.usage, at);
-  if (record.unknownBefore !== undefined && record.unknownBefore !== true)
-    throw fault(`${at} has an "unknownBefore" that is not true`);
   within(at, () => parseSaid(record.prompt));
   if (!Array.isArray(record.parts) || !Array.from(record.parts).every(isPart)) {
     throw fault(`${at} has a part that cannot be read`);
