@@ -99,5 +99,9 @@ test.each([
     expect(stderr).toContain(why);
     expect(stderr).toContain(install);
     expect((await home.show('chat')).sessions).toEqual([]);
+    // Commands that need no sandbox work without it.
+    expect(await home.start(['list'], { env }).ended).toMatchObject({ code: 0, stderr: '' });
+    const doctor = await home.start(['doctor'], { env }).ended;
+    expect(doctor).toMatchObject({ code: 0, stdout: expect.stringContaining(why), stderr: '' });
   },
 );

@@ -73,7 +73,8 @@ export function containerProcesses(processes: LocalProcesses, place: string, eng
     async orphans() {
       const others = await local.orphans();
       if (engine === null) return others;
-      const marks = await marksOf(engine);
+      // Nobody finds containers of an engine that does not answer. The next turn says so, and so does `doctor`.
+      const marks = await marksOf(engine).catch(() => new Set<string>());
       const containers = [...marks].flatMap((mark) => {
         const starter = starterOf(mark);
         if (starter?.place !== place || processes.status(starter.process) !== 'dead') return [];
