@@ -14,7 +14,7 @@ import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
 import { LARGEST_PAGE } from '../shared/page.ts';
-import { restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
+import { receiptStore, restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
 import { census } from '../shared/verbs/census.ts';
 import { findToErase } from '../shared/verbs/erase.ts';
 import { keyStore } from '../shared/verbs/keys.ts';
@@ -29,13 +29,7 @@ import {
 import { answer, requestCancel, requeue, setDelivered } from '../shared/verbs/queue.ts';
 import * as shared from '../shared/verbs/reading.ts';
 import { leaveSandbox, listSandboxes, sandboxStore } from '../shared/verbs/sandboxes.ts';
-import {
-  conversationNo,
-  ensureConversation,
-  findByKey,
-  findConversation,
-  listConversations,
-} from './conversations/conversations.ts';
+import { ensureConversation, findByKey, findConversation, listConversations } from './conversations/conversations.ts';
 import { fork, importConversation } from './conversations/copy.ts';
 import { eraseConversation } from './conversations/erase.ts';
 import { verify } from './conversations/verify.ts';
@@ -55,7 +49,6 @@ import { claim, claimable, claimNamed, nextReady, nextTurn } from './turns/claim
 import { commit } from './turns/commit.ts';
 import { enqueue } from './turns/enqueue.ts';
 import * as leases from './turns/leases.ts';
-import { receipts } from './turns/receipts.ts';
 import { spending } from './turns/totals.ts';
 
 /*
@@ -256,7 +249,7 @@ function history(access: Access): HistoryStore & UsageStore {
     usage: steps.reading(usageDays),
     spending: (owner, id) =>
       access.look(async (sql) => {
-        const [no, { now }] = [await conversationNo(sql, owner, id), await access.times(sql)];
+        const [no, { now }] = [await carryOut(sql, shared.conversationNo(owner, id)), await access.times(sql)];
         return spending(sql, owner, no, now);
       }),
   };
@@ -269,7 +262,7 @@ function sessions(access: Access): SessionStore {
     sessionIsElsewhere: steps.looking(shared.sessionIsElsewhere),
     findSessions: steps.looking(shared.findSessions),
     transcript: steps.reading(shared.transcript),
-    receipts: access.reading(receipts),
+    ...receiptStore(steps),
     restores: steps.reading(restores),
   };
 }

@@ -14,7 +14,7 @@ import type { UsageStore } from '../../ports/store/usage.ts';
 import type { WriteStore } from '../../ports/store/writes.ts';
 import type { Store } from '../../ports/store.ts';
 import { HALF_COPIED, halfCopied } from '../shared/copy/tables.ts';
-import { restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
+import { receiptStore, restores, summary, told, usageDays } from '../shared/verbs/accounts.ts';
 import { census } from '../shared/verbs/census.ts';
 import { keyStore } from '../shared/verbs/keys.ts';
 import {
@@ -56,7 +56,6 @@ import { claim, claimable, nextReady, nextTurn } from './turns/claim.ts';
 import { commit } from './turns/commit.ts';
 import { enqueue } from './turns/enqueue.ts';
 import { holdings, release, renew, standings, workers } from './turns/leases.ts';
-import { receipts } from './turns/receipts.ts';
 import { spending } from './turns/totals.ts';
 
 /*
@@ -215,7 +214,7 @@ function sessions(access: Access): SessionStore {
     sessionIsElsewhere: steps.reading(shared.sessionIsElsewhere),
     findSessions: steps.reading(shared.findSessions),
     transcript: steps.reading(shared.transcript),
-    receipts: (...args) => receipts(access, ...args),
+    ...receiptStore(steps),
     restores: steps.paging('restores', restores),
   };
 }

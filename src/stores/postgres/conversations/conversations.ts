@@ -6,12 +6,10 @@ import { NO_CHAIN } from '../../shared/chain.ts';
 import { conversationTaken, keyTaken, noConversation, takesTitle } from '../../shared/ledger.ts';
 import { type ConversationRow, conversationOf, isName, limitsJson } from '../../shared/rows.ts';
 import { wordsOf } from '../../shared/search.ts';
-import { conversationNo as conversationNoOf } from '../../shared/verbs/reading.ts';
 import { Collision } from '../../shared/verbs/steps.ts';
 import type { Tx } from '../server/access.ts';
 import type { Sql } from '../server/connect.ts';
 import { violated } from '../server/faults.ts';
-import { reader } from '../steps.ts';
 import { pageOfReadable } from './content.ts';
 import { Ledger } from './ledger.ts';
 
@@ -56,8 +54,6 @@ export async function findByKey(sql: Sql, owner: string, key: string): Promise<C
   const row = await sql.one<ConversationRow>(BY_KEY, owner, key);
   return row === undefined ? null : conversationOf(row);
 }
-
-export const conversationNo = reader(conversationNoOf);
 
 /** The owner's conversation by its id. Throws `not_found`. */
 export async function conversationRow(sql: Sql, owner: string, id: string): Promise<ConversationRow> {

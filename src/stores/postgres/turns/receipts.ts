@@ -5,9 +5,7 @@ import { NO_USAGE } from '../../../core/turn/usage.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { usageSince } from '../../shared/totals.ts';
 import { linkContents, packValue } from '../conversations/content.ts';
-import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
-import type { Sql } from '../server/connect.ts';
 import { addSessionUsage } from './sessions.ts';
 import { countTurns } from './totals.ts';
 
@@ -15,8 +13,6 @@ const FIND = 'SELECT body FROM receipts WHERE conv = $1 AND turn = $2 AND warm =
 const SAVE = `
   INSERT INTO receipts (owner, conv, turn, warm, attempt, body) VALUES ($1, $2, $3, $4, $5, $6)
   ON CONFLICT (conv, turn, warm, attempt) DO UPDATE SET body = excluded.body`;
-const ALL = 'SELECT body FROM receipts WHERE conv = $1 ORDER BY turn, warm, attempt';
-const OF_TURN = 'SELECT body FROM receipts WHERE conv = $1 AND turn = $2 AND warm = 0 ORDER BY attempt';
 
 /** A receipt is written before the prompt and again when more is known. Only the added usage is counted. */
 export async function writeReceipt(
@@ -39,19 +35,6 @@ export async function writeReceipt(
     await countTurns(ledger, [], { beside: added, spent: { agent: receipt.agent, turns: 0, usage: added } });
   }
   ledger.append('restore.receipt', turn, receipt, stamp);
-}
-
-export async function receipts(
-  sql: Sql,
-  owner: string,
-  id: string,
-  { turn }: { turn?: number } = {},
-): Promise<Receipt[]> {
-  const no = await conversationNo(sql, owner, id);
-  const rows = await (turn === undefined
-    ? sql.all<{ body: string }>(ALL, no)
-    : sql.all<{ body: string }>(OF_TURN, no, turn));
-  return rows.map(({ body }) => JSON.parse(body) as Receipt);
 }
 
 const ADD =

@@ -9,7 +9,8 @@ import type { ToldPart } from '../../../core/restore/told.ts';
 import type { Summary } from '../../../core/summary.ts';
 import type { Prompt } from '../../../core/turn/content.ts';
 import type { Sent } from '../../../core/turn/turn.ts';
-import type { PlacedReceipt } from '../../../ports/store/sessions.ts';
+import { gathered, inPages } from '../../../flow/pages.ts';
+import type { PlacedReceipt, SessionStore } from '../../../ports/store/sessions.ts';
 import type { StoredTold } from '../../../ports/store/turns.ts';
 import type { LastUsage, UsageRow } from '../../../ports/store/usage.ts';
 import { type ContentSource, readValue, unpackValue, unzipped } from '../content.ts';
@@ -18,11 +19,15 @@ import { LAST_DAY, pageOf } from '../page.ts';
 import type { TurnRow } from '../rows.ts';
 import { type HolderRow, summaryOf, type TotalsRow } from '../totals.ts';
 import { conversationNo, findTurnRow } from './reading.ts';
-import { all, contents, each, one, type Steps, unindexedNo } from './steps.ts';
+import { all, contents, each, one, type StepAccess, type Steps, unindexedNo } from './steps.ts';
 
 const OF_ATTEMPT = 'SELECT session, body FROM told WHERE turn = ? AND attempt = ? ORDER BY no';
 const SENDINGS = "SELECT payload FROM events WHERE turn = ? AND kind = 'turn.sent' ORDER BY seq DESC";
 const SESSION_ID = `SELECT id FROM sessions WHERE ref = ? AND ${unindexedNo('conv')} = ?`;
+const RECEIPTS = `
+  SELECT turn, warm, attempt, body FROM receipts WHERE conv = ? AND (turn, warm, attempt) > (?, ?, ?)
+  ORDER BY turn, warm, attempt LIMIT 500`;
+const OF_TURN = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt';
 /** The receipts of so many turns, after a turn or before it. A turn may have several. */
 const RESTORED_AFTER = `
   SELECT turn, body FROM receipts WHERE conv = ?1 AND turn > ?2 AND turn <= (
@@ -85,6 +90,38 @@ function checkTold(parts: readonly ToldPart[], sha256: string, n: number): void 
 
 function isWhole(part: ToldPart): boolean {
   return hash('sha256', part.as === 'transcript' ? part.text : JSON.stringify(part.content), 'hex') === part.sha256;
+}
+
+/** All receipts of a conversation are read in pages, because a long one has very many. */
+export function receiptStore({ reading }: StepAccess): Pick<SessionStore, 'receipts'> {
+  const [ofTurn, page] = [reading(receiptsOfTurn), reading(receiptPage)];
+  return {
+    async receipts(owner, id, { turn } = {}) {
+      if (turn !== undefined) return ofTurn(owner, id, turn);
+      const found = await gathered(inPages<NumberedReceipt>((last) => page(owner, id, last)));
+      return found.map(({ receipt }) => receipt);
+    },
+  };
+}
+
+/** `warm`: the epoch of a warm-up; 0: it is for a turn. */
+interface NumberedReceipt {
+  readonly turn: number;
+  readonly warm: number;
+  readonly attempt: number;
+  readonly receipt: Receipt;
+}
+
+function* receiptsOfTurn(owner: string, id: string, turn: number): Steps<Receipt[]> {
+  const rows = yield* all<{ body: string }>(OF_TURN, yield* conversationNo(owner, id), turn);
+  return rows.map(({ body }) => JSON.parse(body));
+}
+
+function* receiptPage(owner: string, id: string, last: NumberedReceipt | undefined): Steps<NumberedReceipt[]> {
+  const { turn, warm, attempt } = last ?? { turn: -1, warm: 0, attempt: 0 };
+  type Row = Omit<NumberedReceipt, 'receipt'> & { readonly body: string };
+  const rows = yield* all<Row>(RECEIPTS, yield* conversationNo(owner, id), turn, warm, attempt);
+  return rows.map(({ body, ...place }) => ({ ...place, receipt: JSON.parse(body) }));
 }
 
 /** A page. Receipts are small, so it is not cut by its size. */

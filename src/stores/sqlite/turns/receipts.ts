@@ -5,10 +5,7 @@ import { NO_USAGE, type Usage } from '../../../core/turn/usage.ts';
 import type { Stamp, TurnName } from '../../shared/ledger.ts';
 import { usageSince } from '../../shared/totals.ts';
 import { linkContents, packValue } from '../conversations/content.ts';
-import { conversationNo } from '../conversations/conversations.ts';
 import type { Ledger } from '../conversations/ledger.ts';
-import type { Access } from '../file/access.ts';
-import type { Database } from '../file/database.ts';
 import { addSessionUsage } from './sessions.ts';
 import { countSpent, countTurns } from './totals.ts';
 
@@ -16,11 +13,6 @@ const FIND = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = ?
 const SAVE = `
   INSERT INTO receipts (owner, conv, turn, warm, attempt, body) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (conv, turn, warm, attempt) DO UPDATE SET body = excluded.body`;
-const PAGE = 500;
-const ALL = `
-  SELECT turn, warm, attempt, body FROM receipts WHERE conv = ? AND (turn, warm, attempt) > (?, ?, ?)
-  ORDER BY turn, warm, attempt LIMIT ${PAGE}`;
-const OF_TURN = 'SELECT body FROM receipts WHERE conv = ? AND turn = ? AND warm = 0 ORDER BY attempt';
 
 /** A receipt is written before the prompt and again when more is known. Only the added usage is counted. */
 export function writeReceipt(
@@ -42,36 +34,6 @@ export function writeReceipt(
     countTurns(ledger, [], added);
   }
   ledger.append('restore.receipt', turn, receipt, stamp);
-}
-
-interface ReceiptRow {
-  readonly turn: number;
-  readonly warm: number;
-  readonly attempt: number;
-  readonly body: string;
-}
-
-const BEFORE_ALL: ReceiptRow = { turn: -1, warm: 0, attempt: 0, body: '' };
-
-/** Read in pages: a long conversation has very many. */
-export async function receipts(
-  access: Access,
-  owner: string,
-  id: string,
-  { turn }: { turn?: number } = {},
-): Promise<Receipt[]> {
-  const read = (rows: readonly Pick<ReceiptRow, 'body'>[]) => rows.map(({ body }) => JSON.parse(body) as Receipt);
-  const ofTurn = (db: Database) => read(db.all(OF_TURN, conversationNo(db, owner, id), turn ?? null));
-  if (turn !== undefined) return access.read(ofTurn);
-  const all: Receipt[] = [];
-  const page = ({ turn, warm, attempt }: ReceiptRow) =>
-    access.read((db) => {
-      const rows = db.all<ReceiptRow>(ALL, conversationNo(db, owner, id), turn, warm, attempt);
-      all.push(...read(rows));
-      return rows.length < PAGE ? undefined : rows.at(-1);
-    });
-  for (let last: ReceiptRow | undefined = BEFORE_ALL; last !== undefined; ) last = await page(last);
-  return all;
 }
 
 /*
