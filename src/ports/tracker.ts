@@ -101,8 +101,8 @@ export interface TrackedSession {
 export interface ConversationTracker {
   /**
    * Records a request before it is sent, and takes the conversation's lock. `sessionId`: the session that the agent will continue; null: it
-   * starts a new one. Repeating a request gives the same answer. The same id with other arguments is a `conflict`. So is a second request
-   * that is still open after `waitMs`; the error names the first.
+   * starts a new one. Repeating a request gives the same answer. The same id with other arguments is a `conflict`. So is a request while
+   * another one of the agent is still open after `waitMs`; the error names that one.
    */
   trackRequest(
     requestId: string,

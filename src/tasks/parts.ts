@@ -17,7 +17,7 @@ export interface TaskParts {
   readonly clock: Clock;
   readonly settings: TaskSettings;
   readonly health: Health;
-  /** Called again and again while the storage cannot be used. */
+  /** Called when stored data is damaged. */
   readonly onTrouble: (error: ThroughlineError) => void;
   /** Gets bugs of this program. */
   readonly onBug: (error: unknown, where: string) => void;

@@ -187,7 +187,7 @@ export class TaskRunner {
     if (task === null || task.state === 'running' || task.state === 'queued') running.stop('lease_lost');
   }
 
-  /** True: it is a bug. Storage faults are not reported, because the next write gets the fault again. */
+  /** True: it is a bug. A lost lease and a storage fault are not reported: the next write gets the fault again. */
   #report(error: unknown, where: string): boolean {
     if (isStorageFault(error)) return false;
     this.#parts.onBug(error, where);

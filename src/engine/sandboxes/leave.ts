@@ -40,7 +40,7 @@ export async function restSandbox(request: LeaveRequest): Promise<void> {
 /**
  * Deletes it with everything in it. Throws `conflict` while it is used. Unless `force`, throws `refused` when unsaved work is in it (files
  * in no git repository, uncommitted changes, unpushed commits), or when a conversation that does not have this sandbox works in a directory
- * of it. `force` deletes neither the directory of another owner's conversation, nor one in which a turn runs.
+ * of it. `force` deletes neither the directory of another owner's conversation, nor one that is in use.
  */
 export async function removeSandbox(request: LeaveRequest, force: boolean): Promise<void> {
   const { parts, sandbox, reason } = request;
