@@ -1,6 +1,6 @@
 /**
- * Where a native session lives decides whose it is, not the name under which its agent is configured. Sessions of before are
- * known by that name alone, and keep it.
+ * The storage of a native session decides to which conversation it belongs, and not the name of its agent in the settings. For earlier sessions
+ * only that name is known, so it is their storage.
  */
 export const sql = `
 ALTER TABLE sessions ADD COLUMN storage TEXT NOT NULL DEFAULT '';

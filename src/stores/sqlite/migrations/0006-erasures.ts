@@ -1,6 +1,6 @@
 /**
- * Conversations that were erased, for those who had them: by this their chain can still be checked. What is left of one (numbers,
- * kinds, times, digests) has the owner '' and so is nobody's.
+ * Erased conversations and their owners, so that an owner can still check the chain. The rows that remain of one (numbers, kinds, times,
+ * digests) have the owner ''.
  */
 export const sql = `
 CREATE TABLE erasures (

@@ -1,6 +1,6 @@
 /**
- * How many tasks of one plan may run at once, kept with each of them: whoever continues with the plan keeps to it. And tasks that
- * are to be cancelled are found among all those that wait.
+ * How many tasks of one plan may run at once. It is stored with each task, so that every runner keeps to it. And an index of queued tasks
+ * that are to be cancelled.
  */
 export const sql = `
 ALTER TABLE tasks ADD COLUMN parallel INTEGER;   -- null: the plan says nothing

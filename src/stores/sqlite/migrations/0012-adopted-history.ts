@@ -1,6 +1,6 @@
 /**
- * A turn that ended elsewhere is marked: it came with a fork, an import, or a session that was adopted. Copies of before are known
- * by `queued_seq`: the first event of a conversation is never that of a turn. And what nobody could read of an adopted session.
+ * Marks turns that ended elsewhere: they came with a fork, an import, or an adopted session. Earlier copies are found by `queued_seq`: the
+ * first event of a conversation is never that of a turn. Also marks where the history of an adopted session could not be read.
  */
 export const sql = `
 ALTER TABLE turns ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
