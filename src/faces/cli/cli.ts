@@ -152,7 +152,8 @@ export interface Help {
   readonly examples: readonly string[];
 }
 
-const SHARED_OPTIONS = '"throughline --help" lists the options of all commands: --home, --as, --server, --json and others.';
+const SHARED_OPTIONS =
+  '"throughline --help" lists the options of all commands: --home, --as, --server, --json and others.';
 
 const HELP = new WeakMap<Command, Help>();
 
@@ -168,7 +169,7 @@ export function addHelp(command: Command, help: Help): void {
   command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`);
 }
 
-export interface SubcommandHelp extends Help {
+interface SubcommandHelp extends Help {
   readonly summary: string;
   /** Left out: the summary, as a sentence. */
   readonly description?: string;

@@ -91,7 +91,7 @@ export async function readUpTo(most: number, source: AsyncIterable<Buffer>, name
     chunks.push(chunk);
     length += chunk.length;
     if (length > most)
-      throw new ThroughlineError('too_large', `${name} is larger than ${most / MEBIBYTE} MiB.`, given({ hint }));
+      throw new ThroughlineError('too_large', `${name} is larger than ${most / MEBIBYTE} MiB.`, { hint });
   }
   return Buffer.concat(chunks);
 }

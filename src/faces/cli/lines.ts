@@ -117,7 +117,7 @@ function failed(tried: readonly Tried[]): string {
   return tried.length === 0 ? '' : ` (${tried.map(({ rung, failure }) => `${rung}: ${failure}`).join('; ')})`;
 }
 
-export interface UsageOf {
+interface UsageOf {
   /** What the row is about: a day and an agent, a task. */
   readonly names: readonly string[];
   readonly turns: number;

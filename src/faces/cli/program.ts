@@ -11,7 +11,7 @@ import {
 } from './cli.ts';
 import { COMMANDS } from './commands.ts';
 
-export interface ProgramOptions {
+interface ProgramOptions {
   readonly version: string;
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;

@@ -1,7 +1,7 @@
 import { EXIT } from './exit-codes.ts';
 import type { Output } from './output.ts';
 
-export interface StopHandlers {
+interface StopHandlers {
   /** The first Ctrl-C. */
   cancel(): void;
   /** The second one. */

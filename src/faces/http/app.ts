@@ -26,14 +26,7 @@ import {
 } from './access/authenticate.ts';
 import { checkHost, type Door } from './access/door.ts';
 import { HeavyCalls } from './access/heavy-calls.ts';
-import {
-  checkOrigin,
-  crossOriginHeaders,
-  isLinkedFromElsewhere,
-  METHODS,
-  preflight,
-  SIGN_IN,
-} from './access/origins.ts';
+import { checkOrigin, crossOriginHeaders, isLinkedFromElsewhere, preflight, SIGN_IN } from './access/origins.ts';
 import { type AskedGrant, grantBy } from './access/sign-in.ts';
 import { type MakeBackup, sendBackup } from './backup.ts';
 import { HANDLERS } from './handlers.ts';
@@ -94,6 +87,7 @@ const ALWAYS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
+const METHODS: ReadonlySet<string> = new Set(Object.values(ROUTES).map(({ method }) => method));
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 
 /** The HTTP interface. Checks in this order: host, origin, interface, credentials, scope; the engine then checks the owner. */
@@ -143,7 +137,7 @@ const checked: MiddlewareHandler<AppEnv> = async (c, next) => {
   checkInterface(header(INTERFACE_HEADER));
   // A request for headers only must not open a stream or use up a one-time link.
   if (c.req.method === 'HEAD' && isOpenToAll(c.req.path)) return next();
-  if (!METHODS.includes(c.req.method)) throw methodNotAllowed(c.req.method, c.req.path);
+  if (!METHODS.has(c.req.method)) throw methodNotAllowed(c.req.method, c.req.path);
   return next();
 };
 

@@ -1,4 +1,5 @@
 import { checkPlace } from '../../core/event.ts';
+import { given } from '../../core/input/arguments.ts';
 import { inWords, parsePlan, placesIn, type TaskPlan } from '../../core/tasks/task-plan.ts';
 import type { OperationName } from '../../wire/routes.ts';
 import { checkScope, type Principal } from './access/authenticate.ts';
@@ -15,7 +16,7 @@ export const TASK_HANDLERS: { [N in TaskOperation]: Handler<N> } = {
   },
   async addTasks({ tasks, principal, body: { plan, requestId } }) {
     checkPlan(principal, plan);
-    return tasks.add(plan as TaskPlan, requestId === undefined ? {} : { requestId });
+    return tasks.add(plan as TaskPlan, given({ requestId }));
   },
   async followTasks({ tasks, query, lastEventId }) {
     const after = lastEventId ?? query.after ?? 0;

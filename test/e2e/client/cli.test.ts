@@ -115,7 +115,9 @@ describe('which server', () => {
   test('a key that acts for others is somebody of them by --as, and says so when it is made', async () => {
     const create = (...more: string[]) => home.run('--as', 'app', 'keys', 'create', 'the app', '--scopes', ...more);
     const made = await create('act-as,read,prompt', '--owners', 'app:*');
-    expect(made.stderr).toMatch(/acts for the owners "app:\*": .*Throughline-Owner\. Without it, it acts for "app"/);
+    expect(made.stderr).toMatch(
+      /acts for the owners "app:\*": .*Throughline-Owner\. Without the header, it acts for "app"/,
+    );
     const env = { THROUGHLINE_TOKEN: made.stdout.trim(), THROUGHLINE_SERVER: server.url };
     expect((await home.start(['--as', 'app:ann', 'send', 'hers', 'hello'], { env }).ended).stdout).toBe(
       'Noted: hello\n',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Failure, failureOf, hasCode, ThroughlineError } from '../../../core/errors.ts';
+import { given } from '../../../core/input/arguments.ts';
 import type { PublicConversation } from '../../../core/public/conversation.ts';
 import type { PublicEvent } from '../../../core/public/event.ts';
 import type { Engine, SubmitOptions } from '../../../ports/engine.ts';
@@ -19,7 +20,7 @@ import { type OpenDesk, promptText, Talk } from './talk.ts';
 import { type Span, span } from './text/cells.ts';
 import { type Activity, Transcript } from './transcript.ts';
 
-export interface ChatRequest extends ScreenOptions {
+interface ChatRequest extends ScreenOptions {
   readonly open: OpenDesk;
   /** For the first prompt. Later prompts go to the agent of the previous turn. */
   readonly agent: string | undefined;
@@ -144,7 +145,7 @@ class ChatRoom {
     this.#screen.soon();
     // Starts the agent before the next prompt, which reports the fault if this fails.
     if (historyCount > 0 && conversation.open === 0) {
-      this.talk.engine.warm(id, this.#agent === undefined ? {} : { agent: this.#agent }).catch(() => {});
+      this.talk.engine.warm(id, given({ agent: this.#agent })).catch(() => {});
     }
   }
 
@@ -171,14 +172,12 @@ class ChatRoom {
     const transcript = this.transcript;
     transcript.sends(requestId, text);
     this.#addToHistory(text);
-    this.talk
-      .submit(text, { ...this.#request.options, ...(agent !== undefined && { agent }), requestId })
-      .catch((error) => {
-        transcript.notSent(requestId);
-        this.#agent = agent;
-        this.failed(error);
-        if (this.editor.text === '') this.editor = withText(this.editor, text);
-      });
+    this.talk.submit(text, { ...this.#request.options, ...given({ agent }), requestId }).catch((error) => {
+      transcript.notSent(requestId);
+      this.#agent = agent;
+      this.failed(error);
+      if (this.editor.text === '') this.editor = withText(this.editor, text);
+    });
     this.#screen.soon();
   }
 

@@ -5,7 +5,7 @@ import type { OpenElsewhere, Talk } from './talk.ts';
 import type { Transcript } from './transcript.ts';
 
 /** What leaving needs of the chat. */
-export interface Leavable {
+interface Leavable {
   readonly transcript: Transcript;
   readonly talk: Talk;
   /** What the engine waits for; null: it does not wait. */

@@ -6,7 +6,7 @@ import type { Transcript } from './transcript.ts';
 import { firstChoice, optionFor } from './view.ts';
 
 /** What answering needs of the chat. */
-export interface Asked {
+interface Asked {
   readonly transcript: Transcript;
   readonly engine: Engine;
   say(line: readonly Span[]): void;

@@ -62,7 +62,7 @@ export const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
   quit: { takes: '', does: 'leave', run: ({ leave }) => leave() },
 };
 
-export type Slash =
+type Slash =
   | { readonly kind: 'prompt'; readonly text: string }
   | {
       readonly kind: 'command';

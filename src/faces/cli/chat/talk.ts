@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasCode, type ThroughlineError } from '../../../core/errors.ts';
+import { given } from '../../../core/input/arguments.ts';
 import type { PublicConversation } from '../../../core/public/conversation.ts';
 import type { PublicEvent } from '../../../core/public/event.ts';
 import type { PublicTurn } from '../../../core/public/turn.ts';
@@ -10,7 +11,7 @@ import { orNull } from '../input.ts';
 /** Opens an engine. `onTrouble` is called while it waits for its server or its storage. */
 export type OpenDesk = (onTrouble: (trouble: ThroughlineError) => void) => Promise<ChatDesk>;
 
-export interface TalkListener {
+interface TalkListener {
   event(event: PublicEvent): void;
   /** Something that the person should know. */
   note(text: string): void;
@@ -155,7 +156,7 @@ export class Talk {
   async close(graceMs?: number): Promise<void> {
     this.#closed = true;
     this.#following.abort();
-    await this.engine.close(graceMs === undefined ? {} : { graceMs });
+    await this.engine.close(given({ graceMs }));
   }
 
   /** Called when the engine waits for its server, and repeatedly while its storage cannot be written. */

@@ -10,7 +10,7 @@ import { type EntryKind, type Flushed, Scene } from './scene.ts';
 import { type Described, describedLines, type Line, type Span, span } from './text/cells.ts';
 
 /** A prompt that was accepted and has not begun. */
-export interface QueuedPrompt {
+interface QueuedPrompt {
   readonly turnId: string;
   readonly text: string;
 }

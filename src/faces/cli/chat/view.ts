@@ -6,7 +6,7 @@ import { clipped, type Line, span, wrap } from './text/cells.ts';
 import type { Activity, Question } from './transcript.ts';
 
 /** What is drawn below the printed lines: the end of the conversation that may change, a question, the status, the input. */
-export interface ViewState {
+interface ViewState {
   /** The end of the conversation that may still change. */
   readonly live: readonly Line[];
   readonly activity: Activity | null;

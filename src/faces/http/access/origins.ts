@@ -16,7 +16,7 @@ import type { Door } from './door.ts';
 
 type Headers = (name: string) => string | undefined;
 
-export const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
+const METHODS = 'GET, POST, PATCH, DELETE';
 const ALLOWED_HEADERS = ['authorization', 'content-type', 'last-event-id', INTERFACE_HEADER, OWNER_HEADER].join(', ');
 const EXPOSED_HEADERS = [INTERFACE_HEADER, LOG_HEADER, 'retry-after', 'allow'].join(', ');
 /** How long a browser may keep the answer to a preflight request, in seconds. */
@@ -103,7 +103,7 @@ export function preflight(method: string, header: Headers, door: Door): Record<s
   // Some browsers ask this when a page of the internet calls a server on this machine.
   const isPrivate = header('access-control-request-private-network') === 'true';
   return {
-    'access-control-allow-methods': METHODS.join(', '),
+    'access-control-allow-methods': METHODS,
     'access-control-allow-headers': ALLOWED_HEADERS,
     'access-control-max-age': MAX_AGE,
     ...(isPrivate && { 'access-control-allow-private-network': 'true' }),

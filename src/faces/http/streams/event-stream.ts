@@ -34,16 +34,14 @@ export type Feed =
 /** Sends the headers of a stream; `write` then writes the body. */
 export type BeginStream = (headers: Record<string, string>, write: (outgoing: ServerResponse) => void) => Response;
 
-export interface StreamOptions extends StreamSettings {
+interface StreamOptions extends StreamSettings {
   readonly feed: Feed;
   /** Ends the stream normally: the server stops, the credentials became invalid, or the reader left. */
   readonly stop: AbortController;
 }
 
 /** Why a stream ended, with the error if it failed. */
-export type StreamEnd =
-  | { readonly why: 'left' | 'slow' | 'over' }
-  | { readonly why: 'failed'; readonly error: unknown };
+type StreamEnd = { readonly why: 'left' | 'slow' | 'over' } | { readonly why: 'failed'; readonly error: unknown };
 
 const HEARTBEAT = Buffer.from(':\n\n');
 

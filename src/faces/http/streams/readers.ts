@@ -1,7 +1,7 @@
 import { type Principal, unauthenticated } from '../access/authenticate.ts';
 import { Refusal } from '../refusal.ts';
 
-export interface ReadersOptions {
+interface ReadersOptions {
   /** The most at a time. One owner has at most half of them, so that it cannot lock out the others. */
   readonly most: number;
   /** How often their credentials are checked again. */

@@ -22,7 +22,7 @@ export interface Editor {
   readonly draft: string;
 }
 
-export interface Edited {
+interface Edited {
   readonly editor: Editor;
   /** The prompt to send; left out: none. */
   readonly submitted?: string;

@@ -31,7 +31,7 @@ interface Finished {
   readonly place: Place;
 }
 
-export interface Rendered {
+interface Rendered {
   readonly finished: readonly Finished[];
   /** The lines of the block that is not finished. */
   readonly open: () => readonly Line[];

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { given } from '../../../../core/input/arguments.ts';
 import { inPages } from '../../../../flow/pages.ts';
 import type { UsageRow } from '../../../../ports/store/usage.ts';
 import { addHelp, type Cli } from '../../cli.ts';
@@ -19,9 +20,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function usage({ since }: { since?: string }, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async (engine) => {
-    const filter = since === undefined ? {} : { since };
-    const rows = inPages<UsageRow>((last) => engine.usage({ ...filter, ...(last && { before: last }) }));
-    const all = await Array.fromAsync(rows);
+    const all = await Array.fromAsync(inPages<UsageRow>((last) => engine.usage(given({ since, before: last }))));
     const named = all.map(({ day, agent, ...row }) => ({ names: [day, agent], ...row }));
     if (output.json) for (const row of all) output.value(row);
     else for (const line of usageTable(named, output.width)) output.line(line);

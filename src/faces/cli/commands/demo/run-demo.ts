@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { errorOf } from '../../../../core/errors.ts';
 import type { PublicReceipt } from '../../../../core/public/session.ts';
 import { chunkText } from '../../../../core/turn/update.ts';
 import type { AgentSession, OpenHow } from '../../../../ports/agent.ts';
@@ -63,7 +63,7 @@ async function ask(engine: Engine, prompt: string): Promise<{ reply: string; rec
     if (event.kind === 'restore.receipt') receipt = event.payload;
     if (event.kind !== 'turn.ended') continue;
     const { failure, reply } = event.payload;
-    if (failure) throw new ThroughlineError(failure.code, failure.message, failure.hint ? { hint: failure.hint } : {});
+    if (failure) throw errorOf(failure);
     return { reply, receipt };
   }
   throw new Error('The events ended before the turn did.');

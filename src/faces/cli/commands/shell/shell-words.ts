@@ -6,7 +6,7 @@
  */
 type Quote = '' | "'" | '"';
 
-export interface Typed {
+interface Typed {
   /** The words before the one at the cursor, without their quotes; the first is the program. */
   readonly before: readonly string[];
   /** The word at the cursor, without its quotes; may be empty. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { ThroughlineError } from '../../../../core/errors.ts';
+import { given } from '../../../../core/input/arguments.ts';
 import { tokensOf } from '../../../../core/limits/budget.ts';
 import type { PublicTask } from '../../../../core/public/task.ts';
 import { TASK_STATES, type TaskState } from '../../../../core/tasks/task.ts';
@@ -35,8 +36,8 @@ async function report(ids: readonly string[], { milestone }: { milestone?: strin
     });
   }
   await lookAtTasks(async ({ tasks }) => {
-    const filter = milestone === undefined ? {} : { milestone };
-    const wanted = ids.length > 0 ? ids : (await Array.fromAsync(allTasks(tasks, filter), ({ id }) => id)).toReversed();
+    const all = allTasks(tasks, given({ milestone }));
+    const wanted = ids.length > 0 ? ids : (await Array.fromAsync(all, ({ id }) => id)).toReversed();
     const reported: PublicTask[] = [];
     for (const id of wanted) {
       const one = await tasks.report(id);

@@ -74,7 +74,6 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
     const { tasks, readFile } = desk;
     const after = await tasks.lastSeq();
     const { requestId, parallel, file } = flags;
-    const once = requestId === undefined ? {} : { requestId };
     using _held = holdStopSignals(cli.output);
     if (task === null && file === undefined) {
       const left = await tasks.resume();
@@ -83,10 +82,10 @@ async function run(goal: string | undefined, flags: RunFlags, cli: Cli): Promise
       if (cli.output.json) cli.output.value({ kind: 'result', tasks: [] });
       return DONE;
     }
-    const { plan, ...where } = file === undefined ? { plan: { tasks: [task] } } : readFile(file);
+    const { plan, ...where } = file === undefined ? { plan: { tasks: [task] }, locate: () => '' } : readFile(file);
     // `tasks.add` checks it.
     const whole = (parallel === undefined ? plan : withParallel(plan, parallel)) as TaskPlan;
-    const added = await tasks.add(whole, { ...once, ...where, ...(file === undefined && { locate: () => '' }) });
+    const added = await tasks.add(whole, { ...given({ requestId }), ...where });
     if (added.duplicate) cli.output.note('This request was already accepted. These are its tasks.');
     return await watchTasks(desk, added.tasks, after, cli);
   });

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { given } from '../../../../core/input/arguments.ts';
 import type { PublicTask, PublicTaskUsageRow } from '../../../../core/public/task.ts';
 import { TASK_STATES, type TaskState, taskHasEnded } from '../../../../core/tasks/task.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../../../core/turn/usage.ts';
@@ -48,9 +49,8 @@ function defineList(task: Command, cli: Cli): void {
 
 async function list({ state, milestone, limit }: ListFlags, { output, lookAtTasks }: Cli): Promise<void> {
   await lookAtTasks(async ({ tasks }) => {
-    const filter = { ...(state && { states: [state] }), ...(milestone !== undefined && { milestone }) };
     await output.each(
-      allTasks(tasks, filter, limit),
+      allTasks(tasks, given({ states: state && [state], milestone }), limit),
       (task) => output.line(styled('dim', task.id), '  ', styled('bold', nameOf(task)), `  ${taskLine(task)}`),
       state === undefined && milestone === undefined
         ? 'There are no tasks yet. Start one with "throughline task run GOAL".'
@@ -140,8 +140,7 @@ function defineUsage(task: Command, cli: Cli): void {
 async function usage({ since, by }: UsageFlags, { output, lookAtTasks }: Cli): Promise<void> {
   await lookAtTasks(async ({ tasks }) => {
     const sums = new Map<string, { turns: number; usage: Usage }>();
-    const filter = since === undefined ? {} : { since };
-    const rows = inPages<PublicTaskUsageRow>((last) => tasks.usage({ ...filter, ...(last && { before: last }) }));
+    const rows = inPages<PublicTaskUsageRow>((last) => tasks.usage(given({ since, before: last })));
     for await (const row of rows) {
       const sum = sums.get(BY[by](row)) ?? { turns: 0, usage: NO_USAGE };
       sums.set(BY[by](row), { turns: sum.turns + row.turns, usage: addUsage(sum.usage, row.usage) });

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { ThroughlineError } from '../../../../core/errors.ts';
+import { hasCode, ThroughlineError } from '../../../../core/errors.ts';
 import type { PublicTurn } from '../../../../core/public/turn.ts';
 import { hasEnded } from '../../../../core/turn/turn.ts';
 import { inPages } from '../../../../flow/pages.ts';
@@ -55,16 +55,10 @@ async function turnsOf(engine: Engine, target: string): Promise<PublicTurn[]> {
   return later.filter(({ state }) => !hasEnded(state));
 }
 
-async function ended(engine: Engine, turn: PublicTurn): Promise<PublicTurn> {
-  const signal = AbortSignal.timeout(WAIT_MS);
-  const now = await engine.turn(turn.id);
-  if (hasEnded(now.state)) return now;
-  const { lastSeq } = await engine.conversation(turn.conversationId);
-  // It may have ended between the two reads; then no event of it comes any more.
-  const again = await engine.turn(turn.id);
-  if (hasEnded(again.state)) return again;
-  for await (const event of engine.follow(turn.conversationId, { after: lastSeq, signal })) {
-    if (event.kind === 'turn.ended' && event.turnId === turn.id) break;
-  }
-  return engine.turn(turn.id);
+/** The turn when it has ended, or as it is after the wait. */
+async function ended(engine: Engine, { id }: PublicTurn): Promise<PublicTurn> {
+  await engine.answerOf(id, { waitMs: WAIT_MS }).catch((error: unknown) => {
+    if (!hasCode(error, 'conflict')) throw error;
+  });
+  return engine.turn(id);
 }

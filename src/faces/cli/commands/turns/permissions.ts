@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { given } from '../../../../core/input/arguments.ts';
 import type { PublicPermission } from '../../../../core/public/turn.ts';
 import { inPages } from '../../../../flow/pages.ts';
 import { addHelp, type Cli } from '../../cli.ts';
@@ -19,10 +20,8 @@ export function define(command: Command, cli: Cli): void {
 
 async function permissions(key: string | undefined, all: boolean, { output, lookAt }: Cli): Promise<void> {
   await lookAt(async (engine) => {
-    const filter = { ...(key !== undefined && { conversation: key }), ...(!all && { open: true }) };
-    const found = inPages<PublicPermission>((last) =>
-      engine.permissions({ ...filter, ...(last && { after: last.id }) }),
-    );
+    const filter = { conversation: key, open: all ? undefined : true };
+    const found = inPages<PublicPermission>((last) => engine.permissions(given({ ...filter, after: last?.id })));
     const show = ({ id, title, options, state, optionId, reason }: PublicPermission) => {
       const more = optionId ?? reason;
       const answer = state === 'open' ? optionList(options) : `${state}${more ? ` (${more})` : ''}`;
