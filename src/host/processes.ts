@@ -2,7 +2,7 @@ import { hostname, totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatMark, type ProcessIdentity, starterOf, type Viewpoint, whereIs } from '../core/process.ts';
 import { Pace } from '../flow/pace.ts';
-import type { Processes } from '../ports/processes.ts';
+import type { HostProcesses } from '../ports/processes.ts';
 import { systemClock } from './clock.ts';
 import { bootsOf } from './place.ts';
 import { type Marked, machine, type ProcessTable, procfs, ps } from './process-table.ts';
@@ -12,29 +12,6 @@ const END_WAIT_MS = 5_000;
 const AT_ONCE = 8;
 
 type Kill = (pid: number, signal: 'SIGKILL' | 0) => void;
-
-/** The operating system's processes, and what starting a program needs. */
-export interface HostProcesses extends Processes {
-  /** The process with this pid; null: there is none. Never null right after a spawn, before the child can be reaped. */
-  identify(pid: number): ProcessIdentity | null;
-  /**
-   * Kills the process and its group, and every process with its mark, and waits until it is gone. For a dead process, kills those with
-   * its mark. Another process with the same pid is never touched. `unknown`: it could not be identified, and nothing was killed.
-   */
-  end(process: ProcessIdentity): Promise<'ended' | 'unknown'>;
-  /**
-   * Programs that processes of this data home started and that run although their starter is provably dead. They are found by
-   * their marks, so also those that nobody could record. Empty where the system shows no environments. Looks at every process, a few
-   * in each turn of the event loop, so that other work is not delayed.
-   */
-  orphans(): Promise<ProcessIdentity[]>;
-  /** Ends every process that has the mark. Looks at every process, a few at a time; concurrent calls share one look. */
-  endMarked(mark: string): Promise<void>;
-  /** The same, synchronous: for the exit of our own process. */
-  endMarkedNow(mark: string): void;
-  /** A mark for a program that we start. */
-  newMark(): string;
-}
 
 interface HostOptions {
   /** The data home that programs are started for. */

@@ -4,11 +4,12 @@ import type { Server as Listener } from 'node:net';
 import { Readable, type Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
 import { MARK } from '../../core/process.ts';
+import type { HostProcesses } from '../../ports/processes.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { coverInherited, exported } from '../shared/isolated/launch.ts';
 import { LISTEN } from '../shared/isolated/way-out.ts';
 import type { AllowlistProxy } from '../shared/proxy.ts';
-import { type LocalProcesses, spawnInGroup } from '../shared/spawn.ts';
+import { spawnInGroup } from '../shared/spawn.ts';
 import type { ControlGroup } from './control-groups.ts';
 
 /*
@@ -40,7 +41,7 @@ export interface Start {
   readonly openFiles: number | null;
   readonly processes: number | null;
   readonly mark: string | undefined;
-  readonly on: LocalProcesses;
+  readonly on: HostProcesses;
 }
 
 /** The descriptors of the pipes. A shell can close only those below ten. */

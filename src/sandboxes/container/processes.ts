@@ -1,7 +1,7 @@
 import { identityOfLocal, type ProcessIdentity, type SandboxProcess, starterOf } from '../../core/process.ts';
+import type { HostProcesses } from '../../ports/processes.ts';
 import type { Sandboxes } from '../../ports/sandbox.ts';
 import { localProcesses } from '../shared/local-sandbox.ts';
-import type { LocalProcesses } from '../shared/spawn.ts';
 import { type EngineName, labelled, MARK_LABEL, marksOf, PART_LABEL, removeLabelled } from './engine.ts';
 
 /*
@@ -43,7 +43,7 @@ export function labelOf({ mark, part }: Pick<ContainerIdentity, 'mark' | 'part'>
 type Started = Pick<Sandboxes, 'status' | 'end' | 'orphans'>;
 
 /** For containers and for plain processes, because the settings may have changed. `engine`: its orphans are listed; null: no containers. */
-export function containerProcesses(processes: LocalProcesses, place: string, engine: EngineName | null): Started {
+export function containerProcesses(processes: HostProcesses, place: string, engine: EngineName | null): Started {
   const local = localProcesses(processes);
   return {
     async status(process) {
@@ -87,6 +87,6 @@ export function containerProcesses(processes: LocalProcesses, place: string, eng
 }
 
 /** Containers end when the machine is shut down, and are not started again. */
-function isOver(processes: LocalProcesses, { client }: ContainerIdentity): boolean {
+function isOver(processes: HostProcesses, { client }: ContainerIdentity): boolean {
   return processes.identify(process.pid)?.boot !== client.boot;
 }

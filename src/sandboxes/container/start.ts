@@ -6,11 +6,12 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
 import { identityOfLocal, MARK } from '../../core/process.ts';
+import type { HostProcesses } from '../../ports/processes.ts';
 import type { Child } from '../../ports/sandbox.ts';
 import { coverInherited, exported } from '../shared/isolated/launch.ts';
 import { LISTEN } from '../shared/isolated/way-out.ts';
 import type { AllowlistProxy } from '../shared/proxy.ts';
-import { type LocalProcesses, spawnInGroup } from '../shared/spawn.ts';
+import { spawnInGroup } from '../shared/spawn.ts';
 import { UNSET } from './arguments.ts';
 import { call, type EngineName, engineEnvironment, labelled, removeLabelled } from './engine.ts';
 import { containerProcess, labelOf } from './processes.ts';
@@ -39,7 +40,7 @@ export interface Start {
   /** The mark of the program that this one is a part of, and its own id. */
   readonly part: { readonly mark: string; readonly id: string } | null;
   readonly pidFiles: { readonly first: string; readonly conmon: string } | null;
-  readonly on: LocalProcesses;
+  readonly on: HostProcesses;
 }
 
 const START_MS = 60_000;

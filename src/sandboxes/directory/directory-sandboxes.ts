@@ -5,6 +5,7 @@ import { createDirectories } from '../../core/directories.ts';
 import { ThroughlineError, writeFault } from '../../core/errors.ts';
 import type { Files } from '../../core/public/files.ts';
 import { checkedId, isWorktree, PROBE } from '../../core/sandbox/sandbox-id.ts';
+import type { HostProcesses } from '../../ports/processes.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import { comparedInside } from '../shared/changes-inside.ts';
 import { noWorkYet } from '../shared/compare.ts';
@@ -12,7 +13,6 @@ import { directoryMissing, filesIn } from '../shared/files.ts';
 import { asSeen, isBelow, realIfThere } from '../shared/isolated/visible.ts';
 import { localFolder } from '../shared/local-folder.ts';
 import { type LocalSandboxSettings, localProcesses, localSandbox } from '../shared/local-sandbox.ts';
-import type { LocalProcesses } from '../shared/spawn.ts';
 import { changesIn, changesOfIsolated, compared } from './changes.ts';
 import { isThere as exists, repositoryOf, type TreeUse, type Worktree, worktreeChanges } from './worktree.ts';
 import { knownIn, openedWorktree, openWorktreeIn, removeUnlessUnsaved, worktreesAt } from './worktrees.ts';
@@ -23,7 +23,7 @@ export interface DirectorySettings {
   readonly place: string;
   /** The data home, for people; left out: the root. */
   readonly home?: string;
-  readonly processes: LocalProcesses;
+  readonly processes: HostProcesses;
   /** Whether a conversation with a directory in a git repository works in a worktree of it by default. Left out: no. */
   readonly worktree?: boolean;
   /** How programs run in these directories. Left out: not isolated. */

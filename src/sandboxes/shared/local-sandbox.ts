@@ -3,9 +3,10 @@ import { homedir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { ThroughlineError } from '../../core/errors.ts';
 import { identityOfLocal, localProcess } from '../../core/process.ts';
+import type { HostProcesses } from '../../ports/processes.ts';
 import type { OpenSandbox, Sandboxes } from '../../ports/sandbox.ts';
 import { localFolder } from './local-folder.ts';
-import { type LocalProcesses, spawnInGroup } from './spawn.ts';
+import { spawnInGroup } from './spawn.ts';
 
 export interface LocalSandboxSettings {
   readonly id: string;
@@ -19,7 +20,7 @@ export interface LocalSandboxSettings {
     readonly read: readonly string[];
     readonly fixed: readonly string[];
   };
-  readonly processes: LocalProcesses;
+  readonly processes: HostProcesses;
 }
 
 /** A sandbox whose files and programs are those of the machine that we run on. */
@@ -51,7 +52,7 @@ export function localSandbox({ id, work, state, processes }: Omit<LocalSandboxSe
 }
 
 /** Finds and ends programs that were started in sandboxes of this machine. */
-export function localProcesses(processes: LocalProcesses): Pick<Sandboxes, 'status' | 'end' | 'orphans'> {
+export function localProcesses(processes: HostProcesses): Pick<Sandboxes, 'status' | 'end' | 'orphans'> {
   return {
     async status(process) {
       const identity = identityOfLocal(process);

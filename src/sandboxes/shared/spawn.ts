@@ -4,23 +4,8 @@ import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { ThroughlineError } from '../../core/errors.ts';
 import { localProcess, MARK, type ProcessIdentity } from '../../core/process.ts';
+import type { HostProcesses } from '../../ports/processes.ts';
 import type { ByteSink, Child } from '../../ports/sandbox.ts';
-
-/** The processes of this machine, as far as sandboxes need them. */
-export interface LocalProcesses {
-  /** Distinguishes a process from a later one with the same pid. */
-  identify(pid: number): ProcessIdentity | null;
-  status(process: ProcessIdentity): 'alive' | 'dead' | 'unknown';
-  /** Ends a process and everything that has its mark in its environment. */
-  end(process: ProcessIdentity): Promise<'ended' | 'unknown'>;
-  /** Programs of these sandboxes that run although the process of ours that started them is dead. */
-  orphans(): Promise<readonly ProcessIdentity[]>;
-  /** Ends every process that has the mark in its environment. */
-  endMarked(mark: string): Promise<void>;
-  endMarkedNow(mark: string): void;
-  /** A mark that names us as the starter. */
-  newMark(): string;
-}
 
 export interface SpawnSettings {
   readonly cwd: string;
@@ -28,7 +13,7 @@ export interface SpawnSettings {
   readonly env: Readonly<Record<string, string>>;
   /** The mark of the process that it is a part of; left out: it gets its own. */
   readonly mark?: string | undefined;
-  readonly processes: LocalProcesses;
+  readonly processes: HostProcesses;
   /** Starts the program in another way, with this environment, as the leader of a process group. Left out: as a plain program. */
   readonly launch?: (env: Readonly<Record<string, string>>) => ChildProcess;
 }
@@ -109,7 +94,7 @@ function endWhenQuiet(output: Socket, killed: boolean): () => void {
 function asChild(
   child: Running,
   identity: ProcessIdentity,
-  { identify, endMarked, endMarkedNow }: LocalProcesses,
+  { identify, endMarked, endMarkedNow }: HostProcesses,
 ): Child {
   const { pid, mark } = identity;
   let alive = true;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ThroughlineError } from '../../../core/errors.ts';
 import { starterOf } from '../../../core/process.ts';
+import type { HostProcesses } from '../../../ports/processes.ts';
 import type { Child, Sandboxes, SandboxProcess } from '../../../ports/sandbox.ts';
-import type { LocalProcesses } from '../spawn.ts';
 import type { RemoteMachine, RemoteProgram } from './machine.ts';
 import {
   endScript,
@@ -21,7 +21,7 @@ export interface ProgramSettings {
   readonly kind: string;
   readonly place: string;
   /** Processes of this machine, which start the programs there. */
-  readonly processes: Pick<LocalProcesses, 'newMark' | 'status'>;
+  readonly processes: Pick<HostProcesses, 'newMark' | 'status'>;
 }
 
 /** More than the first line of a runner can have. */
