@@ -16,7 +16,6 @@ import type { Agent } from '../../ports/agent.ts';
 import type { SubmitOptions } from '../../ports/engine.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
 import type { AdoptedSession, Enqueued, NewTurn, Requeue, Requeued } from '../../ports/store/turns.ts';
-import type { Store } from '../../ports/store.ts';
 import type { EarlyStart } from '../early-start.ts';
 import type { EngineParts } from '../parts.ts';
 import type { Attendance } from '../reading/attendance.ts';
@@ -95,21 +94,15 @@ async function firstTurn(
     );
   }
   const creates = await newConversation(intake.parts, owner, given({ key, agent }));
-  const turn = newTurn(intake.parts, owner, creates, asked);
-  const agentOfTurn = async () => turn.agent ?? turn.defaultAgent;
-  await checkNewSession(intake.parts, owner, turn, agentOfTurn);
-  const adopts = await readAdopted(intake, owner, { ...creates, isNew: true }, turn, agentOfTurn);
-  return { ...turn, creates, ...(adopts && { adopts }) };
+  const turn = { ...newTurn(intake.parts, owner, creates, asked), creates };
+  return withSession(intake, owner, { ...creates, isNew: true }, turn);
 }
 
 async function laterTurn(intake: Intake, owner: string, found: Conversation, asked: Asked): Promise<NewTurn> {
   checkDriver(found);
   const conversation = await intake.attendance.ensureServed(found);
   const turn = newTurn(intake.parts, owner, conversation, asked);
-  const agentOfTurn = () => intake.parts.store.agentFor(owner, turn);
-  await checkNewSession(intake.parts, owner, turn, agentOfTurn);
-  const adopts = await readAdopted(intake, owner, { ...conversation, isNew: false }, turn, agentOfTurn);
-  return adopts === null ? turn : { ...turn, adopts };
+  return withSession(intake, owner, { ...conversation, isNew: false }, turn);
 }
 
 /** Stores the prompt of an ended turn again. A session that the turn named, or an id that it chose, is not used again. */
@@ -173,6 +166,27 @@ function newTurn(
   return { id: randomUUIDv7(), conversation, ...known, ...asked };
 }
 
+type ConversationOfTurn = Pick<Conversation, 'id' | 'sandbox' | 'cwd'> & { readonly isNew: boolean };
+
+/** Checks the id that the caller chose for a new session, or reads the session that the turn adopts. A repeated request needs neither. */
+async function withSession(
+  intake: Intake,
+  owner: string,
+  conversation: ConversationOfTurn,
+  turn: NewTurn,
+): Promise<NewTurn> {
+  const { store, agents } = intake.parts;
+  const { session, newSession } = turn.options;
+  if (session === undefined && newSession === undefined) return turn;
+  if (turn.requestId !== null && (await store.findRequest(owner, turn.requestId)) !== null) return turn;
+  const name = conversation.isNew ? (turn.agent ?? turn.defaultAgent) : await store.agentFor(owner, turn);
+  const agent = name === null ? undefined : agents.get(name)?.agent;
+  if (agent === undefined) return turn;
+  if (newSession !== undefined) await checkAcceptsId(intake.parts, agent);
+  const adopts = session === undefined ? null : await readAdopted(intake, owner, conversation, session, agent);
+  return adopts === null ? turn : { ...turn, adopts };
+}
+
 /**
  * Reads the history of the session that a turn names, if the conversation has not used that session yet. This happens before the turn is
  * stored, because the turns of that session get the numbers before it. Null: there is nothing to read, or it cannot be read. Then the
@@ -181,18 +195,14 @@ function newTurn(
 async function readAdopted(
   { parts, worker }: Intake,
   owner: string,
-  { id: ours, sandbox: place, cwd, isNew }: Pick<Conversation, 'id' | 'sandbox' | 'cwd'> & { readonly isNew: boolean },
-  { options: { session: id }, requestId }: NewTurn,
-  agentOfTurn: () => Promise<string | null>,
+  { id: ours, sandbox: place, cwd, isNew }: ConversationOfTurn,
+  id: string,
+  agent: Agent,
 ): Promise<AdoptedSession | null> {
   const { store, sandboxes } = parts;
-  if (id === undefined) return null;
-  if (await isRepeated(store, owner, requestId)) return null;
-  const name = await agentOfTurn();
-  const agent = name === null ? undefined : parts.agents.get(name)?.agent;
-  if (name === null || agent?.history === undefined) return null;
+  if (agent.history === undefined) return null;
   const all = await store.findSessions(owner, id);
-  const known = all.filter((session) => session.agent === name);
+  const known = all.filter((session) => session.agent === agent.name);
   // The conversation has used it. Or the conversation is new, and another one uses it: then the store refuses the turn.
   if (known.some((session) => session.conversation === ours || (isNew && isUsable(session)))) return null;
   const sandbox = { ...(await sandboxes.open(place, { cwd })), owner };
@@ -206,7 +216,7 @@ async function readAdopted(
   const begun = await askedStarts.begin(shutdown);
   const history = await agent.history(id, sandbox, shutdown).finally(begun);
   if (history === null || (history.turns.length === 0 && history.unknownBefore)) return null;
-  return { ref: randomUUID(), id, agent: name, storage, history };
+  return { ref: randomUUID(), id, agent: agent.name, storage, history };
 }
 
 async function storageOf(agent: Agent, sandbox: OpenSandbox): Promise<string> {
@@ -220,28 +230,14 @@ function usedAlready(id: string, agent: string): ThroughlineError {
   });
 }
 
-/** Throws `refused` if the caller chose an id for a new session and the agent accepts none. The store checks whether the id is free. */
-async function checkNewSession(
-  parts: EngineParts,
-  owner: string,
-  { options, requestId }: NewTurn,
-  agentOfTurn: () => Promise<string | null>,
-): Promise<void> {
-  if (options.newSession === undefined) return;
-  if (await isRepeated(parts.store, owner, requestId)) return;
-  const name = await agentOfTurn();
-  const agent = parts.agents.get(name ?? '')?.agent;
-  if (agent === undefined) return;
-  await using sandbox = await parts.sandboxes.probe();
+/** Throws `refused` if the agent accepts no id for a new session. The store checks whether the id is free. */
+async function checkAcceptsId({ sandboxes }: EngineParts, agent: Agent): Promise<void> {
+  await using sandbox = await sandboxes.probe();
   const traits = await agent.traits(sandbox);
   if (traits.id === 'assigned') return;
-  throw new ThroughlineError('refused', `The agent "${name}" issues the ids of its sessions itself.`, {
+  throw new ThroughlineError('refused', `The agent "${agent.name}" issues the ids of its sessions itself.`, {
     hint: 'Leave out the id of the new session. The turn has the id that the agent issued.',
   });
-}
-
-async function isRepeated(store: Store, owner: string, requestId: string | null): Promise<boolean> {
-  return requestId !== null && (await store.findRequest(owner, requestId)) !== null;
 }
 
 function turnOptions(options: SubmitOptions): TurnOptions {
