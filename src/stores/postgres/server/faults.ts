@@ -130,7 +130,7 @@ const CERTIFICATE = /^(ERR_TLS_CERT|CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED_CER
 /** The error for the caller; null: not a fault of the storage, usually a bug. */
 export function storageFault(error: unknown): ThroughlineError | null {
   // A row that can be read, whose JSON cannot: nothing else is parsed in here.
-  if (error instanceof SyntaxError) return damaged(error);
+  if (error instanceof SyntaxError) return damaged();
   const code = codeOf(error);
   const known = CODES[code] ?? faultOf(code, messageOf(error));
   if (known === undefined) return null;
@@ -147,10 +147,10 @@ function faultOf(code: string, message: string): Fault | undefined {
   return code.startsWith('08') || LOST.test(message) ? GONE : undefined;
 }
 
-function damaged(cause: unknown): ThroughlineError {
+/** Without a cause: a SyntaxError quotes what is stored, and causes are logged. */
+function damaged(): ThroughlineError {
   return new ThroughlineError('storage_damaged', 'A part of the database is damaged: a row is not JSON.', {
     hint: 'Restore a backup of the database.',
-    cause,
   });
 }
 

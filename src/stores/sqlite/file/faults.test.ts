@@ -26,7 +26,8 @@ test.each([
 });
 
 test('a stored value that is not JSON is damage', () => {
-  expect(storageFault(new SyntaxError('Unexpected token'))).toMatchObject({ code: 'storage_damaged' });
+  const quoting = storageFault(new SyntaxError('Unexpected token S, "Secret"... is not valid JSON'));
+  expect([quoting?.code, quoting?.cause]).toEqual(['storage_damaged', undefined]);
 });
 
 test('what is no fault of the storage stays what it is', () => {

@@ -50,8 +50,8 @@ const WORDS = {
 
 /** The error for the caller; null: not a storage fault, usually a bug. */
 export function storageFault(error: unknown): ThroughlineError | null {
-  // A row that can be read, whose JSON cannot: nothing else is parsed in here.
-  if (error instanceof SyntaxError) return fault('storage_damaged', error);
+  // A row that can be read, whose JSON cannot: nothing else is parsed in here. Such an error quotes what is stored, and causes are logged.
+  if (error instanceof SyntaxError) return damaged();
   const number = resultCode(error);
   if (number === null) return null;
   const primary = number & 0xff;
