@@ -1,7 +1,7 @@
 // A data home whose only agent is the real Claude, with a person's home and a stand-in for the model of its own.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentSettings } from '../../src/index.ts';
+import type { AgentSettings, Throughline } from '../../src/index.ts';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { until } from '../contracts/agent-sandbox.ts';
 import { AgentHome } from './agent-home.ts';
@@ -53,6 +53,56 @@ export class ClaudeHome extends AgentHome {
     return readdirSync(projects, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.jsonl'))
       .map((name) => join(projects, name));
+  }
+}
+
+/**
+ * A conversation that several tests share, because every start of Claude takes long. Each test goes on from the turns of those before it,
+ * and may leave Claude running.
+ */
+export class SharedChat implements AsyncDisposable {
+  readonly home: ClaudeHome;
+  readonly cwd: string;
+  /** Every prompt that Claude was told, in order. */
+  readonly said: string[] = [];
+  tl: Throughline;
+
+  static async start(adapter: ClaudeAdapter, settings?: object): Promise<SharedChat> {
+    const home = await ClaudeHome.make(adapter, settings);
+    return new SharedChat(home, await home.open());
+  }
+
+  private constructor(home: ClaudeHome, tl: Throughline) {
+    this.home = home;
+    this.cwd = home.directory('work');
+    this.tl = tl;
+  }
+
+  get conversation() {
+    return this.tl.conversation('chat', { cwd: this.cwd });
+  }
+
+  ask(prompt: string) {
+    this.said.push(prompt);
+    return this.conversation.ask(prompt);
+  }
+
+  /** The id of its session, and where Claude has its transcript. */
+  async session(): Promise<{ id: string; file: string }> {
+    const [session] = await this.tl.engine.sessions('chat');
+    const id = session?.id ?? '';
+    return { id, file: this.home.transcripts().find((file) => file.endsWith(`${id}.jsonl`)) ?? '' };
+  }
+
+  /** Ends Claude, and what the home is opened by. `between` happens before it is opened again. */
+  async reopen(between: () => unknown = () => {}): Promise<void> {
+    await this.tl.close();
+    await between();
+    this.tl = await this.home.open();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.home[Symbol.asyncDispose]();
   }
 }
 

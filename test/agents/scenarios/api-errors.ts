@@ -1,49 +1,26 @@
 // The API fails until Claude gives up; the engine asks once more.
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Throughline } from '../../../src/index.ts';
 import { ended } from '../../e2e/support/conversations.ts';
 import { killAgent } from '../../e2e/support/stored.ts';
-import { ALLOW_BASH, bash, type ClaudeAdapter, ClaudeHome, codeword, FIRST, FOURTH, SECOND } from '../claude-home.ts';
+import {
+  ALLOW_BASH,
+  bash,
+  type ClaudeAdapter,
+  ClaudeHome,
+  codeword,
+  FIRST,
+  FOURTH,
+  SECOND,
+  THIRD,
+} from '../claude-home.ts';
 
 /** Claude asks twice, and then gives up. */
 const IMPATIENT = { CLAUDE_CODE_MAX_RETRIES: '1' };
 const GIVES_UP_AT_ONCE = { CLAUDE_CODE_MAX_RETRIES: '0' };
 
 export function apiErrors(adapter: ClaudeAdapter): void {
-  test('the next attempt uses the same session without the failed prompt, also after a kill', async () => {
-    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
-    const tl = await home.open();
-    const chat = tl.conversation('chat');
-    await chat.ask(FIRST);
-    const [before] = await tl.engine.sessions('chat');
-    const failing = 'model: fail 529 2 times #kept';
-    const { turn, receipt } = await chat.ask(failing);
-    expect(turn).toMatchObject({ state: 'completed', attempt: 2 });
-    home.expectTold(FIRST, failing);
-    expect(receipt).toMatchObject({ rung: 'resume', carried: 1, unsettled: false, proof: 'proved', tried: [] });
-    expect(receipt.sessionId).toBe(before?.id);
-    // While it is warm, and after a death that left it no time to write a word.
-    await chat.ask(SECOND);
-    home.expectTold(FIRST, failing, SECOND);
-    killAgent(home);
-    await tl.close();
-    const again = await (await home.open()).conversation('chat').ask(FOURTH);
-    home.expectTold(FIRST, failing, SECOND, FOURTH);
-    expect(again.receipt).toMatchObject({ rung: 'resume', carried: 3, proof: 'proved', sessionId: before?.id });
-  });
-
-  test('killed right after a successful attempt, the session goes on from that one, not from the failed one', async () => {
-    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
-    const tl = await home.open();
-    const failing = 'model: fail 529 2 times #killed';
-    await tl.conversation('chat').ask(FIRST);
-    await tl.conversation('chat').ask(failing);
-    const [session] = await tl.engine.sessions('chat');
-    killAgent(home);
-    await tl.close();
-    const { receipt } = await (await home.open()).conversation('chat').ask(SECOND);
-    home.expectTold(FIRST, failing, SECOND);
-    expect(receipt).toMatchObject({ rung: 'resume', carried: 2, proof: 'proved', sessionId: session?.id });
-  });
+  describe('in one conversation', () => inOneConversation(adapter));
 
   test('when the first prompt of a session fails, the next attempt uses a new session', async () => {
     await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
@@ -113,10 +90,64 @@ export function apiErrors(adapter: ClaudeAdapter): void {
       expect(failure?.hint).toContain('ANTHROPIC_API_KEY');
     }
   });
+}
+
+/** The tests run one after another in one conversation, each with what those before have left in it. */
+function inOneConversation(adapter: ClaudeAdapter): void {
+  let home: ClaudeHome;
+  let tl: Throughline;
+  /** Every prompt that was answered. */
+  const said: string[] = [];
+  const ask = (prompt: string) => {
+    said.push(prompt);
+    return tl.conversation('chat').ask(prompt);
+  };
+  const killAndReopen = async () => {
+    killAgent(home);
+    await tl.close();
+    tl = await home.open();
+  };
+  beforeAll(async () => {
+    home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
+    tl = await home.open();
+    await ask(FIRST);
+  });
+  afterAll(() => home[Symbol.asyncDispose]());
+
+  test('the next attempt uses the same session without the failed prompt, also after a kill', async () => {
+    const [before] = await tl.engine.sessions('chat');
+    const { turn, receipt } = await ask('model: fail 529 2 times #kept');
+    expect(turn).toMatchObject({ state: 'completed', attempt: 2 });
+    home.expectTold(...said);
+    const carried = said.length - 1;
+    expect(receipt).toMatchObject({ rung: 'resume', carried, unsettled: false, proof: 'proved', tried: [] });
+    expect(receipt.sessionId).toBe(before?.id);
+    // While it is warm, and after a death that left it no time to write a word.
+    await ask(SECOND);
+    home.expectTold(...said);
+    await killAndReopen();
+    const again = await ask(FOURTH);
+    home.expectTold(...said);
+    expect(again.receipt).toMatchObject({
+      rung: 'resume',
+      carried: said.length - 1,
+      proof: 'proved',
+      sessionId: before?.id,
+    });
+  });
+
+  test('killed right after a successful attempt, the session goes on from that one, not from the failed one', async () => {
+    const { turn } = await ask('model: fail 529 2 times #killed');
+    expect(turn).toMatchObject({ state: 'completed', attempt: 2 });
+    const [session] = await tl.engine.sessions('chat');
+    await killAndReopen();
+    const { receipt } = await ask(THIRD);
+    home.expectTold(...said);
+    const carried = said.length - 1;
+    expect(receipt).toMatchObject({ rung: 'resume', carried, proof: 'proved', sessionId: session?.id });
+  });
 
   test('no second attempt when a tool had begun, or the API says that the request is invalid', async () => {
-    await using home = await ClaudeHome.make(adapter, ALLOW_BASH, IMPATIENT);
-    const tl = await home.open();
     for (const prompt of [`${bash('true')}\nmodel: fail 529 9 times #tool`, 'model: fail 400 9 times']) {
       const { turn } = await tl.conversation('chat').send(prompt).accepted;
       expect(await ended(tl.engine, turn)).toMatchObject({ state: 'failed', attempt: 1 });

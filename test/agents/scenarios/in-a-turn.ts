@@ -1,98 +1,12 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isAlive } from '../../contracts/liveness.ts';
 import { ended, event, until } from '../../e2e/support/conversations.ts';
-import { bash, type ClaudeAdapter, ClaudeHome, FIRST, SECOND, THIRD } from '../claude-home.ts';
+import { bash, type ClaudeAdapter, ClaudeHome, FIRST, SECOND, SharedChat, THIRD } from '../claude-home.ts';
 
 export function inATurn(adapter: ClaudeAdapter): void {
-  test('an overloaded API is tried again within the turn; a broken answer is not kept twice', async () => {
-    await using home = await ClaudeHome.make(adapter);
-    const tl = await home.open();
-    const chat = tl.conversation('chat');
-    const { turn } = await chat.ask('model: fail 529 1 times');
-    const { reply } = await chat.ask('model: stream 4 20ms\nmodel: break 1 times');
-    expect(turn.state).toBe('completed');
-    expect(reply).toBe('chunk 1 chunk 2 chunk 3 chunk 4 ');
-  });
-
-  test('the model gets the prompt literally: no command, file or shell is made of it', async () => {
-    await using home = await ClaudeHome.make(adapter);
-    const cwd = home.directory('work');
-    writeFileSync(join(cwd, 'notes.txt'), 'sequoia');
-    const chat = (await home.open()).conversation('chat', { cwd });
-    const prompts = [FIRST, '/clear', '/compact', '@notes.txt', '!touch effect', '#remember', '/exit'];
-    for (const prompt of prompts) await chat.ask(prompt);
-    home.expectTold(...prompts);
-    expect(JSON.stringify(home.model.requests.map(({ raw }) => raw))).not.toContain('sequoia');
-    expect(existsSync(join(cwd, 'effect'))).toBe(false);
-  });
-
-  test('usage is what the turn added, also after a restart', async () => {
-    await using home = await ClaudeHome.make(adapter);
-    const tl = await home.open();
-    const usages = [];
-    for (const prompt of [FIRST, SECOND]) usages.push((await tl.conversation('chat').ask(prompt)).turn.usage);
-    await tl.close();
-    usages.push((await (await home.open()).conversation('chat').ask(THIRD)).turn.usage);
-    for (const usage of usages) {
-      expect(usage?.modelCalls).toBe(1);
-      expect(usage?.costMicros).toBeGreaterThan(0);
-      expect(usage?.costMicros).toBeLessThan((usages[0]?.costMicros ?? 0) * 1.5);
-    }
-    const { inputTokens, outputTokens } = home.model.served;
-    expect(sum(usages.map((usage) => usage?.inputTokens))).toBe(inputTokens);
-    expect(sum(usages.map((usage) => usage?.outputTokens))).toBe(outputTokens);
-  });
-
-  test('the usage of the turn includes its subagents', async () => {
-    await using home = await ClaudeHome.make(adapter, { permissions: { allow: ['Agent'] } });
-    const tl = await home.open();
-    const errand = { description: 'an errand', prompt: 'model: say Done.', subagent_type: 'general-purpose' };
-    const { turn } = await tl.conversation('chat').ask(`model: tool Agent ${JSON.stringify(errand)}`);
-    const { answers, inputTokens, outputTokens } = home.model.served;
-    expect(answers).toBe(3);
-    expect(turn.usage).toMatchObject({ inputTokens, outputTokens, modelCalls: answers });
-  });
-
-  test('a cancelled turn ends as cancelled, and the next one includes it', async () => {
-    await using home = await ClaudeHome.make(adapter);
-    const tl = await home.open();
-    const chat = tl.conversation('chat');
-    await chat.ask(FIRST);
-    const { turn } = await chat.send('model: stream 10000 20ms').accepted;
-    await event(tl.engine, 'chat', 'turn.update', { turn: turn.id });
-    await tl.engine.cancel(turn.id);
-    expect((await ended(tl.engine, turn)).state).toBe('cancelled');
-    const { reply } = await chat.ask('Which codewords have you seen?');
-    expect(reply).toContain('amber');
-    const told = JSON.stringify(home.model.lastRequest()?.messages);
-    expect(told).toContain('chunk 1');
-    expect(told).toContain('[turn 2] did not complete: cancelled');
-  });
-
-  test('a denied permission stops the tool and not the turn; an allowed one lets it run', async () => {
-    await using home = await ClaudeHome.make(adapter, {});
-    const tl = await home.open();
-    const cwd = home.directory('work');
-    const chat = tl.conversation('chat', { cwd });
-    const file = join(cwd, 'effect');
-    const prompt = bash('touch effect');
-    for (const kind of ['reject_once', 'allow_once', 'allow_always'] as const) {
-      rmSync(file, { force: true });
-      const { turn } = await chat.send(prompt).accepted;
-      await event(tl.engine, 'chat', 'permission.asked', { turn: turn.id });
-      const [permission] = await tl.engine.permissions({ conversation: 'chat', open: true });
-      const option = permission?.options.find((one) => one.kind === kind);
-      await tl.engine.answer(permission?.id ?? '', option?.optionId ?? '');
-      expect((await ended(tl.engine, turn)).state).toBe('completed');
-      expect(existsSync(file)).toBe(kind !== 'reject_once');
-    }
-    rmSync(file);
-    await chat.ask(prompt); // not asked again
-    expect(existsSync(file)).toBe(true);
-    expect(existsSync(join(cwd, '.claude'))).toBe(false);
-  });
+  describe('of one conversation', () => turnsOfOneConversation(adapter));
 
   test('a limit ends a turn: of a tool that never ends, and of spending', async () => {
     await using home = await ClaudeHome.make(adapter);
@@ -122,6 +36,97 @@ export function inATurn(adapter: ClaudeAdapter): void {
     const { turn } = await tl.conversation('chat').send(FIRST).accepted;
     expect((await ended(tl.engine, turn)).failure).toMatchObject({ code: 'agent_failed' });
     expect(home.model.requests).toEqual([]);
+  });
+}
+
+/** The tests run one after another in one conversation. */
+function turnsOfOneConversation(adapter: ClaudeAdapter): void {
+  let chat: SharedChat;
+  beforeAll(async () => {
+    chat = await SharedChat.start(adapter, { permissions: { allow: ['Agent'] } });
+  });
+  afterAll(() => chat[Symbol.asyncDispose]());
+
+  test('usage is what the turn added, also after a restart', async () => {
+    const before = { ...chat.home.model.served };
+    const usages = [];
+    for (const prompt of [FIRST, SECOND]) usages.push((await chat.ask(prompt)).turn.usage);
+    await chat.reopen();
+    usages.push((await chat.ask(THIRD)).turn.usage);
+    for (const usage of usages) {
+      expect(usage?.modelCalls).toBe(1);
+      expect(usage?.costMicros).toBeGreaterThan(0);
+      expect(usage?.costMicros).toBeLessThan((usages[0]?.costMicros ?? 0) * 1.5);
+    }
+    const { inputTokens, outputTokens } = chat.home.model.served;
+    expect(sum(usages.map((usage) => usage?.inputTokens))).toBe(inputTokens - before.inputTokens);
+    expect(sum(usages.map((usage) => usage?.outputTokens))).toBe(outputTokens - before.outputTokens);
+  });
+
+  test('the model gets the prompt literally: no command, file or shell is made of it', async () => {
+    const { home, cwd, said } = chat;
+    writeFileSync(join(cwd, 'notes.txt'), 'sequoia');
+    for (const prompt of [FIRST, '/clear', '/compact', '@notes.txt', '!touch effect', '#remember', '/exit'])
+      await chat.ask(prompt);
+    home.expectTold(...said);
+    expect(JSON.stringify(home.model.requests.map(({ raw }) => raw))).not.toContain('sequoia');
+    expect(existsSync(join(cwd, 'effect'))).toBe(false);
+  });
+
+  test('the usage of the turn includes its subagents', async () => {
+    const before = { ...chat.home.model.served };
+    const errand = { description: 'an errand', prompt: 'model: say Done.', subagent_type: 'general-purpose' };
+    const { turn } = await chat.ask(`model: tool Agent ${JSON.stringify(errand)}`);
+    const { answers, inputTokens, outputTokens } = chat.home.model.served;
+    expect(answers - before.answers).toBe(3);
+    expect(turn.usage).toMatchObject({
+      inputTokens: inputTokens - before.inputTokens,
+      outputTokens: outputTokens - before.outputTokens,
+      modelCalls: answers - before.answers,
+    });
+  });
+
+  test('a cancelled turn ends as cancelled, and the next one includes it', async () => {
+    const { home, tl } = chat;
+    await chat.ask(FIRST);
+    expect(JSON.stringify(home.model.lastRequest()?.messages)).not.toContain('chunk');
+    const { turn } = await chat.conversation.send('model: stream 10000 20ms').accepted;
+    await event(tl.engine, 'chat', 'turn.update', { turn: turn.id });
+    await tl.engine.cancel(turn.id);
+    expect((await ended(tl.engine, turn)).state).toBe('cancelled');
+    const { reply } = await chat.ask('Which codewords have you seen?');
+    expect(reply).toContain('amber');
+    const told = JSON.stringify(home.model.lastRequest()?.messages);
+    expect(told).toContain('chunk 1');
+    const { length } = await tl.engine.turns('chat');
+    expect(told).toContain(`[turn ${length - 1}] did not complete: cancelled`);
+  });
+
+  test('an overloaded API is tried again within the turn; a broken answer is not kept twice', async () => {
+    const { turn } = await chat.ask('model: fail 529 1 times');
+    const { reply } = await chat.ask('model: stream 4 20ms\nmodel: break 1 times');
+    expect(turn.state).toBe('completed');
+    expect(reply).toBe('chunk 1 chunk 2 chunk 3 chunk 4 ');
+  });
+
+  test('a denied permission stops the tool and not the turn; an allowed one lets it run', async () => {
+    const { cwd, tl } = chat;
+    const file = join(cwd, 'effect');
+    const prompt = bash('touch effect');
+    for (const kind of ['reject_once', 'allow_once', 'allow_always'] as const) {
+      rmSync(file, { force: true });
+      const { turn } = await chat.conversation.send(prompt).accepted;
+      await event(tl.engine, 'chat', 'permission.asked', { turn: turn.id });
+      const [permission] = await tl.engine.permissions({ conversation: 'chat', open: true });
+      const option = permission?.options.find((one) => one.kind === kind);
+      await tl.engine.answer(permission?.id ?? '', option?.optionId ?? '');
+      expect((await ended(tl.engine, turn)).state).toBe('completed');
+      expect(existsSync(file)).toBe(kind !== 'reject_once');
+    }
+    rmSync(file);
+    await chat.ask(prompt); // not asked again
+    expect(existsSync(file)).toBe(true);
+    expect(existsSync(join(cwd, '.claude'))).toBe(false);
   });
 }
 

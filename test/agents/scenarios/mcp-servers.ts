@@ -1,7 +1,7 @@
 // MCP servers that the settings of an agent name.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Throughline } from '../../../src/index.ts';
 import { ended, until } from '../../e2e/support/conversations.ts';
 import { sentTo } from '../../e2e/support/stored.ts';
@@ -13,7 +13,7 @@ const TOKEN = 'tk-4b1d-of-the-server';
 const NOTE = `The note says ${[...TOKEN].reverse().join('')}.`;
 const READ = 'model: tool mcp__notes__read {}';
 /** What the person allows; also what the project would start by itself, if it were asked. */
-const ALLOWED = { permissions: { allow: ['mcp__notes'] }, enableAllProjectMcpServers: true };
+const ALLOWED = { permissions: { allow: ['mcp__notes', 'mcp__web'] }, enableAllProjectMcpServers: true };
 
 /** Claude would offer a tool by which the model finds these; the stand-in looks for none. */
 const OFFERED = { ENABLE_TOOL_SEARCH: 'false' };
@@ -48,28 +48,47 @@ async function reads(home: ClaudeHome, tl: Throughline, key = 'chat', restore = 
   return [receipt.rung, ...happened(home).slice(before)];
 }
 
-export function mcpServers(adapter: ClaudeAdapter): void {
-  test('new, resumed and rewritten sessions have them; the project’s own servers are not started', async () => {
-    await using home = await withNotes(adapter);
+/** The tests run one after another in one conversation, which has a server that is a program and one with an address. */
+function inOneConversation(adapter: ClaudeAdapter): void {
+  let web: Awaited<ReturnType<typeof startWebNotes>>;
+  let home: ClaudeHome;
+  let tl: Throughline;
+  beforeAll(async () => {
+    web = await startWebNotes(`Bearer ${TOKEN}`, NOTE);
+    home = await withServers(adapter, (root) => ({
+      notes: { command: process.execPath, args: [PROGRAM], env: { TRACE: traceIn(root), TOKEN } },
+      web: { type: 'http', url: web.url, headers: { Authorization: `Bearer ${TOKEN}` } },
+    }));
     const cwd = home.directory('work');
     const spy = { command: 'touch', args: [join(home.path, 'spied')] };
     writeFileSync(join(cwd, '.mcp.json'), JSON.stringify({ mcpServers: { spy } }));
-    const tl = await home.open();
+    tl = await home.open();
     await tl.conversation('chat', { cwd }).ask(FIRST);
+  });
+  afterAll(async () => {
+    await home[Symbol.asyncDispose]();
+    await web[Symbol.asyncDispose]();
+  });
+
+  test('new, resumed and rewritten sessions have them; the project’s own servers are not started', async () => {
     expect(happened(home)).toEqual(['started']);
     expect(await reads(home, tl)).toEqual(['live', 'called']);
     await tl.close();
-    const again = await home.open();
-    expect(await reads(home, again)).toEqual(['resume', 'started', 'called']);
-    await again.close();
+    tl = await home.open();
+    expect(await reads(home, tl)).toEqual(['resume', 'started', 'called']);
+    await tl.close();
     rmSync(join(home.config, 'projects'), { recursive: true });
-    expect(await reads(home, await home.open())).toEqual(['rehydrate', 'started', 'called']);
+    tl = await home.open();
+    expect(await reads(home, tl)).toEqual(['rehydrate', 'started', 'called']);
     expect(existsSync(join(home.path, 'spied'))).toBe(false);
   });
 
+  test('a server with an address gets its headers', async () => {
+    await tl.conversation('chat').ask('model: tool mcp__web__read {}');
+    expect(home.model.lastRequest()?.messages.at(-1)?.toolResults[0]?.text).toBe(NOTE);
+  });
+
   test('their secrets are in no argument, environment, file or answer', async () => {
-    await using home = await withNotes(adapter);
-    const tl = await home.open();
     const { turn } = await tl.conversation('chat').ask(READ);
     if (process.platform === 'linux') {
       for (const what of ['cmdline', 'environ']) {
@@ -83,16 +102,10 @@ export function mcpServers(adapter: ClaudeAdapter): void {
     expect(paths.filter((path) => readFileSync(path, 'latin1').includes(NOTE))).not.toEqual([]);
     expect(paths.filter((path) => readFileSync(path, 'latin1').includes(TOKEN))).toEqual([]);
   });
+}
 
-  test('a server with an address gets its headers', async () => {
-    await using web = await startWebNotes(`Bearer ${TOKEN}`, NOTE);
-    await using home = await withServers(adapter, () => ({
-      notes: { type: 'http', url: web.url, headers: { Authorization: `Bearer ${TOKEN}` } },
-    }));
-    const tl = await home.open();
-    await tl.conversation('chat').ask(READ);
-    expect(home.model.lastRequest()?.messages.at(-1)?.toolResults[0]?.text).toBe(NOTE);
-  });
+export function mcpServers(adapter: ClaudeAdapter): void {
+  describe('in one conversation', () => inOneConversation(adapter));
 
   test('a server that does not start fails the turn with the reason, and nothing is sent', async () => {
     await using web = await startWebNotes('Bearer another', NOTE);

@@ -1,10 +1,10 @@
 // A hook of the person's settings looks at every prompt before Claude takes it, and may stop it, or Claude.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Throughline } from '../../../src/index.ts';
 import { ended } from '../../e2e/support/conversations.ts';
-import { type ClaudeAdapter, ClaudeHome, FIRST, SECOND, THIRD } from '../claude-home.ts';
+import { type ClaudeAdapter, ClaudeHome, FIRST, FOURTH, SECOND, SharedChat, THIRD } from '../claude-home.ts';
 
 const hookOf = (command: string) => ({ hooks: { UserPromptSubmit: [{ hooks: [{ type: 'command', command }] }] } });
 const STOPPED = 'Not this.';
@@ -19,17 +19,22 @@ async function stopped(tl: Throughline, key: string) {
 }
 
 export function untaken(adapter: ClaudeAdapter): void {
+  let chat: SharedChat;
+  beforeAll(async () => {
+    chat = await SharedChat.start(adapter, STOPS);
+    await chat.ask(FIRST);
+  });
+  afterAll(() => chat[Symbol.asyncDispose]());
+
   test('a prompt that a hook of the user’s settings stops fails with the reason', async () => {
-    await using home = await ClaudeHome.make(adapter, STOPS);
-    const tl = await home.open();
-    await tl.conversation('chat').ask(FIRST);
+    const { home, tl, said } = chat;
     const { state, failure } = await stopped(tl, 'chat');
     expect({ state, code: failure?.code }).toEqual({ state: 'failed', code: 'agent_failed' });
     expect(failure?.message).toContain('house rules');
     // It is no part of the conversation: the hook does not see it again, and the session goes on as it was.
-    const { receipt } = await tl.conversation('chat').ask(SECOND);
-    home.expectTold(FIRST, SECOND);
-    expect(receipt).toMatchObject({ carried: 1, delivered: 0, unsettled: false, proof: 'proved' });
+    const { receipt } = await chat.ask(SECOND);
+    home.expectTold(...said);
+    expect(receipt).toMatchObject({ carried: said.length - 1, delivered: 0, unsettled: false, proof: 'proved' });
     // Also as the first one of its session, which nothing is written of then.
     await stopped(tl, 'another');
     for (const prompt of [FIRST, SECOND]) await tl.conversation('another').ask(prompt);
@@ -39,14 +44,12 @@ export function untaken(adapter: ClaudeAdapter): void {
   });
 
   test('our copy of its file contains what Claude notes about a stopped prompt', async () => {
-    await using home = await ClaudeHome.make(adapter, STOPS);
-    const tl = await home.open();
-    const { receipt: before } = await tl.conversation('chat').ask(FIRST);
-    await stopped(tl, 'chat');
-    await tl.close();
-    rmSync(join(home.config, 'projects'), { recursive: true });
-    const { receipt } = await (await home.open()).conversation('chat').ask(SECOND);
-    home.expectTold(FIRST, SECOND);
+    const { home, said } = chat;
+    const { receipt: before } = await chat.ask(THIRD);
+    await stopped(chat.tl, 'chat');
+    await chat.reopen(() => rmSync(join(home.config, 'projects'), { recursive: true }));
+    const { receipt } = await chat.ask(FOURTH);
+    home.expectTold(...said);
     // Byte for byte, and so under its own id; what is made from the records has another.
     expect(receipt).toMatchObject({ rung: 'rehydrate', proof: 'proved', sessionId: before.sessionId });
   });
