@@ -85,7 +85,7 @@ test('condensed turns are not called proved', () => {
 
 test('a receipt says before which turn something is missing that nobody could read', () => {
   expect(receiptLine({ ...RECEIPT, tried: [], unknownBefore: 2 })).toBe(
-    'restored by transcript: 3 turns carried, 0 dropped, proof counted, what was said before turn 2 is not known',
+    'restored by transcript: 3 turns carried, 0 dropped, proof counted, what was said before turn 2 is unknown',
   );
 });
 

@@ -100,7 +100,7 @@ function how({ rung, carried, condensed, dropped, proof }: PublicReceipt): strin
 function extras(receipt: PublicReceipt): string[] {
   const { shortened, leftOut, unknownBefore, filesLeft, unsettled, modelCalls, toolsRan, lockWaits } = receipt;
   const result: string[] = [];
-  if (unknownBefore !== null) result.push(`what was said before turn ${unknownBefore} is not known`);
+  if (unknownBefore !== null) result.push(`what was said before turn ${unknownBefore} is unknown`);
   if (filesLeft !== undefined) result.push(`moved without the files of the work: they are at ${filesLeft}`);
   if (shortened > 0) result.push(`${shortened} of them shortened`);
   const kinds = { 'tool output': leftOut.outputs, image: leftOut.images, file: leftOut.files };

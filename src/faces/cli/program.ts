@@ -21,7 +21,7 @@ interface ProgramOptions {
   readonly acting: (command: Command) => void;
 }
 
-/** The commands and options as commander knows them. Throws a CommanderError after wrong use, and after help. */
+/** The commands and options, for commander. Parsing throws a CommanderError after wrong use, and after help. */
 export function createProgram({ version, writeOut, writeErr, begin, acting }: ProgramOptions): Command {
   const program = new Command('throughline')
     .description('Conversations that outlive agent sessions.')

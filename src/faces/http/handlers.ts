@@ -162,30 +162,30 @@ export const HANDLERS: { [N in OperationName]: Handler<N> } = {
   // ── tracker: sessions are only names here, and no agent is started, so they do not need `admin` ──
   trackRequest({ tracker, body: { requestId, agentId, sessionId, holder, waitMs = 0, ...options }, waiting }) {
     const track = (how: object) =>
-      at(tracker, holder).trackRequest(requestId, agentId, sessionId, { ...options, ...how });
+      trackerFor(tracker, holder).trackRequest(requestId, agentId, sessionId, { ...options, ...how });
     return waitMs === 0 ? track({}) : waiting((signal) => track({ waitMs, signal }));
   },
   async getTrackedRequest({ tracker, params: { request } }) {
-    const found = await at(tracker, NOBODY).getRequest(request);
+    const found = await trackerFor(tracker, NOBODY).getRequest(request);
     if (found === null) throw noSuch('tracked request', request);
     return found;
   },
   updateTrackedSession: async ({ tracker, params, body: { holder, sessionId } }) =>
-    at(tracker, holder).updateRequestSession(params.request, sessionId),
-  renewTracked: async ({ tracker, params, body }) => at(tracker, body.holder).renewRequest(params.request),
-  releaseTracked: async ({ tracker, params, body }) => at(tracker, body.holder).releaseRequest(params.request),
+    trackerFor(tracker, holder).updateRequestSession(params.request, sessionId),
+  renewTracked: async ({ tracker, params, body }) => trackerFor(tracker, body.holder).renewRequest(params.request),
+  releaseTracked: async ({ tracker, params, body }) => trackerFor(tracker, body.holder).releaseRequest(params.request),
   completeTracked: async ({ tracker, params, body: { holder, ...done } }) =>
-    at(tracker, holder).completeRequest(params.request, done),
+    trackerFor(tracker, holder).completeRequest(params.request, done),
   failTracked: async ({ tracker, params, body: { holder, ...done } }) =>
-    at(tracker, holder).failRequest(params.request, done),
+    trackerFor(tracker, holder).failRequest(params.request, done),
   async getTrackedAgent({ tracker, params: { agent } }) {
-    const all = at(tracker, NOBODY);
+    const all = trackerFor(tracker, NOBODY);
     const [sessions, lock] = await Promise.all([all.sessionHistory(agent), all.lockStatus(agent)]);
     if (sessions.length === 0 && lock === null) throw noSuch('tracked agent', agent);
     return { agentId: agent, sessionId: sessions.at(-1) ?? null, sessions, lock };
   },
   async getTrackedSession({ tracker, params: { session } }) {
-    const found = await at(tracker, NOBODY).getSession(session);
+    const found = await trackerFor(tracker, NOBODY).getSession(session);
     if (found === null) throw noSuch('tracked session', session);
     return found;
   },
@@ -217,10 +217,10 @@ async function withWords(engine: Engine, words: string, limit = 20): Promise<Pub
   return Promise.all([...new Set(hits.map((hit) => hit.conversationId))].map((id) => engine.conversation(id)));
 }
 
-/** The holder's name of a caller that only reads. */
+/** The holder for calls that only read. */
 const NOBODY = 'nobody';
 
-function at(tracker: ((holder: string) => ClientTracker) | null, holder: string): ClientTracker {
+function trackerFor(tracker: ((holder: string) => ClientTracker) | null, holder: string): ClientTracker {
   if (tracker !== null) return tracker(holder);
   throw new Refusal('not_found', 'This server does not track requests.');
 }

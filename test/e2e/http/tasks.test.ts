@@ -49,7 +49,7 @@ test('a task is cancelled and tried again; what is unknown or wrong is said', as
   expect([...SERVED].toSorted()).toEqual(Object.keys(operations).toSorted());
 });
 
-test('a directory is a whole path: what is relative to a server is nowhere that its caller knows', async () => {
+test('a directory must be absolute: its caller does not know the working directory of the server', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   const plan = { tasks: [{ goal: 'x' }, { goal: 'y', cwd: '.' }] };

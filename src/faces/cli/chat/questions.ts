@@ -54,7 +54,7 @@ export class Questions {
   answerBy(word: 'allow' | 'deny'): void {
     const [question] = this.#asked.transcript.questions;
     const optionId = question === undefined ? null : optionFor(word, question);
-    if (question === undefined) this.#asked.say([span('Nothing is asked.', 'dim')]);
+    if (question === undefined) this.#asked.say([span('No question is open.', 'dim')]);
     else if (optionId === null)
       this.#asked.say([span('The question has no such answer. Choose one by its number.', 'yellow')]);
     else this.#answer(question.permissionId, optionId);

@@ -238,7 +238,7 @@ const MOST_LOOKED_THROUGH = 500;
 async function open({ engine, open: goTo }: SlashContext, words: readonly string[]): Promise<void> {
   const key = words.join(' ');
   if (key === '')
-    throw new ThroughlineError('invalid', 'Which conversation?', { hint: '"/open KEY"; /list shows them.' });
+    throw new ThroughlineError('invalid', '/open needs a key.', { hint: '/list shows the conversations.' });
   try {
     await goTo(key);
   } catch (cause) {

@@ -45,7 +45,7 @@ async function withLogins(engine: Engine, output: Output): Promise<AgentInfo[]> 
   }
 }
 
-/** An agent for people: its version, what it can do, where it was found, and whether somebody is logged in. */
+/** Prints an agent: its version, what it can do, where it was found, and whether it is logged in. */
 export function showAgent(
   { name, adapter, isDefault, where, traits, problem, login }: AgentInfo,
   output: Output,

@@ -21,7 +21,7 @@ export function define(command: Command, cli: Cli): void {
   addHelp(command, {
     about:
       'A task is a goal that an agent works on, turn by turn, until its gate passes. Each task has its own conversation and ' +
-      'directory. Tasks of one milestone share a conversation, so each knows what was said before.',
+      'directory. Tasks of one milestone share a conversation, so each of them has its history.',
     examples: [
       `throughline task run "Make the tests pass" --gate 'npm test' --cwd . --budget '2 USD'`,
       'throughline task run --file tasks.yaml',
