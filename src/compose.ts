@@ -9,13 +9,13 @@ import { NO_BUDGET } from './core/limits/budget.ts';
 import { slotLimits } from './core/limits/slots.ts';
 import { DEFAULT_TIME_LIMITS } from './core/limits/time-limits.ts';
 import { DEFAULT_RESTORE } from './core/restore/restore-settings.ts';
+import { canReopen } from './core/restore/traits.ts';
 import type { CredentialsFor } from './core/sandbox/credentials.ts';
 import { placeSettings } from './core/sandbox/sandbox-settings.ts';
 import { hasEnded, isPermissionMode, type PermissionMode } from './core/turn/turn.ts';
 import { createEngine } from './engine/engine.ts';
 import { DEFAULT_ENGINE_SETTINGS, type EngineParts, type EngineSettings, withinTimers } from './engine/parts.ts';
 import { observed } from './engine/reading/observed-store.ts';
-import { canReopen } from './engine/worker/held.ts';
 import { systemClock } from './host/clock.ts';
 import { createHome, dataHome, leftRestoreFolders, removeRestoreFolder, whyUnwritable } from './host/data-home.ts';
 import { ProcessHealth } from './host/health.ts';
@@ -266,7 +266,7 @@ async function reopens(agent: Agent | undefined, sandboxes: Sandboxes): Promise<
   if (agent === undefined) return null;
   try {
     await using sandbox = await sandboxes.probe();
-    return await canReopen(agent, sandbox);
+    return canReopen(await agent.traits(sandbox));
   } catch (error) {
     if (hasCode(error, 'agent_unavailable', 'storage_readonly', 'storage_full')) return null;
     throw error;

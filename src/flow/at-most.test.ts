@@ -7,12 +7,10 @@ const never = new AbortController().signal;
 function work(starts: AtMost, signal = never) {
   const end = Promise.withResolvers<void>();
   let began = false;
-  const run = async () => {
-    const ended = await starts.begin(signal);
+  const done = starts.run(signal, () => {
     began = true;
-    await end.promise.finally(ended);
-  };
-  const done = run();
+    return end.promise;
+  });
   return { end: end.resolve, fail: end.reject, done, began: () => began };
 }
 

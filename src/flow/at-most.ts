@@ -12,11 +12,8 @@ export class AtMost {
     this.#longestMs = longestMs;
   }
 
-  /**
-   * Resolves when its turn has come, with what to call at the end of its work. When the signal is aborted meanwhile, it resolves at
-   * once: the work finds the same signal aborted.
-   */
-  async begin(signal: AbortSignal): Promise<() => void> {
+  /** Runs the work when its turn has come. If the signal is aborted before that, the work runs at once, and finds the signal aborted. */
+  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     let counts = await this.#inTurn(signal);
     const end = () => {
       clearTimeout(late);
@@ -24,7 +21,11 @@ export class AtMost {
       counts = false;
     };
     const late = setTimeout(end, this.#longestMs).unref();
-    return end;
+    try {
+      return await work();
+    } finally {
+      end();
+    }
   }
 
   /** False: aborted before its turn came. */

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { resolve } from 'node:path';
 import { noAgentGiven, noSuchAgent, ThroughlineError } from '../core/errors.ts';
 import { given } from '../core/input/arguments.ts';
-import type { AgentTraits } from '../core/restore/traits.ts';
+import { type AgentTraits, canReopen } from '../core/restore/traits.ts';
 import type { SessionMode, TaskSpec } from '../core/tasks/task.ts';
 import type { OpenSandbox } from '../ports/sandbox.ts';
 import type { NewTask } from '../ports/store/tasks.ts';
@@ -62,7 +62,7 @@ function sessionsOf(
   traits: AgentTraits,
   place: (field: keyof TaskSpec) => string,
 ): SessionMode {
-  const keeps = traits.resume || traits.load;
+  const keeps = canReopen(traits);
   if (session !== null && !keeps) {
     throw refused(`${place('session')}${agent} cannot reopen a session.`, 'Leave the session out.');
   }

@@ -1,7 +1,7 @@
 import type { Proof } from './receipt.ts';
 import type { ReceiptRung, RestoreSettings } from './restore-settings.ts';
 import { isUsable, type Session } from './session.ts';
-import type { AgentTraits } from './traits.ts';
+import { type AgentTraits, canReopen } from './traits.ts';
 
 /** The conversation, its sessions and its agent just before a prompt is sent. */
 export interface Situation {
@@ -161,7 +161,7 @@ function cachedSteps(situation: Situation, session: Session): Step[] {
       proof: livingProof(situation),
     });
   }
-  if (traits.resume || traits.load) {
+  if (canReopen(traits)) {
     steps.push({ rung: 'resume', open: { how: 'resume', session }, deliver, proof: reopenProof(traits) });
   }
   return steps;

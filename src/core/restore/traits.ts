@@ -22,3 +22,8 @@ export interface AgentTraits {
   /** The model's window in tokens. */
   readonly window: number;
 }
+
+/** Whether the agent can open a session again after its process has ended. */
+export function canReopen({ resume, load }: Pick<AgentTraits, 'resume' | 'load'>): boolean {
+  return resume || load;
+}

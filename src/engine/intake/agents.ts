@@ -78,7 +78,6 @@ async function stateOf(agent: Agent, sandboxes: Sandboxes, withLogin: boolean): 
 }
 
 async function loginOf(agent: Agent, sandbox: OpenSandbox, late: AbortSignal): Promise<State['login']> {
-  if (agent.login === undefined) return null;
-  const begun = await askedStarts.begin(late);
-  return agent.login(sandbox, late).finally(begun);
+  const login = agent.login?.bind(agent);
+  return login === undefined ? null : askedStarts.run(late, () => login(sandbox, late));
 }

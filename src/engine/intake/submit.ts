@@ -200,7 +200,8 @@ async function readAdopted(
   agent: Agent,
 ): Promise<AdoptedSession | null> {
   const { store, sandboxes } = parts;
-  if (agent.history === undefined) return null;
+  const readHistory = agent.history?.bind(agent);
+  if (readHistory === undefined) return null;
   const all = await store.findSessions(owner, id);
   const known = all.filter((session) => session.agent === agent.name);
   // The conversation has used it. Or the conversation is new, and another one uses it: then the store refuses the turn.
@@ -213,8 +214,7 @@ async function readAdopted(
   }
   if (!isNew && (await store.sessionIsElsewhere(owner, ours, { storage, id }))) return null;
   const { shutdown } = worker;
-  const begun = await askedStarts.begin(shutdown);
-  const history = await agent.history(id, sandbox, shutdown).finally(begun);
+  const history = await askedStarts.run(shutdown, () => readHistory(id, sandbox, shutdown));
   if (history === null || (history.turns.length === 0 && history.unknownBefore)) return null;
   return { ref: randomUUID(), id, agent: agent.name, storage, history };
 }

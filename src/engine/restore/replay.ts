@@ -114,8 +114,7 @@ async function withTools(
   const told = async () => records.map(toldByReplay);
   const how = { kind: 'resume', id, told } as const;
   const sandbox = await held.openSandbox();
-  const begun = await starts.begin(signal);
-  const opened = await agent.open({ how, sandbox, noTools: false, signal, choices }).finally(begun);
+  const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools: false, signal, choices }));
   if (!opened.ok) return { failure: `after the replay the agent refused to reopen its session: ${opened.message}` };
   // A replay into one process proves nothing about the next process, so this is proved as for any reopened session.
   const proof = await proveOpened(opened, position, request);

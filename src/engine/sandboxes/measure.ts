@@ -44,19 +44,13 @@ export async function measureAsked(
     const own = [...here.values()].filter((one) => one.owner === owner).length;
     if (own >= MOST_OF_OWNER) throw tooMany(`${MOST_OF_OWNER} of your sandboxes`);
     if (here.size >= MOST_ASKED) throw tooMany(`${MOST_ASKED} sandboxes`);
-    here.set(id, { owner, end: measureInTurn(request, signal).finally(() => here.delete(id)) });
+    const measured = turns.run(signal, async () => {
+      signal.throwIfAborted();
+      await measure(request);
+    });
+    here.set(id, { owner, end: measured.finally(() => here.delete(id)) });
   }
   await here.get(id)?.end;
-}
-
-async function measureInTurn(request: MeasureRequest, signal: AbortSignal): Promise<void> {
-  const end = await turns.begin(signal);
-  try {
-    signal.throwIfAborted();
-    await measure(request);
-  } finally {
-    end();
-  }
 }
 
 function tooMany(which: string): ThroughlineError {

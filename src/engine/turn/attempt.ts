@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { asSentence, type Failure, ThroughlineError } from '../../core/errors.ts';
+import { asSentence, type Failure, hasCode } from '../../core/errors.ts';
 import type { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import { type DayLimit, leftOf, overspent } from '../../core/limits/spending.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
@@ -188,7 +188,7 @@ class Attempt {
     return sent;
   }
 
-  /** If this program dies in the turn, whoever opens the session next has to give back what the turn has borrowed. */
+  /** Choices of the turn are undone after it. If this program dies before that, the next process that opens the session does so. */
   #rememberOwed(): Write[] {
     const { kept, ...own } = choicesOf(this.#request.turn.options);
     const { memo } = this.#session;
@@ -253,7 +253,7 @@ class Attempt {
     try {
       await this.#request.held.lease.write(...writes);
     } catch (error) {
-      if (!(error instanceof ThroughlineError && error.code === 'conflict')) throw error;
+      if (!hasCode(error, 'conflict')) throw error;
       // The session belongs to another conversation: nothing of this turn is read from it or written about it.
       this.#ref = known;
       this.#sessionId = knownId;

@@ -4,7 +4,7 @@ import type { SandboxProcess } from '../../core/process.ts';
 import { condensedTo } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Omissions, type Receipt } from '../../core/restore/receipt.ts';
 import type { ReceiptRung } from '../../core/restore/restore-settings.ts';
-import type { AgentTraits } from '../../core/restore/traits.ts';
+import { type AgentTraits, canReopen } from '../../core/restore/traits.ts';
 import { type Condensed, mergeParts, PartsBuilder, type RecordPart, type TurnRecord } from '../../core/turn/record.ts';
 import type { Turn, TurnEnd } from '../../core/turn/turn.ts';
 import type { EndKind } from '../../core/turn/turn-decision.ts';
@@ -151,7 +151,7 @@ export async function endTurn(held: Held, turn: Turn, ending: Ending): Promise<v
   if (as === 'sent') {
     const facts = await sentFacts(held, turn, ending, result);
     // Everything was read from the session. It ends while the turn is stored; the worker waits for that before it releases the lease.
-    if (held.endsAgentWith(turn.id)) void result.session.close();
+    if (held.tellAgentToEndAfter(turn.id)) void result.session.close();
     return writeEnd(held, facts, result.title);
   }
   // The state of its session was written after that attempt. A change since then was made by somebody else (R10).
@@ -220,7 +220,7 @@ async function sentFacts(held: Held, turn: Turn, ended: Ending, result: AttemptR
     was: failure === null ? 'told' : refuted ? 'refuted' : 'cut off',
     alive: session.alive,
     process: session.process,
-    reopens: traits.resume || traits.load,
+    reopens: canReopen(traits),
     position: storage.position,
     dropped: result.receipt.dropped,
     omitted: { shortened: result.receipt.shortened, leftOut: result.receipt.leftOut },
@@ -250,7 +250,7 @@ async function untakenFacts(held: Held, turn: Turn, ending: Ending, result: Atte
     was: 'not told',
     alive: session.alive,
     process: session.process,
-    reopens: traits.resume || traits.load,
+    reopens: canReopen(traits),
     position: noted,
     dropped: 0,
     omitted: NOTHING_OMITTED,
@@ -290,7 +290,7 @@ export async function noteFailedAttempt(
   // If its position is unchanged, it has not seen the prompt: it was locked, for example.
   const moved = traits.position && position !== result.sent.position;
   if (traits.position && session.alive && !moved) return false;
-  const state = session.alive || traits.resume || traits.load ? 'unsettled' : 'lost';
+  const state = session.alive || canReopen(traits) ? 'unsettled' : 'lost';
   const change = {
     state,
     position,

@@ -1,12 +1,13 @@
 import { type Failure, isDamage, ThroughlineError } from '../../core/errors.ts';
 import { allCondensed } from '../../core/restore/condensed.ts';
 import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
+import { canReopen } from '../../core/restore/traits.ts';
 import { mergeParts, PartsBuilder } from '../../core/turn/record.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { addUsage, NO_USAGE } from '../../core/turn/usage.ts';
 import type { Agent } from '../../ports/agent.ts';
 import { eventsOfTurn } from '../reading/views.ts';
-import { canReopen, type Held } from '../worker/held.ts';
+import type { Held } from '../worker/held.ts';
 import { closeReason, readTail, type SessionEffect, writeEnd } from './end-turn.ts';
 
 /**
@@ -32,7 +33,7 @@ export async function recover(held: Held, turn: Turn): Promise<void> {
   const seen = new PartsBuilder();
   await unlessDamaged(addSeen(seen, eventsOfTurn(store, owner, turn.id)), undefined);
   const sandbox = await held.openSandbox().catch(() => null);
-  const reopens = agent !== undefined && sandbox !== null && (await canReopen(agent, sandbox).catch(() => false));
+  const reopens = agent !== undefined && sandbox !== null && (await agent.traits(sandbox).then(canReopen, () => false));
   const readable = reopens && (await agent.traits(sandbox)).position;
   const tail = session && readable ? await unseen(held, agent, session.id, turn) : null;
   const recovered = tail !== null && tail.ended !== null;

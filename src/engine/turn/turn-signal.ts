@@ -58,7 +58,7 @@ export class TurnSignal {
     if (turn.cancelRequested) this.#cancel();
     void held.wasTakenAway().then((taken) => taken && this.#cancel());
     this.#clock = new TurnClock(timesOf(held, turn), held.parts.clock, {
-      silent: (payload) => this.#say({ n: turn.n, ...payload }),
+      silent: (payload) => this.#reportSilence({ n: turn.n, ...payload }),
       over: (failure) => this.stopFor(failure),
     });
   }
@@ -98,14 +98,14 @@ export class TurnSignal {
 
   readonly #stopWith = ({ target }: Event): void => this.#abort.abort((target as AbortSignal).reason);
 
-  /** The agent has shown that it lives. */
+  /** The agent did something: it is not silent. */
   heard(update?: Update): void {
     this.#clock.heard(update);
   }
 
   /**
-   * Calls back once, when the permission has been answered, denied or withdrawn. Until then the time of the turn stands still, and
-   * if somebody has to answer (`asks`), another turn may run in its slot.
+   * Calls back once, when the permission was answered, denied or withdrawn. Until then the clock of the turn is stopped. If a person
+   * has to answer (`asks`), another turn may run in its slot meanwhile.
    */
   onPermission(id: string, asks: boolean, decided: (permission: Permission) => void): void {
     this.#waiting.set(id, decided);
@@ -117,14 +117,14 @@ export class TurnSignal {
   /** The attempt that asked has ended. */
   noMoreQuestions(): void {
     this.#waiting.clear();
-    this.#goOn();
+    this.#resume();
   }
 
-  /** Somebody else has written, or the turn itself something for which there is no notification. A burst is one look. */
+  /** Reads the turn and its questions soon: somebody may have cancelled or answered. Several calls in a row are one look. */
   lookAgain(): void {
     this.#pause ??= setTimeout(() => {
       this.#pause = undefined;
-      // The store is closed or out of reach: then the lease is lost. The next time it looks again.
+      // If the store is closed or cannot be reached, the lease is lost as well. The next call looks again.
       void this.#look().catch(() => {});
     }, GATHER_MS);
   }
@@ -145,22 +145,22 @@ export class TurnSignal {
       const permission = await store.findPermission(owner, id);
       if (permission && permission.state !== 'open' && this.#waiting.delete(id)) decided(permission);
     }
-    if (this.#waiting.size === 0) this.#goOn();
+    if (this.#waiting.size === 0) this.#resume();
   }
 
-  #goOn(): void {
+  #resume(): void {
     this.#clock.resume();
-    this.#slot?.goOn();
+    this.#slot?.resume();
   }
 
-  /** If it cannot be stored, the lease is lost or the storage is full: both end the turn or are said elsewhere. */
-  #say(payload: EventPayloads['turn.stalled']): void {
+  /** If this cannot be stored, the lease is lost or the storage is full. Both are handled elsewhere. */
+  #reportSilence(payload: EventPayloads['turn.stalled']): void {
     const event = { kind: 'turn.stalled', turn: this.#turn.id, payload } as const;
     this.#held.lease.write({ write: 'event', event }).catch(() => {});
   }
 }
 
-/** What the turn says itself, else its agent, else the settings. */
+/** Limits of the turn come first, then those of its agent, then those of the settings. */
 function timesOf({ parts }: Held, { agent, options }: Turn): TimeLimits {
   return effectiveTimes(parts.settings.times, parts.agents.get(agent)?.times, options.limits);
 }
@@ -197,7 +197,7 @@ class TurnClock {
     this.#look();
   }
 
-  /** A sign of life. Called for every word of an answer, so it only notes the time; the timer looks at it when it fires. */
+  /** Called for every word of an answer, so it only notes the time. The timer compares it when it fires. */
   heard(update?: Update): void {
     this.#heardAt = this.#clock.monotonic();
     if (update?.sessionUpdate === 'tool_call' || update?.sessionUpdate === 'tool_call_update') {
@@ -253,7 +253,7 @@ class TurnClock {
     }
   }
 
-  /** If this process was stopped for a while, what the agent said meanwhile is read before anything is decided. */
+  /** `setImmediate`: if this process was frozen for a while, the agent's output of that time is read before the silence is judged. */
   #lookIn(ms: number): void {
     const inMs = Math.min(Math.ceil(ms), LONGEST_TIMER_MS);
     this.#timer = setTimeout(() => setImmediate(() => this.#look()), inMs);

@@ -4,6 +4,7 @@ import { BudgetWatch } from '../../core/limits/budget-watch.ts';
 import type { UnknownPart } from '../../core/restore/adopted.ts';
 import type { Receipt } from '../../core/restore/receipt.ts';
 import type { Session, SessionState } from '../../core/restore/session.ts';
+import { canReopen } from '../../core/restore/traits.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
 import { begun, type Turn } from '../../core/turn/turn.ts';
 import type { Lease } from '../../leases/lease.ts';
@@ -64,7 +65,7 @@ export class Held {
   /** The worker that holds it. */
   readonly worker: WorkerInfo;
   /** It is held only to end what an earlier holder left. */
-  readonly onlyEnds: boolean;
+  readonly onlyRecovers: boolean;
   /** As of the last turn that ended here. Nobody else adds to its history while the lease is held, unless no turn is open. */
   #conversation: Conversation;
   /** By agent: at most one living session each. */
@@ -73,15 +74,15 @@ export class Held {
   #driven: Promise<void> = Promise.resolve();
   readonly #errands: Errand[] = [];
   #slot: Slot | null;
-  /** Until it was held, nobody reported changes to it. */
+  /** Notified, because changes before it was held were reported to nobody. */
   #state: HeldState = NOTIFIED;
-  /** The turn that runs, with what was read before its begin, and how many writes were given until then; null: no turn runs. */
+  /** The turn that runs, with what was read before it began, and how many writes the lease had been given; null: no turn runs. */
   #running: (Running & { readonly turn: Turn; readonly facts: TurnFacts; readonly given: number }) | null = null;
-  /** The turn after which it is given back, so that its agent ends with it; `told`: the agent was told to end. Null: others may follow. */
+  /** The turn after which the agent ends; `told`: the agent was told to end. Null: it is kept for further turns. */
   #ending: { readonly after: string } | 'told' | null = null;
-  /** Ends a warm conversation that nobody uses. */
+  /** Leaves a warm conversation that nobody uses. */
   #idle: NodeJS.Timeout | undefined;
-  /** Whether the turn that runs has begun: its begin is stored, or was refused. */
+  /** Resolves when the begin of the turn is stored, rejects when it was refused. */
   #beginning: Promise<void> = Promise.resolve();
   readonly #watches = new Map<string, BudgetWatch>();
   #sandbox: Promise<OpenSandbox> | null = null;
@@ -94,13 +95,13 @@ export class Held {
     parts: EngineParts,
     lease: Lease,
     { conversation, movedFrom }: Pick<Claim, 'conversation' | 'movedFrom'>,
-    by: { worker: WorkerInfo; onlyEnds: boolean; slot: Slot | null },
+    by: { worker: WorkerInfo; onlyRecovers: boolean; slot: Slot | null },
   ) {
     this.parts = parts;
     this.lease = lease;
     this.worker = by.worker;
     this.#conversation = conversation;
-    this.onlyEnds = by.onlyEnds;
+    this.onlyRecovers = by.onlyRecovers;
     this.#slot = by.slot;
     this.#movedFrom = movedFrom;
   }
@@ -146,7 +147,7 @@ export class Held {
     return this.#state.is === 'warm' && this.#state.due;
   }
 
-  happens(event: HeldEvent): HeldState {
+  apply(event: HeldEvent): HeldState {
     this.#state = nextState(this.#state, event);
     if (this.#state.is !== 'warm') clearTimeout(this.#idle);
     if (event.type === 'notified') this.#running?.signal.lookAgain();
@@ -158,20 +159,20 @@ export class Held {
     this.#idle = setTimeout(leave, idleMs).unref();
   }
 
-  /** The turn after which it is given back; null: others may follow. An agent that was told to end does so all the same. */
+  /** The agent ends after this turn; null: it is kept for further turns. An agent that was told to end already ends in any case. */
   leavesAfter(turn: string | null): void {
     if (this.#ending !== 'told') this.#ending = turn === null ? null : { after: turn };
   }
 
-  /** Whether the agent ends with this turn. From then on it counts as told to end. */
-  endsAgentWith(turn: string): boolean {
+  /** True: the caller has to tell the agent to end, because this is its last turn. True only once. */
+  tellAgentToEndAfter(turn: string): boolean {
     if (this.#ending === null || this.#ending === 'told' || this.#ending.after !== turn) return false;
     this.#ending = 'told';
     return true;
   }
 
-  /** Its agent was told to end: its session is about to go. */
-  get agentEnds(): boolean {
+  /** The agent was told to end, so its session is about to close. */
+  get agentIsEnding(): boolean {
     return this.#ending === 'told';
   }
 
@@ -230,14 +231,14 @@ export class Held {
     this.#slot = null;
   }
 
-  /** Its history has grown elsewhere. */
+  /** Its history has grown elsewhere: a session was adopted. */
   async readAgain(): Promise<void> {
     const { owner, id } = this.conversation;
     this.#conversation = (await this.parts.store.findConversation(owner, id)) ?? this.conversation;
   }
 
   /**
-   * Begins a turn that was read. That is stored with whatever the turn writes first: in a living session, with the fact of sending.
+   * Begins a turn. This is stored in the same commit as the next write of the turn: in a live session, that is `turn.sent`.
    */
   begins({ turn, facts }: TurnToRun): TurnToRun {
     const isQueued = turn.state === 'queued';
@@ -246,7 +247,7 @@ export class Held {
     return { turn: begun(turn, this.parts.clock.now()), facts };
   }
 
-  /** Whether the turn that runs did not begin after all: it was cancelled or replaced just before. Known when its begin was stored or refused. */
+  /** Whether the turn was cancelled or replaced just before it began. Resolves when its begin was stored or refused. */
   wasTakenAway(): Promise<boolean> {
     return this.#beginning.then(
       () => false,
@@ -254,7 +255,7 @@ export class Held {
     );
   }
 
-  /** A turn runs now, with what was read before its begin. It is stopped, and told of notifications, by its signal. Null: it has ended. */
+  /** The turn that runs from now on. Its signal stops it, and passes on notifications. Null: the turn has ended. */
   runs(next: (TurnToRun & Running) | null): void {
     this.#running = next && { ...next, given: this.lease.given };
   }
@@ -296,14 +297,14 @@ export class Held {
     const { owner, sandbox: id, place, cwd } = conversation;
     return readySandbox({
       ...{ parts, worker, owner, id, place, signal, ...(heard && { heard }), ...(known && { known }) },
-      // A directory that the caller named is not ours to set up. A worktree is.
+      // We do not set up a directory that the caller named. We do set up a worktree.
       open: () => (cwd === null || isWorktree(id) ? this.openSandbox() : parts.sandboxes.open(id, { cwd: null })),
       gone: () => this.#openAgain(),
       tell: (event) => lease.note({ write: 'event', event }),
     });
   }
 
-  /** Agents that still run there work in a directory that has no name any more. */
+  /** The sandbox was removed. Its agents still work in the deleted directory, so they are ended. */
   async #openAgain(): Promise<void> {
     this.#sandbox = null;
     for (const name of this.live.keys()) {
@@ -363,14 +364,18 @@ export class Held {
     await this.lease.write({ write, ref, change: { state, process: null }, reason });
   }
 
-  /** Ends the agent's process, if there is one. Its session stays in the agent's own storage, where the agent has one. */
-  async endLive(agent: Agent): Promise<void> {
+  /**
+   * Ends the agent's process, if there is one. Its session stays in the agent's own storage, where the agent has one. `killedBy`: who
+   * wants it killed and not closed properly.
+   */
+  async endLive(agent: Agent, killedBy?: string): Promise<void> {
     const live = this.live.get(agent.name);
     if (live === undefined) return;
-    const keeps = await canReopen(agent, await this.openSandbox());
+    const keeps = canReopen(await agent.traits(await this.openSandbox()));
     const state = !keeps ? 'lost' : live.unsettled ? 'unsettled' : 'dormant';
-    const reason = keeps ? 'its process was ended' : 'its process was ended, and the agent keeps nothing without it';
-    await this.putAside(agent, { ref: live.ref, state, reason });
+    const ended = killedBy === undefined ? 'its process was ended' : `${killedBy} ended its process`;
+    const reason = keeps ? ended : `${ended}, and the agent keeps nothing without it`;
+    await this.putAside(agent, { ref: live.ref, state, reason, force: killedBy !== undefined });
   }
 
   /** Ends every process and writes nothing: the lease is lost, or the storage cannot be written. */
@@ -411,12 +416,6 @@ export interface LiveSession {
   readonly unsettled: boolean;
   /** Nothing proved what it knew when it was opened. */
   readonly unproved: boolean;
-}
-
-/** Whether the agent can open a session again after its process has ended. */
-export async function canReopen(agent: Agent, sandbox: OpenSandbox): Promise<boolean> {
-  const traits = await agent.traits(sandbox);
-  return traits.resume || traits.load;
 }
 
 export function notNew(sessionId: string): string {

@@ -3,7 +3,7 @@ import type { Actor } from '../../core/input/names.ts';
 import { type PublicSession, toPublicSessions } from '../../core/public/session.ts';
 import type { Session } from '../../core/restore/session.ts';
 import type { EngineParts } from '../parts.ts';
-import { canReopen, type Held } from './held.ts';
+import type { Held } from './held.ts';
 import type { Worker } from './worker.ts';
 
 /**
@@ -36,9 +36,7 @@ async function killHeld(held: Held, by: string): Promise<string[]> {
   for (const [name, live] of held.live) {
     const agent = held.parts.agents.get(name)?.agent;
     if (agent === undefined) continue;
-    const keeps = await canReopen(agent, await held.openSandbox());
-    const state = !keeps ? 'lost' : live.unsettled ? 'unsettled' : 'dormant';
-    await held.putAside(agent, { ref: live.ref, state, reason: `${by} ended its process`, force: true });
+    await held.endLive(agent, by);
     refs.push(live.ref);
   }
   return refs;

@@ -13,8 +13,8 @@ import {
 type OnChange = (freed: boolean) => void;
 
 /**
- * The slots of this process. Whoever finds one free takes it at once. While anybody may wait for one, none is taken like that:
- * then the worker decides who comes next, from all that wait, here and in the store. The rules are in core/limits/slots.ts.
+ * The slots of this process. A free slot is taken at once, unless a turn may be waiting for one. Then the worker decides who gets it:
+ * it knows all waiting turns, here and in the store. The rules are in core/limits/slots.ts.
  */
 export class Slots {
   readonly limits: SlotLimits;
@@ -41,14 +41,14 @@ export class Slots {
     return shareOf(this.#loads, this.limits, this.#after);
   }
 
-  /** Null: none is free, or others may wait. */
+  /** Null: no slot is free, or other turns may be waiting. */
   take(owner: string): Slot | null {
     if (!this.#mayWait && this.isFreeFor(owner)) return this.give(owner);
     this.#mayWait = true;
     return null;
   }
 
-  /** For whoever was chosen. */
+  /** Gives a slot to the owner that was chosen. */
   give(owner: string): Slot {
     this.#after = owner;
     this.#change(owner, { running: 1, asking: 0 });
@@ -59,7 +59,7 @@ export class Slots {
     return whyNoSlot(this.#loads, this.limits, owner) === null;
   }
 
-  /** Of those owners who wait: who gets the next slot; null: none of them may. */
+  /** The waiting owner that gets the next slot; null: each of them has as many as it may. */
   choose(waiting: readonly string[]): string | null {
     return fairest(
       waiting.filter((owner) => this.isFreeFor(owner)),
@@ -68,7 +68,7 @@ export class Slots {
     );
   }
 
-  /** All that could be given a slot has one. Where one is still free, only owners wait who have as many as they may. */
+  /** All slots that could be given away were. If one is still free, those who wait have as many as they may. */
   served(): void {
     this.#mayWait = !this.isFree;
   }
@@ -86,7 +86,7 @@ export class Slots {
     else this.#loads.owners.set(owner, now);
     this.#loads.all = sum(this.#loads.all, by);
     const freed = mayWait && !quietly && (by.running < 0 || by.asking < 0);
-    // Until the worker has chosen, nobody takes it who came later.
+    // Nobody takes it before the worker has chosen.
     if (freed) this.#mayWait = true;
     this.#onChange(freed);
   }
@@ -112,14 +112,14 @@ export class Slot {
     this.#change({ running: -1, asking: 1 });
   }
 
-  /** The answer is there. The turn goes on at once, whether or not another has begun meanwhile. */
-  goOn(): void {
+  /** The question was answered. The turn continues at once, even if another one has begun meanwhile. */
+  resume(): void {
     if (this.#is !== 'asking') return;
     this.#is = 'running';
     this.#change({ running: 1, asking: -1 });
   }
 
-  /** May be repeated. `quietly`: whoever gives slots away goes on with it anyway. */
+  /** May be repeated. `quietly`: nobody has to be told, because the caller gives slots away anyway. */
   free({ quietly = false } = {}): void {
     const was = this.#is;
     if (was === 'free') return;

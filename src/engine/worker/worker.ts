@@ -47,7 +47,7 @@ export class Worker {
   /** By conversation: the end of a turn that an earlier holder left is being recorded. Never rejects. */
   readonly #recovering = new Map<string, Promise<void>>();
   readonly #shutdown = new AbortController();
-  /** What this process did not submit itself is not sent any more. */
+  /** Aborts at the beginning of `close`: turns of other processes are not sent any more. */
   readonly #close = new AbortController();
   readonly #stopListening: () => void;
   readonly #firstLook: Promise<unknown>;
@@ -234,7 +234,7 @@ export class Worker {
     }
   }
 
-  /** By the clock: nothing may have told us that something can be claimed. */
+  /** Called by the heartbeat: a notification may have been lost. */
   #look(): void {
     if (this.takesUp && !this.#closing) this.#listing.keep();
     this.#loop.wake();
@@ -266,15 +266,15 @@ export class Worker {
     await withinLimit(Promise.all(ending));
   }
 
-  /** `slot`: for its turns. `onlyEnds`: only to end what an earlier holder left; then it is given back. */
-  #take(claim: Claim, slot: Slot | null, onlyEnds = false): Held {
+  /** `slot`: for its turns. `onlyRecovers`: only to end what an earlier holder left; then it is given back. */
+  #take(claim: Claim, slot: Slot | null, onlyRecovers = false): Held {
     const { store, settings, clock, onTrouble } = this.#parts;
-    // Whoever only looks does not wait for space on the disk.
-    const storageMs = onlyEnds ? 0 : settings.storageMs;
+    // A command that only reads does not wait until the disk has space.
+    const storageMs = onlyRecovers ? 0 : settings.storageMs;
     const lease = new Lease(claim.fence, { store, clock, storageMs, onTrouble });
-    const held = new Held(this.#parts, lease, claim, { worker: this.self, onlyEnds, slot });
+    const held = new Held(this.#parts, lease, claim, { worker: this.self, onlyRecovers, slot });
     this.#held.set(claim.conversation.id, held);
-    // A warm conversation would not notice otherwise. What was erased elsewhere must not stay in a process here.
+    // Otherwise a warm conversation would not notice, and the agent of an erased one would keep its data in memory.
     lease.lost.addEventListener('abort', () => this.#notify(held), { once: true });
     held.drivenUntil(this.#drive(held, claim));
     return held;
@@ -293,7 +293,7 @@ export class Worker {
   /** A turn may have come, work was added, or the lease was lost. */
   #notify(held: Held): void {
     const wasWarm = held.state.is === 'warm';
-    held.happens({ type: 'notified' });
+    held.apply({ type: 'notified' });
     if (!wasWarm) return;
     // Whoever has submitted the turn is answered first: the commit that begins it blocks this process for a moment.
     const answered = () => new Promise<void>(process.nextTick);
@@ -339,14 +339,14 @@ export class Worker {
 
   /** Null: none is open here, there is no slot for it, or the rest is left to other processes. */
   async #beginNext(held: Held): Promise<TurnToRun | null> {
-    held.happens({ type: 'looked' });
-    if (this.#closing || held.onlyEnds) return null;
+    held.apply({ type: 'looked' });
+    if (this.#closing || held.onlyRecovers) return null;
     if (!held.takeSlot(this.#serving.slots)) return null;
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns.
     if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#isWanted(held)) return null;
     // This turn came after its agent was told to end: it is not given a session that is about to go.
-    if (held.agentEnds) await this.#endAgents(held);
+    if (held.agentIsEnding) await this.#endAgents(held);
     const next = await store.nextTurn(held.lease.fence, [...agents.keys()]);
     if (next === null) return null;
     // Turns have come in between: a session was adopted. Only then does the history grow while we hold it.
@@ -365,8 +365,8 @@ export class Worker {
     if (held.lease.lost.aborted || (isStorageFault(error) && !damaged)) throw error;
     const wasTakenAway = await held.wasTakenAway();
     if (!damaged && !(wasTakenAway && hasCode(error, 'conflict'))) this.#parts.onBug(error, `turn ${turn.id}`);
-    // What took its place may be open, and the notification of that may be lost.
-    if (wasTakenAway) return void held.happens({ type: 'notified' });
+    // A turn that replaced it may be open, and its notification may be lost.
+    if (wasTakenAway) return void held.apply({ type: 'notified' });
     const now = await this.#parts.store.findTurn(held.conversation.owner, turn.id);
     const bug: Failure = { code: 'internal', message: 'Throughline failed; its log says why.' };
     if (now?.sent) await recover(held, now);
@@ -395,9 +395,9 @@ export class Worker {
     if (noSlot) held.dropErrands();
     held.freeSlot();
     const keep = await this.#keepAs(held, { noSlot, ...known });
-    if (keep === 'more') held.happens({ type: 'notified' });
+    if (keep === 'more') held.apply({ type: 'notified' });
     if (keep === 'more' || held.hasErrands) return false;
-    const state = held.happens({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
+    const state = held.apply({ type: 'rested', keep, now: this.#parts.clock.monotonic() });
     // At once: a notification after this finds it warm, or does not find it.
     if (state.is === 'warm') this.#keepWarm(held);
     if (state.is === 'gone') await this.#leave(held);
@@ -421,7 +421,7 @@ export class Worker {
     if (standing !== undefined && !agents.has(standing.turn.agent)) return false;
     if (standing !== undefined) return noSlot ? 'due' : 'more';
     const { open } = await store.summary(owner, id).catch((error: unknown) => {
-      throw isNotFound(error) ? new ThroughlineError('lease_lost', 'The conversation was erased.') : error;
+      throw hasCode(error, 'not_found') ? new ThroughlineError('lease_lost', 'The conversation was erased.') : error;
     });
     return open === 0 ? 'idle' : 'more';
   }
@@ -481,17 +481,17 @@ export class Worker {
     held.agentsEnded();
   }
 
-  /** From here on nobody finds it. */
+  /** It is no longer held. */
   #forget(held: Held): void {
     const { id } = held.conversation;
-    held.happens({ type: 'left' });
+    held.apply({ type: 'left' });
     held.freeSlot();
     held.dropErrands();
     if (this.#held.get(id) === held) this.#held.delete(id);
   }
 }
 
-/** Without its id until that is needed: a command starts its agent first, and loads node:crypto meanwhile. */
+/** The id is made when it is first used: a command starts its agent before it loads node:crypto. */
 function namedWhenUsed(process: WorkerInfo['process']): WorkerInfo {
   let id: string | null = null;
   return {
@@ -507,13 +507,13 @@ function begunIn(claim: Claim | null): TurnToRun | null {
   return claim?.turn && claim.facts ? { turn: claim.turn, facts: claim.facts } : null;
 }
 
-/** How long somebody who looks waits for the end of turns that dead processes left. */
+/** How long a reader waits until the turns that dead processes left are ended. */
 const ENDING_MS = 10_000;
 
 /** A piece of work on a held conversation. The signal aborts when this process is about to end. */
 type Work<T> = (held: Held, shutdown: AbortSignal) => Promise<T>;
 
-/** Reading an agent's storage may take long. Whoever looks is then told that the turn has not ended. */
+/** Reading an agent's storage may take long. After this time, readers see the turn as not ended. */
 async function withinLimit(work: Promise<unknown> | undefined): Promise<void> {
   const late = new Promise<void>((resolve) => setTimeout(resolve, ENDING_MS).unref());
   if (work !== undefined) await Promise.race([work, late]);
@@ -524,8 +524,4 @@ function forCaller(error: unknown): ThroughlineError | null {
   if (error instanceof ThroughlineError && !isStorageFault(error)) return error;
   const stopped = error instanceof Error && error.name === 'AbortError';
   return stopped ? new ThroughlineError('closed', 'Throughline was closed before the work was done.') : null;
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof ThroughlineError && error.code === 'not_found';
 }
