@@ -1,14 +1,14 @@
 // What happens to an agent that speaks ACP between two turns, and in the middle of one.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Throughline } from '../../src/index.ts';
 import { acknowledgement, codewordsIn, conversationOf, type ModelRequest } from '../../src/testing/index.ts';
 import { until } from '../contracts/agent-sandbox.ts';
 import { allEvents } from '../e2e/support/conversations.ts';
-import { killAgent } from '../e2e/support/stored.ts';
+import { sentTo } from '../e2e/support/stored.ts';
 import { AcpHome, type MakeSettings } from './acp-home.ts';
-import { codeword, FIRST, FOURTH, SECOND, THIRD, threeTurns } from './agent-home.ts';
+import { codeword, FIRST, FOURTH } from './agent-home.ts';
 import { exportedOf } from './long-conversation.ts';
 
 export interface AgentUnderTest {
@@ -42,64 +42,11 @@ const WHICH = 'Which codewords have you seen?';
 const TRANSCRIPT = { rung: 'transcript', dropped: 0, modelCalls: 0, proof: 'counted' };
 
 export function acpScenarios(agent: AgentUnderTest): void {
-  const { name, settings, storage, again, run, limitMs = 180_000 } = agent;
+  const { name, settings, again, run, limitMs = 180_000 } = agent;
   const make = () => AcpHome.make({ agent: settings });
 
   describe(`${name} keeps its context`, { timeout: limitMs }, () => {
-    test('killed, and Throughline opened again: the fourth request has the first three, in order', async () => {
-      await using home = await make();
-      const tl = await home.open();
-      await threeTurns(tl);
-      const [session] = await tl.engine.sessions('chat');
-      killAgent(home);
-      await tl.close();
-      const { receipt } = await (await home.open()).conversation('chat').ask(FOURTH);
-      home.expectCodewords('amber', 'birch', 'cedar', 'denim');
-      if (again === 'load') {
-        home.expectTold(FIRST, SECOND, THIRD, FOURTH);
-        expect(receipt).toMatchObject({ rung: 'resume', carried: 3, delivered: 0, modelCalls: 0, proof: 'consistent' });
-        expect(receipt.sessionId).toBe(session?.id);
-        return;
-      }
-      expect(receipt).toMatchObject({ carried: 3, dropped: 0, modelCalls: 0 });
-      if (again === 'sometimes') return;
-      expect(receipt).toMatchObject({ ...TRANSCRIPT, delivered: 3 });
-      expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'incomplete' ? ['resume'] : []);
-    });
-
-    test('its files are deleted and Throughline starts in another directory: a new session gets the history', async () => {
-      await using home = await make();
-      const tl = await home.open();
-      await threeTurns(tl);
-      await tl.close();
-      rmSync(join(home.homeOf('agent'), storage), { recursive: true });
-      const here = process.cwd();
-      process.chdir(home.directory('elsewhere'));
-      try {
-        const { receipt, reply } = await (await home.open()).conversation('chat').ask(FOURTH);
-        expect(receipt).toMatchObject({ ...TRANSCRIPT, carried: 3, delivered: 3 });
-        // The model gets the person's own words, and the reply is exactly its answer.
-        expect(reply).toBe(acknowledgement(FOURTH));
-        expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'none' ? [] : ['resume']);
-      } finally {
-        process.chdir(here);
-      }
-      home.expectCodewords('amber', 'birch', 'cedar', 'denim');
-    });
-
-    test('a fork in another directory continues separately, each with its own codewords only', async () => {
-      await using home = await make();
-      const tl = await home.open();
-      await threeTurns(tl);
-      await tl.engine.fork('chat', { turn: 2, key: 'fork', cwd: home.directory('other') });
-      const { receipt } = await tl.conversation('fork').ask(FOURTH);
-      home.expectCodewords('amber', 'birch', 'denim');
-      expect(receipt).toMatchObject({ ...TRANSCRIPT, carried: 2, delivered: 2 });
-      await tl.conversation('chat').ask(codeword('ebony'));
-      home.expectTold(FIRST, SECOND, THIRD, codeword('ebony'));
-      await tl.conversation('fork').ask(codeword('flint'));
-      home.expectCodewords('amber', 'birch', 'denim', 'flint');
-    });
+    describe('in one conversation', () => inOneConversation(agent));
 
     test('ten prompts at once from two processes: each request has all that came before it', async () => {
       await using home = await make();
@@ -164,5 +111,73 @@ export function acpScenarios(agent: AgentUnderTest): void {
       expect(carried + dropped).toBe(1_000);
       expect(some.reply).toBe(`I have seen these codewords: ${words.slice(dropped).join(', ')}.`);
     });
+  });
+}
+
+/** The tests run one after another in one conversation: each goes on from the turns of those before it. */
+function inOneConversation({ settings, storage, again }: AgentUnderTest): void {
+  let home: AcpHome;
+  let tl: Throughline;
+  const said: string[] = [];
+  const ask = (word: string) => {
+    said.push(word);
+    return tl.conversation('chat').ask(codeword(word));
+  };
+  beforeAll(async () => {
+    home = await AcpHome.make({ agent: settings });
+    tl = await home.open();
+    for (const word of ['amber', 'birch', 'cedar']) await ask(word);
+  });
+  afterAll(() => home[Symbol.asyncDispose]());
+
+  test('a fork in another directory continues separately, each with its own codewords only', async () => {
+    await tl.engine.fork('chat', { turn: 2, key: 'fork', cwd: home.directory('other') });
+    const { receipt } = await tl.conversation('fork').ask(FOURTH);
+    home.expectCodewords('amber', 'birch', 'denim');
+    expect(receipt).toMatchObject({ ...TRANSCRIPT, carried: 2, delivered: 2 });
+    await ask('ebony');
+    home.expectTold(...said.map(codeword));
+    await tl.conversation('fork').ask(codeword('flint'));
+    home.expectCodewords('amber', 'birch', 'denim', 'flint');
+  });
+
+  test('killed, and Throughline opened again: the next request has all before it, in order', async () => {
+    const [session] = await tl.engine.sessions('chat');
+    const turn = (await tl.engine.turns('chat')).at(-1);
+    process.kill(sentTo(home, turn?.id ?? '').pid, 'SIGKILL');
+    await tl.close();
+    tl = await home.open();
+    const carried = said.length;
+    const { receipt } = await ask('grape');
+    home.expectCodewords(...said);
+    if (again === 'load') {
+      home.expectTold(...said.map(codeword));
+      expect(receipt).toMatchObject({ rung: 'resume', carried, delivered: 0, modelCalls: 0, proof: 'consistent' });
+      expect(receipt.sessionId).toBe(session?.id);
+      return;
+    }
+    expect(receipt).toMatchObject({ carried, dropped: 0, modelCalls: 0 });
+    if (again === 'sometimes') return;
+    expect(receipt).toMatchObject({ ...TRANSCRIPT, delivered: carried });
+    expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'incomplete' ? ['resume'] : []);
+  });
+
+  test('its files are deleted and Throughline starts in another directory: a new session gets the history', async () => {
+    await tl.close();
+    rmSync(join(home.homeOf('agent'), storage), { recursive: true });
+    const here = process.cwd();
+    process.chdir(home.directory('elsewhere'));
+    const carried = said.length;
+    try {
+      tl = await home.open();
+      const { receipt, reply } = await ask('hazel');
+      expect(receipt).toMatchObject({ ...TRANSCRIPT, carried, delivered: carried });
+      // The model gets the person's own words, and the reply is exactly its answer.
+      expect(reply).toBe(acknowledgement(codeword('hazel')));
+      expect(receipt.tried.map(({ rung }) => rung)).toEqual(again === 'none' ? [] : ['resume']);
+    } finally {
+      process.chdir(here);
+    }
+    home.expectCodewords(...said);
   });
 }
