@@ -1,8 +1,8 @@
-// `npm run api`: writes docs/api.txt, the public surface of the package as text: what the entries of package.json's `exports` export, and
-// every declaration that can be reached from there, without comments. A change of the surface is then a change of that file, which
-// reviewers see. A test compares it (test/package/api.test.ts).
+// `npm run api`: writes docs/api.txt, the public API of the package as text. It lists what the entries of package.json's `exports` export,
+// and every declaration that can be reached from there, without comments. Reviewers see a change of the API as a change of that file.
+// A test compares the two (test/package/api.test.ts).
 //
-// tsc declares; the parser of TypeScript 5.9 reads the declarations, because TypeScript 7 has no API for that yet.
+// tsc emits the declarations. The parser of TypeScript 5.9 reads them, because TypeScript 7 has no API for that yet.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { entriesOf } from './manifest.js';
 
-/** A node of the syntax tree, or the parser: its types are where it is installed, and not everybody has it. @typedef {any} Syntax */
+/** A node of the syntax tree, or the parser. `any`, because the parser and its types may not be installed. @typedef {any} Syntax */
 /** @typedef {{ file: string, name: string, text: string, needs: Set<string> }} Declared */
 
 const at = (/** @type {string} */ path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
@@ -32,7 +32,7 @@ export function surface() {
 
 /** @param {string} folder */
 function declare(folder) {
-  // `npm run typecheck` checks the sources; without that, this takes half the time.
+  // `--noCheck` halves the time. `npm run typecheck` checks the sources.
   const options = ['--removeComments', '--noCheck', '--singleThreaded'];
   const args = ['-p', at('tsconfig.build.json'), '--outDir', folder, ...options];
   const { status, stdout } = spawnSync(process.execPath, [at('node_modules/typescript/bin/tsc'), ...args], {
@@ -73,7 +73,7 @@ function byFirst([a], [b]) {
   return a < b ? -1 : 1;
 }
 
-/** The declarations of all files, read as they are needed. */
+/** The declarations of all files. A file is parsed when it is first needed. */
 class Surface {
   #folder;
   #ts;
@@ -120,7 +120,7 @@ class Surface {
     }
   }
 
-  /** What a file declares or imports of ours, by its name there. @param {string} file */
+  /** What a file declares, or imports from our other files, by its name in that file. @param {string} file */
   #names(file) {
     const known = this.#files.get(file);
     if (known !== undefined) return known;
@@ -223,14 +223,14 @@ class Surface {
     return found;
   }
 
-  /** The file of a module of ours; null: it is a package's. @param {Syntax} specifier @param {string} file */
+  /** The file of an imported module. Null: it belongs to a package. @param {Syntax} specifier @param {string} file */
   #resolved(specifier, file) {
     const { text } = specifier;
     return text.startsWith('.') ? resolve(dirname(file), text.replace(/\.ts$/, '.d.ts')) : null;
   }
 }
 
-/** Overloads, or a type and a value of the same name. @param {Declared} first @param {Declared} second */
+/** For overloads, and for a type and a value of the same name. @param {Declared} first @param {Declared} second */
 function merge(first, second) {
   first.text += `\n${second.text}`;
   for (const name of second.needs) first.needs.add(name);

@@ -1,15 +1,15 @@
-// `npm run build`: makes dist/, which is what gets published.
+// `npm run build`: builds dist/, which is published.
 //
 // Everything is bundled (bundle.js):
 //   main.cjs           the command line
-//   NAME.js            an entry of package.json's `exports`: checks Node's version first, unless it also runs in browsers
-//   NAME.browser.js    such a one as one ES module
-//   THREADS            beside the chunk that starts them by their path: so all files are in one folder
-//   scripted-agent.cjs the same; a program of its own, as small as it can be
-//   bridge.cjs         the same; it is sent to rented machines
-//   NAME-HASH.cjs      what these load
-//   types/             what tsc declares, of the sources that the entries reach
-//   page/              the page (scripts/page.js), with the licences of what is in it
+//   NAME.js            an entry of package.json's `exports`; it checks Node's version first, unless it also runs in browsers
+//   NAME.browser.js    an entry that also runs in browsers, as one ES module
+//   THREADS            worker threads; they are started by their path, so they lie beside the chunk that starts them
+//   scripted-agent.cjs the scripted agent, a small program of its own; also started by its path
+//   bridge.cjs         the program that is sent to rented machines; also found by its path
+//   NAME-HASH.cjs      chunks that the files above load
+//   types/             the declarations of the sources that the entries reach
+//   page/              the page (scripts/page.js), with the licences of the packages in it
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -30,13 +30,13 @@ for (const name of BUNDLED) copyFileSync(at(`node_modules/${name}/LICENSE`), at(
 declareTypes();
 
 function declareTypes() {
-  // With more threads it takes twice the processor time, and on two cores longer.
+  // With several threads, tsc takes twice the processor time. On two cores that is slower.
   const args = [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json'), '--singleThreaded'];
   const tsc = spawnSync(process.execPath, args, { stdio: 'inherit' });
   if (tsc.status !== 0) process.exit(1);
   const folder = at('dist/types');
   const entries = Object.values(ENTRIES).map((source) => join(folder, source.replace(/^src\/(.*)ts$/, '$1d.ts')));
-  // `await using` is newer than the library of types that most programs choose.
+  // The types of `await using` are newer than the `lib` that most programs choose.
   for (const file of entries) {
     writeFileSync(file, `/// <reference lib="esnext.disposable" />\n${readFileSync(file, 'utf8')}`);
   }

@@ -1,8 +1,8 @@
-// What scripts/build.js and the tests (test-program.js) have in common: the sources, bundled for Node.
+// Bundles the sources for Node. scripts/build.js and the tests (test-program.js) use it.
 //
-// Everything is bundled, because Node takes longer to open two hundred files than to run a command, and into CommonJS, because only that
-// can be run with a cache of compiled functions (bin/compiled.js). What several files need is in one chunk, so that a value has one
-// identity in all of them (`error instanceof ThroughlineError`).
+// Everything is bundled, because Node takes longer to open two hundred files than to run a command. The format is CommonJS, because only
+// that can be run with a cache of compiled functions (bin/compiled.js). Code that several files need is in one chunk, so that
+// `error instanceof ThroughlineError` works in all of them.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ import { BUNDLED, entriesOf, IN_BROWSERS } from './manifest.js';
 
 const at = (/** @type {string} */ path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-/** Of the package: their sources, by the name of the file. */
+/** The entries of the package: the source of each, by the name of its file in dist/. */
 export const ENTRIES = entriesOf(JSON.parse(readFileSync(at('package.json'), 'utf8')));
 
 const MAIN = { main: 'src/main.ts' };
@@ -20,18 +20,18 @@ const THREADS = {
   'copy-thread': 'src/stores/sqlite/backup/copy-thread.ts',
 };
 const SCRIPTED = { 'scripted-agent': 'src/agents/scripted/scripted-agent.js' };
-/** What runs in a rented machine, where there is nothing else of ours. */
+/** Runs in a rented machine, where nothing else of ours is installed. */
 const BRIDGE = { bridge: 'src/bridge.ts' };
 
 /**
- * Chunks by what loads them: these sources, and all that they import. A source that several of these need is in a chunk of exactly
- * those, so that a command loads few files and nothing that it does not need.
+ * Groups of sources that are loaded together. A group has these sources and everything that they import. A source that several groups
+ * need is in a chunk for exactly those groups. So a command loads few files, and nothing that it does not need.
  * @satisfies {Readonly<Record<string, readonly string[]>>}
  */
 const LOADED_TOGETHER = {
   command: ['src/main.ts'],
   client: ['src/client.ts'],
-  // What `send` imports on its way to a turn of a simple agent.
+  // What `send` imports to run a turn of a simple agent.
   turn: [
     'src/compose.ts',
     'src/connect.ts',
@@ -45,17 +45,17 @@ const LOADED_TOGETHER = {
 };
 
 /**
- * Of the chunk for turns, these sources are loaded when the first of them is used, with what only they import. No constant of another
- * source of that chunk may need them.
+ * Parts of the chunk for turns that are loaded when they are first used, together with what only they import. The top level of the other
+ * sources of that chunk must not use them.
  */
 const LOADED_WHEN_USED = {
-  // What `send` uses after it has started the program of its agent, and so while that starts.
+  // What `send` uses only after it has started the agent's program. It is loaded while that program starts.
   later: [
     'src/agents/scripted/session.ts',
     'src/agents/scripted/storage.ts',
     'src/engine/intake/conversations.ts',
     'src/engine/turn/end-turn.ts',
-    // Not among those that are seldom used: a program that has run for long must find it when it has to end a turn.
+    // Not in `seldom`, although it is seldom used: a long-running process must have it loaded when it has to end a turn.
     'src/engine/turn/recover.ts',
     'src/engine/turn/run-turn.ts',
     'src/engine/worker/held.ts',
@@ -69,7 +69,7 @@ const LOADED_WHEN_USED = {
     'src/stores/sqlite/turns/claim.ts',
     'src/stores/sqlite/turns/commit.ts',
   ],
-  // What a turn mostly does not use.
+  // What most turns do not use.
   seldom: [
     'src/agents/shared/credentials.ts',
     'src/agents/shared/install.ts',
@@ -105,11 +105,11 @@ const LOADED_WHEN_USED = {
 };
 
 /**
- * All that runs on Node: the command, its threads, the scripted agent and the entries of the package.
+ * Bundles everything that runs on Node: the command, its threads, the scripted agent and the entries of the package.
  * @param {string} folder beside a copy of bin/
  */
 export async function bundleForNode(folder) {
-  /** What an entry exports that is no type. @type {Map<string, readonly string[]>} */
+  /** The values that each entry exports, without its types. @type {Map<string, readonly string[]>} */
   const valuesOf = new Map();
   const build = await rolldown({
     ...inputOptions({ ...MAIN, ...THREADS, ...ENTRIES }),
@@ -129,7 +129,7 @@ export async function bundleForNode(folder) {
   const { output } = await build.write({
     dir: folder,
     format: 'cjs',
-    // The hash is that of what is in it: the cache of compiled functions goes by the name.
+    // The hash is that of the content: the cache of compiled functions identifies a file by its name.
     entryFileNames: '[name]-[hash].cjs',
     chunkFileNames: '[name]-[hash].cjs',
     comments: false,
@@ -148,13 +148,13 @@ export async function bundleForNode(folder) {
   await bundleAlone(folder, BRIDGE, 'cjs');
 }
 
-/** Takes half the memory of other text, and is read at once (bin/compiled.js). @param {string} code */
+/** V8 keeps ASCII in half the memory of other text, and bin/compiled.js reads it as latin1. @param {string} code */
 function asAscii(code) {
   return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /**
- * The file with the name that others know.
+ * Writes the file with the stable name, which loads the one with a hash in its name.
  * @param {string} folder
  * @param {string} name
  * @param {string} compiled
@@ -174,7 +174,7 @@ function writeEntry(folder, name, compiled, exported = []) {
 }
 
 /**
- * One file.
+ * Bundles a source and everything that it imports into one file.
  * @param {string} folder
  * @param {Record<string, string>} input
  * @param {'cjs' | 'es'} format
@@ -196,7 +196,7 @@ function inputOptions(input) {
     cwd: at('.'),
     input,
     platform: 'node',
-    // What runs in browsers also runs on older Nodes.
+    // The client, which also runs in browsers, must run on older versions of Node too.
     transform: { target: 'node20' },
     external: new RegExp(`^(node:|(?!${ours})[@a-z])`),
     checks: { ineffectiveDynamicImport: false },
@@ -204,8 +204,8 @@ function inputOptions(input) {
 }
 
 /**
- * Node takes milliseconds to load some of its own modules, and a command needs few of them. So each is loaded when it is first used.
- * commander loads one as well, for commands that are programs of their own. The same for chunks of ours (`LOADED_WHEN_USED`).
+ * Makes a chunk load Node's modules, and our chunks of `LOADED_WHEN_USED`, when they are first used. Node takes milliseconds to load some
+ * of its modules, and a command needs few of them. `childProcess` is the name that commander gives to such a module.
  * @param {string} code
  */
 function loadingWhenUsed(code) {
@@ -214,7 +214,7 @@ function loadingWhenUsed(code) {
   const loads = [...code.matchAll(new RegExp(`^\\t?(?:let|const) (${names}) = (require\\("[^"]+"\\));$`, 'gm'))];
   return loads.reduce((text, [statement, name = '', load]) => {
     const [before = '', ...rest] = text.replace(statement, '').split(new RegExp(`\\b${name}\\b`));
-    // Used as a whole, and not only for what it exports.
+    // The module object itself is used, not only its exports.
     if (!rest.every((after) => after.startsWith('.'))) return text;
     return `let ${name}_;\nconst ${name} = () => ${name}_ ??= ${load};\n${before}${rest.map((after) => `(${name}())${after}`).join('')}`;
   }, code);
@@ -242,7 +242,7 @@ function chunkOf() {
 }
 
 /**
- * These sources and all that they import, but for some, and what only those import.
+ * These sources and everything that they import, except `without` and what only those import.
  * @param {readonly string[]} files
  * @param {import('rolldown').ChunkingContext} modules
  * @param {readonly string[]} without

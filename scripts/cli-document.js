@@ -1,5 +1,5 @@
 // Writes docs/cli.md from the program itself: every command with its arguments, options, behaviour and examples.
-// `npm run docs` runs it; test/cli-document.test.ts fails when the file is not what it would write.
+// `npm run docs` runs it; test/cli-document.test.ts fails when the file is out of date.
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { helpOf } from '../src/faces/cli/cli.ts';
@@ -10,9 +10,9 @@ import { createProgram, loadCommand } from '../src/faces/cli/program.ts';
 
 const FILE = fileURLToPath(new URL('../docs/cli.md', import.meta.url));
 
-/** Every command and subcommand that a person can use, the program first, each with all that its help shows. */
+/** The program, and every command and subcommand that its help shows, completely loaded. */
 export async function allCommands() {
-  // Nothing acts, so that no part is needed.
+  // No command is run, so nothing of it is used.
   const cli = /** @type {Cli} */ ({});
   const silent = () => {};
   const program = createProgram({
@@ -111,13 +111,13 @@ function cell(text) {
   return text.replaceAll('|', '\\|').replaceAll(/(?<!`[^`]*)<(?=[a-z])/g, '\\<');
 }
 
-/** A line is a paragraph; those that begin with a space are a block of their own. @param {string} about */
+/** Each line is a paragraph. Lines that begin with a space become a code block. @param {string} about */
 function paragraphs(about) {
   const blocks = about.split('\n').map((line) => (line.startsWith(' ') ? `    ${line}` : `\n${cell(line)}\n`));
   return blocks.join('\n').trim();
 }
 
-/** As GitHub makes it. @param {Command} command */
+/** The anchor that GitHub gives to the heading. @param {Command} command */
 function anchorOf(command) {
   return nameOf(command).replaceAll(' ', '-');
 }

@@ -1,12 +1,12 @@
-// zod for the small agents of the tests (test-program.js). The ACP library describes each message of the protocol by schemas of zod, which
-// takes most of the time of a start. Here a schema is made when it is first used: the same checks, of the few messages that come.
+// zod for the small agents of the tests (test-program.js). The ACP library describes every message of the protocol by schemas of zod, and
+// to create them takes most of the time of a start. Here a schema is created when it is first used. The checks are the same.
 import * as zod from 'zod/v4';
 
 const MADE = Symbol('the schema itself');
-/** What is asked of a schema; all else makes another one of it. */
+/** Methods that use a schema. All others return a new schema. */
 const USES = new Set(['parse', 'safeParse', 'parseAsync', 'safeParseAsync']);
 
-/** @typedef {any} Schema the types of zod are of no use here: nobody writes against this module */
+/** @typedef {any} Schema not typed: no code of ours imports this module */
 
 /**
  * @param {() => Schema} make
@@ -32,7 +32,7 @@ function lazy(make) {
 }
 
 /**
- * With the schemas in it made.
+ * The value, with the real schemas in place of the lazy ones.
  * @param {any} value
  * @returns {any}
  */
@@ -50,7 +50,7 @@ const lazily =
   (/** @type {unknown[]} */ ...args) =>
     lazy(() => make(...args.map(itself)));
 
-// Those that the ACP library uses; another one would be missing as soon as an agent is started.
+// The functions that the ACP library uses. If one is missing here, an agent of the tests fails when it starts.
 export const array = lazily(zod.array);
 export const boolean = lazily(zod.boolean);
 export const int = lazily(zod.int);

@@ -1,8 +1,9 @@
-// `npm pack` and `npm publish` call this to put the published package.json in place, and then the checkout's again.
+// `npm pack` and `npm publish` call this before and after packing: it replaces package.json by the published one, and puts the
+// checkout's back.
 //
-// In a checkout `import 'throughline'` must reach src/index.ts, in the published package dist/index.js with its types,
-// and npm has one `exports` for both: Node offers no condition that tells the two apart, and does not fall back when a
-// file is missing. So the entries are rewritten for the moment of packing; what only a checkout needs is left out.
+// In a checkout `import 'throughline'` must reach src/index.ts; in the published package, dist/index.js with its types. package.json
+// has one `exports` for both: Node has no condition that tells the two apart, and does not fall back when a file is missing. So the
+// entries are rewritten while npm packs, and what only a checkout needs is left out.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -10,7 +11,7 @@ const at = (/** @type {string} */ path) => fileURLToPath(new URL(`../${path}`, i
 const manifest = at('package.json');
 const kept = at('.package.checkout.json');
 
-/** Packages that are bundled into dist/, because they are part of every command; they are not installed with the published package. */
+/** Packages that are bundled into dist/, because every command uses them. They are not dependencies of the published package. */
 export const BUNDLED = ['commander'];
 
 /** Entries that also run in browsers. */

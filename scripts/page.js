@@ -3,8 +3,8 @@
 //   npm run page                 builds it if its sources have changed
 //   npm run page -- --watch      and again after every change, for work on the page
 //
-// `npm start`, `npm run build` and tests call it too, and several may at once: one builds, the others wait for it. It is built beside
-// dist/page and then renamed, so that a build that is killed leaves no half of a page.
+// `npm start`, `npm run build` and tests call it too. If several do so at once, one builds and the others wait. The page is built beside
+// dist/page and then renamed, so that a killed build leaves no incomplete page.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile, watch, writeFile } from 'node:fs/promises';
@@ -19,17 +19,17 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(root, 'dist');
 const PAGE = join(DIST, 'page');
 const LOCK = join(root, 'node_modules/.cache/throughline-page.lock');
-/** Of what the page was built: a hash. Written with it, so that it is never that of another build. */
+/** The file with the hash of the sources. It is written together with the page, so it always belongs to that build. */
 const BUILT_OF = '.built-of';
 
-/** All that goes into the page. The packages are named with their checksums in the lock file. */
+/** Everything that the page is built from. The lock file stands for the packages: it has their checksums. */
 const FOLDERS = ['web', 'src/core', 'src/flow', 'src/ports', 'src/wire', 'src/clients', 'src/library'];
 const FILES = ['src/client.ts', 'tsconfig.json', 'package-lock.json', 'scripts/page.js'];
 const IS_TEST = /\.test\.tsx?$/;
 
-/** The licences of what is bundled, for the package. */
+/** The file with the licences of the bundled packages. */
 const LICENSES = 'LICENSES.md';
-/** Its rules are in the styles, which the bundler does not count as a package. */
+/** Packages whose rules are in the styles. The bundler does not list them. */
 const IN_STYLES = ['tailwindcss'];
 
 /** Compressed copies, as the server looks for them (src/faces/http/pages/page.ts). */
@@ -43,7 +43,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   else if (!isBuilt) process.exitCode = 1;
 }
 
-/** Builds the page unless it is up to date. Throws when the sources cannot be built; the page that was there stays. */
+/** Builds the page unless it is up to date. Throws when the sources cannot be built; the earlier page stays. */
 export async function ensurePage() {
   if (whyOutOfDate() === null) return;
   mkdirSync(dirname(LOCK), { recursive: true });
@@ -89,7 +89,7 @@ async function build(why) {
   console.error(`page: building it (${why})`);
   const start = performance.now();
   mkdirSync(DIST, { recursive: true });
-  // Only the holder of the lock builds: these are of builds that were killed.
+  // Left by killed builds: only the holder of the lock builds.
   for (const name of readdirSync(DIST)) {
     if (name.startsWith('.page-')) rmSync(join(DIST, name), { recursive: true });
   }
@@ -110,10 +110,10 @@ async function build(why) {
 
 /**
  * @param {string} outDir
- * @returns {Promise<string[]>} the files that are in it
+ * @returns {Promise<string[]>} the bundled files
  */
 async function bundle(outDir) {
-  // Vite would bundle React for development where a test runner has set another value.
+  // With another value, such as a test runner sets, Vite would bundle React for development.
   process.env.NODE_ENV = 'production';
   const vite = await import('vite');
   const built = await vite.build({
@@ -126,7 +126,7 @@ async function bundle(outDir) {
 }
 
 /**
- * A file that is bundled and not hashed could change without a new build.
+ * Throws if a file is bundled but not hashed: a change of it would cause no new build.
  * @param {readonly string[]} bundled
  * @param {readonly string[]} hashed
  */

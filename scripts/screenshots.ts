@@ -4,7 +4,7 @@
 //   npm run screenshots -- seam tasks   only views whose name contains one of the words
 //   npm run screenshots -- --readme     only the two pictures of the README: one view, wide, in both schemes, into docs/
 //
-// The server is real, with the demo, data of its own and scripted agents: no model is called. Another view is one line in VIEWS.
+// The server is real, with the demo, its own data and scripted agents: no model is called. To add a view, add a line to VIEWS.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const OUT = join(root, 'screenshots');
 const WIDTHS = { phone: [390, 844], tablet: [820, 1180], wide: [1440, 900] } as const;
 const SCHEMES = ['light', 'dark'] as const;
 
-/** What was said before: a prompt and its answer each. */
+/** The earlier turns of the conversation "release-notes": each a prompt and its answer. */
 const RELEASE = [
   [
     'The codeword is amber-heron. What changed since 2.3?',
@@ -41,7 +41,7 @@ const RELEASE = [
   { role: 'assistant' as const, content: answer },
 ]);
 
-/** The ids of what was prepared. */
+/** The ids of the prepared conversations and of a task. */
 interface Data {
   readonly demo: string;
   readonly release: string;
@@ -54,16 +54,17 @@ interface Data {
 
 interface View {
   readonly path: (data: Data) => string;
-  /** What is seen when the view has come; then what somebody does there, if anything. */
+  /** An element that is visible when the view is loaded. */
   readonly shows: (page: Page) => Locator;
+  /** What is done in the view before the picture is taken. */
   readonly act?: (page: Page) => Promise<void>;
 }
 
 const text = (words: string | RegExp) => (page: Page) => page.getByRole('main').getByText(words).first();
 const seam = (page: Page) => page.getByRole('region', { name: `Seam before turn ${RELEASE.length + 2}` });
-/** A permission cannot be answered in the first moment. */
+/** The buttons of a permission are disabled for a moment. */
 const untilAnswerable = (page: Page) => page.getByRole('button', { name: 'Allow' }).click({ trial: true });
-/** Its parts are loaded when they are first shown. */
+/** Opens a tab of the panel. Its content is loaded when it is first shown, so `shows` is waited for. */
 const panel = (tab: string, shows: (content: Locator) => Locator) => async (page: Page) => {
   await page.getByRole('button', { name: 'Show the panel' }).click();
   await page.getByRole('tab', { name: tab }).click();
@@ -223,11 +224,11 @@ try {
 
 type Context = NonNullable<Parameters<Browser['newContext']>[0]>;
 
-/** One picture a view. A view that cannot be had is named, and the others are taken. */
+/** Takes one picture of each view. If a view fails, it is named, and the others are taken. */
 async function takeAll(from: Browser, url: string, data: Data, how: Context, size: string): Promise<void> {
   for (const [name, { path, shows, act }] of chosen) {
     const file = `${name}-${size}-${how.colorScheme}.png`;
-    // Each of its own: the page remembers what was open.
+    // A context for each view, because the page remembers what was open.
     const context = await from.newContext(how);
     const page = await context.newPage();
     try {
@@ -246,7 +247,7 @@ async function takeAll(from: Browser, url: string, data: Data, how: Context, siz
   }
 }
 
-/** Nothing of this machine's own settings and logins. */
+/** The server does not use the settings and logins of this machine. */
 function startServer(): ChildProcess {
   const agents = {
     scripted: { adapter: 'scripted' },
@@ -267,7 +268,7 @@ function throughline(home: string, args: readonly string[]): ChildProcess {
   return spawn(process.execPath, command, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** A conversation of another data home, where no process runs any more. */
+/** Creates a conversation from another data home, where no process runs any more. */
 async function leaveStranded(): Promise<void> {
   const store = `sqlite:${join(folder, 'home/throughline.db')}`;
   const child = throughline('laptop', [
@@ -312,7 +313,7 @@ async function prepare(url: string): Promise<Data> {
   return { ...ids, unrestored: (await unrestored.get()).id, release: (await release.get()).id, task };
 }
 
-/** Tasks in several states. Returns the id of one that has failed twice and then was done. */
+/** Adds tasks in several states. Returns the id of one whose gate failed twice and then passed. */
 async function addTasks(tasks: ThroughlineClient['tasks']): Promise<string> {
   const gate = (command: string) => ({ command: `cd ${folder} && ${command}` });
   const twice =

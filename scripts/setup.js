@@ -4,11 +4,11 @@
 //   node scripts/setup.js test/agents     also these folders, each with its own package.json and lock file
 //   node scripts/setup.js --page          and builds the page, if its sources have changed (scripts/page.js)
 //
-// Without its own packages the project cannot do anything. Without those of another folder only some tests cannot run: they
-// look for what they need and are skipped with the reason, so a failure there is told and not more.
+// Without its own packages the project cannot do anything, so it ends with 1 if they cannot be installed. Without the packages of
+// another folder only some tests cannot run, and those are skipped with the reason. So a failure there is only reported.
 //
-// Runs on whatever Node the machine has, so it is plain JavaScript without dependencies. It is called from `pre…`
-// scripts and not by `setup && node …`: a shell remembers where it found `node`, and would go on with the old one.
+// Runs on any version of Node, so it is plain JavaScript without dependencies. It is called from `pre…` scripts and not
+// by `setup && node …`: a shell remembers where it found `node`, and would continue with the old one.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -26,12 +26,12 @@ const failures = await Promise.all([root, ...folders.map((name) => join(root, na
 for (const [index, failure] of failures.entries()) {
   if (failure === null) continue;
   if (index === 0) fail(failure);
-  console.error(`${failure} What needs them is left out.`);
+  console.error(`${failure} Tests that need these packages will be skipped.`);
 }
 if (given.includes('--page')) buildPage();
 
 /**
- * Null: all is there, and was or is installed now.
+ * Installs the packages of a folder unless they are up to date. Null: they are installed. Otherwise what failed.
  * @param {string} folder
  * @returns {Promise<string | null>}
  */
@@ -56,7 +56,7 @@ async function setUp(folder) {
   return folder === root ? nodeFault() : null;
 }
 
-/** On our own Node, which a shell that has called this script would not find. Without the page the server works. */
+/** Uses the Node of node_modules, because the one that runs this script may be too old. The server works without the page. */
 function buildPage() {
   const shell = process.platform === 'win32';
   const { status } = spawnSync(ownNode, [join(root, 'scripts', 'page.js')], {
@@ -67,8 +67,8 @@ function buildPage() {
 }
 
 /**
- * Why the folder needs an install, or undefined. npm writes node_modules/.package-lock.json last, after everything
- * else is in place, so an install that was cut short has none; comparing the two files costs a millisecond or two.
+ * Why the folder needs an install, or undefined. npm writes node_modules/.package-lock.json last, so an interrupted
+ * install has none. To compare the two files takes a millisecond or two.
  * @param {string} folder
  */
 function outOfDate(folder) {
@@ -89,8 +89,8 @@ function outOfDate(folder) {
 }
 
 /**
- * Whether an optional package should be here. npm passes over one that it could not download, and an agent without its
- * program is of no use. In the project itself optional packages may be missing for good, and are not asked for again.
+ * Whether an optional package should be installed on this machine. npm ignores it when one cannot be downloaded, but an agent
+ * without its program is useless. The project itself works without its optional packages, so a missing one causes no install.
  * @param {LockedPackage} locked
  */
 function isForThisMachine({ os = [], cpu = [], libc }) {

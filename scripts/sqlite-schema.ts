@@ -1,4 +1,4 @@
-// Writes src/stores/sqlite/migrations/current.ts: what all migrations together make of an empty database, as one script.
+// Writes src/stores/sqlite/migrations/current.ts: the schema that all migrations together create, as one script.
 import { writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { MIGRATIONS } from '../src/stores/sqlite/migrations/list.ts';
@@ -8,7 +8,7 @@ const ROWS = `INSERT INTO titles (titles, rank) VALUES ('secure-delete', 1);
 INSERT INTO facts (owner, name, value) VALUES ('', 'log', lower(hex(randomblob(16)))), ('', 'changes', '0');
 `;
 
-/** Tables that SQLite makes itself, with their virtual table. */
+/** Tables that SQLite creates itself when it creates a virtual table. */
 const MADE_WITH_ANOTHER = /^(words|titles)_(data|idx|docsize|config)$/;
 
 export function currentSchema(): string {

@@ -4,8 +4,8 @@
 //   npm run test:agents                    all of them
 //   npm run test:agents -- goose gemini    only these; of the others, the table keeps what was found before
 //
-// What was found is kept in test/acp-agents/results.json, and shown as the table of docs/acp-agents.md. Ends with 1 when a scenario failed.
-// An agent that cannot be installed is no failure, and said.
+// The results are kept in test/acp-agents/results.json, and shown in the table of docs/acp-agents.md. Ends with 1 when a scenario failed.
+// An agent that cannot be installed is reported, but is no failure.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,13 +18,13 @@ import { tableOf, withTable } from '../test/acp-agents/table.ts';
 /** @typedef {import('../test/acp-agents/table.ts').Tried} Tried */
 
 const at = (/** @type {string} */ path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
-/** A scenario ends by itself before this, all of an agent's together; it is for what does not. */
+/** Normally all scenarios of an agent together end well before this limit. It ends those that hang. */
 const LIMIT_MS = 2_400_000;
 
 const named = process.argv.slice(2);
 for (const name of named) {
   if (name in ACP_AGENTS) continue;
-  console.error(`There is no agent ${name} here; there are ${Object.keys(ACP_AGENTS).join(', ')}.`);
+  console.error(`Unknown agent: ${name}. Known agents: ${Object.keys(ACP_AGENTS).join(', ')}.`);
   process.exit(2);
 }
 
@@ -34,7 +34,7 @@ console.log(`\n${tableOf(tried)}`);
 process.exitCode = tried.some(({ results }) => Object.values(results).some((failure) => failure !== null)) ? 1 : 0;
 
 /**
- * Written only after all were tried: a run that is broken off leaves everything as it was.
+ * Writes the results. Called after all agents were tried, so that an interrupted run changes nothing.
  * @param {readonly Tried[]} tried
  */
 function keep(tried) {
@@ -90,8 +90,8 @@ function read(file) {
   /** @type {{ testResults: { message?: string, assertionResults: { title: string, status: string, failureMessages: string[] }[] }[] }} */
   const { testResults } = JSON.parse(readFileSync(file, 'utf8'));
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
-  // Whoever ran no test has not tried the agent: that is a fault of ours, and no result.
-  if (tests.length === 0) throw new Error(`no scenario ran: ${testResults[0]?.message ?? 'nothing says why'}`);
+  // If no test ran, the agent was not tried. That is a fault of the tests, not a result.
+  if (tests.length === 0) throw new Error(`no scenario ran: ${testResults[0]?.message ?? 'unknown reason'}`);
   return Object.fromEntries(
     tests.map(({ title, status, failureMessages: [why = status] }) => [title, status === 'passed' ? null : brief(why)]),
   );

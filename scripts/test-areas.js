@@ -1,7 +1,10 @@
-// Which test files run when, and how. The areas of `npm test -- AREA`: by name, how the paths of its test files begin. `test/areas.test.ts` checks that every test file is
-// in an area, and that every path still exists.
+// Which test files run when, and how. All lists have the beginnings of paths. `test/areas.test.ts` checks that every test file is in an
+// area, and that every path still exists.
 
-/** @type {Readonly<Record<string, readonly string[]>>} */
+/**
+ * The areas of `npm test -- AREA`.
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
 export const AREAS = {
   core: ['src/core/', 'src/flow/'],
   engine: ['src/engine/', 'src/leases/', 'test/e2e/engine/', 'test/e2e/stories/', 'test/model-based/engine'],
@@ -70,8 +73,8 @@ export const AREAS = {
 };
 
 /**
- * The parts of the table at the end of a run (scripts/test-parts.js): how the paths of their files begin. A file is in the first that has
- * it; what is in none is the rest.
+ * The parts in the table at the end of a run (scripts/test-parts.js). A file counts for the first part that it matches. Files that match
+ * none are shown as "the rest".
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const PARTS = {
@@ -100,9 +103,9 @@ export const PARTS = {
 };
 
 /**
- * Files that get a process of their own: these import other test files, choose how all tests reach the engine (`reachBy`), mock a module,
- * or change the environment of all that they start. All other files share a few processes, because to start one and load the sources
- * takes more than a second of processor time. They must put back what they change; test/shared-process.ts checks it.
+ * Files that get a process of their own: they import other test files, choose how all tests reach the engine (`reachBy`), mock a module,
+ * or change the environment of every program that they start. All other files share a few processes, because to start one and load the
+ * sources takes more than a second of processor time. They must restore what they change; test/shared-process.ts checks it.
  */
 export const ALONE = [
   'src/host/data-home',
@@ -116,15 +119,15 @@ export const ALONE = [
 ];
 
 /**
- * Whose temporary folders are on the disk, and not in memory (scripts/test-folder.js): what isolates its programs shows them a `/dev` of
- * their own.
+ * Files whose temporary folders are on disk, and not in memory (scripts/test-folder.js). Memory is mounted in `/dev`, and isolated
+ * programs have another `/dev`.
  */
 export const ON_DISK = PARTS.sandboxes ?? [];
 
 /**
  * What `npm run test:quick` leaves out, to stay below two minutes on two cores: parts that need a database, a sandbox, a browser or a
  * real agent; tests that kill processes many times, reach the engine over a connection, send random requests, or start our program or
- * the scripted agent a hundred times; and what only a publisher sees.
+ * the scripted agent a hundred times; and tests that matter only for publishing.
  */
 export const NOT_QUICK = [
   ...Object.values(PARTS).flat(),

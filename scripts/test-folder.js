@@ -1,7 +1,7 @@
-// vitest runs this before the tests: their temporary folders are in memory, where the machine has room for that. Every commit of SQLite
-// waits for the disk, and several test files wait for the same one.
-// A killed process loses nothing that it had written, in memory as on a disk; only a loss of power would show the difference.
-// `test/temporary-files.ts` lets the files of `ON_DISK` (test-areas.js) have the disk.
+// vitest runs this before the tests. It puts their temporary folders into memory if the machine has enough: every commit of SQLite
+// waits for the disk, and several test files would wait for the same disk.
+// A killed process loses nothing that it wrote, in memory as on disk. Only a loss of power would make a difference.
+// The files of `ON_DISK` (test-areas.js) use the disk (`test/temporary-files.ts`).
 import { spawnSync } from 'node:child_process';
 import { accessSync, chmodSync, constants, mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { ON_DISK } from './test-areas.js';
 
 const MEMORY = '/dev/shm';
-/** With room to spare: the data homes of tests are small, and removed after each test. */
+/** More than enough: the data homes of tests are small, and removed after each test. */
 const ROOM_BYTES = 4 * 2 ** 30;
-/** Short, because the path of a socket may have only a hundred characters. */
+/** Short, because the path of a socket may have only about a hundred characters. */
 const NAME = /^tl-(\d+)$/;
 
 /**
@@ -23,7 +23,7 @@ export function folderOf(file, { THROUGHLINE_TEST_DISK: disk = tmpdir(), THROUGH
   return ON_DISK.some((start) => file.startsWith(start)) ? disk : memory;
 }
 
-/** @returns {(() => void) | undefined} what is to be done after the tests */
+/** @returns {(() => void) | undefined} the clean-up after the tests */
 export default function setup() {
   process.env.THROUGHLINE_TEST_DISK = tmpdir();
   if (!hasRoom()) return undefined;
@@ -35,7 +35,7 @@ export default function setup() {
     remove();
     return undefined;
   }
-  chmodSync(folder, 0o1777); // as /tmp: some tests are another user
+  chmodSync(folder, 0o1777); // as /tmp: some tests run programs as another user
   process.env.THROUGHLINE_TEST_MEMORY = folder;
   return remove;
 }
@@ -50,7 +50,7 @@ function hasRoom() {
   }
 }
 
-/** Containers often get it without that right. @param {string} folder */
+/** In containers, /dev/shm is often mounted `noexec`. @param {string} folder */
 function mayRunPrograms(folder) {
   const program = join(folder, 'program');
   writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
@@ -59,7 +59,7 @@ function mayRunPrograms(folder) {
   return status === 0;
 }
 
-/** Of tests that were killed. */
+/** Removes the folders of killed test runs. */
 function removeLeft() {
   for (const name of readdirSync(MEMORY)) {
     const pid = Number(NAME.exec(name)?.[1]);

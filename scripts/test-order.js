@@ -2,16 +2,16 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { BaseSequencer } from 'vitest/node';
 
 /*
- * The longest test files start first. Started last, one of them would run alone for minutes, while the other cores have nothing to do.
+ * The longest test files start first. Otherwise one of them would run alone at the end for minutes, while the other cores are idle.
  *
- * How long files take is recorded in test-seconds.json, because a fresh clone has no earlier run to learn from, and the size of a file
- * says little: the longest are small and run shared scenarios with real agents. `npm test -- --record` records it anew, and a whole run
- * says when that is needed.
+ * How long files take is recorded in test-seconds.json, because a fresh clone has no earlier run. The size of a file says little: the
+ * longest ones are small files that run shared scenarios with real agents. `npm test -- --record` updates the record, and a complete
+ * run reports when that is needed.
  */
 const RECORD = new URL('test-seconds.json', import.meta.url);
-/** Files that take less need no place in the record. */
+/** In seconds. Shorter files are not recorded. */
 const RECORDED_FROM = 5;
-/** A file that takes this long and is not in the record makes the whole run longer. */
+/** In seconds. A file that takes this long should be in the record: started late, it makes the whole run longer. */
 const MISSED_FROM = 30;
 
 /** @typedef {Readonly<Record<string, number>>} Seconds by file */
@@ -21,8 +21,8 @@ const MISSED_FROM = 30;
 const recorded = () => JSON.parse(readFileSync(RECORD, 'utf8'));
 
 /**
- * First the files that get a process of their own, then all others; of each, the longest first. Not mixed: vitest ends a process that files
- * share when the next file in the order is one with a process of its own.
+ * First the files that get a process of their own, then all others; in both groups, the longest first. The groups are not mixed, because
+ * vitest ends a shared process when the next file needs a process of its own.
  */
 export default class LongestFirst extends BaseSequencer {
   /**
@@ -48,7 +48,7 @@ export function record(runs) {
 }
 
 /**
- * Why the record should be made anew; null: it need not be.
+ * Why the record should be updated. Null: it is up to date.
  * @param {Runs} runs
  * @returns {string | null}
  */

@@ -4,15 +4,15 @@ import { PARTS } from './test-areas.js';
 
 /**
  * @typedef {{ readonly from: number, readonly to: number, readonly seconds: number, readonly processor: number, readonly tests: number }} FileRun
- * When a test file ran (ms of one clock), how long its tests took, and the processor time of its process and of the programs that
- * it started and that have ended. A browser or a server that several files share is not in it.
+ * When a test file ran (milliseconds of one clock), how long its tests took, and the processor time of its process and of its child
+ * processes that have ended. A browser or a server that several files share is not counted.
  */
 
 /** @typedef {{ readonly wall: number, readonly processor: number, readonly tests: number }} Part in seconds */
 
 /**
- * Files run beside each other. So a part has its share of the run: of each moment, every file that runs gets the same share, and the sum
- * of all shares is the length of the run.
+ * Several files run at the same time. So each moment is divided equally among the files that run, and the sum of all parts is the length
+ * of the run.
  * @param {Readonly<Record<string, FileRun>>} files
  * @returns {Record<string, Part>}
  */
@@ -88,7 +88,7 @@ function minutes(seconds) {
 
 const TICKS_PER_SECOND = 100;
 
-/** Of this process and of its children that have ended and their children; without /proc, only of this process. */
+/** The processor time of this process and its descendants that have ended. Without /proc, only of this process. */
 export function processorSeconds() {
   try {
     const stat = readFileSync('/proc/self/stat', 'latin1');

@@ -1,6 +1,6 @@
-// vitest runs this before the tests: makes the program that they start, as the published package has it (build.js), once for each state
-// of its sources. Tests start it more than a thousand times, and from the sources that takes three times as long. Likewise the small agents
-// and the other programs that tests start. `test/program.ts` says where all of it is.
+// vitest runs this before the tests. It bundles the program that they start, as in the published package (build.js), once for each state
+// of its sources: tests start it more than a thousand times, and from the sources each start takes three times as long. It also bundles
+// the small agents and the other programs that tests start. `test/program.ts` gives their paths.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -23,7 +23,7 @@ import { bundleForNode } from './bundle.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const FOLDER = join(root, 'node_modules/.cache/throughline-program');
 
-/** All that goes into it. The packages are named with their checksums in the lock file. */
+/** Everything that the bundles are made from. The lock file stands for the packages: it has their checksums. */
 const SOURCES = [
   'src/**/*.{ts,js}',
   'bin/*',
@@ -36,7 +36,7 @@ const SOURCES = [
   'test/e2e/support/*.ts',
   'bench/support/*.ts',
 ];
-/** Each has a name of its own. */
+/** Their file names must be unique. */
 const PROGRAMS = [
   'test/contracts/sqlite-child.ts',
   'test/e2e/support/{host,reader}-program.ts',
@@ -44,7 +44,7 @@ const PROGRAMS = [
 ];
 const IS_TEST = /\.test\.ts$/;
 
-/** One that was not made today is of sources that have changed since, or can be made again. */
+/** Older bundles are removed. If one is needed again, it is built again. */
 const KEPT_MS = 86_400_000;
 
 /** @param {import('vitest/node').TestProject} project */
@@ -55,7 +55,7 @@ export default async function setup(project) {
   });
 }
 
-/** Makes it unless it is there. Several may do so at once: each makes its own, and the first to finish is used. */
+/** Builds the program unless it exists. If several processes do so at once, each builds its own, and the first to finish is used. */
 async function builtProgram() {
   const made = join(FOLDER, hashOfSources());
   const program = join(made, 'bin/throughline.js');
@@ -73,7 +73,7 @@ async function builtProgram() {
       const old = join(FOLDER, name);
       if (statSync(old).mtimeMs < Date.now() - KEPT_MS) rmSync(old, { recursive: true, force: true });
     }
-    chmodSync(making, 0o755); // some tests are another user
+    chmodSync(making, 0o755); // some tests run programs as another user
     renameSync(making, made);
   } catch (error) {
     if (!existsSync(program)) throw error;
@@ -84,7 +84,7 @@ async function builtProgram() {
 }
 
 /**
- * The small agents of the tests, with the packages that they use: they start twice as fast.
+ * Bundles the small agents of the tests with the packages that they use, because they then start twice as fast.
  * @param {string} folder
  */
 async function bundleAgents(folder) {
@@ -95,7 +95,7 @@ async function bundleAgents(folder) {
 }
 
 /**
- * The programs of tests that use parts of ours: from the sources, each start would load two hundred files.
+ * Bundles the programs of tests that use our sources, because otherwise each start would load two hundred files.
  * @param {string} folder beside `dist`
  */
 async function bundlePrograms(folder) {
@@ -120,7 +120,7 @@ async function bundlePrograms(folder) {
 }
 
 /**
- * Our sources start files that are beside them: the scripted agent, threads. Those are in `dist`.
+ * Our sources start files beside them: the scripted agent and the threads. In a bundle, those are in `dist`.
  * @param {string} code
  * @param {string} id
  */

@@ -1,4 +1,4 @@
-// A vitest reporter that writes what scripts/test.js counts: vitest's own JSON report leaves out why a test was skipped.
+// A vitest reporter for scripts/test.js. vitest's own JSON report does not contain why a test was skipped.
 import { writeFileSync } from 'node:fs';
 
 /** @typedef {{ name: string, why: string }} Entry */
@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 /** @typedef {Report & { files: Record<string, import('./test-parts.js').FileRun> }} TestReport */
 
 export default class TestReporter {
-  /** With `-t`, vitest reports every test that does not match as skipped; those were not asked for. */
+  /** With `-t`, vitest reports every test that does not match as skipped. Those are not counted. */
   filtered = false;
   /** When each file started. @type {Map<string, number>} */
   started = new Map();
@@ -55,7 +55,7 @@ export default class TestReporter {
       }
       for (const test of module.children.allTests()) this.count(test, `${file} > ${test.fullName}`, report);
     }
-    // Before vitest's own pages about each of them, which a log that is cut off may not hold.
+    // Printed before vitest's own long report, because the end of a long log may be cut off.
     for (const { name, why } of report.failed) console.log(`failed: ${name}: ${why}`);
     writeFileSync(/** @type {string} */ (process.env.THROUGHLINE_TEST_REPORT), JSON.stringify(report));
   }

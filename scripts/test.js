@@ -8,7 +8,7 @@
 //   npm test -- --record           everything, and records how long each file took (scripts/test-order.js); with --long, tests also
 //                                  write their figures into the documents (THROUGHLINE_RECORD)
 //
-// Closes with `N passed, N failed` and, if any were skipped, `, N skipped`; above it, each failure and skip with why.
+// The last line is `N passed, N failed` and, if any were skipped, `, N skipped`. Above it, each failure and skip is listed with its reason.
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ const chosen = vitestArguments(
   files,
 );
 if ('unknown' in chosen) {
-  console.error(`There is no area "${chosen.unknown}", and no test has that in its path.`);
+  console.error(`"${chosen.unknown}" is not an area, and no test file has it in its path.`);
   console.error(`Areas: ${Object.keys(AREAS).join(', ')}.`);
   process.exit(2);
 }
@@ -40,8 +40,8 @@ const leftOut = process.env.THROUGHLINE_QUICK ? NOT_QUICK : [];
 const isLeftOut = (/** @type {string} */ file) => leftOut.some((start) => file.startsWith(start));
 console.log(`${chosen.files.filter((file) => !isLeftOut(file)).length} of ${files.length} test files`);
 
-// Three run beside each other. With its usual four threads, each of which checks what it needs of the same types, one takes nearly twice
-// the processor time.
+// Three of them run at once. With its usual four threads, tsc takes nearly twice the processor time, because each thread checks the types
+// that it needs.
 const TSC = ['--noEmit', '--singleThreaded'];
 
 // vitest colours its output wherever TERM is set, also into a file.
@@ -61,7 +61,7 @@ for (const { name, why } of total.failed) console.log(`failed: ${name}: ${why}`)
 const parts = { checks: checked, ...partsOf(tests.files) };
 const all = { wall: secondsSince(start), processor: processorSeconds(), tests: total.passed + total.failed.length };
 for (const line of tableOf({ ...parts, all })) console.log(line);
-// Failed tests may have ended early, or at their limit.
+// Not after a failure: failed tests may have ended early, or at their time limit.
 if (given.length === 0 && total.failed.length === 0) {
   const why = outOfDate(tests.files);
   if (recording) record(tests.files);
@@ -72,7 +72,7 @@ console.log(`${total.passed} passed, ${total.failed.length} failed${skipped}`);
 process.exitCode = total.failed.length > 0 ? 1 : 0;
 
 /**
- * All at once, because none of them keeps every core busy all the time. What one prints is shown when it has ended.
+ * Runs all checks at once, because none of them keeps every core busy. The output of each is printed when it has ended.
  * @returns {Promise<import('./test-reporter.js').Report>}
  */
 async function checks() {
@@ -98,7 +98,7 @@ async function checks() {
 }
 
 /**
- * Arguments of tsc. The quick run checks the types of changed files only, and of what imports them.
+ * Arguments for tsc. The quick run checks only changed files and the files that import them.
  * @param {string} project
  */
 function onlyChanged(project) {
@@ -127,10 +127,10 @@ async function runTests() {
 }
 
 /**
- * Runs a program of node_modules on this very Node.
+ * Runs a program of node_modules with the same Node as this script.
  * @param {string} program
  * @param {readonly string[]} args
- * @param {'inherit' | 'pipe'} prints `pipe`: what it prints is in `output`
+ * @param {'inherit' | 'pipe'} prints `pipe`: `output` has what it printed
  * @param {Record<string, string>} [env]
  * @returns {Promise<{ ok: boolean, output: string, seconds: number }>}
  */

@@ -1,4 +1,4 @@
-// Makes every function of a checkout's src/ say when it is entered, and by whom: what scripts/trace-prompt.js counts.
+// Reports every call of a function in src/ of a checkout, with the call that led to it. scripts/trace-prompt.js counts them.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
@@ -14,9 +14,9 @@ import { parseSync } from 'vite';
 const current = /** @type {AsyncLocalStorage<Call>} */ (new AsyncLocalStorage());
 
 /**
- * Loads every file of `src` with a note at the beginning of each function. To be called before any of them is imported.
+ * Instruments every function of the files in `src`. Call it before any of these files is imported.
  * @param {string} src
- * @param {(call: Call) => void} onCall Told of every call, before its first line runs.
+ * @param {(call: Call) => void} onCall Called for every call, before the first line of the function runs.
  */
 export function traceFunctions(src, onCall) {
   /** @type {Fn[]} */
@@ -52,13 +52,13 @@ export function traceFunctions(src, onCall) {
  * @returns {Fn[]}
  */
 export function functionsIn(file, typescript) {
-  // Node strips no types beside JSX; the parser reads them.
+  // Node cannot strip types from a file with JSX. The parser can read both.
   const source = file.endsWith('.tsx') ? typescript : stripTypeScriptTypes(typescript);
   return found(file, source).map(({ fn }) => fn);
 }
 
 /**
- * The file's JavaScript with the notes in it. The functions that it has are added to `functions`.
+ * The file's JavaScript with the instrumentation. Its functions are added to `functions`.
  * @param {string} file @param {string} typescript @param {Fn[]} functions
  */
 function traced(file, typescript, functions) {
@@ -77,7 +77,7 @@ function traced(file, typescript, functions) {
     const open = `__trace.call(${index}, ${node.async ? 'async ' : ''}() => `;
     if (isBlock) notes.push({ at: body.start + 1, text: `return ${open}{` });
     else notes.push({ at: body.start, text: `${open}(` });
-    // Of two functions that end at the same place the inner one is closed first: it was found later.
+    // If two functions end at the same place, the inner one must be closed first. It was found later.
     notes.unshift({ at: isBlock ? body.end - 1 : body.end, text: isBlock ? '});' : '))' });
   }
   let text = '';

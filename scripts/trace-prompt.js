@@ -1,5 +1,5 @@
-// Counts what a reader has to follow from a prompt to the agent, from a trace of a real run with the scripted agent:
-// `node scripts/trace-prompt.js [CHECKOUT]`. How it counts is written in CONTRIBUTING.md, with the results.
+// `node scripts/trace-prompt.js [CHECKOUT]`: counts what a reader has to follow from a prompt to the agent, in a trace of a real run with
+// the scripted agent. CONTRIBUTING.md describes how it counts, and has the results.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -27,7 +27,7 @@ try {
     compose({
       home,
       settings: { agents: { helper: { adapter: 'scripted' } }, defaultAgent: 'helper' },
-      // Nothing is to happen by the clock while the path is looked at.
+      // No timer may fire during the trace.
       engine: { pollMs: 600_000, leaseMs: 600_000 },
     });
   /** @type {Call[][]} */
@@ -52,22 +52,22 @@ try {
 showSizes();
 
 /**
- * Submits a prompt when all is quiet, and waits until it has ended and its session waits for the next one.
+ * Submits a prompt when the engine is idle, and waits until the turn has ended and its session waits for the next prompt.
  * @param {Engine} engine
- * @returns {Promise<Call[]>} Every call meanwhile.
+ * @returns {Promise<Call[]>} All calls during that time.
  */
 async function prompt(engine) {
   await wait(500);
   calls = [];
   const { turn } = await engine.submit('chat', '/say Hello.');
-  // Whoever looks at a turn runs other code of the engine: not while the turn runs.
+  // Reading a turn runs other code of the engine. So the first read is after a wait that is longer than the turn.
   do await wait(500);
   while ((await engine.turn(turn.id)).state !== 'completed');
   return [...calls];
 }
 
 /**
- * Prints the smallest of each figure: what happens by the clock (a look for a cancel) is not in every run.
+ * Prints the minimum of each figure over all runs, because timers (the check for a cancel) do not fire in every run.
  * @param {string} title @param {'open' | 'prompt'} verb The agent's function that the path leads to. @param {Call[][]} runs
  */
 function show(title, verb, runs) {
@@ -98,7 +98,7 @@ function measure(verb, all) {
   ];
 }
 
-/** What is called from `engine.submit` to the agent, and the path through it. @param {string} verb @param {Call[]} all */
+/** All calls from `engine.submit` to the agent's function, and the path between the two. @param {string} verb @param {Call[]} all */
 function between(verb, all) {
   const from = all.find(({ fn }) => fn.name === 'submit' && fn.file === 'engine/engine.ts');
   const to = all.find(({ fn }) => fn.name === verb && fn.file.startsWith('agents/scripted/'));
@@ -108,9 +108,8 @@ function between(verb, all) {
 }
 
 /**
- * The calls that one follows from the first to the last: those which led to the last one. A call that waited since before the
- * prompt, and was only woken by it, did not come from the first: then also the longest way down from the first, which is
- * how the prompt reached whoever waited.
+ * The chain of calls from the first to the last. If the last one descends from a call that waited since before the prompt, that chain
+ * does not include the first. Then the longest chain that starts at the first is added: it shows how the prompt woke the waiting call.
  * @param {Call} from @param {Call} to @param {Call[]} entered
  */
 function pathBetween(from, to, entered) {
