@@ -1,19 +1,19 @@
-/** What a measure has found: one line of the table. */
+/** One result of a measure: one line of the table. */
 export interface Finding {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** Null: measured beside the others, to be known. */
+  /** Null: there is no target; the value is only reported. */
   readonly target: Target | null;
   /** What is in the number and what is not. */
   readonly note: string;
 }
 
-/** `must`: missing it is a fault. `aim`: missing it is said, with the reason. */
+/** `must`: to miss it is a fault. `aim`: a miss is only reported. */
 export type Target = { readonly kind: 'must' | 'aim' } & ({ readonly most: number } | { readonly least: number });
 
 export interface MeasureOptions {
-  /** Small sizes: to see that a measure works, not how fast anything is. */
+  /** Small sizes: to test that a measure works. The values mean nothing. */
   readonly quick: boolean;
 }
 

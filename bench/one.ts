@@ -1,4 +1,4 @@
-// Runs one measure in this process, and tells its findings as JSON on the last line of its output.
+// Runs one measure in this process, and prints its findings as JSON in the last line of its output.
 import type { Measure } from './finding.ts';
 
 const [name = '', mode] = process.argv.slice(2);

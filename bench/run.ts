@@ -1,12 +1,12 @@
-// `npm run bench`: measures Throughline, each measure in a process of its own, and holds it to its targets.
+// `npm run bench`: measures Throughline, each measure in its own process, and compares the results with the targets.
 //
 //   npm run bench                       everything
 //   npm run bench -- turn-overhead      only measures whose name contains one of the words
 //   npm run bench -- --check            exit code 1 when a must is missed
-//   npm run bench -- --quick            small sizes: to see that it works
+//   npm run bench -- --quick            small sizes: to test that it works
 //   npm run bench -- --save             also writes RESULTS.md
 //
-// Times differ between machines and from hour to hour; ratios are taken within one run, of things that alternate.
+// Times differ between machines and from hour to hour. So ratios are computed within one run, from measurements that alternate.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { arch, cpus, loadavg, platform } from 'node:os';
@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { type Finding, isReached } from './finding.ts';
 import { asText, type Machine, resultsPage } from './table.ts';
 
-/** In the order of the table: what must be reached first. */
+/** In the order of the table: the most important first. */
 const MEASURES = [
   'turn-overhead',
   'flat-cost',
@@ -56,7 +56,7 @@ const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 const chosen = MEASURES.filter((name) => words.length === 0 || words.some((word) => name.includes(word)));
 if (chosen.length === 0) {
-  console.error(`There is no measure ${words.join(', ')}. There are: ${MEASURES.join(', ')}.`);
+  console.error(`No measure has ${words.join(' or ')} in its name. Measures: ${MEASURES.join(', ')}.`);
   process.exit(2);
 }
 
@@ -88,7 +88,7 @@ if (flags.has('--save')) writeFileSync(here('RESULTS.md'), resultsPage(findings,
 const missed = findings.filter((finding) => finding.target?.kind === 'must' && !isReached(finding));
 if (broken.length > 0 || (flags.has('--check') && missed.length > 0)) process.exitCode = 1;
 
-/** A fresh process: what one measure has left in memory or warmed up must not help or hinder the next. Null: it failed. */
+/** Runs a measure in a new process, so that the measures before it have no effect on it. Null: it failed. */
 function run(name: string): Finding[] | null {
   const { status, stdout } = spawnSync(
     process.execPath,

@@ -1,6 +1,6 @@
 import { type Finding, isReached } from './finding.ts';
 
-/** As much of the machine as says what the times mean. */
+/** The machine, as far as it explains the times. */
 export interface Machine {
   readonly cores: number;
   readonly system: string;
@@ -9,7 +9,7 @@ export interface Machine {
   readonly load: readonly [number, number];
 }
 
-/** For the terminal: one line a finding, and below it what is in the number. */
+/** For the terminal: one line for each finding, and its note below. */
 export function asText(findings: readonly Finding[], machine: Machine): string {
   const rows = findings.map((finding) => ({ cells: cells(finding), note: finding.note }));
   const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map(({ cells }) => cells[column]?.length ?? 0)));

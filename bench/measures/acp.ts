@@ -7,13 +7,13 @@ import { bytesWritten } from '../support/bytes-written.ts';
 import { LogWrite } from '../support/log-write.ts';
 import { median } from '../support/statistics.ts';
 import { toldHistory } from '../support/told-history.ts';
-import { TurnWatch } from '../support/turn-watch.ts';
+import { idle, TurnWatch } from '../support/turn-watch.ts';
 
 const CHUNKS = 5_000;
-/** Where the system does not tell what was written: two commits, of about sixteen pages and of ten. */
+/** For systems that do not report the bytes written: two commits, of about sixteen pages and of ten. */
 const USUAL_BYTES = 107_000;
 
-/** An agent that speaks ACP, through Throughline and through a bare client of the SDK's. The two alternate. */
+/** An agent that speaks ACP, through Throughline and through a bare client of the SDK. The two alternate. */
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
   const options = { window: 2_000_000 };
@@ -50,11 +50,11 @@ const measure: Measure = async ({ quick }) => {
     const log = new LogWrite(home.path, Math.round(warm.bytes / warm.commits));
     for (let i = 0; i < (quick ? 20 : 500); i += 1) {
       turns.push(await turn('Hello.'));
-      await quiet();
+      await idle();
       alone.push((await bare.ask('Hello.')).first);
-      await quiet();
+      await idle();
       writes.push(log.once());
-      await quiet();
+      await idle();
     }
     log.close();
     const [first, direct, write] = [median(turns.map((one) => one.first)), median(alone), median(writes)];
@@ -76,11 +76,11 @@ const measure: Measure = async ({ quick }) => {
     const theirs: number[] = [];
     for (let i = 0; i < (quick ? 2 : 15); i += 1) {
       ours.push(CHUNKS / (await turn(prompt)).ended);
-      await quiet();
+      await idle();
       const { ended, chunks } = await bare.ask(prompt);
       if (chunks !== CHUNKS) throw new Error(`the bare client saw ${chunks} chunks`);
       theirs.push(CHUNKS / ended);
-      await quiet();
+      await idle();
     }
     const [rate, direct] = [median(ours), median(theirs)];
     return [
@@ -104,11 +104,6 @@ async function restored(engine: Engine, quick: boolean): Promise<Finding> {
     target: { kind: 'must', most: 50 },
     note: `${told.toFixed(0)} ms to the first update, less ${fresh.toFixed(0)} ms for a conversation without a history; both start the agent, which reads the block in that time, too`,
   };
-}
-
-/** Whatever the last step left to do is done before the next one is measured. */
-async function quiet(): Promise<void> {
-  for (let i = 0; i < 3; i += 1) await new Promise(setImmediate);
 }
 
 export default measure;

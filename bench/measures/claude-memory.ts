@@ -6,7 +6,7 @@ import { TurnWatch } from '../support/turn-watch.ts';
 
 const MB = 1024 * 1024;
 
-/** What this process holds when so many conversations with Claude have each had a turn, and none has a process any more. */
+/** The memory of this process after many conversations with Claude have each had a turn, and none has a process any more. */
 const measure: Measure = async ({ quick }) => {
   await using bench = await ClaudeBench.start('claude-memory');
   if (bench === null) return [];

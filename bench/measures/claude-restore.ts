@@ -10,12 +10,12 @@ import { median } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
 const PROMPT = 'model: say Hello.';
-/** Enough for all of it, however it is estimated. */
+/** Enough for the whole history, however its tokens are estimated. */
 const BUDGET = 1_000_000;
 
 /**
- * The first turn after a restart in a long conversation: Throughline writes Claude's transcript from its records and has it
- * resumed; beside it, the SDK resumes a transcript of the same length, which it finds as it left it. In alternation.
+ * The first turn after a restart in a long conversation: Throughline writes Claude's transcript from its records, and Claude resumes it.
+ * Compared with the SDK alone, which resumes an existing transcript of the same length. The two alternate.
  */
 const measure: Measure = async ({ quick }) => {
   await using bench = await ClaudeBench.start('claude-restore');

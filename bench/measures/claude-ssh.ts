@@ -12,12 +12,12 @@ import { history } from '../support/history.ts';
 import { median } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
-/** Enough for all of it, however it is estimated. */
+/** Enough for the whole history, however its tokens are estimated. */
 const RESTORE = { ...DEFAULT_RESTORE, budgetTokens: 1_000_000 };
 
 /**
- * A long conversation of which Claude has nothing: its transcript is written from our records, and resumed. On this machine, and on another one
- * by ssh, which is this one as well: what differs is the way. In alternation.
+ * A long conversation that Claude does not have: its transcript is written from our records, and resumed. Once locally, and once over ssh
+ * to this same machine, so that only the connection differs. The two alternate.
  */
 const measure: Measure = async ({ quick }) => {
   const why = whyNoSshd();
@@ -53,7 +53,7 @@ const measure: Measure = async ({ quick }) => {
     return first;
   };
 
-  // The first connects, and finds out what Claude can do.
+  // Not measured: the first turn connects, and probes what Claude can do.
   await restored(here, 'first-here');
   await restored(elsewhere, 'first-there');
   const times = { here: [] as number[], there: [] as number[] };

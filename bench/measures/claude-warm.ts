@@ -8,15 +8,15 @@ import { TurnWatch } from '../support/turn-watch.ts';
 
 const PROMPT = 'model: say Hello.';
 const SLOWLY = 'model: stream 20 25ms';
-/** Claude still works for a while after its answer; the next turn, of another Claude, must not have to share with it. */
+/** Claude still works for a while after its answer. The next turn, of another Claude process, must not share the processor with it. */
 const REST_MS = 100;
 const PAIRS = 10;
 const ROUNDS = 10;
 
 /**
  * A turn in a warm session of the real Claude, with the stand-in model: through Throughline, through the SDK alone, and with
- * a process for every prompt. All three alternate. One process of Claude can be slower than the next by more than what is
- * measured here, for as long as it lives: so there are several of each.
+ * a new process for every prompt. All three alternate. One process of Claude can be constantly slower than another by more than
+ * the measured difference, so several of each are used.
  */
 const measure: Measure = async ({ quick }) => {
   await using bench = await ClaudeBench.start('claude-warm');
@@ -99,7 +99,7 @@ const measure: Measure = async ({ quick }) => {
   ];
 };
 
-/** A new conversation that is asked as a face would ask it. */
+/** A new conversation that is prompted as a face would do it. */
 async function warmConversation(engine: Engine) {
   const { id } = await engine.ensure({});
   const watch = new TurnWatch(engine, id, 0);

@@ -4,13 +4,13 @@ import { BenchHome } from '../support/bench-home.ts';
 import { inProcessAgent } from '../support/in-process-agent.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
-/** Not text, which would be joined: each of these is an event of its own. About 200 bytes. */
+/** A plan, because chunks of text would be merged: each of these updates becomes one event. About 200 bytes. */
 const UPDATE: Update = {
   sessionUpdate: 'plan',
   entries: [{ content: 'Look at what is there, then change as little as possible. '.repeat(2), status: 'pending' }],
 };
 
-/** How fast what an agent says becomes durable: agents that never pause, through the engine and under the lease. */
+/** How fast events become durable: agents that never pause, through the engine and under the lease. */
 const measure: Measure = async ({ quick }) => {
   const events = quick ? 2_000 : 40_000;
   const one = await rate(1, events);

@@ -15,9 +15,8 @@ interface Cost {
 }
 
 /**
- * The same turn early and late in a conversation. The late one has its history from an import; the measured turns go the way of
- * all turns, with the scripted agent, whose own cost does not grow. One turn of each in alternation, so that both see the same
- * machine.
+ * The same turn early and late in a conversation. The long conversation was imported. The measured turns run as all turns do, with the
+ * scripted agent, whose own cost does not grow. The two alternate, so that the machine is the same for both.
  */
 const measure: Measure = async ({ quick }) => {
   const [late, window] = quick ? [500, 20] : [10_000, 200];

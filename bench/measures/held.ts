@@ -2,7 +2,7 @@ import type { Measure } from '../finding.ts';
 import { heavyCalls } from '../support/heavy-calls.ts';
 import { HeavyServer } from '../support/heavy-server.ts';
 
-/** How long others wait while one request is as heavy as a request can be. */
+/** How long other requests wait while the server works on the heaviest possible request. */
 const measure: Measure = async ({ quick }) => {
   const sizes = quick
     ? { turns: 1_500, large: 5, largeBytes: 200_000, bodyBytes: 2_097_152 }

@@ -4,7 +4,7 @@ import { HttpProcess } from '../support/http-process.ts';
 const CONVERSATIONS = 64;
 const CONNECTIONS = 128;
 
-/** Prompts sent over HTTP by many at once, until each is answered: durable. Server and clients share the machine. */
+/** Prompts sent over HTTP by many clients at once, until each is accepted durably. Server and clients share the machine. */
 const measure: Measure = async ({ quick }) => {
   const server = await HttpProcess.start({ chunks: 1, everyMs: 0, running: 0 });
   const ids = await Promise.all(

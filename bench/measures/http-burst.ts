@@ -14,8 +14,8 @@ const PROGRAM = fileURLToPath(new URL('../../bin/throughline.js', import.meta.ur
 const EVERY_MS = 50;
 
 /**
- * Many conversations begin at once, each with an agent of its own that has to be started, each prompt on a connection of its own. What
- * somebody else waits for `/healthz` on a fresh connection meanwhile, until the last turn has ended.
+ * Many conversations begin at once. Each has to start its own agent, and each prompt uses its own connection. Measures how long requests of
+ * `/healthz` on new connections wait, until the last turn has ended.
  */
 const measure: Measure = async ({ quick }) => {
   const count = quick ? 20 : 200;
@@ -29,7 +29,7 @@ const measure: Measure = async ({ quick }) => {
   try {
     const ask = await asking(server, home);
     await ask('POST', '/v1/conversations/first/turns', { prompt: 'Hello.' });
-    await pause(1_000); // the agent is known by then, and the server has started altogether
+    await pause(1_000); // by then the agent was probed, and the server has completely started
     const over = new AbortController();
     const watching = watchHealth(ask, over.signal);
     const start = performance.now();
@@ -71,7 +71,7 @@ async function watchHealth(ask: Ask, over: AbortSignal): Promise<number[]> {
   return Promise.all(asked);
 }
 
-/** Every request on a connection of its own. */
+/** A function that makes each request on its own connection. */
 async function asking(server: ChildProcess, home: string): Promise<Ask> {
   if (server.stdout === null) throw new Error('The server has no output.');
   const [line] = await once(createInterface({ input: server.stdout }), 'line');

@@ -13,9 +13,8 @@ import { median } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
 /**
- * A whole turn, from `submit` to its end seen by a follower: with the engine in this process, and with the very same engine
- * behind its server and `clients/http`, both in this process as well. In alternation. What HTTP costs without our client is
- * `http-overhead`.
+ * A whole turn, from `submit` until a follower sees its end: with the engine in this process, and with the same engine through its server
+ * and `clients/http`, both in this process as well. The two alternate. `http-overhead` measures HTTP without our client.
  */
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();

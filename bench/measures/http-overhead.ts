@@ -10,8 +10,8 @@ import { median, quantile } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
 /**
- * A whole turn, from the prompt until its end is seen: through the engine in this process, and through HTTP to the same engine,
- * client and server in this process as well. The two alternate.
+ * A whole turn, from the prompt until its end is seen: through the engine in this process, and through HTTP to the same engine, with client
+ * and server in this process as well. The two alternate.
  */
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
@@ -61,7 +61,7 @@ const measure: Measure = async ({ quick }) => {
   ];
 };
 
-/** Follows a conversation over HTTP, and tells when a turn of it has ended. */
+/** Follows a conversation over HTTP, and waits for the ends of its turns. */
 class EndReader {
   readonly #ended = new Set<string>();
   readonly #waiting = new Map<string, () => void>();

@@ -8,8 +8,8 @@ const CONVERSATIONS = 100;
 const EVERY_MS = 200;
 
 /**
- * Readers of conversations that stream, beside as many that are connected and take nothing. From the time that an event carries
- * (when its commit began) until a reader has it; on the same machine, by the same clock.
+ * Readers of conversations that stream, beside as many readers that are connected but read nothing. The latency is from the time in an
+ * event (when its commit began) until a reader has it, by the clock of the same machine.
  */
 const measure: Measure = async ({ quick }) => {
   const [live, stalled, seconds] = quick ? [100, 100, 3] : [1_000, 1_000, 30];
@@ -62,7 +62,7 @@ const measure: Measure = async ({ quick }) => {
   ];
 };
 
-/** Without a library: what is measured is the server. */
+/** Reads from a plain socket, so that the client takes as little time as possible. */
 function reader(port: number, conversation: string, onData: ((text: string) => void) | null) {
   const socket: Socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});

@@ -6,8 +6,8 @@ import { inProcessAgent, said } from '../support/in-process-agent.ts';
 const MB = 1024 * 1024;
 
 /**
- * The memory of one process in which very many turns run at once. Agents are processes of their own and would not count; so
- * many of them do not fit on a small machine, and a double takes their place that says something and then waits.
+ * The memory of one process in which very many turns run at once. Agents are other processes and would not count. So many of them do not
+ * fit on a small machine, so a test double is used, which says something and then waits.
  */
 const measure: Measure = async ({ quick }) => {
   const conversations = quick ? 50 : 1_000;
@@ -48,7 +48,7 @@ const measure: Measure = async ({ quick }) => {
 
   async function follow(id: string): Promise<void> {
     for await (const _ of engine.follow(id, { signal: watching.signal })) {
-      // Only to be there.
+      // Nothing to do: only the memory of a reader counts.
     }
   }
 };

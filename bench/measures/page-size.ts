@@ -7,7 +7,7 @@ import { initialBytes } from '../support/page-files.ts';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
 
-/** What a browser loads before the page shows anything, as it is sent. */
+/** The compressed size of what a browser loads before the page shows anything. */
 const measure: Measure = async () => {
   await run(process.execPath, [`${root}scripts/page.js`], { env: { ...process.env, NODE_ENV: 'production' } });
   const { scripts, styles } = initialBytes(`${root}dist/page`);

@@ -8,7 +8,7 @@ import { median, quantile } from '../support/statistics.ts';
 const PAGE = 200;
 const BATCH = 256;
 
-/** Any page of a very long conversation, as a follower or a face reads it. */
+/** Reads pages of events of a very long conversation, as a follower or a face does. */
 const measure: Measure = async ({ quick }) => {
   const events = quick ? 5_000 : 100_000;
   await using home = new BenchHome();
@@ -33,7 +33,7 @@ const measure: Measure = async ({ quick }) => {
   ];
 };
 
-/** Written under the lease, past the engine: as many events by one agent would take longer than all else here. */
+/** Written directly under the lease, without the engine, because an agent would take too long for so many events. */
 async function fill({ engine, parts }: Opened, events: number): Promise<string> {
   const { id } = await engine.ensure({ key: 'long' });
   const turn = { id: 'turn', conversation: id, requestId: null, agent: 'double', defaultAgent: null, retryOf: null };

@@ -9,7 +9,7 @@ import { BenchHome } from '../support/bench-home.ts';
 import { history } from '../support/history.ts';
 import { median, quantile } from '../support/statistics.ts';
 
-/** What comes before a prompt in a long conversation: the plan, and the history that a new session would be told. */
+/** What happens before a prompt in a long conversation: the plan, and the rendering of the history for a new session. */
 const measure: Measure = async ({ quick }) => {
   const turns = quick ? 500 : 10_000;
   await using home = new BenchHome();
@@ -24,7 +24,7 @@ const measure: Measure = async ({ quick }) => {
     const sessions = await store.sessions(owner, id, { agent: 'scripted', limit: 20 });
     return planContinuity({ head, sessions, live: null, traits, restore: DEFAULT_RESTORE, explicit: null });
   };
-  // As much of a restore as gathering the history looks at.
+  // Only the fields that `recordsWithin` reads.
   const request = {
     held: { conversation, parts },
     settings: DEFAULT_RESTORE,

@@ -11,12 +11,12 @@ import { median } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
 const LENGTHS = [10, 100, 1_000];
-/** What is said in turn n: 400 and 2,000 characters, others in each. */
+/** The prompt and the reply of turn n: 400 and 2,000 characters, different in each turn. */
 const wordsOf = (n: number): Words => ({ prompt: text(400, n * 2), reply: text(2_000, n * 2 + 1) });
 
 /**
- * The same messages in Throughline and in LangGraph with its PostgreSQL checkpointer, turn by turn in alternation: the time of a turn from the prompt
- * until the reply is kept, and what it takes of the database, around turn 10, 100 and 1,000.
+ * The same messages in Throughline and in LangGraph with its PostgreSQL checkpointer, turn by turn in alternation. Measures the time of a
+ * turn, from the prompt until the reply is stored, and what it writes to the database, around turn 10, 100 and 1,000.
  */
 const measure: Measure = async ({ quick }) => {
   if (NO_POSTGRES !== null) throw new Error(NO_POSTGRES);
@@ -63,12 +63,12 @@ const measure: Measure = async ({ quick }) => {
 
 interface Cost {
   readonly ms: number;
-  /** Written to the log of the database. */
+  /** Bytes written to the log of the database. */
   readonly log: number;
   readonly bytes: number;
 }
 
-/** Times are taken in alternation; bytes of one after the other, because the log is that of all databases. */
+/** Times are measured in alternation. Bytes are measured one after the other, because all databases share one log. */
 async function compared(
   server: PostgresServer,
   threads: readonly { readonly database: string; readonly thread: Thread }[],

@@ -10,9 +10,10 @@ import { type Counts, countsOf, DURABLE, perTurn } from '../support/postgres-cou
 import { TurnWatch } from '../support/turn-watch.ts';
 
 const AT_ONCE = 64;
+
 /**
- * Whole turns of many conversations at once on one PostgreSQL of this machine, and what they take of it: in an empty database, and in one with
- * many conversations. A double answers at once, so that nothing of an agent is in the figures.
+ * Whole turns of many conversations at once on one PostgreSQL of this machine, and what they cost it: in an empty database, and in one
+ * with many conversations. A test double answers at once, so that the figures contain nothing of an agent.
  */
 const measure: Measure = async ({ quick }) => {
   if (NO_POSTGRES !== null) throw new Error(NO_POSTGRES);
@@ -40,7 +41,7 @@ const measure: Measure = async ({ quick }) => {
 
 const keys = (name: string) => Array.from({ length: AT_ONCE }, (_, i) => `${name}-${i}`);
 
-/** So many turns in each of these conversations, one after the other; the conversations at once. */
+/** Runs `count` turns in each of these conversations, one after the other. The conversations run at the same time. */
 async function run(engine: Engine, among: readonly string[], count: number): Promise<void> {
   await Promise.all(
     among.map(async (key) => {

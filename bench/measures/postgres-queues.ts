@@ -11,14 +11,14 @@ const OTHERS = ['graphile', 'pg-boss', 'dbos'];
 const PACKAGES = fileURLToPath(new URL('../postgres/node_modules', import.meta.url));
 
 /**
- * The same prompts and replies through Throughline, and as jobs of three job queues that keep the order in a conversation, on one PostgreSQL of this
- * machine: two processes submit and work. One after the other, in another order the second time. Ten turns in each conversation: with two, what is
- * measured is mostly how fast programs that have just begun compile their code and plan their statements.
+ * The same prompts and replies through Throughline, and as jobs of three job queues that keep the order in a conversation, on one PostgreSQL
+ * of this machine. Two processes submit and work. The products run one after the other, the second time in reverse order. Each conversation
+ * has ten turns: with only two, the result would mostly be how fast a new process compiles its code and plans its statements.
  */
 const measure: Measure = async ({ quick }) => {
   if (NO_POSTGRES !== null) throw new Error(NO_POSTGRES);
   if (!existsSync(PACKAGES))
-    throw new Error('The packages to compare with are missing: node scripts/setup.js bench/postgres');
+    throw new Error('The packages to compare with are not installed. Run "node scripts/setup.js bench/postgres".');
   const [conversations, turns, rounds] = quick ? [40, 2, 1] : [1_000, 10, 2];
   const names = ['throughline', ...OTHERS];
   const found = new Map(names.map((name) => [name, [] as number[]]));

@@ -7,7 +7,7 @@ import { median } from '../support/statistics.ts';
 const WAIT_MS = 500;
 const AT_ONCE = 8;
 
-/** Turns that take half a second, and a limit of turns in each process: one process, and two on the same database, in alternation. */
+/** Turns of half a second, in processes that run a limited number at once: one process, and two on the same database, in alternation. */
 const measure: Measure = async ({ quick }) => {
   if (NO_POSTGRES !== null) throw new Error(NO_POSTGRES);
   const [conversations, turns, rounds] = quick ? [16, 2, 1] : [64, 5, 3];

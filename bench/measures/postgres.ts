@@ -14,8 +14,8 @@ const PROMPT = '/say A word or two.';
 const EARLY = 10;
 
 /**
- * The same turns in a file and in a real PostgreSQL on this machine, in alternation; early and late in a conversation; and what each of
- * them takes of the database. The scripted agent answers, so that little else is in the times.
+ * The same turns in a file and in a real PostgreSQL on this machine, in alternation; early and late in a conversation; and what a turn costs
+ * the database. The scripted agent answers, so that the times contain little else.
  */
 const measure: Measure = async ({ quick }) => {
   if (NO_POSTGRES !== null) throw new Error(NO_POSTGRES);
@@ -64,7 +64,7 @@ class Talk {
     return new Talk(engine, id, lastSeq);
   }
 
-  /** In ms, from submit to its end as a follower sees it. */
+  /** Runs a turn. Returns the time from submit until a follower sees its end, in ms. */
   async turn(): Promise<number> {
     const start = performance.now();
     const { turn } = await this.#engine.submit(this.#id, PROMPT);
@@ -108,7 +108,7 @@ function aboutSight(latencies: readonly number[]): Finding {
   };
 }
 
-/** What turns take of the database, on average. */
+/** What a turn costs the database, on average. */
 async function costsOf(server: PostgresServer, url: string, talk: Talk, turns: number): Promise<Finding[]> {
   const name = new URL(url).pathname.slice(1);
   const before = await countsOf(server, name);
@@ -126,20 +126,20 @@ async function costsOf(server: PostgresServer, url: string, talk: Talk, turns: n
   ];
 }
 
-/** What all connections of this process send, until it is stopped. A round trip begins when nothing else of its connection is on its way. */
+/** Counts what all connections of this process send, until it is stopped. A round trip begins when its connection waits for no other answer. */
 function counted() {
   const { prototype } = pg.Client as unknown as { prototype: { query: (...args: unknown[]) => Promise<unknown> } };
   const query = prototype.query;
-  const onTheWay = new WeakMap<object, number>();
+  const unanswered = new WeakMap<object, number>();
   let [statements, trips] = [0, 0];
   prototype.query = function (...args) {
-    const before = onTheWay.get(this) ?? 0;
+    const before = unanswered.get(this) ?? 0;
     statements += 1;
     if (before === 0) trips += 1;
-    onTheWay.set(this, before + 1);
-    const answered = () => void onTheWay.set(this, (onTheWay.get(this) ?? 1) - 1);
+    unanswered.set(this, before + 1);
+    const answered = () => void unanswered.set(this, (unanswered.get(this) ?? 1) - 1);
     const answer = query.apply(this, args);
-    // The pool gives a function to call instead.
+    // The pool passes a callback, and then there is no promise.
     if (answer instanceof Promise) answer.then(answered, answered);
     else answered();
     return answer;

@@ -2,7 +2,7 @@ import type { Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';
 import { toldHistory } from '../support/told-history.ts';
 
-/** The first turn of a session that has to be told a whole history, beside one that has none. Both start the agent. */
+/** The first turn of a session that gets a whole history, compared with one without a history. Both start the agent. */
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
   const { engine } = await home.open({ scripted: { window: 2_000_000 }, engine: { maxWarm: 0 } });

@@ -17,20 +17,20 @@ import { BenchHome } from '../support/bench-home.ts';
 import { median } from '../support/statistics.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
-/** Half a second. */
+/** An answer that takes half a second. */
 const SLOWLY = 'chunks 20 25ms';
 
 interface Kind {
   readonly name: string;
   /** Left out: directories, which the others are compared with. */
   readonly sandboxes?: (root: string) => Sandboxes;
-  /** How much it may add to a start; null: measured to be known. */
+  /** The most that it should add to the start of an agent. Null: there is no target. */
   readonly coldMs: number | null;
   /** How often a start is measured, where it takes long. Left out: 20 times. */
   readonly starts?: number;
 }
 
-/** Those that can be had here; what is missing is said. */
+/** The kinds of sandboxes that are available here. Missing ones are reported. */
 async function kinds(used: AsyncDisposableStack): Promise<Kind[]> {
   const makers: [why: () => string | null | Promise<string | null>, make: () => Kind[] | Promise<Kind[]>][] = [
     [whyNoBubblewrap, bubblewrap],
@@ -90,7 +90,7 @@ async function ssh(used: AsyncDisposableStack): Promise<Kind[]> {
   ];
 }
 
-/** Every conversation has a machine of its own, so a start has the making of one in it: that of the double, not of the vendor. */
+/** Every conversation has its own machine, so a start includes creating one. This is the time of the test double, not of the vendor. */
 function rented(used: AsyncDisposableStack): Kind[] {
   return VENDORS.map((vendor) => {
     const service = new Service(realpathSync(mkdtempSync(join(tmpdir(), 'throughline-machines-'))));
@@ -100,7 +100,7 @@ function rented(used: AsyncDisposableStack): Kind[] {
   });
 }
 
-/** The same agent in every kind of sandbox. They alternate, each in a data home of its own. */
+/** The same agent in every kind of sandbox. They alternate, each in its own data home. */
 const measure: Measure = async ({ quick }) => {
   await using homes = new AsyncDisposableStack();
   const all: InSandbox[] = [];

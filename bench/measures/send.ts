@@ -17,7 +17,7 @@ const COMMANDS = {
   help: ['--help'],
 } as const;
 
-/** Whole commands of the published package, from nothing to the answer, beside what it costs to start Node at all. In alternation. */
+/** Whole commands of the published package, compared with an empty Node program. They alternate. */
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
   const program = await buildPackage(join(home.path, 'package'));
@@ -30,7 +30,7 @@ const measure: Measure = async ({ quick }) => {
     return performance.now() - start;
   };
   const names = Object.keys(COMMANDS) as (keyof typeof COMMANDS)[];
-  for (let i = 0; i < 3; i += 1) names.map(run); // the caches are filled by a first run, and used from the next on
+  for (let i = 0; i < 3; i += 1) names.map(run); // the first run fills the caches
   const rounds = Array.from({ length: quick ? 3 : 25 }, () => new Map(names.map((name) => [name, run(name)])));
   const ms = (name: keyof typeof COMMANDS) => median(rounds.map((round) => round.get(name) ?? 0));
   const finding = (name: keyof typeof COMMANDS, what: string): Finding => ({
@@ -48,7 +48,7 @@ const measure: Measure = async ({ quick }) => {
   ];
 };
 
-/** What `npm pack` packs that is run, without the sources beside it. */
+/** The programs that `npm pack` would pack, without the sources. Returns the path of the command. */
 async function buildPackage(folder: string): Promise<string> {
   for (const name of ['bin', 'package.json']) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   await bundleForNode(join(folder, 'dist'));

@@ -4,8 +4,8 @@ import { workThroughQueue } from '../../test/faults/harness/task-queue.ts';
 import type { Measure } from '../finding.ts';
 
 /**
- * A queue that two runners work on while they are killed again and again: whether the order and the limit were kept, and how
- * long it took. The agent answers at once in the runner's process, so that only we are measured.
+ * A queue that two runners work on while they are killed again and again: whether order and limit were kept, and how long it took. The
+ * agent answers at once in the runner's process, so that its time does not count.
  */
 const measure: Measure = async ({ quick }) => {
   const [count, kills, parallel] = quick ? [120, 5, 5] : [1_000, 20, 5];

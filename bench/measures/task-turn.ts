@@ -10,9 +10,9 @@ import { median } from '../support/statistics.ts';
 const VERDICT = JSON.stringify({ verdict: 'fail', reason: 'Not yet.' });
 
 /**
- * What a task adds to its turns. A task whose gate is an agent has two turns an iteration, of work and of judgement; beside it,
- * the same turns of two conversations without a task. The agent answers at once in this process, so that only we are measured.
- * Both alternate: both see the same machine.
+ * What a task adds to its turns. A task whose gate is an agent has two turns per iteration, one of work and one of judgement. It is
+ * compared with the same turns in two conversations without a task. The agent answers at once in this process, so that its time does not
+ * count. The two alternate, so that the machine is the same for both.
  */
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
@@ -38,8 +38,8 @@ const measure: Measure = async ({ quick }) => {
     const pair = [`work ${round}`, `judge ${round}`];
     for (const key of pair) await engine.ensure({ key });
     for (const [i, prompt] of prompts.entries()) {
-      await had(engine, pair[0] as string, prompt);
-      await had(engine, pair[1] as string, judged[i] as typeof prompt);
+      await runTurn(engine, pair[0] as string, prompt);
+      await runTurn(engine, pair[1] as string, judged[i] as typeof prompt);
     }
     plainly?.push((performance.now() - began) / iterations);
   }
@@ -58,8 +58,8 @@ const measure: Measure = async ({ quick }) => {
   ];
 };
 
-/** A turn, from submission to its end as a follower sees it. */
-async function had(engine: Engine, key: string, prompt: Parameters<Engine['submit']>[1]): Promise<void> {
+/** Submits a turn, and waits until a follower sees its end. */
+async function runTurn(engine: Engine, key: string, prompt: Parameters<Engine['submit']>[1]): Promise<void> {
   const { turn, seq } = await engine.submit(key, prompt);
   if (hasEnded(turn.state)) return;
   for await (const event of engine.follow(turn.conversationId, { after: seq })) {

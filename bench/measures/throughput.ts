@@ -3,7 +3,7 @@ import { BenchHome } from '../support/bench-home.ts';
 import { inProcessAgent, said } from '../support/in-process-agent.ts';
 import { TurnWatch } from '../support/turn-watch.ts';
 
-/** Whole turns through the engine, many conversations at once, one turn after the other in each. */
+/** Whole turns through the engine: many conversations at once, and in each one turn after the other. */
 const measure: Measure = async ({ quick }) => {
   const conversations = 64;
   const turns = quick ? 2 : 50;

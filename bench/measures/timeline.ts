@@ -12,7 +12,7 @@ import { median, quantile } from '../support/statistics.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** A conversation in a real Chromium, on the built page and a real server: how soon it is there, and what a long answer costs. */
+/** A conversation in a real Chromium, with the built page and a real server: how soon it is shown, and what a long answer costs. */
 const measure: Measure = async ({ quick }) => {
   const browser = await theBrowser();
   if (typeof browser === 'string') throw new Error(browser);
@@ -31,7 +31,7 @@ const measure: Measure = async ({ quick }) => {
   }
 };
 
-/** From the start of the navigation until the last turn is on the screen. */
+/** The time from the start of the navigation until the last turn is on the screen. */
 async function firstPaint(server: Served, context: BrowserContext, turns: number, times: number): Promise<Finding[]> {
   const sizes = [10, turns];
   const ids = await Promise.all(sizes.map((size) => server.imported(size)));
@@ -64,7 +64,7 @@ async function shownAfter(page: Page, n: number): Promise<number> {
   })`);
 }
 
-/** From the click until the last turn of the other conversation is on the screen: one that this tab has not shown yet, and one that it has. */
+/** The time from the click until the last turn of another conversation is on the screen: of one that is new to this tab, and of one that is not. */
 async function switching(server: Served, context: BrowserContext, times: number): Promise<Finding[]> {
   const names = Array.from({ length: times + 1 }, (_, index) => `conversation ${index}`);
   const ids: string[] = [];
@@ -90,7 +90,7 @@ async function switching(server: Served, context: BrowserContext, times: number)
 
 const SWITCHED = 200;
 
-/** Goes to the address, and waits for a frame that has the words in its last turn. */
+/** Navigates, and waits for a frame with the words in its last turn. */
 function shownAt(page: Page, path: string, words: string): Promise<number> {
   return page.evaluate(`new Promise((resolve) => {
     const began = performance.now();
@@ -101,7 +101,7 @@ function shownAt(page: Page, path: string, words: string): Promise<number> {
   })`);
 }
 
-/** The heap after a collection of garbage, early in a long answer and at its end; and frames while it streams. */
+/** The heap after a garbage collection, before and after a long answer; and the time between frames while it streams. */
 async function streaming(server: Served, context: BrowserContext, chunks: number): Promise<Finding[]> {
   const id = await server.imported(20);
   const page = await context.newPage();
@@ -148,7 +148,7 @@ async function heap(session: CDPSession): Promise<number> {
   return (await session.send('Runtime.getHeapUsage')).usedSize;
 }
 
-/** `throughline serve` with the scripted agent, on a data home of its own. */
+/** `throughline serve` with the scripted agent and its own data home. */
 class Served {
   readonly #home: string;
   readonly #child: ChildProcess;
@@ -184,7 +184,7 @@ class Served {
     return ((await answer.json()) as { link: string }).link;
   }
 
-  /** A conversation of so many turns. */
+  /** Imports a conversation with this number of turns. Returns its id. */
   async imported(turns: number, name = 'this'): Promise<string> {
     const messages = Array.from({ length: turns }, (_, index) => [
       { role: 'user', content: `Question ${index + 1}` },

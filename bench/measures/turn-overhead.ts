@@ -4,15 +4,15 @@ import { BenchHome } from '../support/bench-home.ts';
 import { bytesWritten } from '../support/bytes-written.ts';
 import { LogWrite } from '../support/log-write.ts';
 import { median, quantile } from '../support/statistics.ts';
-import { TurnWatch } from '../support/turn-watch.ts';
+import { idle, TurnWatch } from '../support/turn-watch.ts';
 
 const PROMPT = '/say Hello.';
-/** Where the system does not tell what was written: about what a turn's commits up to its first event take. */
+/** For systems that do not report the bytes written: about the size of a turn's commits up to its first event. */
 const USUAL_BYTES = 107_000;
 
 /**
- * From `submit` to the first words of the answer, durable and seen by a follower, in a session that is warm; beside the same
- * prompt given to the agent without us. The two, and the writes that the disk must do, alternate: all three see the same machine.
+ * From `submit` to the first words of the answer, durable and seen by a follower, in a warm session; compared with the same prompt given
+ * to the agent directly. The two, and the writes to the disk, alternate, so that the machine is the same for all three.
  */
 const measure: Measure = async ({ quick }) => {
   await using home = new BenchHome();
@@ -131,10 +131,5 @@ async function firstUpdate(session: AgentSession): Promise<number> {
   return first;
 }
 let lastPrompt = 0;
-
-/** Whatever the last step left to do is done before the next one is measured. */
-async function idle(): Promise<void> {
-  for (let i = 0; i < 3; i += 1) await new Promise(setImmediate);
-}
 
 export default measure;

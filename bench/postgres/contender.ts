@@ -1,14 +1,14 @@
-// What the measure of turns a second needs of each of those that it compares. Each is one file of this folder; the settings that it runs with are
-// written there. All of them run on a PostgreSQL of the same settings, each in a database of its own.
+// The interface of the products that are compared by turns per second. Each product is one file of this folder, which also has the settings
+// that it runs with. All of them run on a PostgreSQL with the same settings, each in its own database.
 
 /** How many turns or jobs one process runs at once. */
 export const AT_ONCE = 32;
-/** More connections than that do not help on a small machine, and each of the compared ones recommends about so many. */
+/** More connections do not help on a small machine, and every compared product recommends about this many. */
 export const CONNECTIONS = AT_ONCE + 2;
 export const PROMPT = text(400);
 export const REPLY = text(2_000);
 
-/** Words that do not compress to nothing; other ones for each `n`. */
+/** Text that compresses badly, as real text does; another one for each `n`. */
 export function text(length: number, n = 0): string {
   let words = '';
   for (let i = 1 + n * 1_000; words.length < length; i += 1)
@@ -22,11 +22,11 @@ export interface WorkerOptions {
   readonly atOnce: number;
   /** How long the agent takes for its answer. */
   readonly waitMs: number;
-  /** A directory that all workers have. */
+  /** A directory that all workers share. */
   readonly folder: string;
 }
 
-/** One process that accepts prompts, and works on those of all processes. */
+/** One process that accepts prompts, and works on the prompts of all processes. */
 export interface Worker {
   /** Resolves when the prompt is stored for good. The prompts of a conversation are answered one after the other, in this order. */
   submit(conversation: string, n: number): Promise<void>;
@@ -37,18 +37,18 @@ export interface Contender {
   /** Makes the tables, before any worker starts. */
   prepare(url: string): Promise<void>;
   open(options: WorkerOptions): Promise<Worker>;
-  /** How many prompts wait or run: a statement with one number, `left`. */
+  /** A query for the number of prompts that wait or run: one row with the column `left`. */
   readonly left: string;
-  /** How many replies are kept, each once and in its order: a statement with one number, `kept`. */
+  /** A query for the number of replies that are stored once and in order: one row with the column `kept`. */
   readonly kept: string;
 }
 
-/** A package of this folder. It is not installed where types are checked. */
+/** Imports a package of this folder. `T` describes it, because the package is not installed when types are checked. */
 export function load<T>(name: string): Promise<T> {
   return import(name);
 }
 
-// ── what job queues keep replies in: they have no place for them ──
+// ── a table for replies: job queues do not store results ──
 
 export const MAKE_REPLIES = `
   CREATE TABLE replies (

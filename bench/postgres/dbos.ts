@@ -12,7 +12,7 @@ interface Package {
 }
 
 const QUEUE = 'turns';
-/** A process may register it once, however often it is launched. */
+/** A process may register the workflow only once, even if it launches DBOS several times. */
 let turn: ((prompt: string) => Promise<string>) | undefined;
 
 async function launched(url: string) {
@@ -34,8 +34,8 @@ async function launched(url: string) {
 }
 
 /**
- * DBOS. A queue with a partition for each conversation keeps the order. A turn is a workflow without steps: its input is the prompt, its output the
- * reply, and DBOS keeps both exactly once. Queues are looked at every 50 ms instead of every second.
+ * DBOS. A queue with a partition for each conversation keeps the order. A turn is a workflow without steps: its input is the prompt, its
+ * output is the reply, and DBOS stores both exactly once. Queues are polled every 50 ms instead of every second.
  */
 const contender: Contender = {
   async prepare(url) {

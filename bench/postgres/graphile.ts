@@ -26,8 +26,8 @@ interface Job {
 }
 
 /**
- * graphile-worker. A queue for each conversation keeps the order. Jobs are fetched many at a time and completed many at a time, as its page on
- * performance recommends; statements are prepared, which is its default. A job writes its reply by itself: there is no place for it in a job.
+ * graphile-worker. A queue for each conversation keeps the order. Jobs are fetched and completed in batches, as its page on performance
+ * recommends. Statements are prepared, which is its default. A job writes its reply itself, because jobs have no results.
  */
 const contender: Contender = {
   async prepare(url) {

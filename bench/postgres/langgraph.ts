@@ -27,8 +27,8 @@ export interface Thread {
 }
 
 /**
- * LangGraph with its checkpointer for PostgreSQL: a graph of one node that answers at once. Checkpoints are written before the next step begins
- * (`durability: 'sync'`), so that what was answered is kept; with `exit`, only one is written, at the end. `answer`: the next reply.
+ * LangGraph with its checkpointer for PostgreSQL: a graph of one node that answers at once. With `durability: 'sync'`, checkpoints are
+ * written before the next step begins, so that no answer is lost. With `exit`, only one is written, at the end. `answer`: the next reply.
  */
 export async function openLangGraph(url: string, durability: 'sync' | 'exit', answer: () => string) {
   const { StateGraph, MessagesAnnotation, START, END } = await load<LangGraph>('@langchain/langgraph');
@@ -48,7 +48,7 @@ export async function openLangGraph(url: string, durability: 'sync' | 'exit', an
     .addEdge('agent', END)
     .compile({ checkpointer: saver });
   return {
-    /** With these turns in it already, written at once. */
+    /** Creates a thread that already has these turns. */
     async thread(name: string, told: readonly Words[]): Promise<Thread> {
       const config = { configurable: { thread_id: name } };
       const said = told.flatMap(({ prompt, reply }) => [new HumanMessage(prompt), new AIMessage(reply)]);

@@ -48,8 +48,9 @@ async function started(url: string, works: boolean): Promise<Boss> {
 }
 
 /**
- * pg-boss. Its policy `key_strict_fifo` keeps the order in a conversation. Jobs are fetched as many at a time as may run at once, the next as soon
- * as a full batch is done, and NOTIFY wakes a worker that waits. The replies of a batch are written at once, each in a statement of its own.
+ * pg-boss. Its policy `key_strict_fifo` keeps the order in a conversation. A batch has as many jobs as may run at once. The next batch is
+ * fetched as soon as a full one is done, and NOTIFY wakes a waiting worker. The replies of a batch are written at once, each by its own
+ * statement.
  */
 const contender: Contender = {
   async prepare(url) {

@@ -1,4 +1,4 @@
-// One contender with so many processes, from the first prompt until the last reply is kept, or until its time is over.
+// Runs one contender with several processes, from the first prompt until the last reply is stored, or until the time limit.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,9 +12,9 @@ import type { Contender } from './contender.ts';
 import type { Part } from './worker.ts';
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url));
-/** How often to look whether all is done. */
-const LOOK_MS = 50;
-/** Whoever has not done all by then is measured by what was done. */
+/** How often to check whether everything is done. */
+const POLL_MS = 50;
+/** The time limit. If a contender is not finished by then, only the replies stored so far count. */
 const LONGEST_MS = 60_000;
 
 export interface Race {
@@ -25,7 +25,7 @@ export interface Race {
   readonly waitMs: number;
 }
 
-/** Turns a second. Throws unless every reply of those that were done is kept once and in order. */
+/** Turns per second. Throws if a finished turn's reply is missing, stored twice or out of order. */
 export async function race(server: PostgresServer, name: string, wanted: Race): Promise<number> {
   const { default: contender } = (await import(`./${name}.ts`)) as { default: Contender };
   const database = await server.database();
@@ -36,18 +36,19 @@ export async function race(server: PostgresServer, name: string, wanted: Race): 
     start(name, partOf(wanted, part, { url: server.url(database), folder })),
   );
   try {
-    await Promise.all(workers.map((worker) => worker.said('ready')));
+    await Promise.all(workers.map((worker) => worker.expectLine('ready')));
     const start = performance.now();
-    const submitted = Promise.all(workers.map((worker) => worker.tell('go', 'submitted')));
+    const submitted = Promise.all(workers.map((worker) => worker.command('go', 'submitted')));
     await Promise.race([submitted, delay(LONGEST_MS, null, { ref: false })]);
     const all = wanted.conversations * wanted.turns;
     for (;;) {
       const ms = performance.now() - start;
       const { left } = (await client.query(contender.left)).rows[0];
       const { kept } = left === 0 || ms > LONGEST_MS ? (await client.query(contender.kept)).rows[0] : { kept: null };
-      if (left === 0 && kept !== all) throw new Error(`${name} has kept ${kept} of ${all} replies once and in order.`);
+      if (left === 0 && kept !== all)
+        throw new Error(`${name} stored only ${kept} of ${all} replies once and in order.`);
       if (kept !== null) return kept / ((performance.now() - start) / 1_000);
-      await delay(LOOK_MS);
+      await delay(POLL_MS);
     }
   } finally {
     await client.end();
@@ -66,15 +67,16 @@ function partOf(wanted: Race, part: number, where: Pick<Part, 'url' | 'folder'>)
 function start(name: string, part: Part) {
   const child = spawn(process.execPath, [WORKER, name, JSON.stringify(part)], { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout });
-  const said = async (word: string) => {
+  const expectLine = async (expected: string) => {
     const [line] = await Promise.race([once(lines, 'line'), ended(child)]);
-    if (line !== word) throw new Error(`A process of ${name} said ${JSON.stringify(line)} and not "${word}".`);
+    if (line !== expected)
+      throw new Error(`A process of ${name} printed ${JSON.stringify(line)} and not "${expected}".`);
   };
   return {
-    said,
-    tell(word: string, answer: string): Promise<void> {
+    expectLine,
+    command(word: string, answer: string): Promise<void> {
       child.stdin.write(`${word}\n`);
-      return said(answer);
+      return expectLine(answer);
     },
     async stop(): Promise<void> {
       if (child.exitCode !== null) return;

@@ -7,8 +7,8 @@ import { inProcessAgent, said } from '../support/in-process-agent.ts';
 import { type Contender, PROMPT, REPLY } from './contender.ts';
 
 /**
- * Throughline, as a server runs it: every worker takes turns of every conversation, and keeps the sessions that it has used. A double answers in
- * this process. Connections are as many as by default.
+ * Throughline, as a server runs it: every worker claims turns of every conversation, and keeps its sessions warm. A test double answers in
+ * this process. The number of connections is the default.
  */
 const contender: Contender = {
   async prepare(url) {

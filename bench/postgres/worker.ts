@@ -1,5 +1,5 @@
-// One process of those that are compared: `node worker.ts NAME OPTIONS`. It says "ready", submits its part of the prompts when it is told "go",
-// says "submitted", works on until it is told to stop, and says nothing else.
+// One process of a contender: `node worker.ts NAME OPTIONS`. It prints "ready". At the line "go" it submits its part of the prompts and
+// prints "submitted". It works until the line "stop", and prints nothing else.
 import { createInterface } from 'node:readline';
 import { AT_ONCE, type Contender, type WorkerOptions } from './contender.ts';
 
@@ -25,10 +25,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   }
 }
 
-// Whoever started it is gone.
+// The process that started it has ended.
 process.exit(1);
 
-/** So many conversations at once; in each, one prompt after the other. */
+/** Submits to `AT_ONCE` conversations at once; in each, one prompt after the other. */
 async function submitAll(): Promise<void> {
   const waiting = conversations.values();
   await Promise.all(

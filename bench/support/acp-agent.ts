@@ -1,5 +1,5 @@
-// An agent that does as little as an agent can: `chunks N` is answered with so many chunks, `chunks N 25ms` with so many and that time
-// before each, anything else with one. Written without the SDK, so that what is measured is its clients.
+// A minimal ACP agent. It answers `chunks N` with N chunks, `chunks N 25ms` with N chunks and that delay before each, and anything else
+// with one chunk. Written without the SDK, so that the measure is about its clients.
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 

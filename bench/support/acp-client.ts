@@ -3,18 +3,18 @@ import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type ClientContext, client, ndJsonStream } from '@agentclientprotocol/sdk';
 
-/** How the bench's agent is started. */
+/** The command that starts the agent of the measures. */
 export const AGENT_COMMAND = [process.execPath, fileURLToPath(new URL('acp-agent.ts', import.meta.url))] as const;
 
-/** Of the prompt in flight. */
+/** What was seen of the current prompt. */
 interface Seen {
   start: number;
-  /** Of its first update, in ms after it was given. */
+  /** When its first update came, in ms after the prompt was sent. */
   first: number;
   chunks: number;
 }
 
-/** A client as the SDK's users write it: nothing is kept, nothing is durable. */
+/** A client as users of the SDK write it: it stores nothing. */
 export class BareClient {
   readonly #child: ChildProcess;
   readonly #agent: ClientContext;

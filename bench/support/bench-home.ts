@@ -31,11 +31,11 @@ export interface OpenOptions {
   readonly agent?: Agent;
   readonly scripted?: Partial<ScriptedOptions>;
   readonly engine?: Partial<EngineSettings>;
-  /** Those below this folder. Left out: directories. */
+  /** `root`: the folder for them. Left out: directories. */
   readonly sandboxes?: (root: string) => Sandboxes;
 }
 
-/** A data home in a temporary directory, with the same parts as `compose.ts` puts together. */
+/** A data home in a temporary directory, with the same parts as in `compose.ts`. */
 export class BenchHome {
   readonly path = mkdtempSync(join(process.env.THROUGHLINE_BENCH_DIR ?? tmpdir(), 'throughline-bench-'));
   readonly file = join(this.path, 'throughline.db');
@@ -55,7 +55,7 @@ export class BenchHome {
     return { ...this.openOn(store, options), queue };
   }
 
-  /** With another store. */
+  /** Opens an engine on another store. */
   openOn(store: Store, options: OpenOptions = {}): Omit<Opened, 'queue'> {
     const agent = options.agent ?? scriptedAgent({ name: 'scripted', options: options.scripted });
     const parts: EngineParts = {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What this process has handed to the system for writing so far, checkpoints and pipes included; null: it is not told here. */
+/** How many bytes this process has written so far, including checkpoints and pipes. Null: this system does not report it. */
 export function bytesWritten(): number | null {
   try {
     const [, bytes] = /^wchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'latin1')) ?? [];

@@ -25,7 +25,7 @@ export class ClaudeBench {
   readonly env: Record<string, string>;
   readonly #model: ChildProcess;
 
-  /** Null: it is not installed, and that was said. */
+  /** Null: Claude is not installed, and that was reported. */
   static async start(measure: string): Promise<ClaudeBench | null> {
     const claude = findClaude();
     if (claude === null) {
@@ -46,7 +46,7 @@ export class ClaudeBench {
     this.claude = claude;
     this.#model = model;
     this.env = claudeEnvironment({ url }, userHome(this.home.path));
-    // What the adapter would take over from whoever runs this has no place here: a Claude with more to read is slower.
+    // The adapter would pass these variables on to Claude. A Claude with more settings is slower.
     for (const name of Object.keys(claudeVariables(process.env))) delete process.env[name];
   }
 
@@ -62,8 +62,8 @@ export class ClaudeBench {
   }
 
   /**
-   * Claude as a program without us uses it: the SDK's own streaming input. It is the same Claude: with the environment, the settings
-   * and the prompts that the adapter gives it, so that what differs is us.
+   * Claude as a program without Throughline uses it: by the SDK's own streaming input. It has the same environment, settings and prompts
+   * as from the adapter, so that only Throughline makes the difference.
    */
   async query(cwd: string, more: { readonly resume?: string } = {}): Promise<DirectQuery> {
     const { query } = (await import(this.claude.sdk)) as { query: (request: object) => AsyncIterable<SdkMessage> };
@@ -81,7 +81,7 @@ export class ClaudeBench {
       systemPrompt: { type: 'preset', preset: 'claude_code' },
       settings: { cleanupPeriodDays: 36_500 },
       strictMcpConfig: true,
-      // A program that can be asked offers the model one tool more, and every request is longer by that.
+      // With `canUseTool`, as with the adapter, the model is offered one more tool, and every request is longer.
       canUseTool: async () => ({ behavior: 'deny', message: 'Nobody is there.' }),
       ...(more.resume === undefined ? { sessionId: randomUUID() } : more),
     });

@@ -1,4 +1,4 @@
-// A process of its own that follows one conversation, and tells when it has seen which event: `[seq, time]`, one a line.
+// A program that follows one conversation, and prints when it saw each event: `[seq, time]`, one per line.
 import { compose } from '../../src/compose.ts';
 import { systemClock } from '../../src/host/clock.ts';
 

@@ -1,6 +1,6 @@
 import { record, type Sizes, WORDS } from './heavy-store.ts';
 
-/** A request, and what to expect of it. */
+/** A request, and the statuses that are allowed as its answer. */
 export interface HeavyCall {
   readonly name: string;
   readonly method: string;
@@ -53,7 +53,7 @@ export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
     get('search', '/search?q=mountains+river&limit=100'),
     get('search of a word that is nowhere', '/search?q=xyzzy'),
     get('list by words', '/conversations?q=river&limit=100'),
-    // More than 64 MiB are refused, after they were read.
+    // A view of more than 64 MiB is refused after it was read.
     { ...get('view of a long conversation', '/conversations/long/view'), statuses: [200, 413] },
     get('view of a large conversation', '/conversations/large/view'),
     get('sessions', '/conversations/long/sessions'),
@@ -84,7 +84,7 @@ export function heavyCalls({ turns, bodyBytes }: Sizes): HeavyCall[] {
       name: 'a plan of many tasks',
       ...{ method: 'POST', path: '/tasks', statuses: [202] },
       body: () => {
-        // The first one fails, and none of the others begins.
+        // The first task fails, so that none of the others begins.
         const first = { name: 'first', goal: 'fail', gate: { command: 'false' }, maxIterations: 1 };
         const others = Array.from({ length: 999 }, () => ({ goal: WORDS.repeat(80), after: ['first'] }));
         return Buffer.from(JSON.stringify({ plan: { tasks: [first, ...others] } }));

@@ -19,15 +19,15 @@ export interface Held {
   readonly status: number;
   /** How long the call took. */
   readonly ms: number;
-  /** The longest that anybody waited for `/healthz` meanwhile. */
+  /** The longest wait for `/healthz` during the call. */
   readonly healthMs: number;
-  /** The longest that the server itself worked during such a wait. A wait says also how busy the machine is, and this does not. */
+  /** The most processor time that the server used during such a wait. Unlike the wait, it does not depend on how busy the machine is. */
   readonly heldMs: number;
-  /** Resident memory at the most, in MB; null: this system does not say. */
+  /** The peak of the resident memory, in MB. Null: this system does not report it. */
   readonly mb: number | null;
 }
 
-/** A real server in a process of its own, with conversations that are larger than anybody has. */
+/** A real server in its own process, with unusually large conversations. */
 export class HeavyServer {
   readonly home: string;
   readonly #child: ChildProcess;
@@ -69,10 +69,10 @@ export class HeavyServer {
     return this.#child.pid ?? 0;
   }
 
-  /** Makes the call, and asks for `/healthz` again and again meanwhile. */
+  /** Makes the call, and requests `/healthz` again and again until it is answered. */
   async hold({ name, method, path, body }: HeavyCall): Promise<Held> {
     const bytes = body?.();
-    forgetPeak(this.pid);
+    resetPeak(this.pid);
     const over = new AbortController();
     const waits: Wait[] = [];
     const asking = this.#askHealth(waits, over.signal);
@@ -87,7 +87,7 @@ export class HeavyServer {
     return { name, status, ms, healthMs: most('ms'), heldMs: most('heldMs'), mb: peakOf(this.pid) };
   }
 
-  /** A request whose body does not end. */
+  /** Sends the beginning of a request. Its body does not end. */
   begin(method: string, path: string, begin: string): ClientRequest {
     const headers = { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' };
     const asked = request({ host: '127.0.0.1', port: this.#port, path, method, headers });
@@ -100,7 +100,7 @@ export class HeavyServer {
     return (await fetch(`http://127.0.0.1:${this.#port}${path}`, { headers })).text();
   }
 
-  /** A request whose answer is read and thrown away. 0: the server has cut it off, which it may do with a body that it refuses. */
+  /** Makes a request and discards the answer. 0: the server closed the connection, which it may do with a body that it refuses. */
   call(method: string, path: string, body?: Buffer, agent?: Agent): Promise<number> {
     return new Promise((resolve, reject) => {
       const headers = {
@@ -158,7 +158,7 @@ interface Wait {
   readonly heldMs: number;
 }
 
-/** How long the thread with the event loop has run on a processor, in all. Null: this system does not say. */
+/** The processor time of the thread with the event loop so far. Null: this system does not report it. */
 function workedMs(pid: number): number | null {
   try {
     const [, fields = ''] = readFileSync(`/proc/${pid}/task/${pid}/stat`, 'utf8').split(') ');
@@ -169,7 +169,7 @@ function workedMs(pid: number): number | null {
   }
 }
 
-/** Linux only. */
+/** The peak of the resident memory, in MB. Linux only. */
 function peakOf(pid: number): number | null {
   try {
     return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
@@ -178,10 +178,10 @@ function peakOf(pid: number): number | null {
   }
 }
 
-function forgetPeak(pid: number): void {
+function resetPeak(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5');
   } catch {
-    // Another system, or not allowed: then the peak is that of the whole time.
+    // Not Linux, or not allowed. Then the peak is that since the start.
   }
 }

@@ -58,7 +58,7 @@ export async function fill(store: Store, { turns, large, largeBytes }: Sizes): P
   await fillEvents(store, 'large events', large, text);
 }
 
-/** As many of everything else as one request may ask for. */
+/** Fills every other list with as many entries as one request may ask for. */
 async function fillLists(store: Store, count: number): Promise<void> {
   const all = <T>(make: (i: number) => Promise<T>) => Promise.all(Array.from({ length: count }, (_, i) => make(i)));
   await all((i) => ask(store, `open ${i}`, { deliverTo: 'somebody' }));
@@ -139,7 +139,7 @@ function receipt(i: number): Receipt {
   };
 }
 
-/** A turn that was told in very many pieces. */
+/** A turn whose answer came in very many pieces. */
 function fillEvents(store: Store, key: string, events: number, text: string): Promise<void> {
   const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } as const;
   return fillWrites(store, key, events, (_, turn) => ({
@@ -147,7 +147,7 @@ function fillEvents(store: Store, key: string, events: number, text: string): Pr
   }));
 }
 
-/** Written under the lease: as many by an agent would take longer than all else here. */
+/** Written directly under the lease, because an agent would take too long for so many. */
 async function fillWrites(
   store: Store,
   key: string,

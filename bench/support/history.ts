@@ -6,13 +6,13 @@ import { NO_USAGE } from '../../src/core/turn/usage.ts';
 
 const SENTENCE = 'A turn of an ordinary conversation says about as much as this, and then a little more. ';
 
-/** What is said in each turn. */
+/** The prompt and the reply of a turn. */
 export interface Words {
   readonly prompt: string;
   readonly reply: string;
 }
 
-/** A conversation of so many turns, as `export` would have written it. `words` of each turn, left out: each has about 1 KB of prompt and answer. */
+/** A conversation with this number of turns, in the format of `export`. `words`: of each turn. Left out: about 1 KB of prompt and answer. */
 export function history(turns: number, agent: string, words?: readonly Words[]): ExportedConversation {
   return {
     format: EXPORT_FORMAT,

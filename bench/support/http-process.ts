@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(new URL('http-server.ts', import.meta.url));
 const HEADERS = { authorization: 'Bearer bench', 'content-type': 'application/json' };
 
-/** The server process, and a client that costs as little as possible. */
+/** The server process, and a client that takes as little time as possible. */
 export class HttpProcess {
   readonly port: number;
   readonly #child: ChildProcess;
@@ -27,7 +27,7 @@ export class HttpProcess {
     return new HttpProcess(child, lines, JSON.parse(line).port);
   }
 
-  /** Bytes that the server holds now. */
+  /** The resident memory of the server, in bytes. */
   async rss(): Promise<number> {
     const answer = once(this.#lines, 'line');
     this.#child.stdin?.write('\n');

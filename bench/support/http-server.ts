@@ -1,5 +1,5 @@
-// A server in a process of its own, as `throughline serve` is one, with an agent double that streams as it is told.
-// Says its address on stdout; answers every line on stdin with what it uses of memory; ends with its stdin.
+// A program with a server like `throughline serve`, and a test double of an agent that streams an answer.
+// Prints its port. Answers every line on stdin with its memory usage. Ends when stdin is closed.
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startServer } from '../../src/faces/http/server.ts';
@@ -8,7 +8,7 @@ import { Metrics } from '../../src/faces/http/telemetry/metrics.ts';
 import { BenchHome } from './bench-home.ts';
 import { inProcessAgent, said } from './in-process-agent.ts';
 
-/** `chunks` words, `everyMs` apart; `running`: how many turns may run at once, 0 to only accept them. */
+/** The agent streams `chunks` pieces, `everyMs` apart. `running`: how many turns may run at once; 0: turns are only accepted. */
 const { chunks, everyMs, running } = JSON.parse(process.argv[2] ?? '{}');
 
 await using home = new BenchHome();
@@ -23,7 +23,7 @@ const server = await startServer({
   ...{ engine, keys: parts.store, token: 'bench', version: 'bench', socket: null, host: '127.0.0.1', port: 0 },
   ...{ log: createLog('silent', [], () => {}), metrics: new Metrics() },
 });
-const say = (value: object) => process.stdout.write(`${JSON.stringify(value)}\n`);
-say({ port: server.port });
-for await (const _ of createInterface({ input: process.stdin })) say(process.memoryUsage());
+const print = (value: object) => process.stdout.write(`${JSON.stringify(value)}\n`);
+print({ port: server.port });
+for await (const _ of createInterface({ input: process.stdin })) print(process.memoryUsage());
 await server.close({ graceMs: 0 });

@@ -3,8 +3,8 @@ import type { Update } from '../../src/core/turn/update.ts';
 import type { Agent, AgentEvent, AgentSession } from '../../src/ports/agent.ts';
 
 /**
- * An agent without a process: it does what it is told in this very one, so that what is measured is ours and not an agent's.
- * It keeps nothing, and its sessions cannot be reopened.
+ * A test double of an agent that runs in this process, so that a measure contains nothing of an agent's own time.
+ * It stores nothing, and its sessions cannot be resumed.
  */
 export function inProcessAgent(answer: () => AsyncIterable<Update> | Iterable<Update>): Agent {
   return {

@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * What a commit cannot do without: writing as many bytes as SQLite's log gets, and waiting for the disk. Like the log, the
- * file is written from front to back and then again from the front, so that most writes find their blocks allocated.
+ * The least that a commit must do: write as many bytes as SQLite writes to its log, and wait for the disk. Like the log, the
+ * file is written from front to back and then again from the front, so that the blocks of most writes are already allocated.
  */
 export class LogWrite {
   readonly #file: string;
@@ -19,7 +19,7 @@ export class LogWrite {
     fsyncSync(this.#fd);
   }
 
-  /** Milliseconds of one. */
+  /** Writes once. Returns the milliseconds that it took. */
   once(): number {
     const start = performance.now();
     writeSync(this.#fd, this.#bytes, 0, this.#bytes.length, this.#at);
@@ -35,5 +35,5 @@ export class LogWrite {
   }
 }
 
-/** SQLite begins anew after 1,000 pages. */
+/** SQLite starts its log again from the front after 1,000 pages. */
 const LOG_BYTES = 4 * 1024 * 1024;

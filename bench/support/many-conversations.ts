@@ -1,10 +1,10 @@
 import type { PostgresServer } from '../../test/postgres/server.ts';
 
-/** The numbers of copies begin here: far above those that sequences give. */
+/** The numbers of copies begin here, far above those of the sequences. */
 const BASE = 1_000_000_000;
 const OWNERS = 1_000;
 
-/** What differs in each copy; `g` is its number. Every other column is as in the conversation that is copied. */
+/** The columns that differ in each copy; `g` is its number. All other columns are copied. */
 const TABLES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   conversations: { no: `${BASE} + g`, id: `'copy-' || g`, key: `'copy-' || g` },
   leases: { conv: `${BASE} + g`, worker: 'NULL', ready_at: 'NULL' },

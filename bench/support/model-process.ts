@@ -1,4 +1,4 @@
-// The stand-in model in a process of its own, so that its work is nobody's time but its own: prints its address.
+// The stand-in model in its own process, so that it does not slow down what is measured. Prints its address.
 import { startModel } from '../../src/testing/index.ts';
 
 const model = await startModel();

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-/** How many bytes of a built page a browser loads at first, compressed by gzip. The document names them all: Vite adds what is imported. */
+/** How many bytes of a built page a browser loads at first, compressed by gzip. Vite lists all of these files in the document. */
 export function initialBytes(folder: string): { scripts: number; styles: number } {
   const document = readFileSync(join(folder, 'index.html'), 'utf8');
   const named = [...document.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresServer } from '../../test/postgres/server.ts';
 
-/** What a person's server has: the tests' own loses its data with the machine. */
+/** The settings of a real server. That of the tests would lose its data in a power failure. */
 export const DURABLE = [
   ...['fsync=on', 'full_page_writes=on', 'synchronous_commit=on', 'autovacuum=on', 'max_wal_size=4GB'],
 ];
@@ -13,28 +13,28 @@ const SIZE = `
 const ROWS = `SELECT sum(n_tup_ins)::float8 AS added, sum(n_tup_upd + n_tup_del)::float8 AS changed FROM pg_stat_user_tables`;
 const COMMITS = 'SELECT xact_commit::float8 AS transactions FROM pg_stat_database WHERE datname = current_database()';
 const REPORTED_MS = 11_000;
-/** In what the system counts processor time in. */
+/** The unit in which Linux counts processor time. */
 const TICK_MS = 10;
 
-/** `transactions`: reads outside of a transaction too, each of which is one. `cpuMs`: of the whole server. */
+/** `transactions`: a read outside of a transaction counts as one. `cpuMs`: of the whole server. */
 export type Counts = Record<'bytes' | 'log' | 'added' | 'changed' | 'transactions' | 'cpuMs', number>;
 
 /** What the server has counted so far for a database. */
 export async function countsOf(server: PostgresServer, database: string): Promise<Counts> {
   const cpuMs = cpuOf(server);
-  // What a connection has counted is reported once a second while it is used, and the rest when it was idle for ten seconds.
+  // A connection reports its counts once a second while it is used, and the rest after it was idle for ten seconds.
   await new Promise((resolve) => setTimeout(resolve, REPORTED_MS));
   const found = await Promise.all([SIZE, ROWS, COMMITS].map((sql) => server.query(sql, [], database)));
   return Object.assign({ cpuMs }, ...found.map(([row]) => row)) as Counts;
 }
 
-/** How much they have grown, for each of so many turns. */
+/** The growth between two counts, per turn. */
 export function perTurn(before: Counts, after: Counts, turns: number): Counts {
   const names = Object.keys(before) as (keyof Counts)[];
   return Object.fromEntries(names.map((name) => [name, (after[name] - before[name]) / turns])) as Counts;
 }
 
-/** Of its processes that run, and of those that have ended. Linux only. */
+/** The processor time of all processes of the server, including those that have ended. Linux only. */
 function cpuOf({ folder }: PostgresServer): number {
   const main = readFileSync(join(folder, 'data/postmaster.pid'), 'utf8').split('\n')[0] ?? '';
   const children = readFileSync(`/proc/${main}/task/${main}/children`, 'utf8').trim().split(' ');
@@ -44,7 +44,7 @@ function cpuOf({ folder }: PostgresServer): number {
 
 function ticks(pid: string): [own: number, ofEndedChildren: number] {
   try {
-    // The name of the program may have spaces; what follows its closing parenthesis begins with field 3.
+    // The name of the program may contain spaces. Field 3 follows its closing parenthesis.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ')

@@ -1,4 +1,4 @@
-/** The value below which this part of the values lies. */
+/** The quantile of the values: `part` is between 0 and 1. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;

@@ -4,13 +4,13 @@ import { median } from './statistics.ts';
 import { TurnWatch } from './turn-watch.ts';
 
 export interface ToldHistory {
-  /** To the first update, in ms, p50: of a session that has to be told a whole history first; of one that has none. */
+  /** The median time to the first update, in ms: of a session that gets a whole history first, and of one without a history. */
   readonly told: number;
   readonly fresh: number;
   readonly delivered: number;
 }
 
-/** The first turn of sessions that have to be told a history, beside that of sessions without one. All of them start the agent. */
+/** Compares the first turn of sessions that get a history with that of sessions without one. All of them start the agent. */
 export async function toldHistory(
   engine: Engine,
   { agent, prompt, quick }: { readonly agent: string; readonly prompt: string; readonly quick: boolean },

@@ -1,6 +1,11 @@
 import type { Engine } from '../../src/ports/engine.ts';
 
-/** Follows one conversation, as a face does, and tells when the first words and the end of each turn were seen. */
+/** Waits until the event loop has done what the last step left, so that it does not count in the next measurement. */
+export async function idle(): Promise<void> {
+  for (let i = 0; i < 3; i += 1) await new Promise(setImmediate);
+}
+
+/** Follows one conversation, as a face does, and records when it saw the first words and the end of each turn. */
 export class TurnWatch {
   readonly #stop = new AbortController();
   readonly #first = new Map<string, PromiseWithResolvers<number>>();
