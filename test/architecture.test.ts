@@ -23,7 +23,7 @@ const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf
   .map((path) => [path.split(sep).join('/'), read(join('src', path))] as const);
 const sourcesOf = (folder: string) => sources.filter(([path]) => path.startsWith(`${folder}/`) && !isTest(path));
 
-/** What a rule says about many files: one line for each break, so that a failure shows them all. */
+/** Every break of a rule in the files, one line each, so that a failure shows all of them. */
 const report = (files: typeof sources, rule: (path: string, source: string) => string[]) =>
   files.flatMap(([path, source]) => rule(path, source).map((what) => `${path}: ${what}`));
 
@@ -32,7 +32,7 @@ describe('src', () => {
     expect(report(sources, brokenImportRules)).toEqual([]);
   });
 
-  test('agents, engine and tasks use sandboxes, and nothing of the machine that we run on', () => {
+  test('agents, engine and tasks use sandboxes, and not the machine that Throughline runs on', () => {
     const using = sources.filter(([path, source]) => usesOfHost(path, source).length > 0).map(([path]) => path);
     expect(using.toSorted()).toEqual(Object.keys(USES_OF_HOST).toSorted());
   });
@@ -63,14 +63,14 @@ describe('the page', () => {
     expect(report(own, unsafeMarkup)).toEqual([]);
   });
 
-  test('reads as src does: no circles, few files in a folder, short functions', () => {
+  test('keeps the rules of src: no circular imports, few files in a folder, short functions', () => {
     const cycles = importCycles(own);
     expect(cycles.map((cycle) => cycle.join(' → '))).toEqual([]);
     const paths = own.map(([path]) => path);
     expect(crowdedFolders(paths)).toEqual([]);
     expect(meaninglessFolders(paths)).toEqual([]);
     expect(report(own, longFunctions)).toEqual([]);
-    // What is loaded later is a file of its own, and so may be a rule that has a test of its own: that one then loads no views.
+    // A small file may stand alone if it is loaded later, or if it has its own test: that test then loads no views.
     const all = pageSources.map(([, source]) => source).join('\n');
     const hasTest = (path: string) => pageSources.some(([each]) => each === path.replace(/\.tsx?$/, '.test.ts'));
     const standsAlone = (path: string) => hasTest(path) || all.includes(`import('./${basename(path)}')`);
@@ -79,7 +79,7 @@ describe('the page', () => {
 });
 
 describe('a reader', () => {
-  test('meets no files that import each other in a circle, types included', () => {
+  test('finds no circular imports, types included', () => {
     const cycles = importCycles(sources.filter(([path]) => !isTest(path)));
     expect(cycles.map((cycle) => cycle.join(' → '))).toEqual([]);
   });
@@ -103,7 +103,7 @@ describe('a reader', () => {
   });
 
   test('opens no small file that belongs into the one that imports it', () => {
-    // One migration, one command of the command line, and what is peculiar in one agent: they are looked for by their names.
+    // Migrations, commands and the peculiarities of one agent are looked for by their names.
     const standsAlone = (path: string) =>
       /\/migrations\/\d{4}-|^faces\/cli\/commands\/|^agents\/acp\/known\//.test(path);
     expect(straySmallFiles(sources, standsAlone)).toEqual([]);
@@ -129,7 +129,7 @@ describe('a reader', () => {
     expect(requests.filter(({ paths }) => paths.length === 0)).toEqual([]);
   });
 
-  test('finds in CONTRIBUTING.md at least twenty sentences before and after', () => {
+  test('finds in CONTRIBUTING.md at least twenty examples of rewritten sentences', () => {
     expect(pairsBeforeAndAfter(read('CONTRIBUTING.md'))).toBeGreaterThanOrEqual(20);
   });
 
@@ -143,7 +143,7 @@ describe('a reader', () => {
     expect(report([...sources, ...pageSources], wordsIn)).toEqual([]);
   });
 
-  test('finds every decision in the index, under numbers without holes', () => {
+  test('finds every decision in the index, numbered without gaps', () => {
     const names = readdirSync(join(root, 'docs/decisions')).filter((name) => /^\d/.test(name));
     const decisions = names.map((name) => ({ name, text: read(`docs/decisions/${name}`) }));
     expect(faultsOfDecisions(decisions, read('docs/decisions/README.md'))).toEqual([]);
@@ -220,7 +220,7 @@ test.each([
   ['tasks/x.ts', "import { homedir } from 'node:os'; import { join } from 'node:path'", ['imports node:os']],
   ['sandboxes/x/open.ts', "import 'node:fs'", []],
   ['agents/x/read.test.ts', "import 'node:fs'", []],
-])('the rule of sandboxes sees what %s uses: %s', (path, source, found) => {
+])('the sandbox rule finds which modules of the machine %s uses: %s', (path, source, found) => {
   expect(usesOfHost(path, source)).toEqual(found);
 });
 
@@ -255,7 +255,7 @@ describe('the purity rule', () => {
     expect(impurities('core/x.ts', source)).toEqual([]);
   });
 
-  test('code in a port is found, types and empty exports are not', () => {
+  test('finds code in a port, and ignores types and empty exports', () => {
     const types = `import type { A } from './a.ts'; export type { B } from './b.ts'; export interface C { a: A } export {};`;
     expect(runtimeCode('ports/x.ts', types)).toEqual([]);
     expect(runtimeCode('ports/x.ts', 'export const limit: number = 1;')).toEqual(['export const limit         = 1;']);
@@ -280,7 +280,7 @@ describe('tracked files', () => {
     expect(missing).toEqual([]);
   });
 
-  test('none names a path of the machine it was written on', (context) => {
+  test('contain no path of the machine that they were written on', (context) => {
     const files = trackedFiles();
     if (files.length === 0) context.skip('this is not a git checkout');
     const parent = dirname(root);
@@ -292,7 +292,7 @@ describe('tracked files', () => {
   });
 });
 
-/** Every file that may cite a rule: sources, tests, documents. Not the tests of citations themselves, which make some up. */
+/** Every file that may cite a rule: sources, tests, documents. Not the tests of citations, which cite rules that do not exist. */
 function written(): string[] {
   const pattern = '{*,{src,web,test,docs,bench,examples,scripts}/**/*}.{ts,tsx,js,mjs,md}';
   return globSync(pattern, { cwd: root, exclude: (path) => basename(path) === 'node_modules' })

@@ -16,13 +16,13 @@ test('every test file is in an area', () => {
   expect(files.filter((file) => !all.some((start) => file.startsWith(start)))).toEqual([]);
 });
 
-test('every path of an area, of a part, and of what the quick run leaves out, exists', () => {
+test('every path in the lists of areas, parts and exceptions exists', () => {
   const all = [...Object.values(AREAS).flat(), ...Object.values(PARTS).flat(), ...NOT_QUICK, ...ALONE, ...ON_DISK];
   expect(all.filter((start) => !paths.some((path) => `${path}/`.startsWith(start)))).toEqual([]);
 });
 
-test('a file that shares its process imports no other test file, mocks no module and chooses no way for others', () => {
-  // A test file that was run before in the same process is not run again by an import, and what was chosen stays.
+test('a file that shares its process imports no other test file, mocks no module and does not choose how tests reach the engine', () => {
+  // If the process has already run a test file, an import does not run it again. And a choice would apply to the files that follow.
   const notShared = /\bimport[ (]'[^']+\.test\.ts'|\breachBy\(|^vi\.mock\(/m;
   const shared = files.filter((file) => !ALONE.some((name) => file === `${name}.test.ts`));
   expect(shared.filter((file) => notShared.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
@@ -36,11 +36,11 @@ test('the name of an area becomes its paths; other arguments go to vitest as the
   expect(vitestArguments([], files)).toEqual({ args: [], files });
 });
 
-test('a word that is neither an area nor in the path of a test is named', () => {
+test('a word that is neither an area nor part of a path is reported', () => {
   expect(vitestArguments(['core', 'enigne'], files)).toEqual({ unknown: 'enigne' });
 });
 
-test('files that run beside each other share the time, and a part has the shares of its files', () => {
+test('files that run at the same time share it, and the time of a part is the sum of its shares', () => {
   const run = (from: number, to: number) => ({ from, to, seconds: 0, processor: 2, tests: 3 });
   const parts = partsOf({
     'test/browser/a.test.ts': run(0, 60_000),
@@ -58,13 +58,13 @@ test('files that run beside each other share the time, and a part has the shares
   ]);
 });
 
-test('a real agent in a sandbox counts as a sandbox', () => {
+test('a test of a real agent in a sandbox counts for the part "sandboxes"', () => {
   const run = { from: 0, to: 1_000, seconds: 1, processor: 1, tests: 1 };
   expect(Object.keys(partsOf({ 'test/agents/kill-series-ssh.test.ts': run }))).toEqual(['sandboxes']);
   expect(Object.keys(partsOf({ 'test/agents/claude-cli.test.ts': run }))).toEqual(['real agents']);
 });
 
-test('temporary folders are in memory where there is room, and those of isolated programs on the disk', () => {
+test('temporary folders are in memory if there is room, and those of isolated programs are on disk', () => {
   const both = { THROUGHLINE_TEST_DISK: '/tmp', THROUGHLINE_TEST_MEMORY: '/dev/shm/tl-1' };
   expect(folderOf('test/e2e/backup.test.ts', both)).toBe('/dev/shm/tl-1');
   expect(folderOf('test/contracts/sandbox/bubblewrap.test.ts', both)).toBe('/tmp');

@@ -1,4 +1,4 @@
-// The measures read what the program shows; when that changes, they must not measure nothing.
+// Runs each measure of bench/ briefly: when a change of the program breaks a measure, a test must fail.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -23,7 +23,10 @@ const LONG = [
   'sandboxes',
   'send',
 ];
-/** Those of Claude need its package, that of the timeline a browser, two of PostgreSQL what they compare it with; the others take longer, and tests of their own do the same. */
+/**
+ * Some need Claude's package, a browser, or the products that PostgreSQL is compared with. The others take long, and other tests cover
+ * what they do.
+ */
 const LEFT_OUT = [
   ...(process.env.THROUGHLINE_LONG === '1' ? [] : LONG),
   ...['claude-memory', 'claude-restore', 'claude-ssh', 'claude-warm', 'held', 'http-readers', 'task-queue', 'timeline'],
@@ -41,7 +44,7 @@ test.each(MEASURES)('the measure "%s" measures something', async (name) => {
   expect(findings.filter(({ value }) => !Number.isFinite(value))).toEqual([]);
 });
 
-// Each measure has a process of its own when it counts.
+// `npm run bench` runs each measure in a process of its own.
 test('a measure in a process of its own prints its findings', async () => {
   const child = spawn(process.execPath, [bench('one.ts'), 'plan', 'quick'], { stdio: ['ignore', 'pipe', 'pipe'] });
   const [out, errors, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);

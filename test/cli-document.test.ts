@@ -6,7 +6,7 @@ import { helpOf, wrapped } from '../src/faces/cli/cli.ts';
 
 const commands = await allCommands();
 
-test('docs/cli.md is what the program says of itself; `npm run docs` writes it', async () => {
+test('docs/cli.md agrees with the help of the program; `npm run docs` writes it', async () => {
   expect(readFileSync(new URL('../docs/cli.md', import.meta.url), 'utf8')).toBe(await cliDocument());
 });
 
@@ -17,7 +17,7 @@ describe.each(commands.map((command) => [nameOf(command), command] as const))('%
       expect(description).not.toBe('');
   });
 
-  test('has examples, which name commands and options that there are', () => {
+  test('has examples, and they use only commands and options that exist', () => {
     const { examples = [] } = helpOf(command) ?? {};
     expect(examples.length).toBeGreaterThan(0);
     expect(examples.join('\n')).toContain(`throughline${command.parent === null ? '' : ` ${pathOf(command)}`}`);
@@ -25,14 +25,14 @@ describe.each(commands.map((command) => [nameOf(command), command] as const))('%
   });
 });
 
-test('the text of a help is wrapped to the terminal, and what is indented is not', () => {
+test('help text is wrapped to the width of the terminal, but indented lines are not', () => {
   const indented = `  ${'as it is '.repeat(8)}`;
   const words = Array.from({ length: 12 }, () => 'word');
   const lines = [words.slice(0, 8).join(' '), words.slice(8).join(' '), indented, 'four'];
   expect(wrapped(`${words.join(' ')}\n${indented}\nfour`, 40)).toBe(lines.join('\n'));
 });
 
-/** Without the program. A command that is used as the default of its parent is found by that. */
+/** The name of a command without that of the program. */
 function pathOf(command: Command): string {
   const path = nameOf(command).split(' ').slice(1);
   return path.join(' ');
@@ -43,7 +43,7 @@ function unknownIn(example: string): string[] {
   return example.split(/[|;(]|<\(/).flatMap((part) => {
     const [, rest] = /\bthroughline\s+(.*)$/.exec(part) ?? [];
     if (rest === undefined) return [];
-    // What stands behind "--" is another program's.
+    // Words after "--" belong to another program.
     const words = rest
       .replaceAll(/"[^"]*"|'[^']*'/g, 'TEXT')
       .replace(/ -- .*/, '')

@@ -11,17 +11,17 @@ import { exampleOf, exportsOf } from './docs/exports.ts';
 
 const EXPORTS = ['src/index.ts', 'src/client.ts', 'src/testing/index.ts'].flatMap(exportsOf);
 
-/** The options that there are, as the program lists them to whoever gives another one. */
+/** All options of a call, from the error message about an unknown option. */
 async function optionsOf(call: () => unknown): Promise<string[]> {
   const error = await Promise.try(call).catch((refusal: unknown) => refusal);
   const { hint = '' } = error instanceof ThroughlineError ? error : {};
   return (/^Known options: (.*)\.$/.exec(hint)?.[1] ?? '').split(', ').toSorted();
 }
 
-/** A document that shows what does not exist. */
+/** A document with a call that does not exist. */
 const FALSE = "# Title\n\n```ts\nconst { reply } = await chat.ask('Hello');\nawait chat.enquire(reply);\n```\n";
 
-test('the TypeScript in documents and comments compiles against the sources, and what does not exist is found with its line', () => {
+test('the TypeScript in documents and comments compiles against the sources, and an error is reported with its line', () => {
   const shown = DOCUMENTS.flatMap((path) => blocksIn(path, read(path), ['ts', 'typescript']));
   const examples = new Map(EXPORTS.map((one) => [one.at, { at: `${one.at}:1`, code: exampleOf(one) ?? '' }]));
   expect(shown.length).toBeGreaterThan(10);
@@ -35,7 +35,7 @@ test('everything that a user can import has a comment with an example', () => {
   expect(EXPORTS.filter((one) => one.comment === null || exampleOf(one) === null).map(({ at }) => at)).toEqual([]);
 });
 
-test('no document and no example needs the engine behind the library', () => {
+test('no document and no example uses the engine behind the library', () => {
   const examples = globSync('examples/*.*', { cwd: ROOT });
   const users = [...DOCUMENTS, ...examples].filter((path) => /\b(?:tl|throughline|client)\.engine\b/.test(read(path)));
   expect(examples.length).toBeGreaterThan(3);
@@ -53,7 +53,7 @@ const schema: Schema = JSON.parse(read('throughline.schema.json'));
 const agents = schema.properties?.agents?.additionalProperties;
 const adapters = (typeof agents === 'object' && agents.oneOf) || [];
 
-/** The paths of all settings: `restore`, `restore.policy`, `agents.NAME.adapter` … What is in `options` has its own documents. */
+/** The paths of all settings: `restore`, `restore.policy`, `agents.NAME.adapter` … Those inside `options` are in other documents. */
 function pathsOf({ properties = {}, additionalProperties: others, oneOf = [] }: Schema, before = ''): string[] {
   const named = Object.entries(typeof others === 'object' ? { ...properties, NAME: others } : properties);
   const paths = named.flatMap(([name, inner]) => {
@@ -160,7 +160,7 @@ describe('docs/library.md', () => {
       [...read(file).matchAll(/^ {2}(?:async |override )*\*?([a-z]\w+)\(/gm)]
         .map(([, name = '']) => name)
         .filter((name) => name !== 'constructor');
-    // By the table: a word of another one may have the same name as a verb that is missing.
+    // Only in the right table: another table may contain the same word.
     const shownIn = (head: string) => {
       const [, rest = ''] = read('docs/library.md').split(`\n| ${head} | |\n`);
       const [table = ''] = rest.split('\n\n');

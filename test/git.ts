@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Git without the settings of the person or the machine. */
+/** Keeps git from reading the settings of the user and the machine. */
 export const GIT_ENV = {
   PATH: process.env.PATH ?? '',
   HOME: '/dev/null',
@@ -10,14 +10,14 @@ export const GIT_ENV = {
   GIT_CONFIG_NOSYSTEM: '1',
 };
 
-/** Runs git, for a person of that name. Returns what it printed. */
+/** Runs git as the user Ann. Returns what it printed. */
 export function git(cwd: string, ...args: string[]): string {
   const who = ['-c', 'user.name=Ann', '-c', 'user.email=ann@example.org'];
   const stdio = ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'];
   return execFileSync('git', [...who, ...args], { cwd, env: GIT_ENV, encoding: 'utf8', stdio }).trim();
 }
 
-/** A git repository with one commit, whose committer is known. */
+/** Makes a git repository with one commit, in which a user is configured. */
 export function makeRepository(path: string): string {
   mkdirSync(path, { recursive: true });
   git(path, 'init', '--quiet', '--initial-branch', 'main');
@@ -29,7 +29,7 @@ export function makeRepository(path: string): string {
   return path;
 }
 
-/** Writes a file, with the folders that it is in. */
+/** Writes a file and creates its parent folders. */
 export function write(path: string, name: string, text: string): void {
   const file = join(path, name);
   mkdirSync(dirname(file), { recursive: true });

@@ -1,4 +1,4 @@
-// Runs with every test file (vitest.config.ts): notes the processor time that it took, for the table at the end of `npm test`.
+// Runs with every test file (vitest.config.ts): records its processor time, for the table at the end of `npm test`.
 import { afterAll } from 'vitest';
 import { processorSeconds } from '../scripts/test-parts.js';
 
@@ -9,7 +9,7 @@ declare module 'vitest' {
 }
 
 const before = processorSeconds();
-// biome-ignore lint/correctness/noEmptyPattern: vitest wants a pattern here, and takes from the context what it names.
+// biome-ignore lint/correctness/noEmptyPattern: vitest requires a destructuring pattern here.
 afterAll(({}, file) => {
   file.meta.processorSeconds = processorSeconds() - before;
 });

@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url';
 const made = process.env.THROUGHLINE_TEST_PROGRAM;
 
 /**
- * The executable that tests start: the bundled one, as in the published package, which scripts/test-program.js has made. Where that did
- * not run, the checkout's own.
+ * The executable that tests start: the bundled one, as in the published package, which scripts/test-program.js builds. If that script did
+ * not run, the executable of the checkout.
  */
 export const PROGRAM: string = made ?? fileURLToPath(new URL('../bin/throughline.js', import.meta.url));
 
-/** The library for programs of tests that only use it: also the bundled one, because it is loaded in half the time. */
+/** The library, for programs that tests start: also the bundled one, because it loads in half the time. */
 export const library = (): Promise<typeof import('../src/index.ts')> =>
   import(made === undefined ? '../src/index.ts' : join(dirname(made), '../dist/index.js'));
 
@@ -19,7 +19,7 @@ export function agentProgram(name: string): string {
   return fileURLToPath(new URL(`agents/acp-programs/${name}.ts`, import.meta.url));
 }
 
-/** A program that tests start to use our parts in a process of its own (`PROGRAMS` in scripts/test-program.js): also bundled. */
+/** A program of the tests that uses our sources in a process of its own (`PROGRAMS` in scripts/test-program.js): also bundled. */
 export function testProgram(source: URL): string {
   if (made !== undefined) return join(dirname(made), '../programs', `${basename(source.pathname, '.ts')}.mjs`);
   return fileURLToPath(source);

@@ -20,7 +20,7 @@ import { faultOf } from './values/thrown.ts';
 const claude = { adapter: 'claude-sdk' } as const;
 
 describe('settings', () => {
-  test('what is right compiles and is taken', () => {
+  test('valid settings compile and are accepted', () => {
     const settings: Settings = {
       $schema: 'throughline.schema.json',
       defaultAgent: 'claude',
@@ -46,7 +46,7 @@ describe('settings', () => {
     // @ts-expect-error
     ['a setting of an agent', { agents: { a: { ...claude, modle: 'sonnet' } } }],
     // @ts-expect-error
-    ['what only other adapters have', { agents: { a: { adapter: 'scripted', model: 'sonnet' } } }],
+    ['a setting of other adapters', { agents: { a: { adapter: 'scripted', model: 'sonnet' } } }],
     // @ts-expect-error
     ['a time of an agent', { agents: { a: { ...claude, limits: { turnSecond: 1 } } } }],
     // @ts-expect-error
@@ -58,12 +58,12 @@ describe('settings', () => {
     // @ts-expect-error
     ['a name in a small object', { tasks: { paralel: 1 } }],
   ];
-  test.each(wrong)('%s that is wrong is refused', (_, settings) => {
+  test.each(wrong)('are refused if wrong: %s', (_, settings) => {
     expect(faultOf(() => parseSettings(settings))).toMatchObject({ code: 'invalid' });
   });
 });
 
-test('options are those of the adapter', () => {
+test('the type of the options depends on the adapter', () => {
   const agents: AgentSettings[] = [
     // @ts-expect-error
     { adapter: 'claude-sdk', options: { permisionMode: 'plan' } },
@@ -82,11 +82,11 @@ test('options are those of the adapter', () => {
     // @ts-expect-error
     { adapter: 'scripted', options: { ids: 'random' } },
   ];
-  expect(agents).toHaveLength(8); // each adapter's own tests have what it refuses
+  expect(agents).toHaveLength(8); // the tests of each adapter check what it refuses
 });
 
 describe('task plans', () => {
-  test('what is right compiles and is taken', () => {
+  test('valid plans compile and are accepted', () => {
     const plans: TaskPlan[] = [
       { goal: 'a' },
       [{ goal: 'a', gate: { command: 'true', timeout: 5 }, budget: '1 USD' }],
@@ -116,12 +116,12 @@ describe('task plans', () => {
     // @ts-expect-error
     ['a budget without a unit', { goal: 'a', budget: 5 }],
   ];
-  test.each(wrong)('%s that is wrong is refused', (_, plan) => {
+  test.each(wrong)('are refused if wrong: %s', (_, plan) => {
     expect(faultOf(() => parsePlan(plan))).toMatchObject({ code: 'invalid' });
   });
 });
 
-test('options of verbs', () => {
+test('misspelt options of verbs do not compile', () => {
   const open: OpenOptions[] = [
     // @ts-expect-error
     { hom: '/x' },

@@ -4,7 +4,8 @@ import { settingsSchema } from '../scripts/settings-schema.ts';
 import { ADAPTERS, parseSettings } from '../src/core/input/settings.ts';
 import { faultOf } from './values/thrown.ts';
 
-// Settings are described once (`src/core/input/settings.ts`, and the options of each adapter). The file for editors is printed from that, and has to be the newest print.
+// Settings are described once: in `src/core/input/settings.ts`, and the options of each adapter beside it. The schema for editors is
+// generated from that, and must be up to date.
 
 interface Schema {
   readonly type?: string | readonly string[];
@@ -24,13 +25,13 @@ interface Schema {
 
 const schema: Schema = JSON.parse(readFileSync(new URL('../throughline.schema.json', import.meta.url), 'utf8'));
 
-test('the schema for editors is what the program describes', () => {
+test('the schema for editors agrees with the descriptions in the program', () => {
   const hint = 'write it again with "node scripts/settings-schema.ts", then "npm run format"';
   expect(schema, hint).toEqual(JSON.parse(JSON.stringify(settingsSchema())));
 });
 
-/** The part of JSON Schema that ours uses; a word that it does not know is a fault of the test. */
-const SAYS: Record<string, (value: never, said: never) => boolean> = {
+/** The keywords of JSON Schema that our schema uses. The test fails at another keyword. */
+const KEYWORDS: Record<string, (value: never, said: never) => boolean> = {
   type: (value: unknown, said: string | string[]) => [said].flat().some((type) => isOf(type, value)),
   anyOf: (value: unknown, said: Schema[]) => said.some((one) => takes(one, value)),
   oneOf: (value: unknown, said: Schema[]) => said.filter((one) => takes(one, value)).length === 1,
@@ -54,12 +55,12 @@ const SAYS: Record<string, (value: never, said: never) => boolean> = {
 };
 
 function takes(part: Schema, value: unknown): boolean {
-  return Object.entries(part).every(([word, said]) => {
-    if (['$schema', 'title', 'description'].includes(word)) return true;
-    if (word === 'additionalProperties') return takesOthers(part, value);
-    const says = SAYS[word];
-    if (says === undefined) throw new Error(`this test does not know "${word}"`);
-    return says(value as never, said as never);
+  return Object.entries(part).every(([keyword, said]) => {
+    if (['$schema', 'title', 'description'].includes(keyword)) return true;
+    if (keyword === 'additionalProperties') return takesOthers(part, value);
+    const isValid = KEYWORDS[keyword];
+    if (isValid === undefined) throw new Error(`this test does not know the keyword "${keyword}"`);
+    return isValid(value as never, said as never);
   });
 }
 
@@ -77,7 +78,7 @@ function isOf(type: string, value: unknown): boolean {
   return typeof value === type;
 }
 
-/** How spending is limited, rightly and wrongly. */
+/** Limits on spending, valid and invalid. */
 const AMOUNTS = ['5 USD', '$2.50', '200k tokens', '7', '1 EUR', { usd: 2.5 }, { tokens: 9 }, { usd: 0 }, { eur: 1 }];
 
 const agents = schema.properties?.agents?.additionalProperties as Schema;
@@ -87,7 +88,7 @@ const agentSchema = agentOf('claude-sdk');
 const TEXT = 'sqlite:a'; // also the name of an agent, so that it may be the default one
 const agent = (told: object) => ({ agents: { [TEXT]: { adapter: 'claude-sdk', ...told } } });
 
-/** Every object of the settings that has names of its own, and how it is put into settings that are fine otherwise. */
+/** Every object of the settings with its own properties, and how to put a value of it into settings that are valid otherwise. */
 const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
   ['the settings', schema, (value) => ({ ...agent({}), ...value })],
   ['an agent', agentSchema, agent],
@@ -101,7 +102,7 @@ const PLACES: [name: string, part: Schema, put: (value: object) => object][] = [
   ),
 ];
 
-/** The names that the program says it knows, where it is told one that it does not. */
+/** The known names, from the error message about an unknown one. */
 function namesKnown(settings: unknown): string[] {
   const fault = faultOf(() => parseSettings(settings));
   const [, names] = /known are ([^.]*)/.exec(`${fault?.message}`) ?? [];
@@ -116,7 +117,7 @@ describe.each(PLACES)('of %s', (_, part, put) => {
     expect(namesKnown(put({ strange: 1 })).toSorted()).toEqual(properties.map(([name]) => name).toSorted());
   });
 
-  test('the schema and the program take the same values', () => {
+  test('the schema and the program accept the same values', () => {
     const samples = [
       TEXT,
       '',
@@ -135,10 +136,10 @@ describe.each(PLACES)('of %s', (_, part, put) => {
       { a: '5 USD' },
     ];
     for (const [name, property] of properties) {
-      // One is for editors, one is a place of its own, and options are checked by their adapter.
+      // `$schema` is for editors, agents are another entry of PLACES, and each adapter checks its options.
       if (['$schema', 'agents', 'options', 'adapter'].includes(name)) continue;
       for (const value of [...samples, ...(property.enum ?? []), ...(property.anyOf ? AMOUNTS : [])]) {
-        // Whatever is in an object is looked at in its own place.
+        // An object with properties is another entry of PLACES.
         const whole = property.properties !== undefined;
         const ours = faultOf(() => parseSettings(put({ [name]: value }))) === null;
         if (!whole) expect([name, value, ours]).toEqual([name, value, takes(property, value)]);
@@ -156,19 +157,22 @@ test('the schema and the program know the same adapters, and the same names of e
   expect(takes(schema, { agents: { a: {} } })).toBe(false);
 });
 
-test('the schema knows the options of every adapter, and a misspelt one is underlined', () => {
+test('the schema has the options of every adapter, and refuses a misspelt one', () => {
   const settings = (options: object) => ({ agents: { a: { adapter: 'acp', options } } });
   expect(takes(schema, settings({ mode: 'plan', mcpServers: { notes: { command: 'notes' } } }))).toBe(true);
   expect(takes(schema, settings({ moed: 'plan' }))).toBe(false);
   expect(takes(schema, settings({ mcpServers: { notes: { url: 'http://x' } } }))).toBe(false);
 });
 
-test.each(['settings', 'limits', 'claude'])('what docs/%s.md shows is taken by both', (document) => {
-  const text = readFileSync(new URL(`../docs/${document}.md`, import.meta.url), 'utf8');
-  const blocks = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, json]) => JSON.parse(json ?? ''));
-  expect(blocks.length).toBeGreaterThan(0);
-  for (const settings of blocks) {
-    expect(faultOf(() => parseSettings(settings))).toBeNull();
-    expect(takes(schema, settings)).toBe(true);
-  }
-});
+test.each(['settings', 'limits', 'claude'])(
+  'the schema and the program accept the examples of docs/%s.md',
+  (document) => {
+    const text = readFileSync(new URL(`../docs/${document}.md`, import.meta.url), 'utf8');
+    const blocks = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, json]) => JSON.parse(json ?? ''));
+    expect(blocks.length).toBeGreaterThan(0);
+    for (const settings of blocks) {
+      expect(faultOf(() => parseSettings(settings))).toBeNull();
+      expect(takes(schema, settings)).toBe(true);
+    }
+  },
+);

@@ -1,13 +1,13 @@
-// Runs with every test file that shares a process with others (vitest.config.ts). Such a file must put back what it changes: a later
-// file would fail for a reason that is not its own.
+// Runs with every test file that shares a process with others (vitest.config.ts). Such a file must restore what it changes. Otherwise a
+// later file would fail because of it.
 import fc from 'fast-check';
 import { afterAll, expect } from 'vitest';
 import { seedOfRun } from './faults/harness/random.ts';
 
-// Generated values, too, are the same in every run of a commit.
+// So that generated values are the same in every run of a commit.
 fc.configureGlobal({ seed: seedOfRun() });
 
-/** The Claude Agent SDK sets them where it is loaded, once for a process. No test looks at them. */
+/** The Claude Agent SDK sets these variables when it is first loaded. No test reads them. */
 const SET_BY_SDK = ['CLAUDE_AGENT_SDK_VERSION', 'NoDefaultCurrentDirectoryInExePath'];
 
 const state = () => ({
@@ -17,5 +17,5 @@ const state = () => ({
 });
 
 const before = state();
-// Registered first, so it runs after everything that the file itself does at its end.
-afterAll(() => expect(state(), 'what this file changed and did not put back').toEqual(before));
+// Registered first, so it runs after the file's own `afterAll`.
+afterAll(() => expect(state(), 'this test file changed something and did not restore it').toEqual(before));

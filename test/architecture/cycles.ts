@@ -1,4 +1,4 @@
-// Which files import each other in a circle, `import type` included: such files can only be understood all at once.
+// Finds circular imports, `import type` included. Files in such a circle can only be understood together.
 import { posix } from 'node:path';
 import { importsOf } from './import-rules.ts';
 
@@ -42,7 +42,7 @@ function reachedFrom(start: string, imports: Imports): Set<string> {
   return reached;
 }
 
-/** The shortest way along imports from a file back to itself, without the repeated end. Empty: there is none. */
+/** The shortest chain of imports from a file back to itself, without the repeated end. Empty: there is none. */
 function wayBack(start: string, imports: Imports): string[] {
   const ways: string[][] = [[start]];
   const seen = new Set<string>();

@@ -7,27 +7,27 @@ const third: Decision = { name: '0003-three.md', text: '# 0003 Three\n' };
 const row = ({ name }: Decision, fate = '') => `| [${name.slice(0, 4)}](${name}) | what it decides | ${fate} |\n`;
 
 describe('decisions', () => {
-  test('with every number, title and row are fine', () => {
+  test('with every number, title and row are accepted', () => {
     expect(faultsOfDecisions([second, first], `# Decisions\n\n${row(first)}${row(second)}`)).toEqual([]);
   });
 
-  test('with a hole in their numbers are found', () => {
+  test('with a gap in their numbers are reported', () => {
     expect(faultsOfDecisions([first, third], row(first) + row(third))).toEqual(['0003-three.md should be 0002']);
   });
 
-  test('with the same number twice are found', () => {
+  test('with the same number are reported', () => {
     const twin = { name: '0001-also.md', text: '# 0001 Also\n' };
     expect(faultsOfDecisions([first, twin], row(twin) + row(first))).toEqual(['0001-one-lease.md should be 0002']);
   });
 
-  test('whose title has another number are found', () => {
+  test('whose title has another number are reported', () => {
     const wrong = { ...second, text: '# 2. Two clocks\n' };
     expect(faultsOfDecisions([first, wrong], row(first) + row(wrong))).toEqual([
       '0002-two-clocks.md does not begin with "# 0002 "',
     ]);
   });
 
-  test('that the index lacks, has twice or has in another order are found', () => {
+  test('that are missing in the index, or in the wrong order there, are reported', () => {
     expect(faultsOfDecisions([first, second], row(first))).toEqual([
       'the index has no row for 0002-two-clocks.md in its place',
     ]);

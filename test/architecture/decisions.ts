@@ -1,9 +1,9 @@
-// Decisions are numbered without holes, and their index says of each what it decides and what has become of it.
+// Decisions are numbered without gaps. Their index says what each decides, and whether another one replaced or amended it.
 
 /** `name` is the file's name in docs/decisions. */
 export type Decision = { name: string; text: string };
 
-/** What is wrong with the numbers, the titles, the index, and what decisions say of each other, in words. */
+/** What is wrong with the numbers, the titles, the index and the references between decisions, in words. */
 export function faultsOfDecisions(decisions: readonly Decision[], index: string): string[] {
   const files = decisions.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const rows = index.split('\n').filter((line) => /^\| \[\d{4}\]/.test(line));

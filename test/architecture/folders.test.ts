@@ -3,7 +3,7 @@ import { crowdedFolders, faultsOfRooms, MOST_FILES, MOST_FILES_OF_ENGINE, meanin
 
 const folder = (name: string, files: number) => Array.from({ length: files }, (_, n) => `${name}/file-${n}.ts`);
 
-test('a folder with too many files is named; tests and the files of its subfolders do not count', () => {
+test('a folder with too many files is reported; tests and the files of its subfolders do not count', () => {
   const full = [...folder('core/turn', MOST_FILES), 'core/turn/file-1.test.ts', ...folder('core/turn/open', 2)];
   expect(crowdedFolders(full)).toEqual([]);
   expect(crowdedFolders([...full, 'core/turn/one-more.ts'])).toEqual(['core/turn holds 13 files, and may hold 12']);
@@ -12,7 +12,7 @@ test('a folder with too many files is named; tests and the files of its subfolde
   expect(crowdedFolders([...room, 'engine/turn/one-more.ts'])).toEqual(['engine/turn holds 11 files, and may hold 10']);
 });
 
-test('a folder that is named after nothing is found at any depth', () => {
+test('a folder with a name that says nothing is found at any depth', () => {
   expect(meaninglessFolders(['core/turn.ts', 'engine/utils/text.ts', 'agents/acp/helpers/x.ts'])).toEqual([
     'utils',
     'helpers',
@@ -20,7 +20,7 @@ test('a folder that is named after nothing is found at any depth', () => {
   expect(meaninglessFolders(['core/utils.ts', 'agents/shared/lines.ts'])).toEqual([]);
 });
 
-test('a room of the engine without a file to read first is named, and so is a first file that is not there', () => {
+test('a room of the engine without a file to read first is reported, and so is a first file that does not exist', () => {
   const document = '| room | read first |\n|---|---|\n| `engine/turn` | `run-turn.ts` | how? |\n';
   const paths = ['engine/engine.ts', 'engine/turn/run-turn.ts', 'core/turn/turn.ts'];
   expect(faultsOfRooms(document, paths)).toEqual([]);

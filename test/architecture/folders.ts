@@ -2,7 +2,7 @@
 import { posix } from 'node:path';
 import { isTest } from './import-rules.ts';
 
-/** The most TypeScript files that a folder may hold, tests apart. The engine is read as a whole, so its rooms are smaller. */
+/** The most TypeScript files that a folder may hold, without tests. The engine is read as a whole, so its folders ("rooms") are smaller. */
 export const MOST_FILES = 12;
 export const MOST_FILES_OF_ENGINE = 10;
 const MEANINGLESS = ['utils', 'util', 'helpers', 'misc', 'common', 'lib'];
@@ -29,7 +29,7 @@ export function meaninglessFolders(paths: readonly string[]): string[] {
   return MEANINGLESS.filter((name) => folders.has(name));
 }
 
-/** What is wrong with the table of rooms in a document: a room without a row, or whose first file is not there. `paths`: of `src/`. */
+/** What is wrong with the table of rooms in a document: a room has no row, or its first file does not exist. `paths`: of `src/`. */
 export function faultsOfRooms(document: string, paths: readonly string[]): string[] {
   const rows = document.matchAll(/^\| `(engine\/[\w-]+)` \| `([\w-]+\.ts)` \|/gm);
   const first = new Map([...rows].map(([, room = '', file = '']) => [room, file]));

@@ -1,8 +1,8 @@
-// Who may import whom in src/. A function over one file's text, so that it can be tried on made-up files.
+// Which files of src/ may import which. A function of one file's text, so that it can be tested with invented files.
 import { posix } from 'node:path';
 import { type Node, placesIn } from './syntax.ts';
 
-/** Folders whose direct children are siblings that do not know each other. */
+/** Folders whose subfolders must not import each other. */
 const GROUPS = ['stores', 'agents', 'sandboxes', 'clients', 'faces'];
 const FOLDERS = [
   'core',
@@ -18,11 +18,11 @@ const FOLDERS = [
   'testing',
   ...GROUPS,
 ];
-/** What every adapter needs to run a program, and what sandboxes on this machine, or stores, have in common; they know none of those. */
+/** What adapters, sandboxes or stores have in common. They import these folders, and these folders import none of them. */
 const SHARED = ['agents/shared', 'sandboxes/shared', 'stores/shared'];
-/** Whoever holds leases keeps them alike. */
+/** The folders that hold leases. All use the same code for that. */
 const HOLDERS = ['engine', 'tasks', 'library'];
-/** The only files at the top of src/, and the only ones that reach implementations. */
+/** The only files at the top of src/, and the only ones that import implementations. */
 const ENTRIES = [
   'compose.ts',
   'compose-agents.ts',
@@ -53,7 +53,7 @@ export function importsOf(path: string, source: string): readonly (string | unde
   return imports;
 }
 
-/** By path and text: several rules ask for the imports of every file. */
+/** A cache by path and text, because several rules need the imports of every file. */
 const known = new Map<string, readonly (string | undefined)[]>();
 
 export const isTest = (path: string) => path.endsWith('.test.ts');
@@ -70,7 +70,7 @@ function unitOf(path: string): string {
   return GROUPS.includes(first) ? `${first}/${second}` : first;
 }
 
-/** Why `path` may not import `specifier`, or undefined when it may. Types are held to the same rules as values. */
+/** Why `path` may not import `specifier`, or undefined when it may. The rules are the same for types and values. */
 function whyNot(path: string, specifier: string | undefined): string | undefined {
   const from = unitOf(path);
   if (specifier === undefined) return 'a computed import cannot be checked';
@@ -79,7 +79,7 @@ function whyNot(path: string, specifier: string | undefined): string | undefined
   if (target.startsWith('../')) return isTest(path) ? undefined : `imports ${specifier} from outside of src`;
   const to = unitOf(target);
   if (from === to) return undefined;
-  // What stands in for a model knows nothing of the program, and the program nothing of it; only the demo shows it.
+  // The stand-in model and the program do not import each other. Only the demo uses the stand-in model.
   if (from === 'testing' || to === 'testing') {
     return to === 'core' || from === 'demo.ts' || isTest(path) ? undefined : `${from} imports ${to}`;
   }
@@ -93,7 +93,7 @@ function whyNot(path: string, specifier: string | undefined): string | undefined
 }
 
 function whyNotPackage(from: string, name: string): string | undefined {
-  // A port has no code of its own (another rule sees to that), so Node's types are all that it can take from there.
+  // A port has no code (another rule checks that), so it can use only the types of Node's modules.
   if (from === 'core' || from === 'flow' || (from === 'ports' && !name.startsWith('node:')))
     return `${from} imports ${name}`;
   if (name === 'throughline' || name.startsWith('throughline/')) return `${from} imports the package itself`;

@@ -47,7 +47,7 @@ describe('INVARIANTS.md', () => {
     ['a test that is gone', rule('R1', '- `test/b.test.ts` › it runs'), 'R1: test/b.test.ts has no test “it runs”'],
     ['a comment', rule('R1', '- `test/b.test.ts` › it holds'), 'R1: test/b.test.ts has no test “it holds”'],
     ['a test that is skipped', rule('R1', '- `test/b.test.ts` › it ends'), 'R1: test/b.test.ts has no test “it ends”'],
-    ['a hole in the numbers', rule('R2', '- `test/b.test.ts`'), 'R2 stands where R1 should'],
+    ['a gap in the numbers', rule('R2', '- `test/b.test.ts`'), 'R2 stands where R1 should'],
     [
       'no example',
       rule('R1', '- `test/b.test.ts`').replace('**Fault', '*Fault'),
@@ -65,7 +65,7 @@ describe('a citation', () => {
     ['// never twice (R7)', ['R7']],
     ['see R1–R3, R12', ['R3', 'R12']],
     ['R1: one writer; R2, R9 and R9', ['R9']],
-  ])('of a rule that is not there is found: %s', (citing, unknown) => {
+  ])('of a rule that does not exist is found: %s', (citing, unknown) => {
     expect(unknownRules(citing, rules)).toEqual(unknown);
   });
 

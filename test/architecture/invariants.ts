@@ -1,4 +1,4 @@
-// INVARIANTS.md is what `R1` … `R10` refer to: every citation leads there, and every rule names tests that exist.
+// `R1` … `R10` refer to the rules of INVARIANTS.md. Every cited rule exists there, and every rule names tests that exist.
 
 /** A test that a rule names: the file, and the test's name or the beginning of it; null: the whole file. */
 type NamedTest = { file: string; name: string | null };
@@ -35,7 +35,7 @@ export function faultsOfRules(rules: readonly Rule[], read: (path: string) => st
   ]);
 }
 
-/** The rules that a text cites and that are not there. */
+/** The rules that a text cites and that do not exist. */
 export function unknownRules(text: string, rules: readonly Rule[]): string[] {
   const known = new Set(rules.map(({ id }) => id));
   return [...new Set(text.match(/(?<![\w-])R[1-9]\d*(?![\w-])/g) ?? [])].filter((id) => !known.has(id));

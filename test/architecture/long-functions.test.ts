@@ -13,7 +13,7 @@ test.each([
   expect(longFunctions('core/x.ts', `${head}\n${lines(MOST_LINES - 1)}${tail}`)).toEqual(['run has 61 lines']);
 });
 
-test('a long list, a long type and a class of many short functions are none', () => {
+test('a long type and a class of many short functions are not long functions', () => {
   const methods = Array.from({ length: 50 }, (_, n) => `  m${n}() {\n    return ${n};\n  }\n`).join('');
   const fields = Array.from({ length: 100 }, (_, n) => `  readonly f${n}: number;\n`).join('');
   expect(longFunctions('core/x.ts', `class A {\n${methods}}\ninterface B {\n${fields}}`)).toEqual([]);

@@ -21,7 +21,7 @@ test.each([
   expect(brokenPageImports('web/src/inbox/inbox.tsx', source)).toEqual([]);
 });
 
-test('a test of the page may use what it likes', () => {
+test('a test of the page may import anything', () => {
   const source = `import { readFileSync } from 'node:fs'; import { open } from '../../../src/index.ts'`;
   expect(brokenPageImports('web/src/inbox/inbox.test.ts', source)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// What web/ may import, and what it never does: the page shows text of agents and strangers, and must not turn it into markup or code.
+// What web/ may import, and what it must not do: the page shows text of agents and strangers, and must not turn it into markup or code.
 import { posix } from 'node:path';
 import { importsOf } from './import-rules.ts';
 import { type Node, placesIn } from './syntax.ts';
@@ -26,7 +26,7 @@ function whyNot(path: string, specifier: string | undefined): string | null {
   return isOurs && specifier !== ENTRY ? `imports ${specifier}: the page uses ${ENTRY} and ${CORE} only` : null;
 }
 
-/** Whatever makes markup or code out of text. The policy of the page stops some of it, and only in the browser. */
+/** Names of what turns text into markup or code. The Content Security Policy of the page blocks only some of it. */
 const UNSAFE = new Set([
   'dangerouslySetInnerHTML',
   'innerHTML',
@@ -42,7 +42,7 @@ const UNSAFE = new Set([
 ]);
 const NAMES = new Set(['Identifier', 'JSXIdentifier', 'Literal']);
 
-/** Everything of it that the file names, in code and not in comments. */
+/** All of these names that the file uses, in code and not in comments. */
 export function unsafeMarkup(path: string, source: string): string[] {
   return placesIn(path, source).flatMap(({ node }) => {
     const name = nameIn(node);

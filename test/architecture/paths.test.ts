@@ -25,7 +25,7 @@ test('questions are found with the files of their answers', () => {
   ]);
 });
 
-test('pairs are counted in their section, without the heads of the tables', () => {
+test('rewritten sentences are counted in their section, without the heads of the tables', () => {
   const table = ['| before | after | why |', '|---|---|---|', '| a | b | c |', '| d | e | f |'].join('\n');
   const text = `# C\n\n## Plain English\n\n${table}\n\n### Names\n\n${table}\n\n## Style\n${table}`;
   expect(pairsBeforeAndAfter(text)).toBe(4);

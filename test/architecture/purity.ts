@@ -2,7 +2,7 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { type Node, type Place, placesIn } from './syntax.ts';
 
-/** Globals that reach outside of the program or give another answer at another time. */
+/** Globals that reach outside of the program, or whose results change with time. */
 const OUTSIDE = 'process crypto fetch performance console globalThis global require'.split(' ');
 const TIMERS = ['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask'];
 const IMPURE = new Set([...OUTSIDE, ...TIMERS, 'Promise']);
@@ -10,7 +10,7 @@ const IMPURE = new Set([...OUTSIDE, ...TIMERS, 'Promise']);
 /** The impure things a file uses, each named once. */
 export function impurities(path: string, source: string): string[] {
   const places = placesIn(path, source);
-  // Scopes are not followed: a name that the file declares anywhere is taken for its own everywhere.
+  // Scopes are ignored: a name that the file declares anywhere counts as its own everywhere.
   const own = new Set(places.filter(isDeclared).map(({ node }) => node.name));
   const found = places.flatMap((place) => {
     if (isAsync(place.node)) return ['async'];
@@ -21,7 +21,7 @@ export function impurities(path: string, source: string): string[] {
   return [...new Set(found)];
 }
 
-/** The first line of each statement that is left of a file without its types: none, if the file only describes. */
+/** The first line of each statement that remains without the types: none, if the file only declares types. */
 export function runtimeCode(path: string, source: string): string[] {
   const javascript = stripTypeScriptTypes(source);
   return placesIn(path.replace(/\.ts$/, '.js'), javascript)
@@ -36,7 +36,7 @@ type Statement = Node & { start: number; end: number };
 const isEmptyExport = ({ type, declaration, specifiers }: Statement) =>
   type === 'ExportNamedDeclaration' && declaration === null && (specifiers as Node[]).length === 0;
 
-/** What waits is in flow/, or where the I/O is. */
+/** Asynchronous code belongs into flow/, or to the I/O. */
 const isAsync = ({ type, async, await: waits }: Node) => type === 'AwaitExpression' || async === true || waits === true;
 
 /** `Date.now`, `Math.random`, `Date()` and `new Date()`; a Date made from a value is fine. */
@@ -52,12 +52,12 @@ const nameOf = (node: unknown): string => {
   return type === 'Identifier' ? (name as string) : '';
 };
 
-/** The name of a type, member or property, which is no use of a global of that name. */
+/** Whether the name is that of a type, a member or a property, and so does not refer to a global. */
 const isLabel = ({ key, parent }: Place) =>
   key === 'typeName' ||
   ((key === 'property' || key === 'key') && (parent?.node.computed === false || parent?.node.computed === undefined));
 
-/** Whether the place gives a name to a variable, a parameter, an import, a function … */
+/** Whether the place declares a variable, a parameter, an import, a function … */
 function isDeclared({ key, parent }: Place): boolean {
   const type = parent?.node.type ?? '';
   if (type === 'Property') return key === 'value' && parent?.parent?.node.type === 'ObjectPattern';

@@ -1,20 +1,19 @@
-// What belongs to an agent is used through its sandbox, which may be on another machine: nothing of the machine that we run on.
+// What belongs to an agent is used through its sandbox, which may be on another machine. So these folders must not use this machine.
 import { importsOf, isTest } from './import-rules.ts';
 
 const FOLDERS = ['agents/', 'engine/', 'tasks/'];
 const HOST = ['fs', 'fs/promises', 'child_process', 'os'].flatMap((name) => [`node:${name}`, name]);
 
-/** Files that use this machine, and why. Only what is no part of an agent in a sandbox may be added. */
+/** Files that use this machine, and why. Add a file only if what it uses is not part of an agent in a sandbox. */
 export const USES_OF_HOST: Readonly<Record<string, string>> = {
-  'agents/acp/known/memory.ts': 'keeps what we have learnt of agents in the data home',
-  'agents/acp/known/packages.ts':
-    'finds the packages that a person has installed here, for those who have set no agent',
+  'agents/acp/known/memory.ts': 'stores what was learnt about agents in the data home',
+  'agents/acp/known/packages.ts': 'finds the packages that a person has installed here, if the settings have no agent',
   'agents/claude/find/package.ts':
     'finds the SDK, which is loaded into our own process, and the packages that a person has installed here',
-  'agents/claude/settings.ts': 'sees that a person has installed another Claude into the data home',
+  'agents/claude/settings.ts': 'checks whether a person has installed another Claude into the data home',
   'agents/shared/install.ts': 'installs packages into the data home when a person asks for it; no agent runs',
   'agents/shared/paths.ts': 'looks for programs where no sandbox is open yet: when agents are listed without settings',
-  'engine/starts.ts': 'how many processors we have',
+  'engine/starts.ts': 'counts the processors',
   'tasks/task-file.ts': 'reads a file that a person names on the command line',
 };
 

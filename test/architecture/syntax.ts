@@ -1,4 +1,4 @@
-// A file's syntax tree, flattened: every node with the way up to the root.
+// A file's syntax tree, flattened: every node with its parents.
 import { parseSync } from 'vite';
 
 export type Node = { type: string; [key: string]: unknown };

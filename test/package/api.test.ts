@@ -21,14 +21,14 @@ test('the surface has every entry, what they export, and what can be reached fro
   expect(text).not.toContain('/**');
 });
 
-test('no declaration that can be reached has a field of what is stored and nobody outside can use', () => {
+test('no public declaration has a field that only the store and the engine use', () => {
   const fields = [...readFileSync(FILE, 'utf8').matchAll(/^ +(?:readonly )?(\w+)\??: (.*)$/gm)];
   const internal = ['pid', 'boot', 'namespace', 'mark', 'ref', 'memo', 'mirrored', 'epoch', 'fence', 'process'];
   expect(fields.length).toBeGreaterThan(1_000);
   expect(fields.filter(([, name = '']) => internal.includes(name)).map(([field]) => field)).toEqual([]);
 });
 
-test('the client has the type of everything but what is embedded', () => {
+test('the client exports every type except those of an embedded Throughline', () => {
   const text = readFileSync(FILE, 'utf8');
   const namesOf = (entry: string) => {
     const [, names = ''] = new RegExp(`^${entry}\\n((?: {2}.*\\n)+)`, 'm').exec(text) ?? [];
@@ -36,7 +36,7 @@ test('the client has the type of everything but what is embedded', () => {
   };
   const client = new Set(namesOf('throughline/client'));
   const embedded = namesOf('throughline').filter((name) => !client.has(name));
-  // There, a client is a `ThroughlineClient`.
+  // In the client, `ThroughlineClient` takes the place of `Throughline`.
   const expected = ['AgentSettings', 'Credentials', 'CredentialsFor', 'CredentialsRequest', 'OpenOptions', 'Settings'];
   expect(embedded).toEqual([...expected, 'Throughline', 'open']);
 });

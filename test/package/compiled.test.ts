@@ -8,7 +8,7 @@ import { ROOT, run, succeeds } from './packed.ts';
 const folder = mkdtempSync(join(tmpdir(), 'throughline-compiled-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What a program prints and ends with that is run as the package runs its own. */
+/** Runs a program in the way in which the package runs its own. Returns its output and exit code. */
 async function ran(source: string) {
   const main = join(folder, 'main.cjs');
   writeFileSync(main, source);
@@ -17,11 +17,11 @@ async function ran(source: string) {
   return { code, stdout, stderr };
 }
 
-// Agents are ended and the terminal is given back by such listeners.
+// Such listeners end agents and restore the terminal.
 test.each([
   ['has nothing left to do', ''],
   ['ends itself', 'process.exit();'],
-])('what listens for the end of a command is called, when the command %s', async (_, how) => {
+])('listeners for the end of a command are called when the command %s', async (_, how) => {
   const later = `setTimeout(() => {
     process.on('exit', () => console.log('heard'));
     process.exitCode = 3;
@@ -31,15 +31,15 @@ test.each([
   expect(await ran(later)).toEqual({ code: 3, stdout: `${'x'.repeat(100_000)}heard\n`, stderr: '' });
 });
 
-test('what is thrown ends a command as it ends Node', async () => {
+test('an uncaught error ends a command as it ends Node', async () => {
   const ended = await ran(
     `setTimeout(() => { process.on('exit', () => console.log('heard')); throw new Error('no'); });`,
   );
   expect(ended).toMatchObject({ code: 1, stdout: 'heard\n', stderr: expect.stringContaining('Error: no') });
 });
 
-// Among the young objects it would take the place of others, and garbage would be collected before a command has started its agent.
-test('the text of a long file is apart from the young objects of V8', async () => {
+// Among V8's young objects it would use up their space, and the garbage collector would run before a command has started its agent.
+test('the text of a long file is kept apart from the young objects of V8', async () => {
   const program = `
     const spaces = require('node:v8').getHeapSpaceStatistics();
     console.log(spaces.find(({ space_name }) => space_name === 'new_large_object_space').space_used_size >= 2 ** 17);
@@ -47,8 +47,8 @@ test('the text of a long file is apart from the young objects of V8', async () =
   expect(await ran(program)).toEqual({ code: 0, stdout: 'true\n', stderr: '' });
 });
 
-// Before its agent's program is started, a command loads no code that it uses afterwards, or mostly not at all (scripts/bundle.js).
-test('a prompt loads the chunk for turns and no chunk for what a turn seldom does', async () => {
+// Before a command starts its agent's program, it loads only the code that it needs until then (scripts/bundle.js).
+test('a prompt loads the chunk for turns, and not the chunk for what turns seldom use', async () => {
   const env = { THROUGHLINE_HOME: join(folder, 'commands'), NODE_COMPILE_CACHE: join(folder, 'cache') };
   await succeeds(process.execPath, [PROGRAM, 'send', 'notes', 'The codeword is amber.', '--agent', 'scripted'], {
     env,
@@ -58,7 +58,7 @@ test('a prompt loads the chunk for turns and no chunk for what a turn seldom doe
   expect(cached.filter((name) => name.startsWith('for-turn-seldom-'))).toEqual([]);
 });
 
-test('an engine that has not run a turn has not loaded what runs one', async () => {
+test('an engine loads the code that runs turns with its first turn', async () => {
   const program = `
     import { createRequire } from 'node:module';
     import { open } from ${JSON.stringify(join(dirname(PROGRAM), '../dist/index.js'))};

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-test('what the README links to, and what messages tell people to read, comes with the package', () => {
-  // What a build makes is not there, and not looked at.
+test('the package contains the files that the README links to and that messages name', () => {
+  // Without a build: none of these files is built.
   const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: ROOT,
     encoding: 'utf8',

@@ -6,7 +6,7 @@ import { CliHome, Running, until } from '../e2e/cli-process.ts';
 import { inTerminal } from '../e2e/cli-terminal.ts';
 import { JUDGES, ROOT } from './packed.ts';
 
-// The command, started with an older Node: it goes on with the one in node_modules.
+// Started with an older Node, the command continues with the Node in node_modules.
 
 const CHECKOUT = join(ROOT, 'bin/throughline.js');
 const home = new CliHome({ ...AGENTS, stubborn: { adapter: 'scripted', options: { cancelGraceMs: 60_000 } } });
@@ -39,7 +39,7 @@ describe.each([
     expect((await home.show(key)).turns[0]).toMatchObject({ state: 'cancelled' });
   });
 
-  test('lets a turn end when it is told to terminate', async () => {
+  test('lets a turn end after SIGTERM', async () => {
     const running = home.start(['send', `ending-${version}`, '/stream 10 50'], { node });
     await running.until('stdout', /chunk 1/);
     running.kill('SIGTERM');
@@ -47,9 +47,9 @@ describe.each([
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('chunk 10') });
   });
 
-  test('asks at the first Ctrl-C in a terminal, and leaves at the second', async (context) => {
+  test('waits at the first Ctrl-C in a terminal, and ends at the second', async (context) => {
     const key = `terminal-${version}`;
-    // It does not stop when it is asked to, and is given a minute: the second Ctrl-C would leave at once.
+    // This agent ignores a cancel, and has a minute to obey: so only a second Ctrl-C ends the command at once.
     const terminal = inTerminal(home, ['send', key, '/say begun\n/hang!', '--agent', 'stubborn'], {}, node);
     if (terminal === null) return context.skip('needs the program "script"');
     let hasEnded = false;
@@ -65,7 +65,7 @@ describe.each([
     expect((await terminal.ended).code).toBe(130);
   });
 
-  test('ends as the program did that a signal has ended', async () => {
+  test('ends with the same signal as the program that it started', async () => {
     const running = home.start(['send', `killed-${version}`, '/say begun\n/hang'], { node });
     await running.until('stdout', /begun/);
     const [child] = childrenOf(running.pid).filter((pid) => commandOf(pid).includes('throughline.js'));

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const named = Object.keys(exports).filter((name) => exports[name].types !== undefined);
   entries = named.map((name) => name.replace(/^\./, 'throughline'));
   cpSync(join(packed.folder, 'examples'), join(packed.user, 'examples'), { recursive: true });
-  // What else a program in TypeScript installs.
+  // A program in TypeScript also installs the types of Node.
   mkdirSync(join(packed.user, 'node_modules/@types'), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules/@types/node'), join(packed.user, 'node_modules/@types/node'));
 }, 600_000);
@@ -64,17 +64,17 @@ function write(name: string, text: string): string {
 }
 
 describe('the tarball', () => {
-  test('has no fault that publint finds', async (context) => {
+  test('passes publint', async (context) => {
     const { publint } = await judge('publint', context);
     const bytes = readFileSync(packed.tarball);
     const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
     expect((await publint({ pack: { tarball }, strict: true })).messages).toEqual([]);
   });
 
-  test('has types that fit what is imported', async (context) => {
+  test('has types that agree with its modules', async (context) => {
     const { checkPackage, createPackageFromTarballData } = await judge('@arethetypeswrong/core', context);
     const { problems } = await checkPackage(createPackageFromTarballData(new Uint8Array(readFileSync(packed.tarball))));
-    // The package is for ES modules. Node that is new enough also takes them by `require`; those before `exports` are not supported.
+    // The package has ES modules. Supported versions of Node also load them by `require`. Those without `exports` are not supported.
     const others = problems.filter(
       ({ resolutionKind }: Problem) => !['node10', 'node16-cjs'].includes(resolutionKind ?? ''),
     );
@@ -117,7 +117,7 @@ describe('a program in TypeScript', () => {
   const NODE = { ...COMMON, module: 'nodenext', lib: ['esnext'], types: ['node'], allowImportingTsExtensions: true };
   const BROWSER = { ...COMMON, module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] };
 
-  // The older one takes four times as long.
+  // The older compiler takes four times as long.
   const older: [version: string, folder: string][] = [['5.9', join(JUDGES, 'typescript')]];
   test.each<[version: string, folder: string]>([...(LONG ? older : []), ['7', join(ROOT, 'node_modules/typescript')]])(
     'is checked by TypeScript %s, on Node with all entries and examples, and in a browser; a misspelt option is found',
@@ -132,12 +132,12 @@ describe('a program in TypeScript', () => {
         entries.map((name, i) => `import * as entry${i} from '${name}';\nexport { entry${i} };\n`).join(''),
       );
       write('tsconfig.json', JSON.stringify({ compilerOptions: NODE, include: ['*.ts', 'examples'], exclude: [HONO] }));
-      // The types of Hono need those of a browser. Ours do not.
+      // The types of Hono need those of a browser. Our types do not.
       const app = { ...NODE, lib: ['esnext', 'dom'] };
       write('app/tsconfig.json', JSON.stringify({ compilerOptions: app, include: [join('..', HONO)] }));
       write('page/page.ts', PAGE);
       write('page/tsconfig.json', JSON.stringify({ compilerOptions: BROWSER, include: ['*.ts'] }));
-      // Three at once: as with scripts/test.js, more threads each would only take longer.
+      // Three run at once. As in scripts/test.js, more threads would only take longer.
       const threads = version === '7' ? ['--singleThreaded'] : [];
       const check = (project: string) =>
         run(process.execPath, [join(folder, 'bin/tsc'), '-p', join(packed.user, project), ...threads]);
@@ -162,7 +162,7 @@ describe('from the installed package', () => {
     });
   });
 
-  test('the commands work, also what runs in threads', async () => {
+  test('the commands work, also those that use threads', async () => {
     expect(await command('command', 'send', 'notes', 'The codeword is amber.', '--agent', 'scripted')).toContain(
       'Noted',
     );
@@ -187,7 +187,7 @@ describe('from the installed package', () => {
     }
     const env = { ...environment('cached'), NODE_COMPILE_CACHE: cache };
     expect(await run(process.execPath, [program(), 'list'], { env })).toMatchObject({ code: 0 });
-    // Others could have written there: what is in it is left alone, damaged as it is.
+    // Other users could have written there, so the cache is neither used nor changed.
     const [first = ''] = files;
     chmodSync(dirname(first), 0o777);
     writeFileSync(first, 'damaged');
@@ -206,7 +206,7 @@ describe('from the installed package', () => {
     expect(await succeeds(process.execPath, [file])).toBe('number\n');
   });
 
-  test('the client is bundled for a browser, without a module of Node, and reaches a server', async () => {
+  test('the client can be bundled for a browser, without modules of Node, and reaches a server', async () => {
     write('page/page.ts', PAGE);
     const root = join(packed.user, 'page');
     const lib = { entry: 'page.ts', formats: ['es' as const], fileName: 'page' };
@@ -220,7 +220,7 @@ describe('from the installed package', () => {
     expect(await ask(served.url, token, 'The codeword is amber.')).toBe('Noted: The codeword is amber.');
   });
 
-  test('the server has its page, without the packages that it is made of', async () => {
+  test('the server has its page, without the packages that the page is built from', async () => {
     await using served = await serve('page');
     const page = await fetch(served.url);
     expect(page.headers.get('content-security-policy')).toContain("script-src 'self'");
@@ -233,8 +233,8 @@ describe('from the installed package', () => {
     expect(readFileSync(join(packed.folder, 'dist/page/LICENSES.md'), 'utf8')).toContain('## react-dom');
   });
 
-  // The longer ones run with the sources in every run; with the package, only what they import is another.
-  test(`${LONG ? 'all' : 'the short'} examples do what their tests say`, async () => {
+  // The longer examples run in every run with the sources. Here only their imports differ.
+  test(`${LONG ? 'all' : 'the short'} examples pass their tests`, async () => {
     const tests = ['test/e2e/examples.test.ts', ...(LONG ? ['test/e2e/examples-programs.test.ts'] : [])];
     const vitest = [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--project', 'together', ...tests];
     const env = { THROUGHLINE_EXAMPLES: `${join(packed.user, 'examples')}/`, NO_COLOR: '1' };
@@ -262,7 +262,7 @@ describe.each(['20', '22'])('on Node %s', (version) => {
     }
   });
 
-  test('the command goes on with the Node that is installed beside it', async (context) => {
+  test('the command continues with the Node that is installed beside it', async (context) => {
     if (!existsSync(node)) context.skip(`needs Node ${version}, which test/package installs on Linux with x64`);
     const beside = join(packed.user, 'node_modules/node');
     symlinkSync(join(ROOT, 'node_modules/node'), beside);
@@ -282,7 +282,7 @@ async function judge(name: string, context: { skip(why: string): never }) {
   return import(pathToFileURL(createRequire(join(JUDGES, 'x.js')).resolve(name)).href);
 }
 
-/** Runs a command until it has a cache, and gives the cache's files. */
+/** Runs a command so that it writes its cache. Returns the files of the cache. */
 async function cached(name: string): Promise<{ cache: string; files: string[] }> {
   const cache = join(packed.scratch, 'cache');
   mkdirSync(cache);

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What judges the package: its own folder of packages, see package.json beside this file. */
+/** The tools that check the package. They are installed apart, see package.json beside this file. */
 export const JUDGES = join(ROOT, 'test/package/node_modules');
 
 /** The package as its users have it: packed, and installed into an empty folder. */
@@ -20,15 +20,15 @@ export interface Packed {
   readonly folder: string;
 }
 
-/** `npm pack` and `npm install`, as in README.md. In a copy of the checkout: packing replaces package.json for a moment. */
+/** Runs `npm pack` and `npm install`, as in README.md. In a copy of the checkout, because packing replaces package.json for a moment. */
 export async function pack(): Promise<Packed> {
   const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-packed-')));
   const checkout = join(scratch, 'checkout');
   const left = ['node_modules', '.git', 'dist', 'test', 'bench'];
   cpSync(ROOT, checkout, { recursive: true, filter: (path) => !left.includes(path.slice(ROOT.length)) });
   symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
-  // Packing builds what has changed of the page. It is that of the checkout here, which tests in a browser use as well; page.test.ts
-  // builds one from nothing.
+  // Packing builds the page if it is out of date. To save that time, the page of the checkout is copied, which tests in a browser use as
+  // well. page.test.ts tests the build itself.
   await succeeds(process.execPath, [join(ROOT, 'scripts/page.js')]);
   cpSync(join(ROOT, 'dist/page'), join(checkout, 'dist/page'), { recursive: true });
   await succeeds('npm', ['pack', '--loglevel=error', '--pack-destination', scratch], { cwd: checkout });
@@ -38,7 +38,6 @@ export async function pack(): Promise<Packed> {
   mkdirSync(user);
   writeFileSync(join(user, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }));
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts', '--prefer-offline'];
-  // The Node of a checkout is no other program's.
   await succeeds('npm', ['install', ...quiet, tarball], { cwd: user });
   return { scratch, tarball, user, folder: join(user, 'node_modules/throughline') };
 }
@@ -73,7 +72,7 @@ export async function run(program: string, args: readonly string[], { cwd, env }
   });
 }
 
-/** Resolves with what it printed. Throws everything that it said when it fails. */
+/** Resolves with the standard output. If the program fails, throws an error with all of its output. */
 export async function succeeds(program: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
   const { code, stdout, stderr } = await run(program, args, options);
   if (code === 0) return stdout;

@@ -1,4 +1,4 @@
-// How the page is built (scripts/page.js), in a copy of what goes into it, with the page that the checkout has.
+// The build of the page (scripts/page.js), in a copy of its sources and of the page that the checkout has.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -34,7 +34,7 @@ afterAll(() => rmSync(checkout, { recursive: true, force: true, maxRetries: 5 })
 const page = (path = '') => join(checkout, 'dist/page', path);
 
 function begin(): ChildProcess {
-  // NODE_ENV as a test runner has it: what is built must not depend on it.
+  // NODE_ENV as a test runner sets it. The build must not depend on it.
   return spawn(process.execPath, ['scripts/page.js'], {
     cwd: checkout,
     env: { PATH: process.env.PATH, NODE_ENV: 'test' },
@@ -42,15 +42,15 @@ function begin(): ChildProcess {
   });
 }
 
-async function build(): Promise<{ code: number | null; said: string }> {
+async function build(): Promise<{ code: number | null; printed: string }> {
   const child = begin();
-  const [said, [code]] = await Promise.all([text(child.stderr as NodeJS.ReadableStream), once(child, 'exit')]);
-  return { code, said };
+  const [printed, [code]] = await Promise.all([text(child.stderr as NodeJS.ReadableStream), once(child, 'exit')]);
+  return { code, printed };
 }
 
 const script = () => readdirSync(page('assets')).find((name) => /^index-.*\.js$/.test(name)) ?? '';
 
-test('it is built for production, compressed, with the licences of what is in it', () => {
+test('the page is built for production and compressed, with the licences of its packages', () => {
   const code = readFileSync(page(`assets/${script()}`), 'utf8');
   expect(code.includes('Download the React DevTools')).toBe(false);
   for (const end of ['.br', '.gz']) expect(existsSync(page(`assets/${script()}${end}`))).toBe(true);
@@ -58,7 +58,7 @@ test('it is built for production, compressed, with the licences of what is in it
   for (const name of ['react-dom', '@base-ui/react', 'eventsource-parser', 'tailwindcss']) {
     expect(licences).toContain(`## ${name}`);
   }
-  // Nothing in the document but references to files.
+  // The document has no inline scripts or styles.
   expect(readFileSync(page('index.html'), 'utf8')).not.toMatch(/<style|<script(?![^>]* src=)| style=| on\w+=/);
 });
 
@@ -69,7 +69,7 @@ test('a browser loads at most 200 KB of scripts before the page shows', () => {
   expect(styles).toBeLessThanOrEqual(30_000);
 });
 
-test('a build that is killed or fails leaves the page as it was, or none', async () => {
+test('a build that is killed or fails leaves the earlier page, or none', async () => {
   const before = script();
   const building = () => readdirSync(join(checkout, 'dist')).some((name) => name.startsWith('.page-'));
   const styles = join(checkout, 'web/src/styles.css');
@@ -82,28 +82,28 @@ test('a build that is killed or fails leaves the page as it was, or none', async
 
   writeFileSync(styles, `${original}\n.open {`);
   const failed = await build();
-  expect([failed.code, failed.said]).toEqual([1, expect.stringContaining('page: it could not be built.')]);
+  expect([failed.code, failed.printed]).toEqual([1, expect.stringContaining('page: it could not be built.')]);
   expect([script(), existsSync(page('index.html'))]).toEqual([before, true]);
   writeFileSync(styles, original);
 
   renameSync(page(), join(checkout, 'kept'));
   const first = begin();
-  await once(first.stderr as NodeJS.ReadableStream, 'data').then(([said]) =>
-    expect(`${said}`).toContain('building it (there is none yet)'),
+  await once(first.stderr as NodeJS.ReadableStream, 'data').then(([printed]) =>
+    expect(`${printed}`).toContain('building it (there is none yet)'),
   );
   await killed(first);
   expect(existsSync(page())).toBe(false);
   renameSync(join(checkout, 'kept'), page());
 });
 
-test('a changed source of the client is built anew, once by several processes; without a change nothing is built', async () => {
-  expect(await build()).toEqual({ code: 0, said: '' });
+test('after a change of the client one of several processes builds the page; without a change nothing is built', async () => {
+  expect(await build()).toEqual({ code: 0, printed: '' });
   const client = join(checkout, 'src/client.ts');
   writeFileSync(client, `${readFileSync(client, 'utf8')}\nexport const changed = true;\n`);
   const all = await Promise.all([build(), build(), build()]);
   expect(all.map(({ code }) => code)).toEqual([0, 0, 0]);
-  expect(all.filter(({ said }) => said.includes('building it (its sources have changed)'))).toHaveLength(1);
-  expect(await build()).toEqual({ code: 0, said: '' });
+  expect(all.filter(({ printed }) => printed.includes('building it (its sources have changed)'))).toHaveLength(1);
+  expect(await build()).toEqual({ code: 0, printed: '' });
   expect(readdirSync(join(checkout, 'dist'))).toEqual(['page']);
 });
 

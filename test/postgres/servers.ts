@@ -1,4 +1,4 @@
-// Servers on one PostgreSQL, each with a data home of its own, and directories that all of them reach.
+// Several servers on one PostgreSQL, each with its own data home, and with directories that all of them reach.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export class Servers implements AsyncDisposable {
     this.#store = store;
   }
 
-  /** A data home with the store; of the place that all have, unless it is `alone`. */
+  /** A data home that uses the store. It has the same place as the others, unless it is `alone`. */
   newHome({ alone = false, moveHere = false, turns = MANY_SLOTS } = {}): CliHome {
     const home = new CliHome();
     this.#homes.push(home);
@@ -28,7 +28,7 @@ export class Servers implements AsyncDisposable {
     return home;
   }
 
-  /** With the same token, as whoever runs several servers behind one address sets them up. */
+  /** All servers have the same token, as is usual for several servers behind one address. */
   serve(home: CliHome, options: StartOptions = {}): Promise<ServedProcess> {
     const folder = join(home.path, 'home', 'server');
     mkdirSync(folder, { recursive: true, mode: 0o700 });
