@@ -27,7 +27,7 @@ const told = (changed: (all: Facts['told'][number]['events']) => Facts['told'][n
   { reader: 'a reader', events: changed(events.map(({ seq }) => ({ seq, text: `event ${seq}` }))) },
 ];
 
-/** Three turns, and all is well. */
+/** Three turns without a violation. */
 const WELL: Facts = {
   ...{ owner: 'ann', key: 'c', pending: 0, head: 3, watermarks: [3], ran: ['w1', 'w2', 'w3'], events },
   turns: TURNS.map(turn),
@@ -44,15 +44,15 @@ const changedEvent = (seq: number, changes: Partial<Facts['events'][number]>) =>
   WELL.events.map((one) => (one.seq === seq ? { ...one, ...changes } : one));
 
 describe('the checker of the campaign is able to fail', () => {
-  test('it finds nothing where all is well', () => {
+  test('it finds nothing in facts without a violation', () => {
     expect(violationsOf(WELL)).toEqual([]);
   });
 
   const cases: Readonly<Record<string, Partial<Facts>>> = {
     'an acknowledged turn is lost': { turns: WELL.turns.slice(0, 2) },
     'a request is two turns': { turns: [...WELL.turns, { ...turn(3), id: 't4', n: 4 }] },
-    'a request became another turn than was said': { turns: changedTurn(2, { id: 'other' }) },
-    'a turn that nobody asked for': { acknowledged: WELL.acknowledged.slice(1) },
+    'a request became another turn than was acknowledged': { turns: changedTurn(2, { id: 'other' }) },
+    'a turn that nobody submitted': { acknowledged: WELL.acknowledged.slice(1) },
     'a turn is still open': { turns: changedTurn(3, { state: 'running' }) },
     'a turn is counted as pending': { pending: 1 },
     'a turn has two ends': { events: changedEvent(11, { kind: 'turn.ended' }) },
@@ -68,7 +68,7 @@ describe('the checker of the campaign is able to fail', () => {
     },
     'a tool of no turn ran': { ran: ['w1', 'w2', 'w3', 'other'] },
     'tools ran in another order than their turns': { ran: ['w2', 'w1', 'w3'] },
-    'a turn has another number than was said': {
+    'a turn has another number than was acknowledged': {
       acknowledged: WELL.acknowledged.map((one) => (one.n === 2 ? { ...one, n: 3 } : one)),
     },
     'a turn ran before an earlier one': {
@@ -87,7 +87,7 @@ describe('the checker of the campaign is able to fail', () => {
       turns: changedTurn(3, { record: { reply: 'I have seen these codewords: w1, w2, x9, w3.' } }),
     },
     'a watermark is beyond the head': { watermarks: [4] },
-    'a turn failed though nothing of its agent did': {
+    'a turn failed although its agent did not': {
       turns: changedTurn(3, { state: 'failed', failure: '{"code":"internal"}' }),
     },
     'a session was restored without a receipt': { receipts: WELL.receipts.slice(0, 2) },
@@ -116,7 +116,7 @@ describe('the checker of the campaign is able to fail', () => {
       'w1',
     ],
     [
-      'a conversation without a key of the own ones is listed',
+      'a conversation without a key is listed',
       [
         { id: '1', key: 'c' },
         { id: '2', key: null },
@@ -131,7 +131,7 @@ describe('the checker of the campaign is able to fail', () => {
   });
 });
 
-test('a fault that the program noticed itself is found, in the log and on stderr', () => {
+test('an internal error that the program reported is found, in the log and on stderr', () => {
   expect(bugsIn('{"level":40,"msg":"failed authentication"}\n')).toEqual([]);
   expect(bugsIn(`{"level":50,"err":{},"msg":"internal error"}\n`)).toHaveLength(1);
   expect(bugsIn(`said\n${bugReport(new Error('no such column'), 'claiming', false)}`)).toHaveLength(1);
@@ -147,14 +147,14 @@ test('figures are written between the marks of the page, and nothing else of it 
   expect(() => withFigures('no marks', text)).toThrow('no place for the figures');
 });
 
-test('the page has figures of every operation and of every schema there was', () => {
+test('the page has figures of every operation and of every earlier schema', () => {
   const figures = figuresIn(readFileSync(new URL('../../docs/reliability.md', import.meta.url), 'utf8'));
   const again = (name: string) => `run \`npm run test:long -- campaign --record -t ${name}\``;
   expect(figures, again('access')).toContain(`| ${OPERATIONS} operations,`);
   expect(figures, again('upgrades')).toContain(`| ${SCHEMAS.length} schemas,`);
 });
 
-test('the row of a scenario that ran alone is made anew, and the others stay', () => {
+test('a scenario that ran alone replaces its row, and the other rows stay', () => {
   const scenario = { name: 'kills', does: 'kills', run: async () => ({ figures: {}, violations: [] }) };
   const ran = { scenario, seed: 7, seconds: 1, long: true, figures: { kills: 3 }, violations: ['one'] };
   const page = (kills: string) =>
@@ -163,7 +163,7 @@ test('the row of a scenario that ran alone is made anew, and the others stay', (
   expect(() => withRows(page(''), [ran])).toThrow('no row of kills');
 });
 
-test('the line of a scenario repeats it: a slice as a slice, all of it as all of it', () => {
+test('the line about a scenario has the command that repeats it, short or long', () => {
   const scenario = { name: 'kills', does: '', run: async () => ({ figures: {}, violations: [] }) };
   const ran = { scenario, seed: 7, seconds: 1, figures: { kills: 3 }, violations: [] };
   expect(lineOf({ ...ran, long: false })).toContain('(THROUGHLINE_SEED=7 npm test -- campaign -t kills)');

@@ -10,9 +10,9 @@ import {
 import type { ConversationFacts } from '../../faults/storm/facts.ts';
 
 /*
- * What must hold of every conversation at the end, seen from outside. The rules that the storm of test/faults checks on the database
- * are checked here on what the server shows; the others are below. All look at plain facts, so that checks.test.ts can show that
- * each of them is able to fail.
+ * What must hold for every conversation at the end, seen from outside. The checks of the storm (test/faults) are used here on what the
+ * server shows, not on the database; the others are below. All are functions of plain facts, so that checks.test.ts can show that each of
+ * them can fail.
  */
 
 /** One acknowledged request: the turn that was named in the answer. */
@@ -22,7 +22,7 @@ export interface Acknowledged {
   readonly n: number;
 }
 
-/** What one reader was told, connection after connection, in that order. */
+/** The events that one reader got over all of its connections, in order. */
 export interface Told {
   readonly reader: string;
   readonly events: readonly { readonly seq: number; readonly text: string }[];
@@ -47,7 +47,7 @@ export interface Receipted {
   readonly dropped: number;
 }
 
-/** All violations of one conversation. `agentsFail`: agents fail by themselves, and their turns with them. */
+/** All violations in one conversation. `agentsFail`: agents fail by themselves, so turns may fail. */
 export function violationsOf(facts: Facts, { agentsFail }: { readonly agentsFail?: boolean } = {}): string[] {
   return [
     ...nothingLost(facts, facts.acknowledged),
@@ -62,17 +62,17 @@ export function violationsOf(facts: Facts, { agentsFail }: { readonly agentsFail
   ].map((violation) => `${facts.owner}: ${violation}`);
 }
 
-/** R5: a reader that was cut and came back was told every event once, in order, and word for word as it is in the log. */
+/** R5: a reader that was cut off and came back got every event once, in order, and word for word as in the log. */
 export function toldAll({ key, texts }: Facts, { reader, events }: Told): string[] {
   const wrong = events.findIndex(({ seq }, i) => seq !== i + 1);
   if (wrong !== -1) return [`${reader} was told ${key}/${events[wrong]?.seq} where ${wrong + 1} was due`];
-  // Something may still happen after the log was read; what was told before is compared.
+  // A reader may have more events than `texts`, because something may happen after the log was read.
   if (events.length < texts.length) return [`${reader} was told ${events.length} of ${texts.length} events of ${key}`];
   const other = texts.findIndex((text, i) => text !== events[i]?.text);
   return other === -1 ? [] : [`${reader} was told another event ${key}/${other + 1} than the log has`];
 }
 
-/** Never silently fresh: every attempt that was sent has a receipt, and what it accounts for is the whole history before it. */
+/** Every attempt that was sent has a receipt, and the receipt accounts for the whole history before it. */
 export function receipted({ key, sent, receipts, turns }: Facts): string[] {
   return sent.flatMap(({ n, attempt }) => {
     const receipt = receipts.find((one) => one.turn === n && one.attempt === attempt);
@@ -85,7 +85,7 @@ export function receipted({ key, sent, receipts, turns }: Facts): string[] {
   });
 }
 
-/** Nothing crosses: what an owner can list is what this owner made, and no word of another owner is in it. */
+/** Owners are separated: an owner can list all of the own conversations and no others, and sees no word of another owner. */
 export function ownersApart(
   owner: string,
   listed: readonly { readonly id: string; readonly key: string | null }[],
@@ -96,13 +96,13 @@ export function ownersApart(
   const strange = listed.filter(({ key }) => key === null || !own.includes(key));
   const missing = own.filter((key) => !listed.some((one) => one.key === key));
   return [
-    ...strange.map(({ id, key }) => `${owner} can list ${key ?? id}, which is another's`),
+    ...strange.map(({ id, key }) => `${owner} can list ${key ?? id}, which belongs to another owner`),
     ...missing.map((key) => `${owner} cannot list ${key}`),
-    ...foreign.filter((word) => shown.includes(word)).map((word) => `${owner} is shown "${word}", which is another's`),
+    ...foreign.filter((word) => shown.includes(word)).map((word) => `${owner} sees "${word}" of another owner`),
   ];
 }
 
-/** Faults of the program that it has noticed itself: of a server in its log, of a command or a server that dies of one on stderr. */
+/** Internal errors that the program reported: a server writes them to its log, a command to stderr. */
 export function bugsIn(log: string): string[] {
   const bugs = log.split('\n').filter((line) => /internal error/i.test(line));
   return bugs.map((line) => `the log: ${line.slice(0, 500)}`);

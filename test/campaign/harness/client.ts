@@ -5,15 +5,15 @@ import type { Request } from '../../faults/storm/prompts.ts';
 import type { Acknowledged } from './checks.ts';
 import type { World } from './world.ts';
 
-/** `command`: through the server, if one answers, else on the data home. `embedded`: a command that never uses the server. */
+/** `command`: uses the server if one answers, otherwise the data home. `embedded`: a command that never uses the server. */
 export type Way = 'http' | 'library' | 'command' | 'embedded';
 
-/** Errors that pass: the same request again is the right answer to them. */
-const PASSING = ['unreachable', 'closed', 'storage_busy', 'storage_full', 'too_many'];
+/** Temporary errors: the client repeats the same request. */
+const TEMPORARY = ['unreachable', 'closed', 'storage_busy', 'storage_full', 'too_many'];
 
 /**
- * Somebody who repeats a request, under the same id, until it was acknowledged, however often the server is killed meanwhile. Throws
- * when the answer is one that nothing explains.
+ * A client that repeats a request, under the same id, until it is acknowledged, however often the server is killed. Throws at an
+ * unexpected answer.
  */
 export class Client {
   readonly owner: string;
@@ -38,7 +38,7 @@ export class Client {
     }
   }
 
-  /** Null: not acknowledged, for a reason that passes. */
+  /** Null: not acknowledged because of a temporary error. */
   #try(request: Request): Promise<Acknowledged | null> {
     if (this.way === 'http') return this.#byHttp(request);
     return this.way === 'library' ? this.#byLibrary(request) : this.#byCommand(request);
@@ -47,7 +47,7 @@ export class Client {
   async #byHttp({ name, key, prompt, options }: Request): Promise<Acknowledged | null> {
     const caller = this.#world.caller(this.owner);
     const asked = await lostOr(caller.post(`/conversations/${key}/turns`, { prompt, ...options }));
-    if (asked === null || PASSING.includes(asked.body.code)) return null;
+    if (asked === null || TEMPORARY.includes(asked.body.code)) return null;
     if (asked.status !== 202) throw new Error(`${name}: ${asked.status} ${JSON.stringify(asked.body)}`);
     return { name, turn: asked.body.turn.id, n: asked.body.turn.n };
   }
@@ -58,12 +58,12 @@ export class Client {
       const { turn } = await engine.submit(key, prompt, options);
       return { name, turn: turn.id, n: turn.n };
     } catch (error) {
-      if (error instanceof ThroughlineError && PASSING.includes(error.code)) return null;
+      if (error instanceof ThroughlineError && TEMPORARY.includes(error.code)) return null;
       throw error;
     }
   }
 
-  /** The command shows all that happens, until the end of its turn. It is acknowledged when it has shown the turn. */
+  /** The command runs until the end of its turn. The request was acknowledged if the command printed the turn. */
   async #byCommand({ name, key, prompt, options }: Request): Promise<Acknowledged | null> {
     const agent = options.agent === undefined ? [] : ['--agent', options.agent];
     const args = ['send', key, prompt, '--request-id', name, ...agent, '--permissions', 'deny', '--json'];
@@ -75,7 +75,7 @@ export class Client {
       if (line.kind !== 'turn.queued' || line.payload.requestId !== name) continue;
       return { name, turn: line.turnId, n: line.payload.n };
     }
-    if (PASSING.some((passing) => stderr.includes(`"code":"${passing}"`))) return null;
+    if (TEMPORARY.some((code) => stderr.includes(`"code":"${code}"`))) return null;
     throw new Error(`${name}: the command ended with ${code}: ${stderr}`);
   }
 
@@ -94,12 +94,12 @@ export class Client {
   }
 }
 
-/** The answer; null: the connection was lost before it was read. */
+/** The answer. Null: the connection was lost before the answer was read. */
 export async function lostOr<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;
   } catch (error) {
-    // What fetch throws for a connection that is refused, reset, or cut in the middle of a body.
+    // fetch throws these if a connection is refused, reset, or cut in the middle of a body.
     if (error instanceof TypeError || (error as { name?: string }).name === 'AbortError') return null;
     throw error;
   }

@@ -12,13 +12,13 @@ import { factsOf } from './facts.ts';
 import type { Figures, Outcome } from './figures.ts';
 import { OWNERS, type World } from './world.ts';
 
-/** How clients reach the server: most by HTTP and the library, some by commands, which take a process each. */
+/** How clients reach the server: most by HTTP and the library, some by commands, each of which starts a process. */
 const WAYS: readonly Way[] = ['http', 'library', 'http', 'command', 'embedded'];
 /** Turns of one client that wait or run at the same time, in one conversation. */
 const BACKLOG = 2;
 const AGENTS = Object.keys(settingsFor('').agents) as AgentName[];
 
-/** A conversation that clients of one owner use, and everybody who reads it. */
+/** A conversation that clients of one owner use, and its readers. */
 interface Talk {
   readonly owner: string;
   readonly key: string;
@@ -30,7 +30,7 @@ interface Talk {
 interface Told {
   readonly reader: string;
   readonly events: { readonly seq: number; readonly text: string }[];
-  /** How often it has connected; a reader of the library does so by itself. */
+  /** How often it has connected. The library reconnects by itself. */
   readonly connections: () => number;
   readonly cut: () => void;
   readonly close: () => Promise<void>;
@@ -39,17 +39,18 @@ interface Told {
 interface CrowdOptions {
   readonly seed: number;
   readonly clients: number;
-  /** Agents that conversations use, in turn; left out: scripted ones of every kind. */
+  /** The agents of the conversations, in turn. Left out: scripted ones of every kind. */
   readonly agents?: readonly string[];
   /** Agents fail by themselves here. Left out: a turn fails only because its agent was killed. */
   readonly agentsFail?: true;
-  /** Left out: a codeword, a tool with a counted effect, and the question for all codewords. */
+  /** Makes the requests. Left out: `randomRequest`. */
   readonly request?: (random: Random, at: { key: string; agent: string; name: string; file: string }) => Request;
 }
 
 /**
- * Clients of several owners that submit all the time, each in its own way, to conversations of their own and to one that those of an
- * owner share; and readers that are cut off. It remembers what was acknowledged and what each reader was told.
+ * Clients of several owners, which submit all the time, and readers, which are cut off. Each client uses its own way to the server, and
+ * submits to its own conversation and to one that all clients of the owner share. The crowd records what was acknowledged and which events
+ * each reader got.
  */
 export class Crowd {
   readonly #world: World;
@@ -103,7 +104,7 @@ export class Crowd {
     random.pick(this.#talks.flatMap(({ readers }) => readers)).cut();
   }
 
-  /** Submits nothing more, and waits until all has ended and every reader has been told all. */
+  /** Stops submitting, and waits until every turn has ended and every reader has all events. */
   async calm(ms = 120_000): Promise<void> {
     this.#stopping = true;
     await Promise.all(this.#loops);
@@ -116,13 +117,13 @@ export class Crowd {
     }
   }
 
-  /** Ends everything, and checks it. */
+  /** Ends the readers, clients and the server, and checks everything. */
   async outcome(): Promise<Outcome> {
     const all: Facts[] = [];
     for (const { owner, key, acknowledged, readers } of this.#talks) {
       const shown = await factsOf(this.#world, owner, key);
       all.push({ ...shown, acknowledged: [...acknowledged.values()], told: readers });
-      // Also after the last turn something may happen: a session is put away.
+      // There may be events after the last turn: a session is closed.
       const behind = () => readers.some(({ events }) => events.length < shown.texts.length);
       await until(`the readers of ${key}`, () => !behind()).catch((error) => this.#violated(error));
     }
@@ -239,7 +240,7 @@ export class Crowd {
     };
   }
 
-  /** Follows by the library; each cut ends the loop, and the next one begins after the last event that was taken. */
+  /** Follows by the library. Each cut ends the loop, and the next one continues after the last event. */
   #libraryReader({ owner, key }: Talk, client: Client): Told {
     const events: Told['events'] = [];
     let [stopped, connections, connection] = [false, 0, new AbortController()];
@@ -253,10 +254,10 @@ export class Crowd {
       while (!stopped) {
         connection = new AbortController();
         await follow().catch((error) => {
-          // Not there yet, or away for too long.
-          const passes =
+          // The conversation does not exist yet, or the server was away for too long.
+          const isTemporary =
             error instanceof ThroughlineError && ['not_found', 'unreachable', 'closed'].includes(error.code);
-          if (!passes) this.#violated(`the library's reader of ${key}: ${error}`);
+          if (!isTemporary) this.#violated(`the library's reader of ${key}: ${error}`);
         });
         await pause(100);
       }

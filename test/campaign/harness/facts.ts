@@ -1,7 +1,7 @@
 import type { Facts } from './checks.ts';
 import type { World } from './world.ts';
 
-/** What the server shows of one conversation, and what its agent did. Readers and acknowledgements are added by whoever has them. */
+/** What the server shows of one conversation, and what its agent did. The caller adds readers and acknowledgements. */
 export async function factsOf(world: World, owner: string, key: string): Promise<Omit<Facts, 'told' | 'acknowledged'>> {
   const caller = world.caller(owner);
   const { conversation, turns, sessions, receipts } = await caller.ok('GET', `/conversations/${key}/view`);

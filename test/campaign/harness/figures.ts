@@ -1,29 +1,29 @@
 import type { Random } from '../../faults/harness/random.ts';
 
-/** Counts of what a scenario did and saw, by a name that is shown: `{ 'server kills': 64 }`. */
+/** Counts of what a scenario did and saw, by the name to show: `{ 'server kills': 64 }`. */
 export type Figures = Readonly<Record<string, number>>;
 
 export interface Outcome {
   readonly figures: Figures;
-  /** What should not have happened, in words. None: all is well. */
+  /** What should not have happened, in words. */
   readonly violations: readonly string[];
 }
 
-/** What a scenario is given. The same seed asks for the same things; when they happen is the machine's. */
+/** The input of a scenario. The same seed makes the same choices, but the timing differs. */
 export interface Run {
   readonly seed: number;
   readonly random: Random;
-  /** False: a slice of a few seconds, for every `npm test`. */
+  /** False: a short version of a few seconds, for every `npm test`. */
   readonly long: boolean;
 }
 
 export interface Scenario {
   readonly name: string;
-  /** What it does, as docs/reliability.md says it. */
+  /** What it does, for docs/reliability.md. */
   readonly does: string;
   /** Why it cannot run here; null: it can. Left out: it always can. */
   readonly missing?: () => string | null;
-  /** Left out: it is also in the slice. */
+  /** Left out: the short version runs it as well. */
   readonly onlyLong?: true;
   run(run: Run): Promise<Outcome>;
 }
@@ -42,7 +42,7 @@ function rowOf({ scenario, figures, violations }: Ran): string {
   return `| **${scenario.name}**: ${scenario.does} | ${inWords(figures)} | ${violations.length} |`;
 }
 
-/** One line for whoever watches, with what repeats it. */
+/** One line for the terminal, with the command that repeats the scenario. */
 export function lineOf({ scenario, seed, long, seconds, figures, violations }: Ran): string {
   const result = violations.length === 0 ? 'no violation' : `${violations.length} VIOLATIONS`;
   const again = `THROUGHLINE_SEED=${seed} npm ${long ? 'run test:long' : 'test'} -- campaign -t ${scenario.name}`;
@@ -57,20 +57,20 @@ export function inWords(figures: Figures): string {
 
 const BETWEEN = /(<!-- figures -->\n)(.*?)(\n<!-- end of figures -->)/s;
 
-/** What is between the two marks of the page. Throws when it has no such marks. */
+/** The text between the two marks of the page. Throws when it has no such marks. */
 export function figuresIn(page: string): string {
   const [, , text] = BETWEEN.exec(page) ?? [];
   if (text === undefined) throw new Error('the page has no place for the figures');
   return text;
 }
 
-/** The page with this between its two marks. */
+/** The page with this text between its two marks. */
 export function withFigures(page: string, text: string): string {
   figuresIn(page);
   return page.replace(BETWEEN, (_, before: string, _old, after: string) => `${before}${text}${after}`);
 }
 
-/** The page with the rows of these scenarios made anew. Throws when it has no row of one of them. */
+/** The page with new rows for these scenarios. Throws when it has no row of one of them. */
 export function withRows(page: string, ran: readonly Ran[]): string {
   const lines = figuresIn(page).split('\n');
   for (const one of ran) {

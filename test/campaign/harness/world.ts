@@ -14,17 +14,17 @@ export const OWNERS = ['ann', 'bob', 'cid'] as const;
 export const ALL_SCOPES = 'read,prompt,approve,admin';
 
 interface WorldOptions {
-  /** Agents by name, as in the settings file; left out: scripted ones of every kind. Each gets the mark of this world. */
+  /** Agents by name, as in the settings file. Left out: scripted ones of every kind. Each gets the mark of this world. */
   readonly agents?: (root: string) => Readonly<Record<string, object>>;
-  /** More settings, with this directory for what lies outside the data home. */
+  /** More settings. `root`: a directory for files outside of the data home. */
   readonly settings?: (root: string) => object;
   readonly owners?: readonly string[];
-  /** What is to be done before the first server is to serve. */
+  /** Runs before the first server starts. */
   readonly prepare?: (world: World) => Promise<void>;
 }
 
 /**
- * A data home, the real executable that serves it, and keys of several owners. It is known only from outside: by HTTP, by the command
+ * A data home, the real executable that serves it, and keys of several owners. Tests see it only from outside: by HTTP, by the command
  * line, and by what its agents append to their ledgers.
  */
 export class World {
@@ -36,7 +36,7 @@ export class World {
   agentKills = 0;
   freezes = 0;
   agentFreezes = 0;
-  /** What all servers, and commands that submit, have said on stderr. */
+  /** What all servers, and commands that submit, wrote to stderr. */
   log = '';
   readonly #keys = new Map<string, string>();
   #server: Running | null = null;
@@ -95,7 +95,7 @@ export class World {
     await this.#over();
   }
 
-  /** Stops the server as a person does. */
+  /** Stops the server with SIGTERM. */
   async stop(): Promise<Ended> {
     this.server.kill('SIGTERM');
     return this.#over();
@@ -139,7 +139,7 @@ export class World {
     return join(this.home.path, 'ledgers', `${owner}-${key}`);
   }
 
-  /** The names of the tools that ran, in the order in which they did. */
+  /** The names of the tools that ran, in order. */
   ran(owner: string, key: string): string[] {
     try {
       const lines = readFileSync(this.ledger(owner, key), 'utf8').split('\n');
@@ -149,7 +149,7 @@ export class World {
     }
   }
 
-  // ── whoever asks ──
+  // ── owners ──
 
   get token(): string {
     return readFileSync(join(this.home.path, 'home', 'server', 'token'), 'utf8').trim();
@@ -169,19 +169,19 @@ export class World {
     return key;
   }
 
-  /** An owner who asks over HTTP; every answer is held to the OpenAPI document. */
+  /** Makes requests of an owner over HTTP. Every answer is checked against the OpenAPI document. */
   caller(owner: string): Caller {
     return new Caller(this.url, { authorization: `Bearer ${this.key(owner)}` });
   }
 
-  /** A command of an owner: through the server, if one answers at the socket, else on the data home itself. */
+  /** A command of an owner. It uses the server if one answers at the socket, otherwise the data home. */
   command(owner: string, ...args: string[]): Running {
     return this.home.start(['--as', owner, ...args]);
   }
 
   // ── the end ──
 
-  /** Stops the server; gives what must not be there afterwards. */
+  /** Stops the server. Returns what is left that must not be. */
   async leftOver(): Promise<string[]> {
     const { code } = await this.stop();
     const violations = code === 0 ? [] : [`the server ended with the code ${code}`];
@@ -205,7 +205,7 @@ async function standStill(pid: number, ms: number): Promise<void> {
     try {
       process.kill(pid, name);
     } catch {
-      // It has ended meanwhile.
+      // It has already ended.
     }
   };
   signal('SIGSTOP');

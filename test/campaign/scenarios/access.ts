@@ -9,12 +9,12 @@ import type { Scenario } from '../harness/figures.ts';
 import { ALL_SCOPES, World } from '../harness/world.ts';
 
 /**
- * `token`: the token of the data home. `read+admin`: a key that has both scopes. `operator`: the token, or a key of the server's own owner,
- * which nobody here has; what comes back is of all owners.
+ * `token`: the token of the data home. `read+admin`: a key that has both scopes. `operator`: the token, or a key of the server's own owner
+ * (no test has one); the answer is about all owners.
  */
 type Need = Scope | 'token' | 'read+admin' | 'operator';
 
-/** What each operation needs, written down a second time: a slip in the server's own table shows here. */
+/** What each operation needs. Written independently of the server's own table, so that a mistake there is found. */
 const NEEDS: Readonly<Record<OperationName, Need>> = {
   ...{ listConversations: 'read', ensureConversation: 'prompt', getConversation: 'read', renameConversation: 'prompt' },
   ...{
@@ -70,21 +70,22 @@ const NEEDS: Readonly<Record<OperationName, Need>> = {
   },
 };
 
-/** What is Ann's alone, and must not be in any answer to somebody else. */
+/** Only Ann may see these words. */
 const SECRETS = /osprey|secret title|secret errand/;
 
 interface Credentials {
   readonly name: string;
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * A key of Ann's with one scope; or `unknown`: to the server this is nobody; `acting`: a key of another owner that names Ann; `other`:
-   * a key of another owner; `token`: the token of the data home, for the server's own owner; `forAnn`: the token, for Ann; `application`: a key of another owner that may act for Ann, and does; `misled`:
-   * the token, sent to another name of this machine; `foreignPage`: the token, sent by a page of another site.
+   * A scope: a key of Ann with that scope. `unknown`: credentials that the server does not accept. `other`: a key of another owner.
+   * `acting`: a key of another owner that names Ann, and must not. `application`: a key of another owner that may act for Ann, and does.
+   * `token`: the token of the data home, for the server's own owner. `forAnn`: the token, for Ann. `misled`: the token, sent to another
+   * host name. `foreignPage`: the token, sent by a page of another site.
    */
   readonly as: Scope | 'unknown' | 'acting' | 'other' | 'token' | 'forAnn' | 'application' | 'misled' | 'foreignPage';
 }
 
-/** The status that must come back; `allowed`: any that is neither 401 nor 403. */
+/** The status that the answer must have. `allowed`: any except 401 and 403. */
 export function expected(need: Need, as: Credentials['as'], hasId: boolean): number | 'allowed' {
   if (as === 'unknown') return 401;
   if (as === 'misled') return 421;
@@ -104,7 +105,7 @@ export const access: Scenario = {
       owners: ['ann', 'bob'],
     });
     const { byId } = await belongings(world.caller('ann'));
-    // Her task is at work by itself: what it changes must not be taken for what a request has changed.
+    // Her task runs by itself. What it changes must not be mistaken for a change by a request.
     const turns = `/conversations/${encodeURIComponent(`task/${byId.task}`)}/turns`;
     await until('the task is at work', async () => (await world.caller('ann').get(turns)).body.turns?.[0]?.sent);
     const credentials = await everyKind(world);
@@ -127,8 +128,8 @@ export const access: Scenario = {
     }
     await tried(refused);
     const after = await stateOf(world);
-    if (after !== before) violations.push(`requests that were refused have changed something: ${before} → ${after}`);
-    // A warm-up waits for the turn that runs, and that one for an answer to its question.
+    if (after !== before) violations.push(`refused requests have changed something: ${before} → ${after}`);
+    // A warm-up would wait for the running turn, and that turn waits for an answer to its question.
     const hers = await world.caller('ann').ok('GET', '/conversations/hers/turns');
     await world.caller('ann').ok('POST', `/turns/${hers.turns.at(-1).id}/cancel`);
     await tried(allowed);
@@ -138,7 +139,7 @@ export const access: Scenario = {
   },
 };
 
-/** Wrong secrets are answered later and later. So in a slice there are few of them, and many wait at the same time. */
+/** The server delays its answers to wrong secrets more and more. So the short version tries few, and many at the same time. */
 const GUESSES = 6;
 const AT_ONCE = 80;
 
@@ -155,7 +156,7 @@ async function tryIt(world: World, { call, one, must }: Attempt): Promise<string
   const isOther = must !== 'allowed' || (call.need !== 'operator' && (one.as === 'other' || one.as === 'token'));
   return [
     ...(right ? [] : [`${what}, expected ${must}`]),
-    ...(isOther && SECRETS.test(text) ? [`${what}, and the answer has what is Ann's`] : []),
+    ...(isOther && SECRETS.test(text) ? [`${what}, and the answer contains a secret of Ann`] : []),
   ];
 }
 
@@ -213,7 +214,7 @@ async function everyKind(world: World): Promise<Credentials[]> {
   ];
 }
 
-/** The day on which a key expires has come. */
+/** Makes a key expire now. */
 function expire(world: World, id: string): void {
   const db = new DatabaseSync(`${world.home.path}/home/throughline.db`, { timeout: 10_000 });
   db.prepare('UPDATE keys SET expires_at = 1 WHERE id = ?').run(id);
@@ -225,7 +226,7 @@ interface Call {
   readonly need: Need;
   readonly method: string;
   readonly path: string;
-  /** The id of Ann's that is in the path. */
+  /** The id in the path, of something that belongs to Ann. */
   readonly id: string | null;
   readonly body: object | undefined;
 }
@@ -236,10 +237,10 @@ const BESIDE_ROUTES: readonly Pick<Call, 'name' | 'need' | 'path'>[] = [
   { name: 'logins of agents', need: 'read+admin', path: `${BASE_PATH}/agents?login=true` },
 ];
 
-/** How many operations there are to try. */
+/** The number of operations. */
 export const OPERATIONS = Object.keys(ROUTES).length + BESIDE_ROUTES.length;
 
-/** Every operation on what is Ann's; erasing comes last. */
+/** Every operation, on what belongs to Ann. Erasing comes last. */
 function operations(ids: Readonly<Record<string, string>>): Call[] {
   const calls = (Object.keys(ROUTES) as OperationName[]).map((name): Call => {
     const { method, path } = ROUTES[name];
@@ -253,7 +254,7 @@ function operations(ids: Readonly<Record<string, string>>): Call[] {
   return calls.toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'));
 }
 
-/** One request with exactly these headers; of a stream, only how it begins. */
+/** Makes one request with exactly these headers. Of a stream, only the beginning is read. */
 function ask(world: World, call: Call, { headers }: Credentials) {
   const host = `127.0.0.1:${world.port}`;
   return new Promise<{ status: number; text: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
@@ -280,7 +281,7 @@ function ask(world: World, call: Call, { headers }: Credentials) {
 
 const ANSWER_MS = 120_000;
 
-/** All that Ann and Bob have, as a text. */
+/** Everything that Ann and Bob have, as text. */
 async function stateOf(world: World): Promise<string> {
   const ann = world.caller('ann');
   const views = [await ann.ok('GET', '/conversations/hers/view'), await ann.ok('GET', '/tasks')];

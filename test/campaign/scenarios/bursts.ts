@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Scenario } from '../harness/figures.ts';
 import { World } from '../harness/world.ts';
 
-/** How long `/livez` may take while the burst lasts, on a connection of its own; and beside other tests, where whoever asks waits as well. */
+/** How long `/livez` may take during the burst, on a new connection; and how long when other tests slow the client down as well. */
 const LONGEST_MS = 2_000;
 const LONGEST_BESIDE_OTHERS_MS = 20_000;
-/** On a busy machine: so many times what it takes before. */
+/** On a busy machine the limit is this multiple of the time before the burst. */
 const TIMES = 50;
 
 export const bursts: Scenario = {
@@ -83,7 +83,7 @@ function submit(world: World, owner: string, key: string, word: string): Promise
   });
 }
 
-/** Its turn completes, and knows its own word alone. */
+/** The turn must complete, and its agent must know only its own word. */
 async function ended(world: World, owner: string, turn: string, word: string): Promise<string[]> {
   for (let waits = 0; waits < 6; waits += 1) {
     const { status, body } = await world.caller(owner).get(`/turns/${turn}/answer?wait=30`);

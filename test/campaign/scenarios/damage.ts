@@ -50,7 +50,7 @@ interface Damage {
   run(tried: Tried): Promise<void>;
 }
 
-/** What clients were told, before and after; and what came of it. */
+/** What was acknowledged to clients before and after the damage, and what was lost. */
 class Tried {
   readonly world: World;
   readonly random: Random;
@@ -58,7 +58,7 @@ class Tried {
   readonly violations: string[] = [];
   /** Acknowledged turns. */
   readonly turns: string[] = [];
-  /** The number of the last event that a reader was told, by conversation. */
+  /** By conversation: the number of the last event that the server has shown. */
   readonly seqs = new Map<string, number>();
   refused = 0;
   lost: readonly string[] = [];
@@ -74,7 +74,7 @@ class Tried {
     return this.world.caller('ann');
   }
 
-  /** So many turns, each to its end. */
+  /** Runs turns, one after the other. */
   async work(count: number): Promise<void> {
     for (let i = 0; i < count; i += 1) {
       const key = this.random.pick(KEYS);
@@ -85,7 +85,7 @@ class Tried {
     }
   }
 
-  /** Prompts that must not be acknowledged now. */
+  /** Sends prompts that the server must refuse now. */
   async refuse(count: number): Promise<void> {
     for (let i = 0; i < count; i += 1) {
       const { status, body } = await this.caller.post('/conversations/a/turns', { prompt: 'Now?' });
@@ -96,7 +96,7 @@ class Tried {
     if (status !== 503 || body.ready !== false) this.violations.push(`healthz says ${status} ${JSON.stringify(body)}`);
   }
 
-  /** Looks what is missing of all that was acknowledged or told. */
+  /** Finds out which acknowledged turns and shown events are missing. */
   async look(): Promise<void> {
     const missing: string[] = [];
     for (const id of this.turns) {
@@ -133,7 +133,7 @@ class Tried {
   }
 }
 
-/** Under the running server. What was acknowledged must be there at the end, and nothing is acknowledged meanwhile. */
+/** The file is damaged while the server runs. Until it is repaired nothing may be acknowledged, and nothing acknowledged may be lost. */
 const TAKEN: readonly Damage[] = [
   {
     name: 'taken away',
@@ -147,7 +147,7 @@ const TAKEN: readonly Damage[] = [
       await world.kill();
       await world.up();
       await tried.look();
-      if (tried.said) tried.violations.push('a loss is said, and nothing was lost');
+      if (tried.said) tried.violations.push('a loss is reported, but nothing was lost');
       if (tried.lost.length > 0) tried.violations.push(`${tried.lost.length} acknowledged turns are gone`);
       tried.violations.push(...(await world.leftOver()));
     },
@@ -173,7 +173,7 @@ const TAKEN: readonly Damage[] = [
     async run(tried) {
       const { data, world } = tried;
       await tried.work(6);
-      // Its log is written into it.
+      // So that the log is written into the data file.
       await world.stop();
       await world.up();
       const pages = Math.floor(statSync(data).size / PAGE);
@@ -190,7 +190,7 @@ const TAKEN: readonly Damage[] = [
   },
 ];
 
-/** After a kill, before the next server starts: what is lost must be said, by the server and by `doctor`. */
+/** The files are damaged after a kill, before the next server starts. The server and `doctor` must report what is lost. */
 const CHANGED: readonly Damage[] = [
   afterKill('the log cut', ({ data, random }) => {
     const { size } = statSync(`${data}-wal`);
@@ -208,7 +208,7 @@ const CHANGED: readonly Damage[] = [
 
 const RESTORED: readonly Damage[] = [{ name: 'restored from a backup', run: restored }];
 
-/** A backup is made while turns run. Restored, it has all that had ended before it was begun, and nothing is said to be missing. */
+/** A backup is made while turns run. After a restore, every turn that ended before the backup is there, and no loss is reported. */
 async function restored(tried: Tried): Promise<void> {
   const { world } = tried;
   await tried.work(4);
@@ -225,7 +225,7 @@ async function restored(tried: Tried): Promise<void> {
   await world.up();
   for (const id of tried.turns.slice(0, before)) {
     const { status, body } = await tried.caller.get(`/turns/${id}`);
-    if (status !== 200 || body.state !== 'completed') tried.violations.push(`a turn of before the backup: ${status}`);
+    if (status !== 200 || body.state !== 'completed') tried.violations.push(`a turn from before the backup: ${status}`);
   }
   const reasons = await tried.reasons();
   if (reasons.length > 0) tried.violations.push(`after a restore, healthz says ${reasons}`);
@@ -243,7 +243,7 @@ function afterKill(name: string, change: (tried: Tried) => void): Damage {
     async run(tried) {
       const { data, world } = tried;
       await tried.work(2);
-      // A whole copy: the server is stopped, so nothing is left in the log.
+      // The copy is complete: the server is stopped, so the log is empty.
       await world.stop();
       copyFileSync(data, `${data}.old`);
       await world.up();
@@ -252,7 +252,7 @@ function afterKill(name: string, change: (tried: Tried) => void): Damage {
       change(tried);
       await world.up();
       await tried.look();
-      // Whoever accepts the loss can go on. The sandboxes of conversations that are gone are put aside.
+      // After the loss is accepted, work continues. The sandboxes of lost conversations are put aside.
       if (tried.said) await world.home.run('doctor', '--accept-loss', '--fix');
       const before = tried.turns.length;
       await tried.work(2);
@@ -262,12 +262,12 @@ function afterKill(name: string, change: (tried: Tried) => void): Damage {
   };
 }
 
-/** Pages of the data file are garbage. The server says so, answers, and does not spend its time on trying again. */
+/** Pages of the data file are overwritten. The server must report that, answer requests, and not retry in a busy loop. */
 async function damagedPage(tried: Tried): Promise<void> {
   const { data, world, random } = tried;
   await tried.work(6);
   await world.stop();
-  // The first pages are the file's header and its list of tables: without them it does not even open, and says so.
+  // Not the first pages, which have the header and the list of tables: without them the file cannot be opened.
   for (let i = 0; i < 3; i += 1) overwrite(data, random.whole(8, Math.floor(statSync(data).size / PAGE) - 1) * PAGE);
   const isDamaged = !isWhole(data);
   if (!(await startsDamaged(tried))) return;
@@ -282,15 +282,15 @@ async function damagedPage(tried: Tried): Promise<void> {
   if (status !== 200) tried.violations.push(`livez says ${status}`);
   const found = await tried.findings();
   tried.said = found.length > 0;
-  if (isDamaged && found.length === 0) tried.violations.push('doctor says nothing of the damage');
+  if (isDamaged && found.length === 0) tried.violations.push('doctor does not report the damage');
   const met = answers.some(({ status: answered }) => answered >= 500);
   if (met && (await tried.reasons()).length === 0)
-    tried.violations.push('healthz says nothing of the damage that was met');
+    tried.violations.push('healthz does not report the damage, although requests failed because of it');
   await world.kill();
   await until('agents to end', () => world.agents().length === 0).catch(() => {});
 }
 
-/** False: it met the damage while it started, says so, and refuses to work on such data. */
+/** False: the server found the damage while it started, reported it, and ended. */
 async function startsDamaged(tried: Tried): Promise<boolean> {
   try {
     await tried.world.up();
@@ -319,7 +319,7 @@ function isWhole(file: string): boolean {
   }
 }
 
-/** What a process has used so far, of Linux; elsewhere 0. */
+/** The processor time of a process so far. Linux only; elsewhere 0. */
 function cpuSeconds(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -3,7 +3,7 @@ import { Crowd } from '../harness/crowd.ts';
 import type { Scenario } from '../harness/figures.ts';
 import { World } from '../harness/world.ts';
 
-/** The longest freezes outlast the server's leases (15 s): others take its conversations over, and it must write nothing when it wakes. */
+/** Longer than the server's leases (15 s): others take its conversations over, and it must write nothing when it continues. */
 const BEYOND_LEASES_MS = 18_000;
 
 export const freezes: Scenario = {

@@ -21,7 +21,7 @@ export const fullDisk: Scenario = {
   async run(run) {
     let disk = '';
     const world = await World.start({
-      // What agents keep themselves lies elsewhere: it is our disk that is full, and not theirs.
+      // Agents store their own data elsewhere: only the disk of the data home is full.
       settings: (root) => ({ sandbox: { root: join(root, 'sandboxes') } }),
       async prepare({ home }) {
         disk = join(home.path, 'home');

@@ -6,11 +6,11 @@ import { Crowd } from '../harness/crowd.ts';
 import type { Scenario } from '../harness/figures.ts';
 import { World } from '../harness/world.ts';
 
-/** What an agent may do in the middle of a turn: noise, floods, failures and its own death. See src/agents/scripted/scripted-agent.js. */
+/** Directives for the scripted agent (src/agents/scripted/scripted-agent.js): noise, floods, failures and crashes in the middle of a turn. */
 const MISDEEDS = ['/garbage', '/stderr', '/stream 3000 0', '/fail agent_failed', '/fail too_long', '/die', '/exit 3'];
 const SHARE = 0.4;
 
-/** Texts that pretend to be something else: to a terminal, to a reader of events, to an agent that is told the history. */
+/** Texts that a terminal, a reader of events, or an agent that gets the history could take for something else. */
 const TEXTS = {
   escapes: 'red\u001b[31m title\u001b]0;pwned\u0007 c1\u009b2J back\b\b del\u007f',
   bidi: 'bidi \u202eevil\u2066 marks \u200f\u200e\u061c end',
@@ -22,7 +22,7 @@ const TEXTS = {
   long: 'x'.repeat(300_000),
 } as const;
 
-/** Controls but tab and line break; marks of direction; other line breaks; what cannot be seen: none of it may reach a terminal. */
+/** Must never reach a terminal: control characters except tab and line feed, marks of direction, other line breaks, invisible characters. */
 const FORBIDDEN = /(?![\t\n])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/u;
 
 export const hostile: Scenario = {
@@ -33,7 +33,7 @@ export const hostile: Scenario = {
     const names = Object.keys(TEXTS) as (keyof typeof TEXTS)[];
     const chosen = names.filter((_, i) => long || i % 3 === seed % 3);
     const texts = await content(world, chosen);
-    const refused = await nonsense(world);
+    const refused = await malformed(world);
     const crowd = new Crowd(world, { seed, clients: long ? 8 : 3, agentsFail: true, request: misdeed });
     await crowd.begin();
     for (const end = performance.now() + (long ? 45_000 : 3_000); performance.now() < end; await pause(100)) {
@@ -55,7 +55,7 @@ function misdeed(random: Random, at: { key: string; agent: string; name: string;
   return { ...request, prompt: lines.join('\n') };
 }
 
-/** Every text as a prompt and, on one line, as an answer: kept word for word, and never raw in a terminal. */
+/** Sends every text as a prompt and, on one line, as an answer. It must be stored word for word, and never be raw in a terminal. */
 async function content(world: World, names: readonly (keyof typeof TEXTS)[]): Promise<string[]> {
   const violations: string[] = [];
   const caller = world.caller('cid');
@@ -75,10 +75,10 @@ async function content(world: World, names: readonly (keyof typeof TEXTS)[]): Pr
       ['shown', turns],
       ['imported', again.turns],
     ] as const) {
-      if (shown[0].prompt[0].text !== text) violations.push(`the text "${name}" is ${where} otherwise`);
+      if (shown[0].prompt[0].text !== text) violations.push(`the text "${name}" is changed when it is ${where}`);
       // The scripted agent's commands end at every kind of line break.
       if (name !== 'lines' && shown[1].reply !== line)
-        violations.push(`the text "${name}" in an answer is ${where} otherwise`);
+        violations.push(`the text "${name}" in an answer is changed when it is ${where}`);
     }
     for (const args of [
       ['show', key],
@@ -97,14 +97,14 @@ async function content(world: World, names: readonly (keyof typeof TEXTS)[]): Pr
   return violations;
 }
 
-/** Refused as what they are, with nothing made: neither an error of the server nor something new. */
-async function nonsense(world: World): Promise<{ tried: number; violations: string[] }> {
+/** Sends malformed requests. Each must be refused with a status of 4xx, and must create nothing. */
+async function malformed(world: World): Promise<{ tried: number; violations: string[] }> {
   const turns = '/v1/conversations/none/turns';
   const requests: [string, string, string][] = [
     ['a key that is a dot', '/v1/conversations/%2e/turns', '{"prompt":"x"}'],
     ['a key that is two dots', '/v1/conversations/%2e%2e/turns', '{"prompt":"x"}'],
     ['a key with a line break', '/v1/conversations/a%0ab/turns', '{"prompt":"x"}'],
-    ['half a character', turns, '{"prompt":"\\ud83d"}'],
+    ['an unpaired surrogate', turns, '{"prompt":"\\ud83d"}'],
     ['an empty prompt', turns, '{"prompt":""}'],
     ['no JSON', turns, '{"prompt":'],
     ['another kind of value', turns, '[1,2,3]'],
@@ -121,12 +121,11 @@ async function nonsense(world: World): Promise<{ tried: number; violations: stri
     if (status < 400 || status >= 500) violations.push(`${what} was answered with ${status}`);
   }
   const after = await world.caller('cid').ok('GET', '/conversations');
-  if (JSON.stringify(after) !== JSON.stringify(before))
-    violations.push('a request that was refused has made something');
+  if (JSON.stringify(after) !== JSON.stringify(before)) violations.push('a refused request has created something');
   return { tried: requests.length, violations };
 }
 
-/** The path as it is given: `fetch` would resolve the dots. */
+/** Sends the path unchanged. `fetch` would resolve the dots. */
 function post(world: World, path: string, body: string): Promise<number> {
   const headers = { authorization: `Bearer ${world.key('cid')}`, 'content-type': 'application/json' };
   return new Promise((resolve, reject) => {
@@ -135,7 +134,7 @@ function post(world: World, path: string, body: string): Promise<number> {
       response.resume();
       resolve(response.statusCode ?? 0);
     });
-    // A body that is too large is not read to its end; the answer may come before the connection is closed, or not at all.
+    // The server does not read a body that is too large to its end. The answer may come before the connection is closed, or not at all.
     asked.on('error', (error) => ('code' in error && error.code === 'EPIPE' ? resolve(413) : reject(error)));
     asked.end(body);
   });

@@ -3,9 +3,9 @@ import { Crowd } from '../harness/crowd.ts';
 import type { Scenario } from '../harness/figures.ts';
 import { World } from '../harness/world.ts';
 
-/** Every so often the next server is killed as well, while it starts. */
+/** How often the next server is killed as well, while it starts. */
 const AT_THE_START = 0.2;
-/** A server lives for at most so long. */
+/** The longest time between the start of a server and its kill. */
 const LONGEST_MS = 4_000;
 
 export const kills: Scenario = {
@@ -16,7 +16,7 @@ export const kills: Scenario = {
     const crowd = new Crowd(world, { seed, clients: long ? 10 : 5 });
     await crowd.begin();
     while (world.kills < (long ? 64 : 3)) {
-      // The pace is that of the work: on a busy machine a server would be killed before it has accepted anything.
+      // By the number of acknowledged requests, not by time: on a busy machine a server would be killed before it accepts anything.
       const enough = crowd.acknowledged + random.whole(1, long ? 40 : 8);
       const end = performance.now() + LONGEST_MS;
       while (crowd.acknowledged < enough && performance.now() < end) {

@@ -6,7 +6,7 @@ import { fillHome, schemaOf } from '../../contracts/older-database.ts';
 import type { Scenario } from '../harness/figures.ts';
 import { World } from '../harness/world.ts';
 
-/** Every one before the current one. */
+/** Every schema before the current one. */
 export const SCHEMAS = MIGRATIONS.slice(1).map((_, index) => index + 1);
 
 export const upgrades: Scenario = {
@@ -27,7 +27,7 @@ export const upgrades: Scenario = {
           const file = fillHome(home, schema);
           before = talksIn(file);
           for (const args of [['list'], ['doctor']]) await world.home.run(...args);
-          if (schemaOf(file) !== schema) fault('a command that only looks has upgraded it');
+          if (schemaOf(file) !== schema) fault('a command that only reads has upgraded it');
           for (let kills = random.whole(1, 2); kills > 0; kills -= 1) {
             world.begin();
             await pause(random.whole(100, 700));
@@ -67,7 +67,7 @@ interface Talk {
   readonly seq: number;
 }
 
-/** What there is, read past all our code. */
+/** The conversations in the file, read by plain SQL, without our code. */
 function talksIn(file: string): Talk[] {
   const db = new DatabaseSync(file, { readOnly: true });
   try {

@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs
 import { DatabaseSync } from 'node:sqlite';
 
 /**
- * Overwrites the pages of a table or an index that contain a text, as a bad sector or a stray write does. Nobody has the file open, and
- * its log is empty. Throws when there is no such page.
+ * Overwrites the pages of a table or an index that contain a text, as a bad sector or a stray write does. No process may have the file
+ * open. Throws when there is no such page.
  */
 export function damagePages(file: string, table: string, text: string | Buffer): void {
   const db = new DatabaseSync(file);

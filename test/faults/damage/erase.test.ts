@@ -5,11 +5,11 @@ import { run } from '../../e2e/support/conversations.ts';
 import { Home } from '../../e2e/support/home.ts';
 import { damagePages } from './damaged-page.ts';
 
-/** Long enough that a page holds one row of it. */
+/** Long enough that a page has only one row of it. */
 const long = (word: string) => `${word} `.repeat(Math.ceil(3_000 / (word.length + 1)));
 const TITLE = 'x'.repeat(190);
 
-/** `bad` comes first, and then so many others that their rows are on other pages as well. */
+/** `bad` comes first, and then enough others that most of their rows are on other pages. */
 async function withConversations(home: Home): Promise<string> {
   const { engine, close } = await opened(home);
   const { id } = await engine.ensure({ key: 'bad', title: TITLE });
@@ -25,13 +25,13 @@ async function opened(home: Home): Promise<{ engine: Throughline['engine']; clos
   return { engine: tl.engine, close: () => tl.close() };
 }
 
-/** What its leases have on their page, and nothing else has. */
+/** Bytes that are only on the page of the conversation's lease. */
 function chainOf(home: Home, id: string): Buffer {
   const sql = 'SELECT hex(chain) AS chain FROM leases l JOIN conversations c ON c.no = l.conv WHERE c.id = ?';
   return Buffer.from(home.query<{ chain: string }>(sql, id)[0]?.chain ?? '', 'hex');
 }
 
-/** Undefined: it cannot be read. */
+/** Undefined: the row cannot be read. */
 function payloadAt(home: Home, no: number): string | null | undefined {
   try {
     return home.query<{ payload: string | null }>('SELECT payload FROM events WHERE no = ?', no)[0]?.payload;
@@ -54,7 +54,7 @@ test.each([
   ['permissions', 'bad-ask'],
   ['sessions', null],
 ])(
-  'a conversation with damaged %s is erased but for the damaged part, and that is said each time',
+  'a conversation with damaged %s is erased except for the damaged part, and every try reports that',
   async (table, needle) => {
     await using home = new Home();
     const id = await withConversations(home);
@@ -68,11 +68,11 @@ test.each([
     expect(await refusal(engine.erase('bad'))).toMatchObject(damaged);
     expect(await refusal(engine.erase(id))).toMatchObject(damaged);
     expect((await engine.list({ limit: 100 })).map(({ key }) => key)).not.toContain('bad');
-    // Of sessions, the damaged page is also that of the others.
+    // The damaged page of sessions also has those of the others.
     if (table !== 'sessions')
       expect((await run(engine, 'more-59', 'Which words have you seen?')).turn.state).toBe('completed');
     await close();
-    // Whatever of it is on other pages is gone.
+    // Its data on other pages is erased.
     const left = 'SELECT no FROM events INDEXED BY sqlite_autoindex_events_1 WHERE conv = 1';
     const payloads = home.query<{ no: number }>(left).map(({ no }) => payloadAt(home, no));
     expect(payloads.length).toBeGreaterThan(20);
@@ -82,7 +82,7 @@ test.each([
 );
 
 test.each(['conversations', 'leases'])(
-  'a damaged page of %s: the others are listed, and what is on it is refused with what to do',
+  'a damaged page of %s: conversations on other pages are listed, and to erase one on it is refused with what to do',
   async (table) => {
     await using home = new Home();
     const id = await withConversations(home);
@@ -91,7 +91,7 @@ test.each(['conversations', 'leases'])(
     const listed = (await engine.list({ limit: 100 })).map(({ key }) => key);
     expect(listed).toContain('more-59');
     expect(listed).not.toContain('bad');
-    // In pages as well, each once.
+    // Also page by page, each once.
     const paged: (string | null)[] = [];
     let [last] = await engine.list({ limit: 1 });
     for (; last; [last] = await engine.list({ limit: 1, before: last })) paged.push(last.key);
@@ -115,7 +115,7 @@ test('a damaged page of the index of the list hides nothing', async () => {
   await close();
 });
 
-test('facts of our own that are not JSON keep nobody from opening the data', async () => {
+test('the data can be opened although internal facts in it are not JSON', async () => {
   await using home = new Home();
   const { engine, close } = await opened(home);
   await run(engine, 'notes', 'Hello.');

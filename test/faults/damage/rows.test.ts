@@ -15,7 +15,7 @@ const COLUMNS = Object.entries(JSON_OF_CONVERSATIONS).flatMap(([table, names]) =
   names.map((column) => ({ table, column, key: `${table}.${column}` })),
 );
 
-test('rows that are not JSON keep nobody from listing and using the others, and each of them can be erased', async () => {
+test('despite rows that are not JSON the other conversations can be listed and used, and each damaged one can be erased', async () => {
   await using home = new Home();
   const open = () => home.open({ permissions: 'deny' }, { takeUp: false });
   const before = await open();
@@ -23,7 +23,7 @@ test('rows that are not JSON keep nobody from listing and using the others, and 
   for (const key of ['good', ...COLUMNS.map((one) => one.key), 'other']) await run(before.engine, key, prompt);
   const ids = new Map((await before.engine.list()).map(({ id, key }) => [key, id]));
   await before.close();
-  // An open turn that nobody runs: a process accepted it, and ended.
+  // An open turn that no process runs: the one that accepted it has ended.
   const store = await openAt(home.file);
   const turns = new Map<string, string>();
   for (const { key } of COLUMNS) turns.set(key, (await enqueue(store, ids.get(key) ?? '', {}, 'local')).id);
@@ -42,14 +42,14 @@ test('rows that are not JSON keep nobody from listing and using the others, and 
   const listed = async () => (await tl.engine.list({ limit: 100 })).map(({ key }) => key);
   const readable = COLUMNS.filter(({ table }) => table !== 'conversations').map(({ key }) => key);
   expect((await listed()).sort()).toEqual(['good', 'other', ...readable].sort());
-  // One at a time: a page is never empty because of damage.
+  // In pages of one conversation: damage must not make a page empty.
   const paged = async () => {
     const keys: (string | null)[] = [];
     let [last] = await tl.engine.list({ limit: 1 });
     for (; last; [last] = await tl.engine.list({ limit: 1, before: last })) keys.push(last.key);
     return keys;
   };
-  // The open turns are taken up meanwhile, which changes the order.
+  // At the same time the open turns are taken up, which changes the order.
   await until('the pages are the whole list', async () => isDeepStrictEqual(await paged(), await listed()));
   const questions = await tl.engine.permissions();
   expect(questions).toHaveLength(COLUMNS.length); // of the twenty conversations, two have a damaged one
@@ -57,7 +57,7 @@ test('rows that are not JSON keep nobody from listing and using the others, and 
   for (const { key } of COLUMNS) {
     const erase = () => tl.engine.erase(key);
     const { erased } = await erase().catch(async (error: ThroughlineError) => {
-      // What it needs to end is readable: then it is to be cancelled first.
+      // Its open turn is readable, so it must be cancelled first.
       expect(error.code, key).toBe('conflict');
       await tl.engine.cancel(turns.get(key) ?? '');
       return erase();

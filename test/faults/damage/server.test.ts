@@ -13,11 +13,11 @@ import { ServedHome, TOKEN } from '../../e2e/http/support/served-home.ts';
 import { until } from '../harness/until.ts';
 import { damagePages } from './damaged-page.ts';
 
-/** Long enough that a page holds one row of it. */
+/** Long enough that a page has only one row of it. */
 const long = (word: string) => `${word} `.repeat(Math.ceil(3_000 / (word.length + 1)));
 const fileOf = (home: ServedHome) => join(home.path, 'home', 'throughline.db');
 
-/** `bad` comes first, and then enough of others that the pages where new rows go are not its pages. */
+/** `bad` comes first, and then enough others that new rows go to other pages. */
 async function withConversations(): Promise<ServedHome> {
   const home = await ServedHome.start({ engine: { maxWarm: 0 } });
   const { caller } = home;
@@ -34,7 +34,7 @@ async function withConversations(): Promise<ServedHome> {
   return home;
 }
 
-/** As a process that has ended left it: accepted, and not begun. */
+/** Leaves a turn as a process that has ended does: accepted, and not begun. */
 async function enqueue(home: ServedHome, conversation: string): Promise<void> {
   const store = await openSqliteStore({ file: fileOf(home), clock: systemClock, boot: bootId() });
   const prompt = [{ type: 'text' as const, text: 'Are you there?' }];
@@ -52,8 +52,8 @@ const query = (home: ServedHome, sql: string) => {
   }
 };
 
-/** What an operator sees of the damage. `name`: how `doctor` calls the conversation. */
-async function isSaid(home: ServedHome, name: string): Promise<void> {
+/** Checks what an operator sees of the damage. `name`: that of the conversation in the report of `doctor`. */
+async function expectReported(home: ServedHome, name: string): Promise<void> {
   const { body, status } = await home.caller.get('//healthz');
   expect([status, body.status, body.reasons]).toEqual([
     200,
@@ -70,7 +70,7 @@ async function isSaid(home: ServedHome, name: string): Promise<void> {
   expect(subjects).not.toContain('conversation good');
 }
 
-async function goesOn(home: ServedHome): Promise<void> {
+async function expectOthersRun(home: ServedHome): Promise<void> {
   const { turn } = await home.caller.ok('POST', '/conversations/good/turns', { prompt: 'Which words have you seen?' });
   expect((await home.caller.finished(turn)).turn.state).toBe('completed');
 }
@@ -84,7 +84,7 @@ test.each([
   ['turns', 'view', ['failed', 'storage_damaged']],
   ['events', 'verify', ['completed', undefined]], // an agent is told records, not events
 ])(
-  'damage in the %s of one conversation: a turn that needs them fails, the damage is said, the others go on',
+  'damage in the %s of one conversation: a turn that needs them fails, the damage is reported, the others continue',
   async (table, read, ends) => {
     const home = await withConversations();
     await home.down();
@@ -98,16 +98,16 @@ test.each([
       return body.endedAt === null ? null : body;
     });
     expect([turn.state, turn.failure?.code]).toEqual(ends);
-    await goesOn(home);
+    await expectOthersRun(home);
     const refused = await home.caller.get(`/conversations/bad/${read}`);
     expect([refused.status, refused.body.code]).toEqual([500, 'storage_damaged']);
-    await isSaid(home, 'bad');
+    await expectReported(home, 'bad');
     await stop(home);
   },
 );
 
 test.each(['conversations', 'leases'])(
-  'damage in the row of %s: it is set aside, ever longer, and the others go on',
+  'damage in the row of %s: the conversation is set aside, longer each time, and the others continue',
   async (table) => {
     const home = await withConversations();
     const { id } = await home.caller.ok('GET', '/conversations/bad');
@@ -120,8 +120,8 @@ test.each(['conversations', 'leases'])(
     const needle = table === 'leases' ? Buffer.from(String(chain), 'hex') : id;
     damagePages(fileOf(home), table, needle);
     await home.up();
-    await goesOn(home);
-    await until('it is said', async () => (await home.caller.get('//healthz')).body.status === 'degraded');
+    await expectOthersRun(home);
+    await until('it is reported', async () => (await home.caller.get('//healthz')).body.status === 'degraded');
     const tries = () => home.log.filter((line) => line.includes('is set aside for')).length;
     await until('it was tried again', () => tries() >= 2);
     const cpu = process.cpuUsage();
@@ -131,13 +131,13 @@ test.each(['conversations', 'leases'])(
     expect(tries() - before).toBeLessThan(5);
     expect((user + system) / 1_000, 'milliseconds of the processor in two seconds').toBeLessThan(1_000);
     expect(home.log.filter((line) => line.includes(id)).length).toBeGreaterThan(0);
-    await isSaid(home, table === 'conversations' ? id : 'bad'); // its key is on the damaged page
-    await goesOn(home);
+    await expectReported(home, table === 'conversations' ? id : 'bad'); // its key is on the damaged page
+    await expectOthersRun(home);
     await stop(home);
   },
 );
 
-test('a reader of damaged events gets an error, and does not come back again and again', async () => {
+test('a reader of damaged events gets an error, and does not reconnect again and again', async () => {
   const home = await withConversations();
   await home.down();
   damagePages(fileOf(home), 'events', 'bad-2 bad-2');

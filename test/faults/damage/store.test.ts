@@ -24,7 +24,7 @@ import { damagePages } from './damaged-page.ts';
 const long = (word: string) => `${word} `.repeat(900);
 const goal = (word: string) => `${word} `.repeat(600);
 
-/** What a claim is refused with: the id of what is damaged. */
+/** The id of the damaged conversation or task, from the error of a claim. Null: no error. */
 async function damagedIn(verb: Promise<unknown>): Promise<string | null> {
   return verb.then(
     () => null,
@@ -48,7 +48,7 @@ test('a claim names the conversation whose turn is damaged; without it, the next
   expect(await damagedIn(store.next(claimRequest(), ONE))).toBe(bad);
   expect(await damagedIn(store.claim(claimRequest()))).toBe(bad);
   expect((await store.next(claimRequest({ held: [bad] }), ONE))[0]?.conversation).toBe(ids[1]);
-  // Three at once share a transaction: damage to one does not refuse the others.
+  // Three claims share a transaction: damage to one must not fail the others.
   const both = ids.slice(1).map((conversation) => claim(store, { conversation }));
   const [refused, ...claims] = await Promise.all([codeOf(store.claim(claimRequest({ conversation: bad }))), ...both]);
   expect(refused).toBe('storage_damaged');
@@ -59,7 +59,7 @@ test('a lease whose row is damaged is lost, and the others are renewed', async (
   const file = join(temporaryFolder(), 'store.db');
   const first = await openAt(file);
   const { holder: bad } = await begun(first);
-  // A page of the table holds some forty leases.
+  // A page of the table has about forty leases.
   for (let n = 0; n < 100; n += 1) await newConversation(first);
   const { holder: good } = await begun(first);
   await first.close();
@@ -90,7 +90,7 @@ test('a claim names the task that is damaged; set aside, it is neither read nor 
   expect(await store.tasks.claim(taskClaimRequest({ aside, limit: 1 }))).toBeNull();
 });
 
-test('a reader that met a damaged page leaves no error behind for the next one', async () => {
+test('after a read failed on a damaged page, the next read works', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const first = await openAt(file);
   const [bad, good] = [await newConversation(first), await newConversation(first)];
@@ -108,7 +108,7 @@ test('a reader that met a damaged page leaves no error behind for the next one',
   expect(await store.turns(ANN, good, { after: 0, limit: 9 })).toHaveLength(2);
 });
 
-test('an inspection names what is damaged, also where only we cannot read it', async () => {
+test('an inspection names what is damaged, also if SQLite can read it and only its JSON is broken', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const first = await openAt(file);
   const [bad, good] = [await newConversation(first, { key: 'bad' }), await newConversation(first, { key: 'good' })];
@@ -127,7 +127,7 @@ test('an inspection names what is damaged, also where only we cannot read it', a
   });
 });
 
-test('a search leaves out what is damaged, and both that and a search that cannot be answered are reported', async () => {
+test('a search leaves out damaged turns and reports them, and a search that fails is reported as well', async () => {
   const file = join(temporaryFolder(), 'store.db');
   const reasons: (string | undefined)[] = [];
   const health = { report: (_: string, reason: Reason | null) => void reasons.push(reason?.code), reasons: () => [] };

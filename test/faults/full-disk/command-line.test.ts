@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { CliHome } from '../../e2e/cli-process.ts';
 import { fill, smallDisk } from './small-disk.ts';
 
-/** A home whose data is on a small disk. What the agent itself keeps lies elsewhere: it is our disk that is full, and not its. */
+/** A data home on a small disk. The agent stores its own data elsewhere: only the disk of the data home is full. */
 function homeOn(disk: string) {
   const home = new CliHome();
   onTestFinished(() => home.remove());
@@ -15,7 +15,7 @@ function homeOn(disk: string) {
   return { path: home.path, start, run: (...args: string[]) => start(...args).ended };
 }
 
-test('a backup is made of data on a full disk, and one that finds no space says where', async (context) => {
+test('data on a full disk can be backed up, and a backup or restore without space says which disk is full', async (context) => {
   const disk = smallDisk(context);
   const { run, path } = homeOn(disk);
   await run('send', 'chat', 'The codeword is osprey');
@@ -37,7 +37,7 @@ test('a backup is made of data on a full disk, and one that finds no space says 
   expect((await run('list')).stdout).toMatch(/^chat {2}1 turn, /);
 });
 
-test('on a full disk every look works, and a prompt is refused: nothing was stored, and nothing goes on by itself', async (context) => {
+test('on a full disk every command that reads works, and a prompt is refused: nothing is stored, and nothing continues by itself', async (context) => {
   const disk = smallDisk(context);
   const { run } = homeOn(disk);
   await run('send', 'chat', 'The codeword is osprey');
@@ -66,17 +66,17 @@ test('on a full disk every look works, and a prompt is refused: nothing was stor
   expect((await run('send', 'chat', 'Which codewords have you seen?')).stdout).toContain('osprey');
 });
 
-test('on a full disk a turn that a killed command left is shown as it is, with who can end it; with room it is ended', async (context) => {
+test('on a full disk a turn that a killed command left is shown as not ended; with free space it is ended', async (context) => {
   const disk = smallDisk(context);
   const { start, run } = homeOn(disk);
-  // Slowly: in a log that has become long, and was read into the file, there would be room for the end.
+  // Slowly, so that the log stays short. A long log that was already written into the data file would have space for the end of the turn.
   const sending = start('send', 'chat', '/stream 100000 200');
   await sending.until('stdout', /chunk 2 /);
   sending.kill('SIGKILL');
   await sending.ended;
   const makeRoom = fill(disk);
   const shown = await run('show', 'chat');
-  // The log may have space left for one commit: then the end of the turn was tried, and waited for.
+  // The log may have space for one more commit. Then the command tried to record the end, and waited.
   expect(shown).toMatchObject({ code: 0, stderr: expect.stringMatching(/^(Waiting: The disk is full\..*\n)?$/) });
   expect(shown.stdout).toContain(
     'The process that ran turn 1 has ended, and the end of the turn could not be recorded.',
@@ -85,7 +85,7 @@ test('on a full disk a turn that a killed command left is shown as it is, with w
   expect((await run('show', 'chat')).stdout).toMatch(/turn 1 {2}scripted, interrupted/);
 });
 
-test('a disk that fills in the middle of a turn: whoever waits is told why, and the turn goes on when there is room', async (context) => {
+test('a disk that fills in the middle of a turn: the waiting command says why, and the turn continues when there is space', async (context) => {
   const disk = smallDisk(context);
   const { start, run } = homeOn(disk);
   const sending = start('send', 'chat', '/stream 100000 5');

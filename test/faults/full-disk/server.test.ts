@@ -4,7 +4,7 @@ import { ServedHome } from '../../e2e/http/support/served-home.ts';
 import { until } from '../harness/until.ts';
 import { fill, smallDisk } from './small-disk.ts';
 
-test('on a full disk the server answers 507, still reads, and goes on when there is room', async (context) => {
+test('on a full disk the server answers 507, still reads, and continues when there is space', async (context) => {
   const disk = smallDisk(context);
   const home = await ServedHome.start({ home: join(disk, 'home') });
   const { caller } = home;
@@ -21,7 +21,7 @@ test('on a full disk the server answers 507, still reads, and goes on when there
   expect(refused?.headers.get('retry-after')).toBe('1');
   expect((await caller.post('/conversations/chat/turns', { prompt: 'x'.repeat(20_000) })).status).toBe(507);
   expect((await caller.ok('GET', '/conversations/chat/view')).turns).toHaveLength(1);
-  // Reading works, so a balancer goes on sending requests; whoever operates it sees why writing does not.
+  // Reading works, so a load balancer should continue to send requests. An operator sees why writing does not work.
   expect(await caller.get('//healthz')).toMatchObject({
     status: 200,
     body: { status: 'degraded', ready: true, reasons: [{ code: 'storage_full' }] },
@@ -31,7 +31,7 @@ test('on a full disk the server answers 507, still reads, and goes on when there
   ]);
   for await (const { data } of caller.events('/conversations/chat/events')) if (data.kind === 'turn.ended') break;
   makeRoom();
-  // Nobody has written yet: the store looks by itself.
+  // Nobody has written yet: the store checks by itself.
   await until('it is well again', async () => (await caller.get('//healthz')).body.status === 'ok');
   const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'Which codewords have you seen?' });
   expect((await caller.finished(turn)).reply).toContain('osprey');

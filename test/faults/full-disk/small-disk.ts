@@ -6,7 +6,7 @@ import { onTestFinished, type TestContext } from 'vitest';
 
 export const NO_SMALL_DISK = 'a small file system cannot be mounted here: that needs root on Linux';
 
-/** A file system of its own of 8 MB, where that is allowed. */
+/** A new file system of 8 MB. Skips the test where that is not allowed. */
 export function smallDisk(context: TestContext): string {
   const disk = mkdtempSync(join(tmpdir(), 'throughline-disk-'));
   if (!mountSmall(disk)) {
@@ -20,7 +20,7 @@ export function smallDisk(context: TestContext): string {
   return disk;
 }
 
-/** Mounts a file system of so many MB there. False: that is not allowed here. */
+/** Mounts a file system of that size. False: that is not allowed here. */
 export function mountSmall(path: string, megabytes = 8): boolean {
   mkdirSync(path, { recursive: true });
   try {
@@ -35,7 +35,7 @@ export function unmount(path: string): void {
   execFileSync('umount', ['-l', path]);
 }
 
-/** Takes all the space that is left, also while others write. The function returned gives it back. */
+/** Fills the disk, also while others write. The returned function frees the space again. */
 export function fill(disk: string): () => void {
   const filler = join(disk, 'filler');
   try {

@@ -1,22 +1,22 @@
 import { MARK } from './marked.ts';
 
-/** Agents of every kind that a kill can hurt in its own way. */
+/** Agents that react to kills in different ways. */
 const OPTIONS = {
   plain: {},
-  /** Goes on with its turn, tools included, when the worker that started it was killed. */
+  /** Continues its turn, tools included, when the worker that started it was killed. */
   survivor: { survives: true },
-  /** Waits for a prompt, also when nobody is left to send one. */
+  /** Waits for a prompt, also when its worker was killed. */
   lingerer: { lingers: true },
   /** Forgets when its process ends. */
   forgetful: { memory: 'process' },
-  /** Another id with every prompt, told late. */
+  /** Changes its session id with every prompt, and reports it late. */
   rotating: { ids: 'rotating', nameLate: true },
   /** Takes the id that we choose, and survives. */
   assigned: { ids: 'assigned', survives: true },
 } as const;
 
 export type AgentName = keyof typeof OPTIONS;
-/** Those that end sooner or later when everybody who could end them was killed. */
+/** Those that end by themselves when everything that could end them was killed. */
 export const MORTALS = (Object.keys(OPTIONS) as AgentName[]).filter((name) => name !== 'lingerer');
 
 interface AgentSettings {

@@ -22,10 +22,10 @@ import { openSqliteStore } from '../../../src/stores/sqlite/store.ts';
 import { createTasks } from '../../../src/tasks/tasks.ts';
 import { settingsFor } from './agents.ts';
 
-/** Another boot, of this machine or another one. */
+/** A machine that a process pretends to be: another boot of this machine, or another machine. */
 export interface Machine {
   readonly boot: string;
-  /** Whether a boot was one of this machine. */
+  /** Whether that boot is known to be over. */
   readonly isOver: (boot: string) => boolean;
 }
 
@@ -36,16 +36,16 @@ export interface Assembly {
   readonly clock?: Clock;
   /** Left out: this machine, in this boot. */
   readonly machine?: Machine;
-  /** Puts something around the store: what it does at which step is the test's. */
+  /** Wraps the store, so that a test can act at a certain step. */
   readonly around?: (store: Store) => Store;
 }
 
-/** The same parts as `compose.ts` puts together, with room for a test to reach in between. */
+/** The same parts as in `compose.ts`, but a test can replace some of them. */
 export async function assemble(assembly: Assembly): Promise<Engine> {
   return createEngine(await assembleParts(assembly), 'local');
 }
 
-/** With tasks, as every process has them that was asked for some. */
+/** The same, with tasks. */
 export async function assembleTasks(assembly: Assembly): Promise<{ engine: Engine; tasks: Tasks }> {
   const parts = await assembleParts(assembly);
   const engine = createEngine(parts, 'local');

@@ -5,20 +5,21 @@ import type { Write } from '../../../src/ports/store/writes.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { say } from './commands.ts';
 
-/** What happens to a process at one exact step: right before or right after a verb of its store. */
+/** What happens to a process at one exact step: right before or right after a verb of its store is called. */
 export interface Hook {
   readonly verb: keyof Store;
-  /** Of a commit: it has a write of this kind. Events go by the kind of the event. */
+  /** For a commit: it has a write of this kind. Events count by the kind of the event. */
   readonly write?: string;
   readonly side: 'before' | 'after';
-  /** At which call, from 1; counted only once a commit had this kind of write, when one is named. */
+  /** At which call, from 1. */
   readonly call?: number;
+  /** Calls are counted only after a commit that had this kind of write. Left out: from the beginning. */
   readonly since?: string;
-  /** `stop`: SIGSTOP. `block`: nothing else runs in the process until there is a file of this name. */
+  /** `stop`: SIGSTOP. `block`: blocks the event loop until a file of this name exists. */
   readonly action: 'kill' | 'stop' | { readonly block: string };
 }
 
-/** The store, with the hook in it. It also says when the store refused a verb because the lease was lost. */
+/** The store with the hook. It also reports when the store refused a verb because the lease was lost. */
 export function hooked(store: Store, hook: Hook | null): Store {
   let calls = 0;
   let armed = hook?.since === undefined;
@@ -50,9 +51,9 @@ function kindsOf(args: readonly unknown[]): string[] {
   return writes.map((write) => (write.write === 'event' ? write.event.kind : write.write));
 }
 
-/** A limit for what hangs: whoever takes over has the time that it takes on a busy machine. */
+/** A limit for tests that hang. Long enough that another process can take over on a busy machine. */
 const LONGEST_BLOCK_MS = 120_000;
-const LOOK_MS = 10;
+const POLL_MS = 10;
 
 function act(action: Hook['action']): void {
   if (action === 'kill') {
@@ -61,14 +62,14 @@ function act(action: Hook['action']): void {
   } else standStill(action);
 }
 
-/** Never in the middle of a transaction: there, a process that is stopped keeps the database locked for everybody. */
+/** Never called in the middle of a transaction: a process that is stopped there keeps the database locked for all others. */
 export function standStill(how: Exclude<Hook['action'], 'kill'>): void {
   say({ stopped: true });
   if (how === 'stop') process.kill(process.pid, 'SIGSTOP');
   else {
     const never = new Int32Array(new SharedArrayBuffer(4));
     const end = performance.now() + LONGEST_BLOCK_MS;
-    while (!existsSync(how.block) && performance.now() < end) Atomics.wait(never, 0, 0, LOOK_MS);
+    while (!existsSync(how.block) && performance.now() < end) Atomics.wait(never, 0, 0, POLL_MS);
   }
   say({ woke: true });
 }

@@ -10,19 +10,19 @@ export interface Marked {
   readonly parent: number;
 }
 
-/** Living processes that carry the mark: the agents of one test, and nobody else. */
+/** Living processes with the mark: the agents of one test, and no others. */
 export function marked(mark: string): Marked[] {
   return process.platform === 'linux' ? fromProc(`${MARK}=${mark}`) : fromPs(`${MARK}=${mark}`);
 }
 
-/** Whether a process was stopped by a signal; where that cannot be seen, it is taken to be. */
+/** Whether a process was stopped by a signal. True on systems where that cannot be seen. */
 export function isStopped(pid: number): boolean {
   if (process.platform !== 'linux') return true;
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
   return stat.charAt(stat.lastIndexOf(')') + 2) === 'T';
 }
 
-/** Ends them, one by one, by their numbers. */
+/** Ends all processes with the mark, by their pids. */
 export async function endMarked(mark: string): Promise<void> {
   await until('the agents of the test to end', () => {
     const left = marked(mark);
@@ -48,7 +48,7 @@ function fromProc(variable: string): Marked[] {
       const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       return state === 'Z' || state === 'X' ? [] : [{ pid: Number(name), parent: Number(parent) }];
     } catch {
-      return []; // it ended while we looked, or is another user's
+      return []; // it has just ended, or belongs to another user
     }
   });
 }

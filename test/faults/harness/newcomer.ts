@@ -4,10 +4,10 @@ import type { Engine, SubmitOptions } from '../../../src/ports/engine.ts';
 import { type Assembly, assemble } from './assemble.ts';
 import type { Place } from './place.ts';
 
-/** An engine in the test's own process, that comes to a home which others have used. */
+/** An engine in the test's own process, which opens a data home that other processes have used. */
 export interface Newcomer extends AsyncDisposable {
   readonly engine: Engine;
-  /** Submits, making the conversation if there is none, and waits for the end. */
+  /** Submits a turn, in a new conversation if there is none of that key, and waits for its end. */
   run(key: string, prompt: string, options?: SubmitOptions): Promise<PublicTurn & { reply: string }>;
   /** Waits for the end of a turn. */
   end(turn: string): Promise<PublicTurn & { reply: string }>;

@@ -4,7 +4,7 @@ import type { StoreElsewhere } from './place.ts';
 /** Each process has up to eleven connections, and those of a killed one end only after their statement. */
 const SETTINGS = ['max_connections=300'];
 
-/** A PostgreSQL of its own as the store of a place. */
+/** Starts a PostgreSQL as the store of a place. */
 export async function onPostgres(): Promise<StoreElsewhere> {
   const server = new PostgresServer();
   await server.start(SETTINGS);

@@ -11,7 +11,7 @@ export interface StoreElsewhere extends AsyncDisposable {
   rows<Row>(sql: string, values: readonly (string | number)[]): Promise<Row[]>;
 }
 
-/** A data home that several processes share, with a mark that every agent started from it carries in its environment. */
+/** A data home that several processes share. Every agent that is started from it has its mark in the environment. */
 export class Place {
   readonly home: string;
   readonly mark: string;
@@ -20,7 +20,7 @@ export class Place {
   readonly #programs: Program[] = [];
   readonly #elsewhere: StoreElsewhere | null;
 
-  /** Without a store its database is a file of the home. */
+  /** Without a store, the database is a file in the data home. */
   constructor(store: StoreElsewhere | null = null) {
     this.#elsewhere = store;
     this.#dir = mkdtempSync(join(tmpdir(), 'throughline-faults-'));
@@ -30,7 +30,7 @@ export class Place {
     mkdirSync(join(this.#dir, 'effects'));
   }
 
-  /** How the library is opened here; without agents. */
+  /** Options to open the library here, without agents. */
   get opening(): { home: string; store?: string } {
     return { home: this.home, ...(this.#elsewhere !== null && { store: this.#elsewhere.url }) };
   }
@@ -40,7 +40,7 @@ export class Place {
     return join(this.#dir, 'effects', conversation);
   }
 
-  /** The names of the tools that ran, in the order in which they did. */
+  /** The names of the tools that ran, in order. */
   ran(conversation: string): string[] {
     try {
       const lines = readFileSync(this.effects(conversation), 'utf8').split('\n');
@@ -61,12 +61,12 @@ export class Place {
     return program;
   }
 
-  /** What all programs have complained about so far. */
+  /** What all programs have written to stderr so far. */
   get complaints(): string {
     return this.#programs.map((program) => program.stderr).join('');
   }
 
-  /** Rows of the database itself, past everything that could hide something. */
+  /** Rows of the database, read by plain SQL, without our code. */
   async rows<Row>(sql: string, ...values: (string | number)[]): Promise<Row[]> {
     if (this.#elsewhere !== null) return this.#elsewhere.rows(sql, values);
     const db = new DatabaseSync(this.database, { readOnly: true, timeout: 60_000 });

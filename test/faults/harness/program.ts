@@ -11,9 +11,9 @@ const PROGRAMS = new URL('../programs/', import.meta.url);
 export class Program {
   readonly name: string;
   readonly lines: Line[] = [];
-  /** What it complained about: nothing, when all is well. */
+  /** Empty unless something went wrong. */
   stderr = '';
-  /** Resolves when it has ended and all that it printed was read. */
+  /** Resolves when it has ended and all of its output was read. */
   readonly closed: Promise<void>;
   readonly #child: ChildProcess;
   #partial = '';
@@ -29,7 +29,7 @@ export class Program {
     this.#child.stdin?.on('error', () => {});
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       const parts = (this.#partial + text).split('\n');
-      // The last one is cut off, or empty: a process that was killed in the middle of a line has not said it.
+      // The last part is incomplete, or empty. A line that a kill cut off does not count.
       this.#partial = parts.pop() ?? '';
       for (const part of parts) {
         const line = JSON.parse(part) as Line;
@@ -64,13 +64,13 @@ export class Program {
     this.#child.kill(name);
   }
 
-  /** Kills it and waits until it is gone. */
+  /** Kills it, and waits until it has ended. */
   async end(): Promise<void> {
     if (!this.#over) this.signal('SIGKILL');
     await this.closed;
   }
 
-  /** The first line that has this name, printed already or still to come. */
+  /** The first line with this field. Waits for it if it was not printed yet. */
   async said(name: string): Promise<Line> {
     const find = () => this.lines.find((line) => name in line);
     return until(`${this.name} to say "${name}"`, () => {

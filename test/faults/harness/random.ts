@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-/** Chance that can be repeated: the same seed, the same choices. */
+/** A pseudo-random generator: the same seed makes the same choices. */
 export class Random {
   #state: number;
 
@@ -8,7 +8,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, and without, 1 (mulberry32). */
+  /** At least 0 and less than 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -33,10 +33,10 @@ export class Random {
 }
 
 /**
- * The seed of this run: `THROUGHLINE_SEED` repeats an earlier one. What ran when is the machine's; what was asked for is not.
+ * The seed of this run. `THROUGHLINE_SEED` repeats an earlier one: the choices are the same, but the timing differs.
  *
- * It comes from the committed tree: every change is tried on choices of its own, and the same commit always on the same ones, so that a
- * second run is no second chance. In the long mode, and outside a checkout, it is a new one every time.
+ * The seed comes from the committed tree. So every change is tested with other choices, and the same commit always with the same ones: a
+ * failed run does not pass by being repeated. In the long mode, and outside of a checkout, every run has a new seed.
  */
 export function seedOfRun(): number {
   const given = process.env.THROUGHLINE_SEED;
@@ -48,7 +48,7 @@ export function seedOfRun(): number {
 
 let ofTree: number | null | undefined;
 
-/** Null: this is no checkout. */
+/** Null: this is not a git checkout. */
 function seedOfTree(): number | null {
   if (ofTree !== undefined) return ofTree;
   try {

@@ -1,10 +1,10 @@
 import type { TaskChange, TaskStore } from '../../../src/ports/store/tasks.ts';
 import type { Store } from '../../../src/ports/store.ts';
 
-/** A process is killed at one exact step of a task: right before or right after a verb of its store. */
+/** Kills the process at one exact step of a task: right before or right after a verb of its store is called. */
 export interface TaskHook {
   readonly verb: 'add' | 'claim' | 'commit';
-  /** Of a commit: it has an event of this kind, or notes the process of a gate. */
+  /** For a commit: it has an event of this kind; or `gate`: it records the process of a gate. */
   readonly what?: string;
   readonly side: 'before' | 'after';
   /** At which such call, from 1. */

@@ -14,7 +14,7 @@ export interface QueueOptions {
   readonly random: Random;
 }
 
-/** What the database says of it afterwards. */
+/** What the database shows afterwards. */
 export interface QueueFacts {
   /** Tasks that are done, by exactly one turn that completed. */
   readonly doneOnce: number;
@@ -23,13 +23,13 @@ export interface QueueFacts {
   readonly outOfOrder: number;
   /** Events whose number is not the next one of their owner's board. */
   readonly gaps: number;
-  /** Times that an owner was passed over who had fewer tasks running, or as many and was served longer ago. */
+  /** How often an owner was passed over who had fewer running tasks, or as many and was served longer ago. */
   readonly outOfTurn: number;
   readonly openTurns: number;
   readonly complaints: string;
 }
 
-/** Queues tasks for several owners, and has two runners work on them, one of which is killed again and again, or both. */
+/** Queues tasks for several owners. Two runners work on them, and one or both are killed again and again. */
 export async function workThroughQueue(place: Place, options: QueueOptions): Promise<QueueFacts> {
   const { count, kills, parallel, random } = options;
   await queue(place, count, parallel);
@@ -51,7 +51,7 @@ export async function workThroughQueue(place: Place, options: QueueOptions): Pro
   return factsOf(place);
 }
 
-/** By somebody who does not work on them. */
+/** Adds the tasks, in a process that does not work on them. */
 async function queue(place: Place, count: number, parallel: number): Promise<void> {
   const { tasks, engine } = await openTasks(place.opening, { claims: 'own', parallel });
   await tasks.close();
@@ -97,7 +97,7 @@ function outOfOrder(events: readonly EventRow[]): number {
   return starts.filter((task, i) => i > 0 && task < (starts[i - 1] as number)).length;
 }
 
-/** Goes through the events, and keeps in mind what waits and what runs; `starts` is called before each task that is taken up. */
+/** Goes through the events, and tracks which tasks wait and run. Calls `starts` before each start of a task. */
 function replay(events: readonly EventRow[], starts: (owner: string, board: Board) => void): void {
   const board: Board = { waits: new Map(), runs: new Map(), served: new Map() };
   for (const owner of OWNERS) {
@@ -122,7 +122,7 @@ function replay(events: readonly EventRow[], starts: (owner: string, board: Boar
 interface Board {
   readonly waits: Map<string, Set<number>>;
   readonly runs: Map<string, Set<number>>;
-  /** When an owner's task was last taken up. */
+  /** When a task of the owner was last started. */
   readonly served: Map<string, number>;
 }
 
@@ -135,7 +135,7 @@ function mostAtOnce(events: readonly EventRow[]): number {
   return most;
 }
 
-/** How often an owner was served although another one who had something waiting had fewer running, or had waited longer. */
+/** See `QueueFacts.outOfTurn`. */
 function outOfTurn(events: readonly EventRow[]): number {
   let count = 0;
   replay(events, (owner, { waits, runs, served }) => {

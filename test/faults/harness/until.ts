@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * Looks until there is something to see. Throws, with what was waited for, when it takes too long. A look may cost much: who has waited for
- * long looks less often.
+ * Polls until `look` returns something. Throws, with what was waited for, after the time limit. Polls less often after a while, because
+ * `look` may be expensive.
  */
 export async function until<T>(
   what: string,

@@ -6,10 +6,10 @@ import { Place } from '../harness/place.ts';
 import { until } from '../harness/until.ts';
 import { codewordsIn, QUESTION } from '../storm/prompts.ts';
 
-/** Longer than anything here is waited for: whoever takes over has not waited for it. */
+/** Longer than any test here: a process that takes over has not waited for the lease to expire. */
 const LEASE_MS = 600_000;
 
-/** A worker in the middle of a tool that takes long, of an agent that goes on without it. */
+/** A worker in the middle of a long tool, with an agent that continues without it. */
 async function busyWorker(place: Place, cwd?: string) {
   const file = place.effects('c');
   const prompt = `The codeword is one.\n/slow-tool one ${file} 600000\n/tool late ${file}`;
@@ -20,7 +20,7 @@ async function busyWorker(place: Place, cwd?: string) {
   return { worker, turn: String(turn) };
 }
 
-/** A worker that keeps an agent warm which does not notice when it is left alone. */
+/** A worker with a warm agent that does not end when its worker is killed. */
 async function warmWorker(place: Place) {
   const requests = [{ prompt: 'hello', options: { requestId: 'one', agent: 'lingerer' } }];
   const worker = place.start('stepper', { key: 'c', requests, engine: { leaseMs: LEASE_MS } });
@@ -28,35 +28,34 @@ async function warmWorker(place: Place) {
   return worker;
 }
 
-/** What must be true once somebody has taken over from a worker that was killed. */
-function expectTakenOver(place: Place): void {
-  expect(place.ran('c'), 'the orphan was ended before it could go on').toEqual(['one']);
+function expectOrphanEnded(place: Place): void {
+  expect(place.ran('c'), 'the orphan was ended before it could continue').toEqual(['one']);
 }
 
 describe('the lease of a worker that was killed', () => {
-  test.concurrent('is free at once for a worker that comes, and its orphan is ended', async () => {
+  test.concurrent('is free at once for a worker that starts later, and its orphan is ended', async () => {
     await using place = new Place();
     const { worker, turn } = await busyWorker(place);
     await worker.end();
-    expect(marked(place.mark), 'the orphan goes on').toHaveLength(1);
+    expect(marked(place.mark), 'the orphan continues').toHaveLength(1);
     await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
     expect((await taker.end(turn)).state).toBe('interrupted');
-    expectTakenOver(place);
+    expectOrphanEnded(place);
     expect(marked(place.mark)).toEqual([]);
   });
 
-  test.concurrent('is free at once for a worker that was there before', async () => {
+  test.concurrent('is free at once for a worker that already runs', async () => {
     await using place = new Place();
     const { worker, turn } = await busyWorker(place);
     await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
     await taker.engine.summary('c');
     await worker.end();
     expect((await taker.end(turn)).state).toBe('interrupted');
-    expectTakenOver(place);
+    expectOrphanEnded(place);
     expect(marked(place.mark)).toEqual([]);
   });
 
-  test.concurrent('is free at once for a process that runs only its own turn and keeps nothing', async () => {
+  test.concurrent('is free at once for a process that runs only its own turn and keeps no session warm', async () => {
     await using place = new Place();
     const { worker, turn } = await busyWorker(place);
     await worker.end();
@@ -64,12 +63,12 @@ describe('the lease of a worker that was killed', () => {
     const own = await taker.run('c', `The codeword is two.\n${QUESTION}`);
     expect((await taker.engine.turn(turn)).state).toBe('interrupted');
     expect(codewordsIn(own.reply)).toEqual(['one', 'two']);
-    expectTakenOver(place);
+    expectOrphanEnded(place);
     await until('the lease to be given back', async () => (await place.rows('SELECT * FROM workers')).length === 0);
     expect(marked(place.mark)).toEqual([]);
   });
 
-  test.concurrent('is free at once for a process that has been waiting for its own turn', async () => {
+  test.concurrent('is free at once for a process that waits with its own turn', async () => {
     await using place = new Place();
     const { worker } = await busyWorker(place);
     await using taker = await newcomer(place, { claims: 'own', maxWarm: 0, leaseMs: LEASE_MS });
@@ -77,10 +76,10 @@ describe('the lease of a worker that was killed', () => {
     expect(turn.state).toBe('queued');
     await worker.end();
     expect(codewordsIn((await taker.end(turn.id)).reply)).toEqual(['one', 'two']);
-    expectTakenOver(place);
+    expectOrphanEnded(place);
   });
 
-  test.concurrent('is given up with its turn interrupted, also when the working directory is gone', async () => {
+  test.concurrent('is released with its turn interrupted, also when the working directory is gone', async () => {
     await using place = new Place();
     const cwd = place.file('work');
     mkdirSync(cwd);
@@ -89,23 +88,23 @@ describe('the lease of a worker that was killed', () => {
     rmSync(cwd, { recursive: true });
     await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
     expect((await taker.end(turn)).state).toBe('interrupted');
-    expectTakenOver(place);
+    expectOrphanEnded(place);
     expect((await taker.run('c', 'go on')).failure?.code).toBe('refused');
   });
 
   test.concurrent.each([{ claims: 'all' }, { claims: 'own', maxWarm: 0 }] as const)(
-    'takes along the agent that was kept warm, and nobody has to prompt it: %j',
+    'is released, and its warm agent is ended without a prompt by a process that starts later: %j',
     async (engine) => {
       await using place = new Place();
       const worker = await warmWorker(place);
       await worker.end();
-      expect(marked(place.mark), 'its agent waits on without it').toHaveLength(1);
+      expect(marked(place.mark), 'its agent still waits').toHaveLength(1);
       await using _ = await newcomer(place, { ...engine, leaseMs: LEASE_MS });
       await until('what it left running is gone', () => marked(place.mark).length === 0);
     },
   );
 
-  test.concurrent('takes along the agent that was kept warm, also for a worker that was there before and has a warm one of its own', async () => {
+  test.concurrent('is released, and its warm agent is ended by a process that already runs and has a warm agent itself', async () => {
     await using place = new Place();
     await using other = await newcomer(place, { claims: 'own', leaseMs: LEASE_MS });
     await other.run('other', 'hello', { agent: 'lingerer' });
@@ -116,11 +115,11 @@ describe('the lease of a worker that was killed', () => {
     expect(marked(place.mark)).toEqual([own]);
   });
 
-  test.concurrent('stays taken while its worker lives, however long others wait', async () => {
+  test.concurrent('stays held while its worker lives, however long others wait', async () => {
     await using place = new Place();
     const { turn } = await busyWorker(place);
     await using taker = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS });
-    // Another conversation is run to its end meanwhile: the taker has looked for work more than once.
+    // The taker runs another conversation, so it has looked for work more than once.
     expect((await taker.run('other', 'hello')).state).toBe('completed');
     expect((await taker.engine.turn(turn)).state).toBe('running');
     expect(await place.rows("SELECT epoch FROM leases JOIN conversations c ON c.no = conv WHERE c.key = 'c'")).toEqual([

@@ -12,7 +12,7 @@ import { until } from '../harness/until.ts';
 const LEASE_MS = 600_000;
 const EPOCH = "SELECT epoch FROM leases JOIN conversations c ON c.no = conv WHERE c.key = 'c'";
 
-/** A worker of this machine in the middle of a tool that takes long, of an agent that goes on without it. */
+/** A worker of this machine in the middle of a long tool, with an agent that continues without it. */
 async function busyWorker(place: Place) {
   const prompt = `/slow-tool one ${place.effects('c')} 600000`;
   const requests = [{ prompt, options: { requestId: 'one', agent: 'survivor' } }];
@@ -22,7 +22,7 @@ async function busyWorker(place: Place) {
   return { worker, turn: String(turn) };
 }
 
-/** A clock that counts from another boot, and can be moved on. */
+/** A clock that counts from another boot, and can be moved forward. */
 function clockOf(uptime: number) {
   let passed = 0;
   const clock = {
@@ -36,14 +36,14 @@ function clockOf(uptime: number) {
 }
 
 describe('a store that two machines use', () => {
-  test.concurrent('keeps the lease of a worker of the other machine, also of a dead one, until its time is over', async () => {
+  test.concurrent('keeps the lease of a worker of the other machine, also of a dead one, until it expires', async () => {
     await using place = new Place();
     const { worker, turn } = await busyWorker(place);
     const [agent] = marked(place.mark);
     const { clock, pass } = clockOf(10 ** 9);
     const machine = { boot: 'of another machine', isOver: () => false };
     await using other = await newcomer(place, { claims: 'all', leaseMs: LEASE_MS }, { clock, machine });
-    // Others are run to their end meanwhile: the worker has looked for work, and for dead holders, more than once.
+    // This worker runs other conversations, so it has looked for work, and for dead holders, more than once.
     expect((await other.run('before', 'hello')).state).toBe('completed');
     await worker.end();
     expect((await other.run('after', 'hello')).state).toBe('completed');
@@ -56,11 +56,11 @@ describe('a store that two machines use', () => {
     expect(place.ran('c'), 'it ran once').toEqual(['one']);
     expect(
       marked(place.mark).map(({ pid }) => pid),
-      'nothing of another machine is touched',
+      'processes of another machine are left alone',
     ).toContain(agent?.pid);
   });
 
-  test.concurrent('frees at once what a boot left that is over', async () => {
+  test.concurrent('frees the leases of an earlier boot at once', async () => {
     await using place = new Place();
     const { worker, turn } = await busyWorker(place);
     await worker.end();
@@ -72,7 +72,7 @@ describe('a store that two machines use', () => {
     expect(await place.rows(EPOCH)).toEqual([{ epoch: 2 }]);
   });
 
-  test.concurrent('is looked at by the doctor, who does not take another machine for a dead process', async () => {
+  test.concurrent('is examined by the doctor, which does not take a process of another machine for a dead one', async () => {
     await using place = new Place();
     const { worker } = await busyWorker(place);
     await worker.end();

@@ -32,7 +32,7 @@ async function kill(...running: Running[]): Promise<void> {
   await Promise.all(running.map(({ ended }) => ended));
 }
 
-/** A command that was killed in the middle of its turn, and the process of its agent. */
+/** Kills a command in the middle of its turn. Returns the pid of its agent. */
 async function killedSend(): Promise<number> {
   const sending = home.start(['send', 'notes', ENDLESS]);
   await sending.until('stdout', /chunk 2 /);
@@ -71,7 +71,7 @@ test.each<[string, () => Promise<Ended>, number, (ended: Ended) => void]>([
         /turn 1 of conversation notes: It is running, but the process that ran it has ended\.\n {2}repaired/,
       ),
   ],
-])('a turn whose command was killed is brought to its end by %s, and its agent too', async (_, look, code, says) => {
+])('%s ends a turn whose command was killed, and its agent', async (_, look, code, says) => {
   const agent = await killedSend();
   const ended = await look();
   expect({ code: ended.code, stderr: ended.stderr }).toEqual({ code, stderr: '' });
@@ -81,9 +81,9 @@ test.each<[string, () => Promise<Ended>, number, (ended: Ended) => void]>([
   expect(await home.ok('doctor')).toMatch(/^No problems found\./);
 });
 
-test('doctor without --fix says what it found, and changes nothing', async () => {
+test('doctor without --fix reports what it found, and changes nothing', async () => {
   const agent = await killedSend();
-  // It ends by itself when its input does. Until then it is found as well.
+  // It ends by itself when its input is closed. Until then the doctor finds it as well.
   await until('the agent has ended', () => !isAlive(agent));
   const looked = await home.run('doctor', '--json');
   expect(looked.code).toBe(1);
@@ -101,7 +101,7 @@ test('a turn whose command was killed can be tried again at once', async () => {
   expect((await retried.ended).code).toBe(130);
 });
 
-test('what is only queued is not run by whoever looks, and every look says so and what to do', async () => {
+test('commands that read do not run a queued turn, but say that no process runs it and what to do', async () => {
   await killedWithQueue();
   const nobody = 'No process runs turn 2 now.';
   const shown = await home.ok('show', 'notes');
@@ -126,7 +126,7 @@ test('what is only queued is not run by whoever looks, and every look says so an
   expect(states()).toEqual(['interrupted', 'completed', 'completed']);
 });
 
-test('a follower says that nobody runs what is open, and goes on', async () => {
+test('follow says that no process runs the open turn, and continues', async () => {
   await killedWithQueue();
   const following = home.start(['follow', 'notes']);
   await following.until('stderr', /No process runs turn 2 now\./);
@@ -136,7 +136,7 @@ test('a follower says that nobody runs what is open, and goes on', async () => {
   expect((await following.ended).stderr.match(/No process runs/g)).toHaveLength(1);
 });
 
-test('a question of a command that was killed is not listed any more, and its turn does not wait for it', async () => {
+test('a question of a killed command is no longer listed, and its turn does not wait for an answer', async () => {
   const asking = home.start(['send', 'notes', '/ask write the notes\n/tool write notes.log', '--permissions', 'ask']);
   await asking.until('stderr', /Waiting for an answer/);
   await kill(asking);
@@ -145,14 +145,14 @@ test('a question of a command that was killed is not listed any more, and its tu
   expect(states()).toEqual(['interrupted']);
 });
 
-/** One store for two data homes; returns how a command is started at the other one. */
+/** Sets up one store for two data homes. Returns the options that start a command in the other one. */
 function withTwoHomes() {
   const shared = { ...JSON.parse(readFileSync(home.config, 'utf8')), store: `sqlite:${join(home.path, 'shared.db')}` };
   writeFileSync(home.config, JSON.stringify(shared));
   return { env: { THROUGHLINE_HOME: join(home.path, 'other') } };
 }
 
-test('with one store and two data homes: what belongs to the other one is refused, and shown as that', async () => {
+test('with one store and two data homes: a prompt to a conversation of the other one is refused, and the turn says where it runs', async () => {
   const other = withTwoHomes();
   const first = home.start(['send', 'notes', ENDLESS]);
   await first.until('stdout', /chunk 2 /);
@@ -169,7 +169,7 @@ test('with one store and two data homes: what belongs to the other one is refuse
   expect(await home.ok('send', 'notes', 'Hello.')).toContain('Noted');
 });
 
-test('with one store and two data homes: who waits for the server of the other one is told when it is gone', async () => {
+test('with one store and two data homes: a command that waits for the server of the other one says when it has ended', async () => {
   const other = withTwoHomes();
   const server = await serveProcess(home);
   const first = home.start(['send', 'notes', ENDLESS]);
@@ -206,7 +206,7 @@ test('a task whose command was killed is shown as one that no process works on, 
   expect(await home.ok('task', 'run')).toContain('left  done');
 });
 
-test('with one store and two data homes: a task of the other one is not waited for, and says where it runs', async () => {
+test('with one store and two data homes: "task run" does not wait for a task of the other one, and says where it runs', async () => {
   const other = withTwoHomes();
   const running = home.start(['task', 'run', ENDLESS, '--name', 'left']);
   await untilTaskRuns('shared.db');

@@ -6,7 +6,7 @@ import { ended, event, expectSound, known, refusedWith, until, WHICH } from '../
 import { Home } from '../../e2e/support/home.ts';
 import type { Host } from '../../e2e/support/host.ts';
 
-/** Says a line again and again, until somebody ends it. */
+/** Streams until it is cancelled. */
 const ENDLESS = '/stream 100000 5';
 
 const states = async (tl: Throughline, key: string) => (await tl.engine.turns(key)).map(({ state }) => state);
@@ -21,7 +21,7 @@ async function killed(home: Home, second = 'The codeword is amber.'): Promise<Ho
   return host;
 }
 
-test('what a killed process had accepted is run by the next one that opens the data home, whatever that is used for', async () => {
+test('turns that a killed process had accepted are run by the next process that opens the data home for any purpose', async () => {
   await using home = new Home();
   await killed(home);
   const tl = await home.open();
@@ -33,7 +33,7 @@ test('what a killed process had accepted is run by the next one that opens the d
   await expectSound(tl.engine, 'left');
 });
 
-test('with takeUp: false it is left, except for the turn that was in the middle; whoever looks is told that nobody runs the rest', async () => {
+test('with takeUp: false only the running turn is ended; the others stay queued and are shown as stranded', async () => {
   await using home = new Home();
   await killed(home);
   const tl = await home.open({}, { takeUp: false });
@@ -52,14 +52,14 @@ test('with takeUp: false it is left, except for the turn that was in the middle;
   );
   expect(await tl.engine.show('left')).toMatchObject({ conversation: { stranded }, turns: [{}, { stranded }, {}] });
   await refusedWith('conflict', tl.engine.retry(turns[1]?.id ?? ''), /still queued/);
-  // A process that takes turns up is there: then somebody runs it.
+  // With a process that takes turns up, they are no longer stranded.
   const other = await home.host();
   expect((await tl.engine.summary('left')).stranded).toBeNull();
   expect((await ended(tl.engine, turns[2] ?? expect.unreachable())).state).toBe('completed');
   await other.kill();
 });
 
-test('closing starts nothing that another process has submitted, and waits for what was sent', async () => {
+test('a process that closes waits for the turn that was sent, and starts no other turn of another process', async () => {
   await using home = new Home();
   const go = join(home.path, 'go');
   await killed(home, `/await ${go}`);
@@ -75,7 +75,7 @@ test('closing starts nothing that another process has submitted, and waits for w
   expect((await tl.engine.turn(third?.id ?? '')).attempt).toBe(0);
 });
 
-test('a turn that was taken up and not sent yet is given back when its process closes', async () => {
+test('a turn that was taken up and not sent is queued again when its process closes', async () => {
   await using home = new Home({ scripted: { startMs: 600_000 } });
   const host = await home.host({ maxRunning: 0 });
   await host.engine.ensure({ key: 'left' });
@@ -92,7 +92,7 @@ test('a turn that was taken up and not sent yet is given back when its process c
   });
 });
 
-test('a task of a killed process is continued by the next one that opens the data home, unless that takes nothing up', async () => {
+test('a task of a killed process is continued by the next process that opens the data home, but not with takeUp: false', async () => {
   await using home = new Home();
   const host = await home.host({ maxRunning: 0 });
   const { tasks } = await host.tasks.add({ tasks: [{ goal: 'Hello.', gate: 'true' }] });
@@ -106,7 +106,7 @@ test('a task of a killed process is continued by the next one that opens the dat
   expect(await tl.tasks.waitFor(ids)).toMatchObject([{ state: 'done' }]);
 });
 
-test('of two living processes each runs what it has submitted itself', async () => {
+test('two living processes each run the turns that they have submitted', async () => {
   await using home = new Home();
   const [one, two] = await Promise.all([home.host(), home.host()]);
   for (let i = 0; i < 5; i += 1) {
@@ -120,7 +120,7 @@ test('of two living processes each runs what it has submitted itself', async () 
   }
 });
 
-test('a process that runs follows the death of another, and what that one did comes to its end', async () => {
+test('a running process notices that another was killed, and ends the turn of that one', async () => {
   await using home = new Home();
   const reader = await home.open({}, { takeUp: false });
   const host = await home.host();
@@ -133,7 +133,7 @@ test('a process that runs follows the death of another, and what that one did co
   expect((await reader.engine.retry(turn.id)).turn.retryOf).toBe(turn.id);
 });
 
-test('a turn that a dead process left is not in the way of erasing, forking or exporting its conversation', async () => {
+test('a conversation with a turn that a dead process left can be erased, forked and exported', async () => {
   await using home = new Home();
   const host = await home.host();
   for (const key of ['fork', 'export', 'erase']) {
@@ -149,7 +149,7 @@ test('a turn that a dead process left is not in the way of erasing, forking or e
   await refusedWith('not_found', engine.conversation('erase'));
 });
 
-test('a request of a program that tracks its agent itself says that the program is gone', async () => {
+test('a tracked turn shows that the program that tracks it has ended', async () => {
   await using home = new Home();
   const host = await home.host();
   await host.tracker.trackRequest('r-1', 'agent-1', 's-1');
@@ -160,7 +160,7 @@ test('a request of a program that tracks its agent itself says that the program 
   expect((await tl.engine.turns('agent-1'))[0]).toMatchObject({ state: 'running', stranded });
 });
 
-test('a question of a dead process is withdrawn for whoever lists the questions or answers it', async () => {
+test('a question of a dead process is withdrawn when questions are listed or it is answered', async () => {
   await using home = new Home();
   const host = await home.host();
   await host.engine.ensure({ key: 'left' });
@@ -177,7 +177,7 @@ test('a question of a dead process is withdrawn for whoever lists the questions 
   await refusedWith('conflict', tl.engine.answer(asked?.id ?? '', 'allow'), /withdrawn/);
 });
 
-test('a turn of another data home with the same store is refused while nobody runs there, and run while somebody does', async () => {
+test('a turn of another data home with the same store is refused while no process runs there, and run while one does', async () => {
   await using home = new Home();
   const settings = { store: `sqlite:${home.file}`, agents: { scripted: { adapter: 'scripted' } } } as const;
   const first = await home.open();
@@ -200,7 +200,7 @@ test('a turn of another data home with the same store is refused while nobody ru
   await until('it is run again', async () => (await again.engine.summary('chat')).open === 0);
 });
 
-test('who waits for a turn of another data home is told when nobody runs it there any more', async () => {
+test('a caller that waits for a turn of another data home gets an error when no process runs it there any more', async () => {
   await using home = new Home();
   const settings = { store: `sqlite:${home.file}`, agents: { scripted: { adapter: 'scripted' } } } as const;
   const host = await home.host();

@@ -5,7 +5,7 @@ import { type ServedProcess, serveProcess } from '../../e2e/http/support/served-
 
 let home: CliHome;
 let server: ServedProcess;
-/** How long the server took to start: how busy the machine is. */
+/** How long the server took to start, as a measure of how busy the machine is. */
 let startMs: number;
 beforeEach(async () => {
   home = new CliHome();
@@ -28,8 +28,8 @@ const streaming = async (): Promise<Running> => {
   return sending;
 };
 
-// A client waits half a minute for its server. All of these do it at the same time.
-test('a killed server that does not return: who waits is told soon, and at last what became of the turn', async () => {
+// A client waits half a minute for its server. All clients here do so at the same time.
+test('a killed server that does not return: waiting clients say so soon, and in the end what happened to the turn', async () => {
   const first = await streaming();
   const [second, json] = [
     home.start(['send', 'chat', 'Which codewords have you seen?']),
@@ -47,7 +47,7 @@ test('a killed server that does not return: who waits is told soon, and at last 
 
   const said = /Waiting: The connection to \S+ was lost \(.*\)\. The server is tried again for 30 seconds/;
   await Promise.all([first.until('stderr', said), second.until('stderr', said), json.until('stderr', /"waiting"/)]);
-  // Two seconds, and what a busy machine adds: long before they give up.
+  // After two seconds, more on a busy machine, but long before they give up.
   expect(Date.now() - killedAt).toBeLessThan(Math.max(20_000, 8 * startMs));
 
   const interrupted = await first.ended;
@@ -82,7 +82,7 @@ test('a killed server that does not return: who waits is told soon, and at last 
   expect(turns.map(({ state }: { state: string }) => state)).toEqual(['interrupted', ...Array(3).fill('completed')]);
 });
 
-test('a killed server that returns: who waits goes on, and a short absence is not even mentioned', async () => {
+test('a killed server that returns: waiting clients continue, and do not mention a short absence', async () => {
   const sending = await streaming();
   await killServer();
   server = await serveProcess(home);

@@ -21,7 +21,7 @@ async function stop({ running }: ServedProcess): Promise<void> {
   await running.ended;
 }
 
-/** A server whose data file is that of before the second turn and the second task, with readers that have seen both. */
+/** Keeps a copy of the data file from before the second turn and the second task. Returns a server and a client that have both. */
 async function putBack() {
   const first = await serveProcess(home);
   const ran = async ({ caller }: ServedProcess, prompt: string) => {
@@ -43,7 +43,7 @@ async function putBack() {
   return { second, engine, before, board: { seq, logId } };
 }
 
-test('after an older copy was put back, readers are told instead of waiting for ever', async () => {
+test('after an older copy was put back, readers get an error and do not wait for ever', async () => {
   const { second, engine, before, board } = await putBack();
   const tasks = new HttpTasks(engine.caller, null);
   const seen = { events: 0, tasks: 0 };

@@ -17,7 +17,7 @@ afterEach(() => home.remove());
 
 const data = () => join(home.path, 'home', 'throughline.db');
 
-/** The lines of its log about the storage, as soon as there are so many: what it has written is read a moment later. */
+/** The lines of its log about the storage. Waits until there are `count`, because output is read with a delay. */
 async function told({ running }: ServedProcess, count: number) {
   const lines = () =>
     running.stderr
@@ -28,7 +28,7 @@ async function told({ running }: ServedProcess, count: number) {
   return lines().map((line) => JSON.parse(line));
 }
 
-test('a data file that is taken away from a running server: nothing is acknowledged, and it goes on when it is back', async () => {
+test('while its data file is moved away, a server acknowledges nothing; it continues when the file is back', async () => {
   const server = await serveProcess(home, '--log-level', 'info');
   const { caller } = server;
   await caller.finished((await caller.ok('POST', '/conversations/notes/turns', { prompt: 'One.' })).turn);
@@ -60,7 +60,7 @@ test('a data file that is taken away from a running server: nothing is acknowled
   expect((await caller.get('//healthz')).body.status).toBe('ok');
   expect((await told(server, 3)).map(({ code, msg }) => [code, msg])).toEqual([
     ['storage_gone', 'something does not work'],
-    ['storage_gone', 'something does not work'], // another file is at its place
+    ['storage_gone', 'something does not work'], // another file is in its place
     ['storage_gone', 'works again'],
   ]);
   server.running.kill('SIGKILL');
@@ -68,7 +68,7 @@ test('a data file that is taken away from a running server: nothing is acknowled
   expect((await home.show('notes')).turns).toHaveLength(2);
 });
 
-test('a live stream says that the data file is away until it is back, and fills no log', async () => {
+test('a live stream reports that the data file is missing until it is back, and does not fill the log', async () => {
   const server = await serveProcess(home, '--log-level', 'info');
   const engine = await connect({ transport: socketTransport(server.socket), token: server.token });
   const live = httpLiveStreams(engine.caller).live('local', [{ feed: 'all', of: 'hints' }]);
@@ -96,7 +96,7 @@ test('a live stream says that the data file is away until it is back, and fills 
   await server.running.ended;
 });
 
-test('while the data file is away, who looks leaves its log alone', async () => {
+test('while the data file is moved away, commands that read do not change its log', async () => {
   const server = await serveProcess(home);
   const { caller } = server;
   await caller.finished((await caller.ok('POST', '/conversations/notes/turns', { prompt: 'The osprey.' })).turn);
@@ -112,7 +112,7 @@ test('while the data file is away, who looks leaves its log alone', async () => 
   expect((await home.show('notes')).turns).toHaveLength(2);
 });
 
-test('a server whose log was deleted stops soon when it is asked to, and nothing is missing', async () => {
+test('a server whose log was deleted stops soon after SIGTERM, and nothing is lost', async () => {
   const server = await serveProcess(home);
   const { caller } = server;
   await caller.finished((await caller.ok('POST', '/conversations/notes/turns', { prompt: 'One.' })).turn);
@@ -126,7 +126,7 @@ test('a server whose log was deleted stops soon when it is asked to, and nothing
   expect((await home.show('notes')).turns).toHaveLength(1);
 });
 
-test('a log that was cut after a kill: server, verify and doctor say what is missing until it is accepted', async () => {
+test('a log that was cut after a kill: server, verify and doctor report the loss until it is accepted', async () => {
   const killed = await serveProcess(home, '--log-level', 'warn');
   for (let i = 0; i < 10; i += 1) {
     await killed.caller.finished(
@@ -158,7 +158,7 @@ test('a log that was cut after a kill: server, verify and doctor say what is mis
   expect(looked.code).toBe(1);
   const found = parseLines(looked.stdout).filter(({ check }) => check === 'losses');
   expect(found.map(({ subject }) => subject)).toEqual([expect.stringMatching(/^data, /), 'conversation notes']);
-  // Repairing what can be repaired does not hide it.
+  // A repair does not hide the loss.
   expect((await home.run('doctor', '--fix')).stdout).toContain('--accept-loss: Accept it');
 
   expect(await home.ok('doctor', '--accept-loss')).toContain('done: Accept it');
@@ -170,7 +170,7 @@ test('a log that was cut after a kill: server, verify and doctor say what is mis
   expect(embedded).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('an embedded command says on stderr that stored data is missing, and verify of one that is lost as a whole', async () => {
+test('an embedded command reports on stderr that stored data is missing, and verify reports a conversation that is lost completely', async () => {
   await home.ok('send', 'notes', 'One.');
   copyFileSync(data(), `${data()}.old`);
   await home.ok('send', 'notes', 'Two.');
@@ -184,7 +184,7 @@ test('an embedded command says on stderr that stored data is missing, and verify
   expect(parseLines(lost.stdout)).toMatchObject([
     { conversation: id, events: 0, intact: false, lost: { had: { turns: 1 }, has: null } },
   ]);
-  // The key was lost as well: it may be this one, or one that never was.
+  // The key was lost as well, so a lost conversation cannot be told from one that never existed.
   const unknown = await home.run('verify', 'lost');
   expect(unknown).toMatchObject({
     code: 4,

@@ -17,7 +17,7 @@ const ROUNDS: readonly Fault[] = LONG
       (_, round) => SERIES[round % SERIES.length] as Fault,
     )
   : ['frozen', 'cut'];
-/** At 60 ms a word: longer than a lease; in every third round of the long series the agent is done before the lease ends. */
+/** At 60 ms a word, longer than a lease. In every third round of the long series the agent is done before the lease ends. */
 const words = (round: number) => '/say '.concat('word '.repeat(LONG && round % 3 === 1 ? 120 : 600));
 
 async function strike(fault: Fault, { served, network }: Member): Promise<void> {
@@ -32,8 +32,8 @@ function mend(fault: Fault, { served, network }: Member): void {
 }
 
 /*
- * Two servers whose clocks are two days apart. In the middle of a turn, the one that runs it is frozen for longer than its lease, or cut off from
- * PostgreSQL; the other one takes over. What the first one does afterwards changes nothing, and it goes on with what it is given.
+ * Two servers whose clocks are two days apart. In the middle of a turn, the one that runs it is frozen for longer than its lease, or cut off
+ * from PostgreSQL, and the other one takes over. When the first one continues, it changes nothing of that turn, and runs new turns.
  */
 test(`servers are frozen and cut off ${ROUNDS.length} times`, { timeout: 7_200_000 }, async (context) => {
   if (NO_POSTGRES !== null) return context.skip(NO_POSTGRES);
@@ -42,7 +42,7 @@ test(`servers are frozen and cut off ${ROUNDS.length} times`, { timeout: 7_200_0
   let [reads] = pair.members as [Member, ...Member[]];
   const address = ({ served }: Member) => `${served.url}/v1/conversations/notes/events`;
   const headers = { authorization: `Bearer ${reads.served.token}` };
-  /** Goes to the other server when its own is struck. The two others stay where they are. */
+  /** Moves to the other server when its own is frozen or cut off. The two others stay. */
   const moving = new Reader(
     () => address(reads),
     headers,
@@ -112,6 +112,6 @@ function report(takeovers: readonly Takeover[]): void {
   console.log(`${takeovers.length} takeovers
 ${line('from the fault until a reader saw the end of the turn (aim 16.0 s)', seen)}
 ${line('from the end of the lease to the end of the turn (aim 1.0 s)', ended)}`);
-  // The aim is a second after the lease; a busy machine takes longer to end what was left.
+  // The aim is a second after the end of the lease. A busy machine takes longer.
   expect(Math.max(...seen), 'from the fault to the end of the turn').toBeLessThan(2 * LEASE_MS);
 }

@@ -9,7 +9,7 @@ import { NO_POSTGRES, PostgresServer } from '../../postgres/server.ts';
 import { Servers } from '../../postgres/servers.ts';
 import { until } from '../harness/until.ts';
 
-// A part of the database is damaged. It is said, the conversation is set aside, and the others go on.
+// A part of the database is damaged. That is reported, the conversation is set aside, and the others continue.
 
 async function world() {
   const postgres = new PostgresServer();
@@ -31,15 +31,15 @@ async function say({ caller }: ServedProcess, key: string, prompt: string): Prom
   return (await caller.finished(turn)).turn.state;
 }
 
-/** As a process that has ended left it: accepted, and not begun. */
+/** Leaves a turn as a process that has ended does: accepted, and not begun. */
 async function leaveTurn(url: string, conversation: string, text = 'Are you there?'): Promise<void> {
   const store = await openPostgresStore({ url, connections: 1 });
   await enqueue(store, conversation, { prompt: [{ type: 'text', text }] }, 'local');
   await store.close();
 }
 
-/** What an operator sees of the damage. */
-async function isSaid({ caller, running }: ServedProcess, id: string): Promise<void> {
+/** Checks what an operator sees of the damage. */
+async function expectReported({ caller, running }: ServedProcess, id: string): Promise<void> {
   await running.until('stderr', new RegExp(`conversation ${id} is set aside`));
   const { status, body } = await caller.get('//healthz');
   expect([status, body.status]).toEqual([200, 'degraded']);
@@ -51,7 +51,7 @@ async function isSaid({ caller, running }: ServedProcess, id: string): Promise<v
   expect(subjects).not.toContain('conversation good');
 }
 
-test('a row that is not JSON: it is set aside until it is put back, and the others go on', async (context) => {
+test('a row that is not JSON: its conversation is set aside until the row is repaired, and the others continue', async (context) => {
   if (NO_POSTGRES !== null) return context.skip(NO_POSTGRES);
   const { postgres, database, rows, serve } = await world();
   const first = await serve();
@@ -64,7 +64,7 @@ test('a row that is not JSON: it is set aside until it is put back, and the othe
   await rows("UPDATE conversations SET restore = '[{' WHERE key = 'listed'");
 
   const server = await serve();
-  await isSaid(server, id);
+  await expectReported(server, id);
   expect(await say(server, 'good', 'hello')).toBe('completed');
   const { conversations } = await server.caller.ok('GET', '/conversations?limit=1');
   expect(conversations, 'a page is not empty because of damage').toHaveLength(1);
@@ -79,7 +79,7 @@ test('a row that is not JSON: it is set aside until it is put back, and the othe
   await until('it goes on', async () => (await rows('SELECT 1 FROM turns WHERE ended_at IS NULL')).length === 0);
 });
 
-test('a page that PostgreSQL cannot read: what is on it fails, and the others go on', async (context) => {
+test('a page that PostgreSQL cannot read: the conversation on it is set aside, and the others continue', async (context) => {
   if (NO_POSTGRES !== null) return context.skip(NO_POSTGRES);
   const { postgres, database, rows, serve } = await world();
   const first = await serve();
@@ -87,7 +87,7 @@ test('a page that PostgreSQL cannot read: what is on it fails, and the others go
   first.running.kill('SIGTERM');
   await first.running.ended;
   const [{ id }] = (await rows("SELECT id FROM conversations WHERE key = 'bad'")) as [{ id: string }];
-  // Too long to be beside the others: it is in pages of its own.
+  // So long that it is stored in separate (TOAST) pages.
   await leaveTurn(postgres.url(database), id, randomBytes(12_000).toString('hex'));
   const files = (await rows(
     `SELECT pg_relation_filepath(reltoastrelid) AS file, pg_relation_size(reltoastrelid)::int AS size
@@ -103,7 +103,7 @@ test('a page that PostgreSQL cannot read: what is on it fails, and the others go
   await postgres.start();
 
   const server = await serve();
-  await isSaid(server, id);
+  await expectReported(server, id);
   expect(await say(server, 'good', 'hello')).toBe('completed');
   expect((await server.caller.ok('GET', '/conversations')).conversations).toHaveLength(2);
 });

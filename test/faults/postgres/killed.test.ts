@@ -8,20 +8,20 @@ import { until } from '../harness/until.ts';
 import { type ReadEvent, Reader } from '../server/reader.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
-/** In the long run a hundred servers and twenty times PostgreSQL, or as many as THROUGHLINE_ROUNDS says. */
+/** In the long run 100 kills of a server and 20 of PostgreSQL, or as many in total as THROUGHLINE_ROUNDS says. */
 const LENGTH = LONG ? Number(process.env.THROUGHLINE_ROUNDS ?? 120) : 4;
 /** What is killed in the middle of a turn, one after the other. */
 const ROUNDS: readonly ('server' | 'postgres')[] = Array.from({ length: LENGTH }, (_, round) =>
   round % 6 === 1 ? 'postgres' : 'server',
 );
-/** A commit that was acknowledged must be on disk, in the hands of the operating system at least. */
+/** An acknowledged commit must at least be written to the operating system. */
 const DURABLE = ['synchronous_commit=on'];
 const HOLDER = 'SELECT w.process FROM leases l JOIN workers w ON w.no = l.worker';
 const WORDS = 'word '.repeat(40);
 
 /*
- * Two servers on one PostgreSQL. In the middle of every turn one of them, or PostgreSQL, is killed and started again. What was acknowledged is
- * there, every turn ends once and has run its tool at most once, and a reader who goes from one server to the other has every event once.
+ * Two servers on one PostgreSQL. In the middle of every turn one of them, or PostgreSQL, is killed and started again. Nothing acknowledged is
+ * lost, every turn ends once and runs its tool at most once, and a reader that moves between the servers gets every event once.
  */
 test(`servers and PostgreSQL are killed ${ROUNDS.length} times`, { timeout: 3_600_000 }, async (context) => {
   if (NO_POSTGRES !== null) return context.skip(NO_POSTGRES);
@@ -49,7 +49,7 @@ test(`servers and PostgreSQL are killed ${ROUNDS.length} times`, { timeout: 3_60
       accepted.set(requestId, turn);
       await seen('the agent answers', 'turn.update', turn);
       if (what === 'server') {
-        // The one that runs it.
+        // The server that runs the turn.
         const [held] = await postgres.query(HOLDER, [], database);
         const hit = servers.findIndex(({ pid }) => pid === JSON.parse(String(held?.process)).pid) as 0 | 1;
         servers[hit]?.running.kill('SIGKILL');
@@ -82,7 +82,7 @@ test(`servers and PostgreSQL are killed ${ROUNDS.length} times`, { timeout: 3_60
   }
 });
 
-/** Asked again under the same id until it is accepted: the reply may have been lost with what was killed. */
+/** Submits under the same id until it is accepted, because a kill may lose the reply. */
 async function submitted({ caller, running }: ServedProcess, body: object): Promise<string> {
   let refused: unknown;
   const accepted = until('the prompt is accepted', async () => {

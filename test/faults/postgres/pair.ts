@@ -10,12 +10,12 @@ import type { ConversationFacts, EventFact, TurnFact } from '../storm/facts.ts';
 
 const DAY_MS = 86_400_000;
 const CLOCK = pathToFileURL(join(import.meta.dirname, '../programs/wrong-clock.ts')).href;
-/** A commit that was acknowledged must be in the hands of the operating system at least. */
-export const DURABLE = ['synchronous_commit=on'];
+/** An acknowledged commit must at least be written to the operating system. */
+const DURABLE = ['synchronous_commit=on'];
 
 export interface Member {
   readonly served: ServedProcess;
-  /** Between it and PostgreSQL. */
+  /** Between the server and PostgreSQL. */
   readonly network: Network;
 }
 
@@ -27,8 +27,8 @@ export interface Takeover {
 }
 
 /**
- * Two servers of one place on one PostgreSQL, each behind a network that can be cut. The wall clock of the first is a day ahead, that of the
- * second a day behind, all the time.
+ * Two servers of one place on one PostgreSQL, each behind a network that can be cut. The wall clock of the first is always a day ahead, that
+ * of the second a day behind.
  */
 export class Pair implements AsyncDisposable {
   readonly members: readonly Member[];
@@ -77,12 +77,12 @@ export class Pair implements AsyncDisposable {
     return this.#effects;
   }
 
-  /** Past every store, and past the networks. */
+  /** Rows of the database, read without a store and without the networks. */
   rows<Row>(sql: string): Promise<Row[]> {
     return this.#postgres.query(sql, [], this.#database) as Promise<Row[]>;
   }
 
-  /** Who holds the only conversation that is held, and the other one. */
+  /** The server that holds the conversation, and the other one. */
   async holder(): Promise<{ holder: Member; other: Member }> {
     const held = 'SELECT w.process FROM leases l JOIN workers w ON w.no = l.worker';
     const { process } = await until('somebody holds it', async () => (await this.rows<{ process: string }>(held))[0]);
@@ -98,7 +98,7 @@ export class Pair implements AsyncDisposable {
     return (await this.rows<{ ends: number }>('SELECT ready_at::float8 AS ends FROM leases'))[0]?.ends ?? 0;
   }
 
-  /** When it ended, by the clock of the database. */
+  /** When the turn ended, by the clock of the database. */
   async endOf(turn: string): Promise<number> {
     const [row] = await this.rows<{ at: number }>(
       `SELECT e.at::float8 FROM events e JOIN turns t ON t.no = e.turn WHERE t.id = '${turn}' AND e.kind = 'turn.ended'`,
@@ -107,7 +107,7 @@ export class Pair implements AsyncDisposable {
     return row.at;
   }
 
-  /** Asked again under the same id until it is accepted: the first answer may be that the database does not answer. */
+  /** Submits under the same id until it is accepted, because the database may not answer at first. */
   async submitted({ served: { caller } }: Member, body: { prompt: string; requestId: string }) {
     const asked = { agent: 'slow', ...body };
     const { turn } = await until('the prompt is accepted', async () => {
@@ -117,7 +117,7 @@ export class Pair implements AsyncDisposable {
     return { name: body.requestId, turn: String(turn.id), n: Number(turn.n) };
   }
 
-  /** All that there is in the end. */
+  /** Everything that the database has at the end. */
   async facts(): Promise<ConversationFacts> {
     const [lease] = await this.rows<{ pending: number; head: number }>('SELECT pending::int, head::int FROM leases');
     if (lease === undefined) throw new Error('there is no conversation');

@@ -6,13 +6,13 @@ import { Place } from '../harness/place.ts';
 import { stormOver } from '../storm/suite.ts';
 
 const LONG = process.env.THROUGHLINE_LONG === '1';
-/** In the long run as many as THROUGHLINE_ROUNDS says, or 2,000: a slice of it is in every run. */
+/** In the long run, as many as THROUGHLINE_ROUNDS says. */
 const KILLS = Number(process.env.THROUGHLINE_ROUNDS ?? 2_000);
 const SIZE = LONG
   ? { kills: KILLS, conversations: 40, rageMs: KILLS * 300, stormMs: 3_600_000 }
   : { kills: 30, conversations: 6, rageMs: 6_000, stormMs: 900_000 };
 
-/** Every row is read, and its JSON. */
+/** Reads every row and its JSON. */
 async function isWhole(place: Place): Promise<void> {
   const store = await openPostgresStore({ url: place.opening.store ?? '', connections: 2 });
   expect(await store.inspect()).toEqual({ faults: [], damaged: [] });

@@ -2,7 +2,7 @@ import { library } from '../../program.ts';
 import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
 
-/** Follows conversations from the numbers that it is given, and prints every event. */
+/** Follows conversations from the given numbers, and prints every event. */
 interface Input {
   readonly home: string;
   readonly store?: string;

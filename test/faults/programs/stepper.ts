@@ -7,7 +7,7 @@ import { assemble } from '../harness/assemble.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
 import { type Hook, hooked, standStill } from '../harness/hook.ts';
 
-/** Submits turns and runs them, until its hook strikes. */
+/** Submits turns and runs them, until its hook kills or stops it. */
 interface Input {
   readonly home: string;
   readonly mark: string;
@@ -16,9 +16,9 @@ interface Input {
   readonly key: string;
   readonly cwd?: string;
   readonly requests: readonly Request[];
-  /** Each request but the first is made when the session is kept warm after the one before. */
+  /** Each request except the first is made when the session of the one before is kept warm. */
   readonly whenWarm?: boolean;
-  /** Its wall clock goes wrong by this much as soon as a turn was sent. */
+  /** Its wall clock jumps by this much as soon as a turn was sent. */
   readonly jumpMs?: number;
 }
 

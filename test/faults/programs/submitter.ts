@@ -3,7 +3,7 @@ import { library } from '../../program.ts';
 import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready, say } from '../harness/commands.ts';
 
-/** Submits what it is told to, and says so once it was accepted. Whether it runs turns itself is its setting. */
+/** Submits the requests that it gets, and prints a line when one was accepted. Its settings decide whether it runs turns itself. */
 
 interface Request {
   readonly key: string;
@@ -16,7 +16,7 @@ interface Input {
   readonly store?: string;
   readonly mark: string;
   readonly engine: object;
-  /** What an earlier process was asked to submit, and did not say that it did. */
+  /** Requests that an earlier process got and did not report as accepted. */
   readonly requests: readonly Request[];
 }
 

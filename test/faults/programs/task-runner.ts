@@ -1,7 +1,7 @@
 import { input, onCommand, ready } from '../harness/commands.ts';
 import { openTasks } from '../harness/open-tasks.ts';
 
-/** Works on every task of the home, until it is killed. Its agent is a double in this process: what is tried is the queue. */
+/** Works on every task of the data home, until it is killed. Its agent is a test double in this process, because only the queue is tested. */
 const { parallel, ...place } = input<{ home: string; store?: string; parallel: number }>();
 
 onCommand(() => {});

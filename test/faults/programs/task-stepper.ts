@@ -3,7 +3,7 @@ import { assembleTasks } from '../harness/assemble.ts';
 import { input, onCommand, ready } from '../harness/commands.ts';
 import { hookedTasks, type TaskHook } from '../harness/task-hook.ts';
 
-/** Adds a task and works on it, until its hook strikes. */
+/** Adds a task and works on it, until its hook kills it. */
 const { home, mark, hook, plan } = input<{ home: string; mark: string; hook: TaskHook; plan: TaskPlan }>();
 
 onCommand(() => {});

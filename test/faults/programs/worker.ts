@@ -2,7 +2,7 @@ import { library } from '../../program.ts';
 import { settingsFor } from '../harness/agents.ts';
 import { input, onCommand, ready } from '../harness/commands.ts';
 
-/** A worker of the home: runs every conversation there is, until it is killed. */
+/** Runs every conversation of the data home, until it is killed. */
 const { mark, engine, ...place } = input<{ home: string; store?: string; mark: string; engine: object }>();
 
 onCommand(() => {});

@@ -1,4 +1,4 @@
-// For `node --import`: the wall clock of this process is wrong by so many milliseconds, as that of a machine may be.
+// For `node --import`: makes the wall clock of this process wrong by this number of milliseconds.
 const by = Number(process.env.THROUGHLINE_WRONG_CLOCK_MS ?? 0);
 const Right = Date;
 

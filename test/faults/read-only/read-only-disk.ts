@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished, type TestContext } from 'vitest';
 
-/** A disk of its own that can be made read-only, where that is allowed. */
+/** A new file system that can be made read-only. Skips the test where that is not allowed. */
 export function readOnlyDisk(context: TestContext): { path: string; makeReadOnly(): void; makeWritable(): void } {
   const path = mkdtempSync(join(tmpdir(), 'throughline-disk-'));
   try {

@@ -14,7 +14,7 @@ import { readOnlyDisk } from './read-only-disk.ts';
 
 const SETTINGS = { agents: { scripted: { adapter: 'scripted' } }, defaultAgent: 'scripted' };
 
-/** A conversation of two turns. `left`: the files that its process leaves: all that are there while it runs, or after its end. */
+/** Makes a conversation of two turns. `left` is called with the path of the database while its process still has it open. */
 async function told(home: string, left: (file: string) => void = () => {}): Promise<void> {
   const { engine } = await compose({ home, settings: SETTINGS, engine: { maxWarm: 0, leaseMs: 1_000 } });
   for (const words of ['The codeword is osprey', 'And the other is heron']) {
@@ -26,7 +26,7 @@ async function told(home: string, left: (file: string) => void = () => {}): Prom
   await engine.close();
 }
 
-/** Puts the files back as they were while the process ran: as a kill leaves them. */
+/** Restores the files as they were while the process ran, as a kill leaves them. */
 function asAfterKill(ends: readonly string[], home: string): { keep(file: string): void; putBack(): void } {
   const kept = mkdtempSync(join(tmpdir(), 'throughline-kept-'));
   const all = ends.length === 0 ? [] : [...ends, '.highwater'];
@@ -43,12 +43,12 @@ function asAfterKill(ends: readonly string[], home: string): { keep(file: string
 
 const CASES: readonly (readonly [string, readonly string[]])[] = [
   ['was closed', []],
-  ['was killed, and its log is there', ['', '-wal']],
-  ['was killed, and its log and the index of that are there', ['', '-wal', '-shm']],
+  ['was killed and left its log', ['', '-wal']],
+  ['was killed and left its log and the index of the log', ['', '-wal', '-shm']],
 ];
 
 for (const [what, ends] of CASES) {
-  test(`on a read-only disk everything can be read after the last process ${what}, and nothing written`, async (context) => {
+  test(`on a read-only disk everything can be read, and nothing written, after the last process ${what}`, async (context) => {
     const { path, makeReadOnly, makeWritable } = readOnlyDisk(context);
     const home = join(path, 'home');
     const files = asAfterKill(ends, home);
@@ -85,7 +85,7 @@ for (const [what, ends] of CASES) {
   });
 }
 
-/** Cuts the log as after a kill, and gives the number of the last event that was there. */
+/** Leaves files as after a kill, with a log that is cut. Returns the number of the last event before the cut. */
 async function cut(home: string, ends: readonly string[]): Promise<number> {
   const files = asAfterKill(['', '-wal', ...ends], home);
   let seq = 0;
@@ -105,7 +105,7 @@ async function cut(home: string, ends: readonly string[]): Promise<number> {
 }
 
 for (const ends of [[], ['-shm']]) {
-  test(`a log that was cut is noticed where the data can only be read${ends.length > 0 ? ', also with the index of that log' : ''}`, async (context) => {
+  test(`a log that was cut is found although the data is read-only${ends.length > 0 ? ', also with the index of that log' : ''}`, async (context) => {
     const { path, makeReadOnly, makeWritable } = readOnlyDisk(context);
     const home = join(path, 'home');
     const had = await cut(home, ends);
@@ -131,7 +131,7 @@ for (const ends of [[], ['-shm']]) {
       encoding: 'utf8',
     });
     expect(stdout).toContain('Stored data is missing');
-    // Once it can be written, the same is recorded, and can be accepted.
+    // When the data is writable, the same loss is recorded, and can be accepted.
     makeWritable();
     await engine.ensure({ key: 'other' });
     expect(await parts.store.losses()).toMatchObject([{ kind: 'tail', conversations: lost }]);
@@ -142,7 +142,7 @@ for (const ends of [[], ['-shm']]) {
 }
 
 test('the command line reads a data home that it must not write, and says why it does not write', async (context) => {
-  if (process.getuid?.() !== 0) return context.skip('another user can only be acted for by root');
+  if (process.getuid?.() !== 0) return context.skip('only root can start a program as another user');
   const path = mkdtempSync(join(tmpdir(), 'throughline-locked-'));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   const home = join(path, 'home');
@@ -175,7 +175,7 @@ test('commands say that the file system is read-only and what to do, and doctor 
   const home = join(path, 'home');
   const run = (...args: string[]) => cli.run(...args, '--home', home);
   await run('send', 'notes', 'The codeword is osprey');
-  // What is left over is found all the same, also where its agent would have to be started to judge it.
+  // The doctor finds such a session, although it cannot start the agent to check it.
   const db = new DatabaseSync(join(home, 'throughline.db'));
   db.exec("UPDATE sessions SET state = 'live'");
   db.close();

@@ -8,8 +8,8 @@ import { until } from '../harness/until.ts';
 const ROUNDS = 4;
 
 /*
- * Servers of one data home that are started at the same moment, again and again: each time one serves, and the others say which.
- * Before each round but the first, the one that serves is killed: nothing that it leaves is in anybody's way.
+ * Servers of one data home are started at the same moment, again and again. Each time one serves, and the others say which one. Before each
+ * round except the first, the serving one is killed, and what it leaves must not hinder the next.
  */
 test.each([
   ['with a socket', 2, 'home'],
@@ -19,7 +19,7 @@ test.each([
   const home = new CliHome();
   const env = { THROUGHLINE_HOME: join(home.path, folder) };
   const start = () => home.start(['serve', '--json', '--port', '0', '--log-level', 'silent'], { env });
-  /** How those that did not serve explained it, by what the one that served was doing. */
+  /** How often each reason was given by the servers that did not serve. */
   const said = { serves: 0, starts: 0 };
   try {
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -33,7 +33,7 @@ test.each([
         expect(ended).toMatchObject({ code: 1, stdout: '' });
         const { error } = JSON.parse(ended.stderr);
         const serves = `This data home already has a running server: ${url}, process ${running?.pid}.`;
-        // On a very busy machine nobody waits until the one that is first has started.
+        // On a very busy machine the others may give up before the first one has started.
         const starts = 'Another server of this data home is starting or stopping.';
         expect(error.code).toBe('conflict');
         expect([serves, starts]).toContain(error.message);
@@ -49,16 +49,16 @@ test.each([
   }
 });
 
-/** A server that has only begun, or is about to end: it holds the file, and does not say where it serves. */
+/** Pretends to be a server that starts or stops: it holds the lock, and its address is not known. */
 function silentServer(home: CliHome) {
   const directory = join(home.path, 'home', 'server');
   mkdirSync(directory, { recursive: true });
   const held = lockFile(join(directory, 'lock'));
-  if (held === null) throw new Error('The file is held by somebody else.');
+  if (held === null) throw new Error('Another process holds the lock.');
   return { held, isLookedAt: () => (statSync(directory).mode & 0o777) === 0o700 };
 }
 
-test('one that gives up before it serves is followed by the next, which has waited', async () => {
+test('a server that waits for one that starts takes over when that one gives up', async () => {
   const home = new CliHome();
   try {
     const { held, isLookedAt } = silentServer(home);
@@ -71,7 +71,7 @@ test('one that gives up before it serves is followed by the next, which has wait
   }
 });
 
-test('one that holds the file and does not say where it serves is told of, after a while', async () => {
+test('a server reports after a while that another one is starting or stopping', async () => {
   const home = new CliHome();
   const { held } = silentServer(home);
   try {
@@ -83,7 +83,7 @@ test('one that holds the file and does not say where it serves is told of, after
   }
 });
 
-/** Where it serves, or how it ended instead. */
+/** The address of the server, or how it ended instead. */
 async function outcomeOf(running: Running): Promise<{ url: string | null; ended: Ended | null }> {
   const serves = running.until('stdout', /^\{"kind":"serving".*\}$/m);
   const [line] = await serves.catch(() => []);

@@ -1,5 +1,5 @@
-// Servers are killed at random moments while sessions are opened, agents are looked at and gates run. Whatever they had started is
-// found by the doctor, and ended by the next server. No session stays recorded as living that is not.
+// Servers are killed at random moments while sessions are opened, agents are probed and gates run. The doctor finds the programs that they
+// had started, and the next server ends them. No session stays recorded as live that is not.
 import { chmodSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,7 +19,7 @@ const ROUNDS = LONG ? 30 : 2;
 /** The latest kill, in milliseconds after the requests. */
 const LATEST_MS = 1_500;
 
-test(`${ROUNDS} servers are killed while sessions open, and nothing of theirs stays`, {
+test(`${ROUNDS} servers are killed while sessions open, and none of their programs stays`, {
   timeout: 600_000,
 }, async () => {
   const seed = seedOfRun();
@@ -51,7 +51,7 @@ test(`${ROUNDS} servers are killed while sessions open, and nothing of theirs st
   console.info(`${ROUNDS} kills left ${ended + left.length} programs, and none stayed`);
 });
 
-/** Agents of three kinds, and one that never answers and stays when its input ends or somebody asks it to go. */
+/** Agents of three kinds, and one that never answers and ignores the end of its input, SIGTERM and SIGHUP. */
 async function makeHome() {
   const model = await startModel();
   const home = new CliHome();
@@ -79,7 +79,7 @@ async function makeHome() {
   return { home, agents: Object.keys(agents) };
 }
 
-/** New conversations and earlier ones, looks at the agents, and a gate that takes long. Nobody waits for the answers. */
+/** Prompts new and earlier conversations, probes the agents, and starts a long gate. Does not wait for the answers. */
 function begin(caller: Caller, agents: readonly string[], round: number, random: Random): void {
   const ask = (method: string, path: string, body?: unknown) => void caller.ask(method, path, body).catch(() => {});
   for (let n = 0; n < 4; n += 1) {
@@ -97,7 +97,7 @@ interface Started {
   readonly began: number;
 }
 
-/** Living programs that belong to the home: they run in it, or have it in their environment. Servers and commands of ours are none. */
+/** Living programs that were started from the data home: they run in it, or have it in their environment. Without our own commands. */
 function started(home: CliHome): Started[] {
   return processesOf(home).filter(({ what }) => !/ serve --json | doctor /.test(what));
 }
@@ -114,21 +114,21 @@ function processesOf(home: CliHome): Started[] {
       if (!belongs || fields[0] === 'Z') return [];
       return [{ pid, what, began: Number(fields[19]) }];
     } catch {
-      return []; // it ended while we looked, or is another user's
+      return []; // it has just ended, or belongs to another user
     }
   });
 }
 
-/** Programs of a server that was killed: the doctor has to name each, or the one that started it. */
+/** Expects the doctor to name every program of the killed server, or the process group of it. Returns these programs. */
 async function expectFound(home: CliHome): Promise<Started[]> {
-  // A child of the killed server is a copy of it until it has become its own program, with its own environment.
+  // Between fork and exec, a child of the killed server has the command line and environment of the server.
   await until('every child is a program', () => !processesOf(home).some(({ what }) => what.includes(' serve --json ')));
   const { stdout } = await home.run('doctor', '--json');
   const named = parseLines(stdout)
     .filter(({ check }) => check === 'processes')
     .map(({ subject }) => Number(subject.split(' ')[1]));
   const stay = started(home);
-  // The first of a group may have ended by now; the group has its number.
+  // The leader of a process group may have ended; the group keeps its number.
   const groups = new Set([...named, ...named.map(groupOf)]);
   const unnamed = stay.filter(({ pid }) => !named.includes(pid) && !groups.has(groupOf(pid)));
   expect(unnamed).toEqual([]);
@@ -157,7 +157,7 @@ async function openTurns(caller: Caller): Promise<number> {
   );
 }
 
-/** Of each agent at most one session of a conversation lives: the newest. */
+/** In each conversation at most one session of each agent is live: the newest. */
 async function expectOneLiving(caller: Caller): Promise<void> {
   const { conversations } = await caller.ok('GET', '/conversations?limit=500');
   const wrong = [];

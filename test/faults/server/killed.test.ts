@@ -13,23 +13,23 @@ const LONG = process.env.THROUGHLINE_LONG === '1';
 const ROUNDS = LONG ? 50 : 4;
 const CONVERSATIONS = 20;
 
-/** From the start of the next server until its readers have seen every turn of the killed one end: most of them. */
+/** The limit for the median recovery: from the start of the next server until its readers have seen every turn of the killed one end. */
 const RECOVERED_MS = 2_000;
-/** On a busy machine: so many times what the start took, until it served. */
+/** On a busy machine the limit is this multiple of the start time. */
 const STARTS = 3;
-/** A single one may have met something else: but none has waited for a lease to expire, which is ten seconds at the least. */
+/** A single recovery may take this multiple of the limit. It is less than the ten seconds of a lease: none may wait for one to expire. */
 const SINGLE = 5;
-/** In the long mode: after so many rounds, each time, a start with nothing to recover is measured as well. */
+/** In the long mode, a start with nothing to recover is measured every this many rounds. */
 const PLAIN_EVERY = 10;
 
 /*
- * A server that streams twenty answers is killed, again and again. After every kill the next server ends what was running, each
- * turn once, and goes on; readers come back by themselves and miss nothing.
+ * A server that streams twenty answers is killed, again and again. After every kill the next server ends each running turn once, and
+ * continues. Readers reconnect by themselves and miss nothing.
  *
- * None of them may wait for a lease to expire. In the long mode, where nothing else runs, most of them are held to two seconds. Where
- * the machine is so busy that a third of that is not even enough to start in, they are held to three times what their start took: both
- * meet the same load. Starting itself must not wait for what is to be recovered, so it is compared with starts that have nothing to
- * recover, of the same minutes. Beside other tests such ratios are chance: some of them run during one start and not during another.
+ * No recovery may wait for a lease to expire. In the long mode, where nothing else runs, the median recovery must take less than two
+ * seconds, or less than three times the start on a machine where the start alone takes longer than a third of that. The start must not wait
+ * for the recovery, so it is compared with starts that have nothing to recover. Beside other tests these ratios would be random, so they
+ * are checked only in the long mode.
  */
 test(`a server with ${CONVERSATIONS} streaming turns is killed ${ROUNDS} times`, { timeout: 1_800_000 }, async () => {
   const mark = randomUUID();
@@ -131,7 +131,7 @@ async function timed<T>(work: () => Promise<T>): Promise<[T, number]> {
   return [await work(), performance.now() - start];
 }
 
-/** One that has ended does not stream any more: its failure says why. */
+/** Fails for a turn that has ended, and shows why it ended. */
 async function expectRunning({ caller }: ServedProcess, turn: string): Promise<void> {
   expect(await caller.ok('GET', `/turns/${turn}`)).toMatchObject({ state: 'running', failure: null });
 }
@@ -141,7 +141,7 @@ async function submit({ caller }: ServedProcess, key: string): Promise<string> {
   return turn.id;
 }
 
-/** How many turns have how many ends, read past all our code. */
+/** How many turns have how many ends, read by plain SQL, without our code. */
 function endsPerTurn(file: string): unknown[] {
   const db = new DatabaseSync(file, { readOnly: true });
   try {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
 /**
- * A port that is free, and stays so while nobody listens there. One that the system chose need not: it gives the same ones to all
- * who ask for any port, and other tests do so all the time. The next server would then find its port taken.
+ * A free port that stays free while a server restarts. A port that the system chose may be taken in between: it gives the same ports to
+ * other tests.
  */
 export async function lastingPort(): Promise<number> {
   for (;;) {

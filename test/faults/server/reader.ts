@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
 
-/** Somebody who follows a conversation over HTTP for as long as it takes: comes back whenever the connection is lost. */
+/** Follows a conversation over HTTP until it is closed. Reconnects whenever the connection is lost. */
 export class Reader {
   readonly seqs: number[] = [];
   readonly #stop = new AbortController();
@@ -9,7 +9,7 @@ export class Reader {
   readonly #onEvent: (event: ReadEvent) => void;
   connections = 0;
 
-  /** `address`: also one that is asked for again at every connection. */
+  /** `address`: a function is called again for every connection. */
   constructor(
     address: string | (() => string),
     headers: Record<string, string>,
@@ -19,7 +19,7 @@ export class Reader {
     this.#done = this.#follow(address, headers);
   }
 
-  /** Cuts the connection that there is; it comes back like after any other loss. */
+  /** Cuts the current connection. The reader reconnects as after any other loss. */
   cut(): void {
     this.#connection.abort();
   }
@@ -39,7 +39,7 @@ export class Reader {
         const at = typeof address === 'string' ? address : address();
         await this.#read(await fetch(at, { headers: { ...headers, ...last }, signal: either }));
       } catch {
-        // The server is gone, or not back yet. Twenty of these must not take the machine from the server that starts.
+        // The server is not there. With a pause, because twenty readers must not slow down the server that starts.
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     }

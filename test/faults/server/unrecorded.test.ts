@@ -14,7 +14,7 @@ import { until } from '../harness/until.ts';
 /** From the start of the agent until the kill, in milliseconds. */
 const MOMENTS = [0, 5, 15, 30, 60, 100];
 
-/** An agent that never answers, and stays when its input ends or somebody asks it to go. Nobody gives it up before the kill. */
+/** An agent that never answers, and ignores the end of its input, SIGTERM and SIGHUP. The server waits for it until the kill. */
 function slow(home: CliHome): object {
   const file = join(home.path, 'slow');
   writeFileSync(file, '#!/bin/sh\ntrap "" TERM HUP\nexec sleep 600\n');
@@ -50,8 +50,8 @@ async function killedEarly({ home, mark }: { home: CliHome; mark: string }): Pro
   }
 }
 
-/** A server that is ended in good order: it leaves nothing, of its own or of those before it. */
-async function endedWell(home: CliHome): Promise<void> {
+/** Starts a server and stops it normally. It must end the programs of the servers before it. */
+async function startAndStop(home: CliHome): Promise<void> {
   const last = await serveProcess(home, '--log-level', 'warn');
   last.running.kill('SIGTERM');
   await last.running.ended;
@@ -79,7 +79,7 @@ test.for(Object.entries(AGENTS))(
     onTestFinished(() => model.close());
     const world = makeHome((home) => agent(home, model.url));
     await killedEarly(world);
-    await endedWell(world.home);
+    await startAndStop(world.home);
     expect(marked(world.mark)).toEqual([]);
   },
 );
@@ -87,7 +87,7 @@ test.for(Object.entries(AGENTS))(
 test.each([
   ['a turn', ['send', 'chat', 'Hello.', '--embedded']],
   ['a probe', ['agents']],
-])('what %s left is found by the doctor, and by the next process', async (_, command) => {
+])('the doctor and the next process find the agent that a killed command started for %s', async (_, command) => {
   const { home, mark } = makeHome(slow);
   const leave = async () => {
     const running = home.start(command);

@@ -11,22 +11,22 @@ import { readFacts } from '../storm/facts.ts';
 import { codewordsIn, QUESTION } from '../storm/prompts.ts';
 
 /*
- * A process is killed at one exact step of the walk of a prompt, before or after the step is durable. It had submitted two
- * turns; a newcomer submits the same two requests and sees them to their ends. R6 says what those are: what was not sent
- * runs again and completes, what was sent is interrupted, what has ended stays as it is.
+ * A process is killed at one exact step of a turn, before or after the step is durable. It had submitted two turns. A newcomer submits the
+ * same two requests and waits for their ends. R6 defines these: a turn that was not sent runs again and completes, one that was sent is
+ * interrupted, one that has ended stays as it is.
  */
 interface Step {
   readonly verb: Hook['verb'];
   readonly write?: string;
   readonly since?: string;
-  /** It is the second turn that is hit, in a session that has completed the first. */
+  /** The kill hits the second turn, in a session that has completed the first. */
   readonly second?: true;
-  /** That session is warm. */
+  /** The session is warm. */
   readonly warm?: true;
   readonly agent?: AgentName;
   /** The ends of the turn that is hit: killed before the step, and after it. The other turn completes in any case. */
   readonly ends: readonly [TurnEnd, TurnEnd];
-  /** How often the tool of that turn ran; left out: as often as an orphan got to, and never twice. */
+  /** How often the tool of that turn ran, likewise. Left out: never or once, depending on how far an orphan came. */
   readonly ran?: readonly [number, number];
 }
 
@@ -63,11 +63,11 @@ const CASES = STEPS.flatMap((step) =>
   })),
 );
 
-/** Long enough that only the proof of a death can free a lease of it. */
+/** So long that a lease is freed only because its holder is known to be dead. */
 const LEASE_MS = 60_000;
 
 describe('a process that is killed at an exact step', () => {
-  test.concurrent.each(CASES)('$side $name leaves turns that end as they must (agent: $agent)', async (step) => {
+  test.concurrent.each(CASES)('$side $name leaves turns that end correctly (agent: $agent)', async (step) => {
     await using place = new Place();
     const { verb, side, agent, write, since, second, warm = false } = step;
     const prompt = (name: string) =>
@@ -75,7 +75,7 @@ describe('a process that is killed at an exact step', () => {
         `The codeword is ${name}.`,
         `/ask May I?`,
         `/tool denied ${place.effects('c')}`,
-        // What is said before it must be stored alone: what comes together with the end of a turn may share its commit.
+        // Long, so that updates are committed before the end of the turn, and not together with it.
         `/slow-tool ${name} ${place.effects('c')} ${verb === 'renew' || write === 'turn.update' ? 2_000 : 20}`,
         QUESTION,
       ].join('\n');

@@ -10,7 +10,7 @@ function turn(n: number, changes: Partial<TurnFact> = {}): TurnFact {
   return { id: `t${n}`, n, requestId: `w${n}`, state: 'completed', failure: null, record, dropped: 0, ...changes };
 }
 
-/** Two turns, and all is well. */
+/** Two turns without a fault. */
 const WELL: ConversationFacts = {
   key: 'c',
   pending: 0,
@@ -30,7 +30,7 @@ const accepted = [1, 2].map((n) => ({ name: `w${n}`, turn: `t${n}`, n }));
 const numbers = WELL.events.map(({ seq }) => seq);
 
 describe('the checks of a storm are able to fail', () => {
-  test('none of them finds a fault where all is well', () => {
+  test('none of them finds a fault in facts without one', () => {
     const checks = [oneEnd, inOrder, gapless, ranOnce, knewAll, failedHarmlessly].flatMap((check) => check(WELL));
     expect([...checks, ...nothingLost(WELL, accepted), ...sawAll(WELL, 'reader', numbers)]).toEqual([]);
   });
@@ -52,7 +52,7 @@ describe('the checks of a storm are able to fail', () => {
     ['a sent turn that was queued again', () => inOrder({ ...WELL, events: event(8, { kind: 'turn.requeued' }) })],
     ['a number that is missing', () => gapless({ ...WELL, events: WELL.events.filter(({ seq }) => seq !== 3) })],
     ['a number that is there twice', () => gapless({ ...WELL, events: event(4, { seq: 3 }) })],
-    ['a row of an epoch that has passed', () => gapless({ ...WELL, events: event(8, { epoch: 1 }) })],
+    ['an event of an older epoch', () => gapless({ ...WELL, events: event(8, { epoch: 1 }) })],
     ['a reader that missed an event', () => sawAll(WELL, 'reader', numbers.slice(1))],
     ['a reader that missed the last event', () => sawAll(WELL, 'reader', numbers.slice(0, -1))],
     ['a reader that saw an event twice', () => sawAll(WELL, 'reader', [1, ...numbers])],
@@ -79,12 +79,12 @@ describe('the checks of a storm are able to fail', () => {
     expect(check()).not.toEqual([]);
   });
 
-  test('what a receipt says was dropped may be forgotten', () => {
+  test('an answer may lack what its receipt says was dropped', () => {
     const reply = { reply: 'I have seen these codewords: w2.' };
     expect(knewAll({ ...WELL, turns: [turn(1), turn(2, { record: reply, dropped: 1 })] })).toEqual([]);
   });
 
-  test('a turn that was queued again before it was sent, and an attempt that was tried again, are no faults', () => {
+  test('a turn that was queued again before it was sent, and an attempt that was retried, are not faults', () => {
     const [queued, started, sent, ended] = WELL.events as [EventFact, EventFact, EventFact, EventFact];
     const requeued = { ...started, kind: 'turn.requeued' };
     const retrying = { ...sent, kind: 'turn.retrying' };

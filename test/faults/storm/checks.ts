@@ -3,11 +3,11 @@ import type { ConversationFacts, TurnFact } from './facts.ts';
 import { codewordsIn } from './prompts.ts';
 
 /*
- * What must hold of every conversation, whatever was killed when. Each check gives the faults that it found, in words; none:
- * all is well. They look at plain facts, so that checks.test.ts can show that each of them is able to fail.
+ * What must hold for every conversation, whatever was killed at which time. Each check returns the faults that it found, in words. They are
+ * functions of plain facts, so that checks.test.ts can show that each of them can fail.
  */
 
-/** R3: what was acknowledged is there, once, under the number that was said. */
+/** R3: every acknowledged request is one turn, with the acknowledged id and number. */
 export function nothingLost(
   facts: ConversationFacts,
   accepted: readonly { readonly name: string; readonly turn: string; readonly n: number }[],
@@ -21,7 +21,7 @@ export function nothingLost(
   return [...faults, ...strange.map(({ n }) => `${facts.key}: nobody submitted turn ${n}`)];
 }
 
-/** R4: one end a turn, in the table and among the events. */
+/** R4: every turn has one end, in the table and among the events. */
 export function oneEnd({ key, events, turns, pending }: ConversationFacts): string[] {
   const faults = turns.flatMap(({ n, state }) => {
     const count = events.filter((event) => event.kind === 'turn.ended' && event.n === n).length;
@@ -31,7 +31,7 @@ export function oneEnd({ key, events, turns, pending }: ConversationFacts): stri
   return pending === 0 ? faults : [...faults, `${key}: ${pending} turns are pending`];
 }
 
-/** R2: one turn at a time, in the order of their numbers; sent once, unless the attempt is said to be tried again. */
+/** R2: turns run one at a time, in the order of their numbers, and are sent once, unless an event says that the attempt is retried. */
 export function inOrder({ key, events }: ConversationFacts): string[] {
   const faults: string[] = [];
   let open: number | null = null;
@@ -61,7 +61,7 @@ export function inOrder({ key, events }: ConversationFacts): string[] {
   return faults;
 }
 
-/** R5: numbers from 1 without a gap; and R2: once a newer epoch has written, no older one does. */
+/** R5: events are numbered from 1 without gaps. R2: no epoch writes after a newer one. */
 export function gapless({ key, events }: ConversationFacts): string[] {
   const gaps = events.flatMap(({ seq }, i) => (seq === i + 1 ? [] : [`${key}: event ${i + 1} has the number ${seq}`]));
   let newest = 0;
@@ -75,14 +75,14 @@ export function gapless({ key, events }: ConversationFacts): string[] {
   return [...gaps, ...stale];
 }
 
-/** R5: a reader, however often it was killed and came back, saw every event once and in order. */
+/** R5: a reader saw every event once and in order, however often it was killed. */
 export function sawAll({ key, events }: ConversationFacts, reader: string, seen: readonly number[]): string[] {
   const wrong = seen.findIndex((seq, i) => seq !== i + 1);
   if (wrong !== -1) return [`${reader} saw ${key}/${seen[wrong]} where ${wrong + 1} was due`];
   return seen.length === events.length ? [] : [`${reader} saw ${seen.length} of ${events.length} events of ${key}`];
 }
 
-/** R6: no tool ran twice, that of a completed turn ran once, none that was denied; and in the order of the turns. */
+/** R6: no tool ran twice, the tool of a completed turn ran, no denied tool ran, and tools ran in the order of the turns. */
 export function ranOnce({ key, turns, ran }: ConversationFacts): string[] {
   const faults = turns.flatMap((turn) => {
     const count = ran.filter((name) => name === turn.requestId).length;
@@ -98,7 +98,7 @@ export function ranOnce({ key, turns, ran }: ConversationFacts): string[] {
   return [...faults, ...disorder];
 }
 
-/** R9: what a session answered is what the history held: nothing missing but what the receipt says, nothing foreign. */
+/** R9: an answer has everything of the history except what its receipt says was dropped, and nothing else. */
 export function knewAll({ key, turns, head, watermarks }: ConversationFacts): string[] {
   const history: TurnFact[] = [];
   const faults = turns.flatMap((turn) => {
@@ -119,7 +119,7 @@ export function knewAll({ key, turns, head, watermarks }: ConversationFacts): st
   return [...faults, ...beyond.map((watermark) => `${key}: a watermark of ${watermark} is beyond the head ${head}`)];
 }
 
-/** A kill interrupts a turn and never makes it fail; only the agent's own death does, while it is being opened or given the prompt. */
+/** A kill interrupts a turn and never makes it fail. A turn fails only when its agent dies while it is opened or gets the prompt. */
 export function failedHarmlessly({ key, turns, events, ran }: ConversationFacts): string[] {
   return turns.flatMap(({ n, state, failure, record, requestId }) => {
     if (state !== 'failed') return [];

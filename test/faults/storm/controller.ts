@@ -18,14 +18,14 @@ interface Accepted {
 const BACKLOG = 2;
 
 /**
- * Workers, submitters and followers on one home, and the one who kills them. It alone remembers: what was submitted and
- * acknowledged, and what each follower has seen. A process that comes back is told where it was.
+ * Runs workers, submitters and followers on one data home, and kills them. It records what was submitted and acknowledged, and what each
+ * follower has seen. A process that is started again continues from there.
  */
 export class Storm {
   readonly keys: readonly string[];
   readonly crew: Crew;
   readonly accepted = new Map<string, Accepted[]>();
-  /** By follower and conversation: the numbers that it saw, in the order in which it did. */
+  /** By follower and conversation: the numbers of the events that it saw, in order. */
   readonly seen = new Map<string, Map<string, number[]>>();
   readonly #place: Place;
   readonly #random: Random;
@@ -54,7 +54,7 @@ export class Storm {
   async begin(crew: { workers: number; submitters: number; followers: number }): Promise<void> {
     const { opening, mark } = this.#place;
     await using tl = await open({ ...opening, settings: settingsFor(mark), engine: { maxRunning: 0 } });
-    // Every third has a budget so small that turns are left out; the receipts have to say so.
+    // In every third conversation few turns are restored. The receipts must report the dropped ones.
     for (const [i, key] of this.keys.entries()) {
       await tl.engine.ensure({ key, ...(i % 3 === 2 ? { restore: { lastTurns: 3 } } : {}) });
     }
@@ -64,9 +64,8 @@ export class Storm {
   }
 
   /**
-   * Kills processes at random moments until so many were killed, and a turn was interrupted by it; lets turns come all the while.
-   * The pace is that of the work; on a machine that is too busy to do it within the time, kills come sooner and more of them hit a
-   * start, until there were enough.
+   * Kills processes at random moments while turns are submitted, until this many were killed and a turn was interrupted. The pace depends
+   * on the number of events. On a machine that is too busy for the schedule, kills come sooner, and more of them hit a starting process.
    */
   async rage(kills: number, withinMs: number): Promise<void> {
     const started = performance.now();
@@ -74,7 +73,7 @@ export class Storm {
       /** Over 1: behind the schedule. */
       const lag = done < kills ? (performance.now() - started) / (withinMs * ((done + 1) / kills)) : 0;
       this.#submit();
-      // Only the interrupted turn is missing: whoever starts is left alone until there is work to hit.
+      // If only the interrupted turn is missing, processes get time to start, so that a kill hits a running turn.
       const patienceMs = done >= kills ? 10_000 : lag > 1 ? 100 : 300;
       await this.#someEvents(this.#random.whole(1, 20), patienceMs);
       if (this.#random.chance(0.1)) this.crew.killAgent();
@@ -84,7 +83,7 @@ export class Storm {
     await this.crew.recovered();
   }
 
-  /** Waits until every turn that was submitted has ended and every follower has seen it. Nothing is killed any more. */
+  /** Waits until every submitted turn has ended and every follower has seen it. */
   async calm(ms: number): Promise<void> {
     const open = () => [...this.accepted.values()].flat().filter(({ turn }) => !this.#ended.has(turn));
     await until('all that was submitted to be accepted', () => this.#unanswered.size === 0, { ms });
@@ -94,13 +93,13 @@ export class Storm {
     await until('the followers to see all', () => this.#caughtUp(), { ms });
   }
 
-  /** One more turn in every conversation, to hear what each knows. */
+  /** Runs one more turn in every conversation, to check what each agent knows. */
   async askAll(ms: number): Promise<void> {
     for (const key of this.keys) this.#submitTo(key);
     await this.calm(ms);
   }
 
-  /** Orphans are ended; then all who run turns are, and their agents with them; what they wrote last is seen all the same. */
+  /** Waits until orphans are ended. Then ends the processes that run turns, and waits until followers have seen everything. */
   async end(ms: number): Promise<void> {
     await until('orphans to be ended', () => this.crew.orphans().length === 0, { ms });
     await this.crew.endRunners();
@@ -109,12 +108,12 @@ export class Storm {
     await until('the followers to see all', () => this.#caughtUp(), { ms });
   }
 
-  /** A process that comes frees what the killed held. Followers may have begun with it, one conversation after another. */
+  /** A new process frees the leases of the killed ones. Followers may already have begun to do so. */
   async #free(ms: number): Promise<void> {
     const { opening, mark } = this.#place;
     await using _ = await open({ ...opening, settings: settingsFor(mark), engine: { maxRunning: 0 } });
     const none = async () => (await this.#living()).length === 0;
-    await until('no session to be said to live', none, { ms }).catch(async (error: Error) => {
+    await until('no session to be recorded as live', none, { ms }).catch(async (error: Error) => {
       throw new Error(`${error.message}; left: ${JSON.stringify(await this.#living())}`);
     });
   }
@@ -124,7 +123,7 @@ export class Storm {
     await until('events', () => this.#events >= target, { ms: atMostMs, every: 2 }).catch(() => {});
   }
 
-  // ── what processes say, and are told when they come back ──
+  // ── input and output of the processes ──
 
   #resume(post: Post): object {
     if (post.kind === 'submitter') {
@@ -173,11 +172,11 @@ export class Storm {
     const post = this.#random.pick(submitters);
     this.#unanswered.set(request.name, { request, post });
     post.program.send(request);
-    // The same request from another process at the same time: still one turn.
+    // Another process submits the same request at the same time. It must still be one turn.
     if (this.#random.chance(0.1)) this.#random.pick(submitters).program.send(request);
   }
 
-  /** The sessions that are said to live, with the holders of their conversations. */
+  /** The sessions that are recorded as live, with the holders of their conversations. */
   #living(): Promise<object[]> {
     return this.#place.rows(
       `SELECT c.key, s.id, s.process, l.worker, l.pending, l.epoch FROM sessions s

@@ -4,7 +4,7 @@ import type { Place } from '../harness/place.ts';
 import type { Line, Program } from '../harness/program.ts';
 import type { Random } from '../harness/random.ts';
 
-/** A place for a process, which is started again whenever it was killed. */
+/** A process that is started again whenever it was killed. */
 export interface Post {
   readonly name: string;
   readonly kind: 'worker' | 'submitter' | 'follower';
@@ -15,13 +15,13 @@ export interface Post {
 
 const ENGINE = { leaseMs: 1_500, maxWarm: 3, idleMs: 400, flushMs: 10, retryMs: 20 };
 
-/** What each post is set to: the second submitter runs its own turns, as a command does that finds no server. */
+/** The settings of each post. The second submitter runs its own turns, as a command without a server does. */
 function engineOf({ kind, name }: Post) {
   if (kind === 'worker') return { ...ENGINE, claims: 'all' };
   return name === 'submitter 2' ? { ...ENGINE, claims: 'own', maxWarm: 0 } : { maxRunning: 0 };
 }
 
-/** All processes of a storm, and the ways to hurt them. */
+/** All processes of a storm, and the ways to kill and freeze them. */
 export class Crew {
   kills = 0;
   agentKills = 0;
@@ -33,7 +33,7 @@ export class Crew {
   readonly #onLine: (post: Post, line: Line) => void;
   readonly #recovering: Promise<void>[] = [];
 
-  /** `onStart` says what a process has to be told when it is started, and started again. */
+  /** `onStart` returns the input of a process, each time it is started. */
   constructor(
     place: Place,
     random: Random,
@@ -57,7 +57,7 @@ export class Crew {
     return this.posts.filter((post) => post.kind === kind);
   }
 
-  /** Kills one of them. `early`: also one that is just starting. False: there was none to kill. */
+  /** Kills one process. `early`: also one that is starting. False: there was none to kill. */
   kill(early: boolean): boolean {
     const kind = this.#random.pick(['worker', 'worker', 'submitter', 'follower'] as const);
     const up = this.of(kind).filter(({ down, program }) => !down && (early || program.lines.length > 0));
@@ -66,12 +66,12 @@ export class Crew {
     post.program.signal('SIGKILL');
     post.down = true;
     this.kills += 1;
-    // What it printed before it died is read to the end first: it counts.
+    // Started again only after all of its output was read.
     this.#recovering.push(post.program.closed.then(() => this.#start(post)));
     return true;
   }
 
-  /** Not counted as a kill: agents die by themselves all the time. */
+  /** Kills an agent. This does not count as a kill of the storm. */
   killAgent(): void {
     const agents = marked(this.#place.mark);
     if (agents.length === 0) return;
@@ -83,7 +83,7 @@ export class Crew {
     }
   }
 
-  /** A worker stands still for a while, mostly for longer than its lease, and goes on as if nothing had happened. */
+  /** Freezes a worker for a while, mostly for longer than its lease, and lets it continue. */
   freeze(): void {
     const up = this.of('worker').filter(({ down }) => !down);
     if (up.length === 0) return;
@@ -93,18 +93,18 @@ export class Crew {
     this.#recovering.push(pause(this.#random.whole(500, 2 * ENGINE.leaseMs)).then(() => program.signal('SIGCONT')));
   }
 
-  /** Resolves when all that were killed are started again, and all that were frozen go on. */
+  /** Resolves when all killed processes are started again, and all frozen ones continue. */
   async recovered(): Promise<void> {
     await Promise.all(this.#recovering);
   }
 
-  /** Processes of agents that none of us has started, or whose starter is gone. */
+  /** Agents whose parent is none of the current processes. */
   orphans(): number[] {
     const ours = this.posts.map(({ program }) => program.pid);
     return marked(this.#place.mark).flatMap(({ pid, parent }) => (ours.includes(parent) ? [] : [pid]));
   }
 
-  /** Ends all who run turns. */
+  /** Ends all processes that run turns. */
   async endRunners(): Promise<void> {
     await Promise.all([...this.of('worker'), ...this.of('submitter')].map(({ program }) => program.end()));
   }

@@ -1,7 +1,7 @@
 import { hasEnded, type TurnEnd, type TurnState } from '../../../src/core/turn/turn.ts';
 import type { Place } from '../harness/place.ts';
 
-/** All that is left of one conversation after a storm, as the database has it. */
+/** What the database has of one conversation after a storm. */
 export interface ConversationFacts {
   readonly key: string;
   readonly pending: number;
@@ -9,7 +9,7 @@ export interface ConversationFacts {
   readonly events: readonly EventFact[];
   readonly turns: readonly TurnFact[];
   readonly watermarks: readonly number[];
-  /** Names of the tools that ran, in the order in which they did. */
+  /** Names of the tools that ran, in order. */
   readonly ran: readonly string[];
 }
 
@@ -17,7 +17,7 @@ export interface EventFact {
   readonly seq: number;
   readonly kind: string;
   readonly n: number | null;
-  /** Null: written from outside the fence. */
+  /** Null: not written under a lease. */
   readonly epoch: number | null;
 }
 
@@ -39,7 +39,7 @@ export function ends(facts: readonly ConversationFacts[]): Record<TurnEnd, numbe
   return count;
 }
 
-/** Of either store. PostgreSQL's long integers would come as texts. */
+/** For both stores. Without the cast, PostgreSQL would return long integers as text. */
 const int = (column: string, name = column.slice(2)) => `CAST(${column} AS int) AS ${name}`;
 const CONVERSATIONS = `
   SELECT ${int('c.no')}, c.key, ${int('l.pending')}, ${int('l.head')}

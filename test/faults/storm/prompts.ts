@@ -12,7 +12,7 @@ export interface Request {
 
 export const QUESTION = 'Which codewords have you seen?';
 
-/** Every turn tells a codeword, runs one tool with a counted effect somewhere in its middle, and asks for all codewords. */
+/** A turn that tells a codeword, runs one tool with a counted effect, and asks for all codewords. */
 export function randomRequest(
   random: Random,
   at: { key: string; agent: AgentName; name: string; file: string },
@@ -20,7 +20,7 @@ export function randomRequest(
   const { key, agent, name, file } = at;
   const tool = random.chance(0.5) ? `/tool ${name} ${file}` : `/slow-tool ${name} ${file} ${random.whole(5, 60)}`;
   const around = () => (random.chance(0.6) ? [`/stream ${random.whole(2, 6)} ${random.whole(2, 15)}`] : []);
-  // Nobody can answer here: the tool that the question is about must not run.
+  // Permissions are denied here, so the tool after the question must not run.
   const asks = random.chance(0.2) ? ['/ask May I?', `/tool denied-${name} ${file}`] : [];
   const prompt = [`The codeword is ${name}.`, ...around(), ...asks, tool, ...around(), QUESTION].join('\n');
   return { name, key, prompt, options: { requestId: name, agent, permissions: 'deny' } };

@@ -11,14 +11,15 @@ import { type ConversationFacts, ends, readFacts } from './facts.ts';
 export interface StormSize {
   readonly kills: number;
   readonly conversations: number;
-  /** What the kills may take where the machine allows it; and what they must not. */
+  /** The planned time for all kills. A busy machine may take longer. */
   readonly rageMs: number;
+  /** The limit for the whole storm. */
   readonly stormMs: number;
 }
 
 const CALM_MS = 120_000;
 
-/** `newPlace`: a home, and where its store is. `whole`: checks the files of the store itself. */
+/** `newPlace`: makes a data home and its store. `whole`: checks the files of the store itself. */
 export function stormOver(
   { kills, conversations, rageMs, stormMs }: StormSize,
   newPlace: () => Promise<Place>,
@@ -50,10 +51,10 @@ export function stormOver(
 
   const each = (check: (facts: ConversationFacts) => string[]) => facts.flatMap(check);
 
-  test('has killed as many processes as it should, and turns both completed and were interrupted', () => {
+  test('has killed enough processes, and some turns completed and some were interrupted', () => {
     expect(storm.crew.kills).toBeGreaterThanOrEqual(kills);
     const { completed, interrupted, failed, cancelled } = ends(facts);
-    // How many depends on the machine; that there were some is what makes the other checks worth anything.
+    // How many depends on the machine. Without some of each, the other checks would prove nothing.
     expect(completed).toBeGreaterThan(kills / 100);
     expect(interrupted).toBeGreaterThan(0);
     expect({ cancelled }).toEqual({ cancelled: 0 });
@@ -77,7 +78,7 @@ export function stormOver(
     expect(each(gapless)).toEqual([]);
   });
 
-  test('shows followers that were killed and came back every event once and in order', () => {
+  test('shows followers every event once and in order, although they were killed', () => {
     const faults = each((one) =>
       [...storm.seen].flatMap(([reader, seen]) => sawAll(one, reader, seen.get(one.key) ?? [])),
     );
@@ -88,7 +89,7 @@ export function stormOver(
     expect(each(ranOnce)).toEqual([]);
   });
 
-  test('leaves no session that knows less than it was said to', () => {
+  test('leaves no session that lacks what its receipts say it has', () => {
     expect(each(knewAll)).toEqual([]);
   });
 
@@ -96,13 +97,13 @@ export function stormOver(
     expect(marked(place.mark)).toEqual([]);
   });
 
-  test('leaves the database and every chain of events whole', async () => {
+  test('leaves the database and every chain of events intact', async () => {
     await whole(place);
     await using tl = await open({ ...place.opening, settings: settingsFor(place.mark), engine: { maxRunning: 0 } });
     for (const key of storm.keys) expect((await tl.engine.verify(key)).broken, key).toBeNull();
   });
 
-  test('lets no process complain', () => {
+  test('lets no process write to stderr', () => {
     expect(place.complaints).toBe('');
   });
 }

@@ -18,7 +18,7 @@ const STORES = [
 ];
 
 for (const { name, missing, newPlace, tasks, kills } of STORES) {
-  test(`queued tasks and kills on ${name}: each is done once, in order, never more at once than may be, in turn for their owners`, {
+  test(`queued tasks and kills on ${name}: each is done once, in order, within the limit, and owners take turns`, {
     timeout: 1_800_000,
   }, async (context) => {
     if (missing !== null) return context.skip(missing);

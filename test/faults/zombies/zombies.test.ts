@@ -12,15 +12,15 @@ import { readFacts } from '../storm/facts.ts';
 import { codewordsIn, QUESTION } from '../storm/prompts.ts';
 
 /*
- * A worker that stands still for longer than its lease: stopped by SIGSTOP, or with its event loop blocked. Another takes
- * its conversation over; then the first goes on where it stood. It must not write one row more under its old epoch, its
- * agent must be gone, and it must come to itself: drop what it held and go on working.
+ * A worker stands still for longer than its lease: stopped by SIGSTOP, or with its event loop blocked. Another worker takes its conversation
+ * over; then the first one continues. It must not write anything under its old epoch, its agent must be gone, and it must recover: give up
+ * what it held, and run new turns.
  */
 const STANDSTILLS: readonly {
   readonly where: string;
   readonly hook: Omit<Hook, 'action'>;
   readonly agent: AgentName;
-  /** How the turn ends for the one who takes over, and how often its tool has run by then. */
+  /** How the turn ends after the takeover, and how often its tool has run by then. */
   readonly end: 'completed' | 'interrupted';
   readonly ran: number;
 }[] = [
@@ -46,7 +46,7 @@ const STANDSTILLS: readonly {
     ran: 1,
   },
   {
-    where: 'in the middle of a turn of an agent without a memory of its own',
+    where: 'in the middle of a turn of an agent that stores nothing',
     hook: { verb: 'commit', write: 'turn.update', side: 'before', call: 2 },
     agent: 'forgetful',
     end: 'interrupted',
@@ -65,18 +65,18 @@ const CASES = STANDSTILLS.flatMap((standstill) =>
 );
 const ENGINE = { leaseMs: 600, flushMs: 0 };
 
-/** It says so a moment before; a signal to continue that came in that moment would have no effect. */
+/** Waits until it really stands still: it prints the line a moment before, and SIGCONT in between would have no effect. */
 async function standsStill(zombie: Program, how: 'stopped' | 'blocked'): Promise<void> {
   await zombie.said('stopped');
   if (how === 'stopped') await until('it is stopped', () => isStopped(zombie.pid));
 }
 
-describe('a worker that wakes up after its lease has passed on', () => {
+describe('a worker that continues after another has taken its lease', () => {
   test.concurrent.each(CASES)('$how $where ($agent) writes nothing and recovers', async (standstill) => {
     await using place = new Place();
     const { agent, how } = standstill;
     const file = place.effects('c');
-    // The turn's own words come late, so that a worker which stands still in its middle leaves an agent that works.
+    // The agent streams after its tool, so that it still works when its worker stands still in the middle of the turn.
     const prompt = `The codeword is one.\n/stream 2 30\n/tool one ${file}\n/stream 2 30\n${QUESTION}`;
     const goOn = place.file('go-on');
     const hook: Hook = { ...standstill.hook, action: how === 'stopped' ? 'stop' : { block: goOn } };
@@ -100,12 +100,12 @@ describe('a worker that wakes up after its lease has passed on', () => {
 
     if (how === 'stopped') zombie.signal('SIGCONT');
     else writeFileSync(goOn, '');
-    // The commit that it stood in must itself be turned away: neither written, nor taken for a repeat of the taker's.
+    // Its interrupted commit must be refused: neither written, nor taken for a repetition of the taker's commit.
     const refusals = standstill.hook.side === 'before' ? ['commit'] : ['commit', 'renew'];
     await until('its stale write to be refused', () =>
       zombie.lines.some(({ refused }) => refusals.includes(String(refused))),
     );
-    await until('the agent of the lost hold to end', () => agents().length === 0);
+    await until('the agent of the lost conversation to end', () => agents().length === 0);
 
     zombie.send({
       prompt: `The codeword is three.\n/tool three ${file}\n${QUESTION}`,
@@ -122,7 +122,7 @@ describe('a worker that wakes up after its lease has passed on', () => {
   });
 
   test.concurrent.each(['plain', 'forgetful'] as const)(
-    'with a warm session of %s lets it go when it finds its lease taken',
+    'ends its warm session of %s when its lease was taken',
     async (agent) => {
       await using place = new Place();
       const requests = [{ prompt: 'The codeword is one.', options: { requestId: 'one', agent } }];
