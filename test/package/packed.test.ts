@@ -175,7 +175,7 @@ describe('from the installed package', () => {
     expect(JSON.parse(await command('command', 'show', 'notes', '--json')).turns).toHaveLength(1);
     const env = { ...environment('command'), THROUGHLINE_STORE: 'postgres://ann:secret@localhost/x' };
     const { stderr } = await run(process.execPath, [program(), 'list'], { cwd: packed.user, env });
-    expect(stderr).toMatch(/"pg" is not installed[\s\S]*npm install pg/);
+    expect(stderr).toMatch(/"pg", which is not installed[\s\S]*npm install pg/);
   });
 
   test('a cache of compiled functions is not used if it is damaged, or if others can write it', async () => {
