@@ -373,8 +373,8 @@ export class Held {
     if (live === undefined) return;
     const keeps = canReopen(await agent.traits(await this.openSandbox()));
     const state = !keeps ? 'lost' : live.unsettled ? 'unsettled' : 'dormant';
-    const ended = killedBy === undefined ? 'its process was ended' : `${killedBy} ended its process`;
-    const reason = keeps ? ended : `${ended}, and the agent keeps nothing without it`;
+    const ended = keeps ? 'its process was ended' : 'its process was ended, and the agent keeps nothing without it';
+    const reason = killedBy === undefined ? ended : `${killedBy} ended its process`;
     await this.putAside(agent, { ref: live.ref, state, reason, force: killedBy !== undefined });
   }
 

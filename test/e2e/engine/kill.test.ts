@@ -33,6 +33,11 @@ test('a session that its agent keeps nowhere is lost with its process, and the h
   const { engine } = await home.open();
   await run(engine, 'notes', 'The codeword is osprey.');
   expect(await engine.kill('notes')).toMatchObject([{ state: 'lost' }]);
+  // The page recognises a killed session by these words.
+  expect((await allEvents(engine, 'notes')).at(-1)).toMatchObject({
+    kind: 'session.changed',
+    payload: { state: 'lost', reason: 'local ended its process' },
+  });
   const next = await run(engine, 'notes', WHICH);
   expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 1 });
   expect(known(next.reply)).toEqual(['osprey']);
