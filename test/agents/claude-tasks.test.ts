@@ -155,8 +155,8 @@ function tasksWithClaude(): void {
   });
 
   test.each([
-    [5, 'one after another', ['word-3'], 1],
-    [7, 'at the same time', ['word-3', 'word-4', 'word-5', 'word-6', 'word-7'], 5],
+    [10, 'one after another', ['word-5'], 1],
+    [10, 'at the same time', ['word-6', 'word-7', 'word-8', 'word-9', 'word-10'], 5],
   ] as const)(
     '%i tasks %s, and a SIGKILL of the server in the middle of %j: each in a session of its own, nothing lost or left over',
     async (...[count, , slow, parallel]) => {
