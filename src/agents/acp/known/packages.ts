@@ -43,8 +43,11 @@ function hasProgram(folder: string, agent: string, version?: string): boolean {
   const { package: name, command } = KNOWN_AGENTS[agent] ?? {};
   if (name === undefined || command === undefined) return false;
   const root = join(folder, 'node_modules', name);
+  const manifestFile = join(root, 'package.json');
+  // Most folders do not have it. A command waits for this look, and an exception takes longer than the question.
+  if (!existsSync(manifestFile)) return false;
   try {
-    const manifest: unknown = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const manifest: unknown = JSON.parse(readFileSync(manifestFile, 'utf8'));
     const file = programFile(manifest, command[0]);
     const isWanted = version === undefined || (isObject(manifest) && manifest.version === version);
     return isWanted && file !== null && existsSync(join(root, file));
