@@ -5,11 +5,11 @@ import { defineConfig } from 'vite';
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-// The page as `throughline serve` serves it, below `dist/page`. Nothing is inlined: its Content-Security-Policy allows no data in scripts
-// and styles.
+// Builds the page that `throughline serve` serves from `dist/page`. Nothing is inlined: the Content-Security-Policy allows no inline
+// scripts and styles.
 export default defineConfig({
   root: at('.'),
-  // Vite makes the styles small as well. Tailwind's own step warns of ::highlight(), which it does not know.
+  // Vite minifies the styles. Tailwind's own optimizer warns about ::highlight(), which it does not support.
   plugins: [react(), tailwind({ optimize: false })],
   resolve: { alias: { 'throughline/client': at('../src/client.ts') } },
   build: {

@@ -38,7 +38,7 @@ function SignedOut() {
     <main>
       <h1 className="pt-16 text-center text-lg font-semibold">Throughline</h1>
       <Empty title="This browser is not signed in.">
-        <p>Print a one-time link on the machine of the server, and open it here.</p>
+        <p>Run this command on the server’s machine. Then open the link that it prints in this browser.</p>
         <CliLine line="throughline link" />
         <Button onClick={() => void signIn()}>Try again</Button>
       </Empty>

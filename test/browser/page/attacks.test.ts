@@ -89,7 +89,7 @@ server.test(
       await nothingRan(page, tab);
     }
     await page.goto(`${server.url}/c/${id}/compare`);
-    await page.getByRole('region', { name: 'Another session' }).waitFor();
+    await page.getByRole('region', { name: 'Second session' }).waitFor();
     await nothingRan(page, 'compare');
 
     await page.goto(`${server.url}/tasks`);

@@ -56,7 +56,7 @@ async function send(page: Page, prompt: string): Promise<void> {
 
 async function kill(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Kill session' }).click();
-  await page.getByText('Session gone. Nothing lost.').first().waitFor();
+  await page.getByText('Session ended. Nothing that was said is lost.').first().waitFor();
   await page.getByRole('button', { name: 'Kill session' }).waitFor({ state: 'detached' });
 }
 

@@ -138,7 +138,7 @@ server.test('prompts wait while a turn runs, and are moved, edited and cancelled
   await chips(page).nth(2).dragTo(chips(page).nth(0));
   await expect.poll(() => texts(page)).toEqual(['/say two', '/say one', '/say three']);
   await chips(page).nth(1).getByRole('button', { name: 'Edit' }).click();
-  await page.getByRole('textbox', { name: /Queued prompt of turn/ }).fill('/say edited');
+  await page.getByRole('textbox', { name: /queued prompt of turn/ }).fill('/say edited');
   await page.keyboard.press('Enter');
   await expect.poll(() => texts(page)).toEqual(['/say two', '/say edited', '/say three']);
   await chips(page).nth(2).getByRole('button', { name: 'Cancel this prompt' }).click();
@@ -211,7 +211,7 @@ server.test('Escape cancels the running turn only when it is pressed twice', asy
   await talk.send('/hang').accepted;
   const page = await open(`/c/${(await talk.get()).id}`);
   await page.getByRole('button', { name: 'Cancel the running turn' }).waitFor();
-  const hint = page.getByText('Esc again cancels the turn').waitFor(); // it is shown for two seconds
+  const hint = page.getByText('Press Esc again to cancel the turn').waitFor(); // it is shown for two seconds
   await field(page).press('Escape');
   await hint;
   expect((await talk.turns())[0]?.cancelRequested).toBe(false);
@@ -349,7 +349,7 @@ server.test('an image is pasted, kept through a reload, shown, and sent as a blo
       new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }),
     );
   });
-  const files = page.getByRole('list', { name: 'Files of this prompt' });
+  const files = page.getByRole('list', { name: 'Attached files' });
   await files.locator('img').waitFor();
   await expect.poll(() => keptFiles(page, id)).toBe(1);
   await page.reload();
@@ -373,9 +373,9 @@ server.test('files are dropped; what cannot be sent is named with the reason', a
     return transfer;
   });
   for (const type of ['dragover', 'drop']) await page.dispatchEvent('form', type, { dataTransfer: data });
-  await page.getByRole('list', { name: 'Files of this prompt' }).getByText('notes.md').waitFor();
+  await page.getByRole('list', { name: 'Attached files' }).getByText('notes.md').waitFor();
   await page.getByText(/data\.bin is neither text in UTF-8 nor a PNG/).waitFor();
-  await page.getByText(/big\.txt has 9 MiB, and 8 MiB can be sent/).waitFor();
+  await page.getByText(/big\.txt has 9 MiB; the limit is 8 MiB/).waitFor();
 });
 
 server.test('another agent takes over, and the next prompt stays with it', async ({ open }) => {
@@ -420,7 +420,7 @@ server.test('a way to restore, its budget and a limit are chosen for one prompt'
   const talk = await chat();
   await talk.ask('The codeword is osprey.');
   const page = await open(`/c/${(await talk.get()).id}`);
-  await page.getByRole('button', { name: /Options of the next prompt/ }).click();
+  await page.getByRole('button', { name: /Options for the next prompt/ }).click();
   await page.getByRole('combobox', { name: 'Restore' }).selectOption('auto');
   await page.getByRole('spinbutton', { name: 'History, max tokens' }).fill('5000');
   await page.getByRole('spinbutton', { name: 'History, max turns' }).fill('3');
@@ -428,14 +428,14 @@ server.test('a way to restore, its budget and a limit are chosen for one prompt'
   await axe(page);
   await page.keyboard.press('Escape');
   await page
-    .getByRole('button', { name: 'Options of the next prompt: restore auto · 5000 tokens · 3 turns · 60 s' })
+    .getByRole('button', { name: 'Options for the next prompt: restore auto · 5000 tokens · 3 turns · 60 s' })
     .waitFor();
   await say(page, 'Which codewords have you seen?');
   await expect.poll(async () => (await talk.turns()).length).toBe(2);
   const [, turn] = await talk.turns();
   const restore = { policy: 'auto', budgetTokens: 5_000, lastTurns: 3 };
   expect(turn?.options).toMatchObject({ restore, limits: { turnSeconds: 60 } });
-  await page.getByRole('button', { name: 'Options of the next prompt', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Options for the next prompt', exact: true }).waitFor();
 });
 
 server.test('a model, a mode and an option are chosen from what the agent has announced', async ({ open }) => {
@@ -464,7 +464,7 @@ server.test('a model, a mode and an option are chosen from what the agent has an
   ];
   await talk.ask(updates.map((update) => `/update ${JSON.stringify(update)}`).join('\n'));
   const page = await open(`/c/${(await talk.get()).id}`);
-  const options = page.getByRole('button', { name: /^Options of the next prompt/ });
+  const options = page.getByRole('button', { name: /^Options for the next prompt/ });
   const choice = (name: string) => page.getByRole('combobox', { name, exact: true });
   const offered = (label: string) =>
     choice(label).evaluate((input) => {
@@ -480,7 +480,7 @@ server.test('a model, a mode and an option are chosen from what the agent has an
   await choice('Mode').fill('plan');
   await choice('Web search').selectOption('on');
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Options of the next prompt: large · plan · web: true' }).waitFor();
+  await page.getByRole('button', { name: 'Options for the next prompt: large · plan · web: true' }).waitFor();
   await say(page, '/say Chosen.');
   await expect.poll(async () => (await talk.turns()).length).toBe(2);
   expect((await talk.turns())[1]?.options).toMatchObject({ model: 'large', mode: 'plan', config: { web: true } });
@@ -511,7 +511,7 @@ server.test('the session is killed while somebody watches, and the next prompt r
   await talk.ask('The codeword is osprey.');
   const page = await open(`/c/${(await talk.get()).id}`);
   await page.getByRole('button', { name: 'Kill session' }).click();
-  await page.getByText('Session gone. Nothing lost.').waitFor();
+  await page.getByText('Session ended. Nothing that was said is lost.').waitFor();
   expect(await field(page).evaluate((element) => element === document.activeElement)).toBe(true);
   expect((await talk.sessions()).filter(({ state }) => state === 'live')).toEqual([]);
   // Coming back to the field must not bring back what somebody has just ended.
@@ -597,7 +597,7 @@ server.test('it is renamed, exported, verified and erased', async ({ open, allow
 server.test('a new conversation is made by its first prompt', async ({ open }) => {
   const key = randomUUID();
   const page = await open('/new');
-  const files = page.getByRole('list', { name: 'Files of this prompt' }).getByRole('listitem');
+  const files = page.getByRole('list', { name: 'Attached files' }).getByRole('listitem');
   const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') };
   await page.getByLabel('Files to attach').setInputFiles(notes);
   await files.getByText('notes.txt').waitFor();

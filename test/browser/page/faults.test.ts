@@ -119,7 +119,7 @@ server.test('what streams in another conversation moves nothing here', async ({ 
   await atEnd(page);
   await log(page).hover();
   await page.mouse.wheel(0, -600);
-  await page.getByRole('button', { name: 'To the end' }).waitFor();
+  await page.getByRole('button', { name: 'Go to the end' }).waitFor();
   const place = await stillness(log(page));
   await log(page).evaluate((box, top) => {
     const seen = { moved: 0, changes: 0 };

@@ -32,7 +32,7 @@ server.test('the link leads to the seam of the demo; three steps tick themselves
   await steps.getByText(`It knew ${word}`).waitFor();
   await steps.getByRole('heading', { name: 'Now with your own agent' }).waitFor();
   // What was asked for is in sight, though the demo was opened at its seam and the list below takes room.
-  await expect.poll(() => page.getByRole('button', { name: 'To the end' }).count()).toBe(0);
+  await expect.poll(() => page.getByRole('button', { name: 'Go to the end' }).count()).toBe(0);
   for (const command of Object.values(INSTALL_COMMANDS)) await steps.getByText(command, { exact: true }).waitFor();
   await page.reload();
   await expect.poll(done).toBe(3);

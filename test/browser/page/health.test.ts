@@ -11,7 +11,7 @@ server.test('a live session is killed here, and the next prompt restores the con
   await page.getByText('Everything works.').waitFor();
   await page.getByText(/^1 running\. A session is only a cache/).waitFor();
   await page.getByRole('button', { name: /^Kill the live session of/ }).click();
-  await page.getByText('Session gone. Nothing lost.').waitFor();
+  await page.getByText('Session ended. Nothing that was said is lost.').waitFor();
   await page.getByText(/^None\. A session is only a cache/).waitFor();
   const { reply, receipt } = await chat.ask('Which codewords have you seen?');
   expect([reply, receipt.rung]).toEqual(['I have seen these codewords: osprey.', 'resume']);
@@ -21,9 +21,9 @@ server.test('a live session is killed here, and the next prompt restores the con
 server.test('agents say what they can do and what is wrong with them; the store says how it is', async ({ open }) => {
   const page = await open('/health');
   const agents = page.getByRole('region', { name: 'Agents' });
-  await agents.getByText('resumes its sessions').first().waitFor();
+  await agents.getByText('can resume sessions').first().waitFor();
   const store = page.getByRole('region', { name: 'Store' });
-  await store.getByText(/ms · 95 of 100 within/).waitFor();
+  await store.getByText(/ms · 95th percentile/).waitFor();
   await store.getByText(/MB|KB/).first().waitFor();
 });
 
@@ -40,8 +40,8 @@ server.test(
     await list.getByText(/2 conversations · used/).waitFor();
     await list.getByRole('link', { name: 'printer' }).waitFor();
     await list.getByRole('button', { name: 'Measure' }).click();
-    await list.getByText(/^Work .*B · files of agents .*B · copies of sessions .*B · measured now$/).waitFor();
-    await list.getByText(/^(One sandbox takes|\d+ sandboxes take) .*B, as they were measured last\.$/).waitFor();
+    await list.getByText(/^Working files .*B · agent files .*B · session copies .*B · measured now$/).waitFor();
+    await list.getByText(/^(One sandbox takes|\d+ sandboxes take) .*B of disk space, when last measured\.$/).waitFor();
     await axe(page);
     await list.getByRole('button', { name: 'Put to rest…' }).click();
     await page.getByText('throughline sandbox rest atelier').waitFor();
@@ -75,14 +75,14 @@ server.test('the doctor examines, and a chain is verified', async ({ open }) => 
   await page.getByRole('complementary', { name: 'Conversations' }).getByLabel('State').selectOption('Running');
   await page.getByText('No conversation matches the filters.').waitFor();
   await page.getByRole('button', { name: 'Verify' }).click();
-  await page.getByText('All events fit.').waitFor();
+  await page.getByText('The chain is intact.').waitFor();
   // What was found is not said of another conversation.
   await page.getByLabel('Conversation', { exact: true }).selectOption({ index: 1 });
-  await page.getByText('All events fit.').waitFor({ state: 'detached' });
+  await page.getByText('The chain is intact.').waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Examine' }).click();
   await page
     .getByRole('region', { name: 'Doctor' })
-    .getByText(/Nothing is wrong\.|Note|Problem/)
+    .getByText(/No problems found\.|Note|Problem/)
     .first()
     .waitFor();
 });
@@ -99,7 +99,7 @@ server.test(
       await page.goto(`${server.url}/health`);
     };
     await openAs({ scopes: ['read'] });
-    await page.getByText('The rest is for those who operate the server.').waitFor();
+    await page.getByText('The rest of this view needs the scope admin.').waitFor();
     expect(await page.getByRole('button', { name: 'Examine' }).count()).toBe(0);
     await axe(page);
     await openAs({ owner: 'ann', scopes: ['read', 'admin'] });

@@ -106,7 +106,7 @@ server.test('what no process serves says so in the lists and in its head, and is
   await page.getByText('I have seen these codewords: heron.').waitFor();
   await page.getByRole('button', { name: 'Send' }).waitFor();
   await page.getByRole('button', { name: /Moved here.*without its files/ }).click();
-  await page.getByText(`The files of the work are not here, but at ${gone.THROUGHLINE_HOME}`).waitFor();
+  await page.getByText(`The working files are not here, but at ${gone.THROUGHLINE_HOME}`).waitFor();
 });
 
 server.test('a task that asks needs somebody, until it asks no more', async ({ open }) => {
@@ -223,13 +223,13 @@ server.test('filters by agent, state and date, and without them everything again
   await expect.poll(async () => (await titles()).length).toBe(all);
   await page.getByLabel('Agent', { exact: true }).selectOption('rotating');
   await expect.poll(async () => (await titles()).join()).toMatch(/^By another agent[^,]*$/);
-  await page.getByRole('button', { name: 'Remove the filters' }).click();
+  await page.getByRole('button', { name: 'Clear the filters' }).click();
   await page.getByLabel('State').selectOption('Failed');
   // Until those that match are here, the rows stay.
   await expect.poll(async () => (await titles()).join()).toMatch(/^(?!.*By another agent).*Failed here/);
   await page.getByLabel('State').selectOption('Running');
   await page.getByText('No conversation matches the filters.').waitFor();
-  await page.getByRole('button', { name: 'Remove the filters' }).click();
+  await page.getByRole('button', { name: 'Clear the filters' }).click();
   await expect.poll(async () => (await titles()).length).toBe(all);
   // As if all of them were two days old.
   await context.route(/\/v1\/conversations\?.*since=/, async (route) => {
@@ -257,7 +257,7 @@ server.test('the palette opens conversations and shows command lines; keys move 
     .toBe(true);
   // Letters are letters here, and not the keys of actions.
   await page.keyboard.type('c palette ta');
-  await palette.getByText('Nothing is called like that.').waitFor();
+  await palette.getByText('No matches.').waitFor();
   await page.keyboard.press('Control+A');
   await page.keyboard.type('palette ta');
   await palette
@@ -272,7 +272,11 @@ server.test('the palette opens conversations and shows command lines; keys move 
   await expect.poll(() => page.title()).toBe('Palette target · Throughline');
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys and commands' }).getByText('throughline search WORDS').first().waitFor();
+  await page
+    .getByRole('dialog', { name: 'Keyboard shortcuts and commands' })
+    .getByText('throughline search WORDS')
+    .first()
+    .waitFor();
   const before = page.url();
   await page.keyboard.press('c'); // the dialog has the keys: no new conversation
   await page.keyboard.press('Escape');
@@ -366,7 +370,7 @@ server.test(
     const page = await open('/');
     await page.getByRole('heading', { name: 'Inbox' }).waitFor();
     expect(await rail(page).isVisible()).toBe(false);
-    await page.getByRole('navigation', { name: 'Places' }).getByRole('button', { name: 'Conversations' }).tap();
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('button', { name: 'Conversations' }).tap();
     const sheet = page.getByRole('dialog', { name: 'Conversations' });
     await sheet.getByRole('link', { name: /Palette target/ }).waitFor();
     await axe(page);

@@ -93,7 +93,7 @@ server.test('what the agent changed in its repository is shown by file', async (
   await withPanel(page, 'Changes');
   await page.getByText('2 files have changed since').waitFor();
   await page.getByText('notes.txt').click();
-  const patch = page.getByRole('region', { name: 'Changes of notes.txt' });
+  const patch = page.getByRole('region', { name: 'Changes in notes.txt' });
   await expect.poll(async () => (await patch.innerText()).replaceAll(/\s+/g, ' ')).toContain('2 − two 2 + three');
   await axe(page);
 });
@@ -105,11 +105,11 @@ server.test('what the agent changed in its worktree is committed and merged, or 
   await chat.ask('/tool write made.txt');
   const page = await open(`/c/${(await chat.get()).id}`);
   await withPanel(page, 'Changes');
-  await page.getByText('In a worktree of its own, on the branch').waitFor();
+  await page.getByText('In a separate worktree, on the branch').waitFor();
   await page.getByRole('button', { name: 'Keep…' }).click();
-  const keeping = page.getByRole('dialog', { name: 'Keep what the agent changed' });
+  const keeping = page.getByRole('dialog', { name: 'Keep the agent’s changes' });
   expect(await keeping.getByRole('button', { name: 'Commit and merge' }).isDisabled()).toBe(true);
-  await keeping.getByLabel('Message of the commit').fill('Make it');
+  await keeping.getByLabel('Commit message').fill('Make it');
   await keeping.getByText("throughline changes tree --commit 'Make it' --merge").waitFor();
   await axe(page);
   // It is committed, and a file of somebody else is in the way of the merge.
@@ -125,7 +125,7 @@ server.test('what the agent changed in its worktree is committed and merged, or 
   await chat.ask('/tool write other.txt');
   await page.getByText('1 file has changed').waitFor();
   await page.getByRole('button', { name: 'Discard…' }).click();
-  const discarding = page.getByRole('dialog', { name: 'Discard what the agent changed' });
+  const discarding = page.getByRole('dialog', { name: 'Discard the agent’s changes' });
   await discarding.getByText('throughline changes tree --discard --yes').waitFor();
   await discarding.getByRole('button', { name: 'Discard' }).click();
   await page.getByText('Nothing has changed').waitFor();
@@ -135,9 +135,9 @@ server.test('what the agent changed in its worktree is committed and merged, or 
   await page.getByRole('button', { name: 'Conversation actions' }).click();
   await page.getByRole('menuitem', { name: 'Erase…' }).click();
   const erasing = page.getByRole('dialog', { name: 'Erase the conversation' });
-  const discard = erasing.getByLabel('Also if changes in its worktree are not committed');
+  const discard = erasing.getByLabel('Also discard uncommitted changes in its worktree');
   expect(await discard.count()).toBe(0);
-  await erasing.getByLabel('Also delete its own sandbox, with the work in it').check();
+  await erasing.getByLabel('Also delete its own sandbox with all files in it').check();
   await erasing.getByRole('button', { name: 'Erase' }).click();
   await erasing.getByRole('alert').getByText('discard').waitFor();
   await discard.check();
@@ -180,13 +180,13 @@ server.test('a turn with more events than a page leaves no gap in raw', async ({
 
 server.test('two sessions are compared: what each had, and what each was told', async ({ open }) => {
   const page = await open(`/c/${await moved('compared')}/compare`);
-  const one = page.getByRole('region', { name: 'One session' });
-  const other = page.getByRole('region', { name: 'Another session' });
-  await one.getByText('1 answered here · 2 from before').waitFor();
-  await other.getByText('1 answered here · 3 from before').waitFor();
+  const one = page.getByRole('region', { name: 'First session' });
+  const other = page.getByRole('region', { name: 'Second session' });
+  await one.getByText('1 answered · 2 restored').waitFor();
+  await other.getByText('1 answered · 3 restored').waitFor();
   await other.getByText('The codeword is osprey.').waitFor();
   await one.getByRole('combobox').selectOption({ index: 0 });
-  await one.getByText('2 answered here · 0 from before · 2 not known').waitFor();
+  await one.getByText('2 answered · 0 restored · 2 missing').waitFor();
   await axe(page);
 });
 

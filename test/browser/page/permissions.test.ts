@@ -144,7 +144,7 @@ server.test('who may not approve can read a question, and not answer it', async 
   await context.clearCookies();
   await context.request.get(link, { maxRedirects: 0 });
   const page = await open(path);
-  await page.getByText('You may read this question, and not answer it.').waitFor();
+  await page.getByText('You may not answer this question: that needs the scope approve.').waitFor();
   await page.getByText('You have read-only access.').waitFor();
   expect(await page.getByRole('button', { name: 'Allow' }).count()).toBe(0);
 });

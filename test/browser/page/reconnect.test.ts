@@ -46,7 +46,7 @@ server.test('a crash: a strip after 3 seconds, what was read stays, and nothing 
   await again.ask('/say After the crash.');
   // It is shown for five seconds, in both at about the same time.
   const caughtUp = [page, inbox].map((each) =>
-    each.getByText(/Connected again\. (\d+ events|One event) caught up\./).waitFor(),
+    each.getByText(/Connected again\. Caught up on (\d+ events|one event)\./).waitFor(),
   );
   await visit.context.setOffline(false);
   await Promise.all(caughtUp);
@@ -180,10 +180,10 @@ server.test('a page offers nothing that it may not do, and says whose it is', as
     await context.request.get(link, { maxRedirects: 0 });
     await page.goto(server.url + path);
   };
-  const options = page.getByRole('button', { name: /^Options of the next prompt/ });
+  const options = page.getByRole('button', { name: /^Options for the next prompt/ });
   const choices = page.getByRole('combobox', { name: /^(Mode|Effort)\b/ });
   await openWith(['read'], '/');
-  await page.getByRole('button', { name: /^Signed in as local, may read$/ }).waitFor();
+  await page.getByRole('button', { name: 'Signed in as local. Scopes: read' }).waitFor();
   await page.getByText('read only').waitFor();
   expect(await page.getByRole('button', { name: 'New conversation' }).count()).toBe(0);
   expect(await page.getByRole('link', { name: 'New conversation' }).count()).toBe(0);

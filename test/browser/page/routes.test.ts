@@ -31,7 +31,7 @@ server.test('no route has serious findings, in either scheme', async ({ open, co
     // Until it is gone, the palette has the keys.
     await page.getByRole('dialog', { name: 'Palette' }).waitFor({ state: 'detached' });
     await page.keyboard.press('?');
-    await dialog('Keys and commands');
+    await dialog('Keyboard shortcuts and commands');
   };
 
   const places: [path: string, ready: () => Promise<unknown>][] = [
@@ -45,13 +45,13 @@ server.test('no route has serious findings, in either scheme', async ({ open, co
     ['', () => panel('Usage')],
     ['', () => panel('Changes')],
     ['', () => panel('Raw')],
-    [`/c/${id}/compare`, () => page.getByRole('region', { name: 'Another session' }).waitFor()],
+    [`/c/${id}/compare`, () => page.getByRole('region', { name: 'Second session' }).waitFor()],
     ['/new', () => page.getByRole('textbox', { name: 'Prompt', exact: true }).waitFor()],
     ['/tasks', () => page.getByRole('button', { name: 'Add a task' }).waitFor()],
-    [`/tasks/${task?.id}`, () => page.getByLabel('Words for the agent').waitFor()],
+    [`/tasks/${task?.id}`, () => page.getByLabel('Message to the agent').waitFor()],
     ['/health', () => page.getByRole('region', { name: 'Store', exact: true }).getByText(/MB|KB/).first().waitFor()],
     ['/reference', () => page.getByRole('heading', { level: 1 }).waitFor()],
-    ['/nowhere', () => page.getByText('There is nothing at this address.').waitFor()],
+    ['/nowhere', () => page.getByText('Page not found.').waitFor()],
     ['/c/nobody', () => page.getByRole('alert').first().waitFor()],
   ];
   allow(/status of 40[14]/);

@@ -78,7 +78,7 @@ server.test('a task that failed goes on with the words of a person', async ({ op
   });
   const page = await open(`/tasks/${failed?.id}`);
   await page.getByText(/gate: fail, exit code 1 .* · 3 tests failed/).waitFor();
-  await page.getByLabel('Words for the agent').fill('/say Please go on.');
+  await page.getByLabel('Message to the agent').fill('/say Please go on.');
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('heading', { name: 'Round 2 · Iteration 1' }).waitFor();
   const { task } = await tasks.report(failed?.id ?? '');

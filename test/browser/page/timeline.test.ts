@@ -99,7 +99,7 @@ server.test(
       await stillness(log(page));
       expect((await top()) - before).toBeCloseTo(300, 0);
     }
-    await page.getByRole('button', { name: 'To the end' }).waitFor();
+    await page.getByRole('button', { name: 'Go to the end' }).waitFor();
     const n = await rowInTheMiddle(page);
     await page.evaluate((at) => {
       const words = document.querySelector(`[data-turn="${at}"] p`);
@@ -227,7 +227,7 @@ server.test(
     await expect.poll(() => left(page)).toBeLessThan(50);
     await log(page).hover();
     await page.mouse.wheel(0, -500);
-    await page.getByRole('button', { name: 'To the end' }).waitFor();
+    await page.getByRole('button', { name: 'Go to the end' }).waitFor();
     const place = await stillness(log(page));
     expect(await left(page)).toBeGreaterThan(300);
     await writeFile(more, '');
@@ -243,14 +243,14 @@ server.test(
       await expect.poll(top).toBeGreaterThan(before + 100);
       await expect.poll(() => left(page)).toBeLessThan(50);
     };
-    await page.getByRole('button', { name: 'To the end' }).click();
+    await page.getByRole('button', { name: 'Go to the end' }).click();
     await staysInSight(button, 'Back by the button.');
     // Opening something stops it as well, until somebody is back at the end.
     await turn(page, 30).getByRole('button', { name: 'Actions for turn 30' }).click();
     await page.getByRole('menuitem', { name: 'Copy link' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('menuitem', { name: 'Copy link' }).waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'To the end' }).waitFor();
+    await page.getByRole('button', { name: 'Go to the end' }).waitFor();
     await log(page).hover();
     await page.mouse.wheel(0, 10_000);
     await staysInSight(wheel, 'Back by the wheel.');
@@ -340,7 +340,7 @@ server.test('a turn and a seam have addresses: opening one goes there', async ({
   await expect.poll(() => turn(page, 123).evaluate((row) => row.getBoundingClientRect().top)).toBeLessThan(200);
   await turn(page, 123).getByText('Answer 123.').waitFor();
   await turn(page, 123).getByRole('button', { name: 'Actions for turn 123' }).click();
-  await page.getByRole('menuitem', { name: 'Fork before it' }).click();
+  await page.getByRole('menuitem', { name: 'Fork before this turn' }).click();
   await page.waitForURL((url) => !url.pathname.includes(id));
   await turn(page, 122).waitFor();
   await page.getByText('Forked from').waitFor();
@@ -410,7 +410,7 @@ server.test(
       .waitFor();
     await turn(page, 2).getByText('osprey').waitFor();
     await bar.getByRole('button', { name: /Process was killed/ }).click();
-    await bar.getByText('we delivered all of it ourselves').waitFor();
+    await bar.getByText('Throughline delivered all of it').waitFor();
     await bar.getByText('Turn 1 told before the prompt').waitFor();
     await bar.getByText('throughline told killed 2').waitFor();
     await bar.getByRole('button', { name: /exact text/ }).click();

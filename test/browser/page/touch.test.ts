@@ -52,13 +52,13 @@ server.test(
       ['', panel('Usage')],
       ['', panel('Changes')],
       ['', panel('Raw')],
-      [`/c/${id}/compare`, () => page.getByRole('region', { name: 'Another session' }).waitFor()],
+      [`/c/${id}/compare`, () => page.getByRole('region', { name: 'Second session' }).waitFor()],
       ['/new', () => page.getByRole('textbox', { name: 'Prompt', exact: true }).waitFor()],
       ['/tasks', () => page.getByRole('link', { name: /say No/ }).waitFor()],
       ['', over('Add a task', () => dialog('Add a task').waitFor())],
-      [`/tasks/${task?.id}`, () => page.getByLabel('Words for the agent').waitFor()],
+      [`/tasks/${task?.id}`, () => page.getByLabel('Message to the agent').waitFor()],
       ['/health', () => page.getByRole('region', { name: 'Store', exact: true }).getByText(/MB|KB/).first().waitFor()],
-      ['/nowhere', () => page.getByText('There is nothing at this address.').waitFor()],
+      ['/nowhere', () => page.getByText('Page not found.').waitFor()],
       ['/c/nobody', () => page.getByRole('alert').first().waitFor()],
     ];
     const found: string[] = [];

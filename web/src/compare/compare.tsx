@@ -3,14 +3,14 @@ import type { Session, Told, TurnOutline } from 'throughline/client';
 import { Link, useSearchParams } from 'wouter';
 import { useOutline } from '../data/conversation/outline.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
-import { toldOf } from '../data/errors.ts';
+import { describeError } from '../data/errors.ts';
 import { useClient } from '../data/session.ts';
 import { amountsOf } from '../panel/amounts.ts';
 import { Empty, ErrorNote, Skeleton, Verbatim } from '../ui/notes.tsx';
 import { Ago, count } from '../ui/time.tsx';
 import { type Share, shareOf, toldText } from './share.ts';
 
-/** `/c/:id/compare`: two sessions of a conversation beside each other: what each had, what each was told, what it cost. */
+/** `/c/:id/compare`: two sessions side by side: which turns each has, what each was told, and what it cost. */
 export function Compare() {
   const sessions = useConversation((state) => state.sessions);
   const { turns, error } = useOutline();
@@ -20,7 +20,7 @@ export function Compare() {
   if (sessions.length < 2) {
     return (
       <Empty title="There is nothing to compare yet.">
-        <p>This conversation has lived in {sessions.length === 1 ? 'one session' : 'no session'} so far.</p>
+        <p>This conversation has had {sessions.length === 1 ? 'one session' : 'no session'} so far.</p>
         <Link href="/" className="touch text-accent underline">
           Back to the conversation
         </Link>
@@ -39,8 +39,8 @@ export function Compare() {
         ← Back to the conversation
       </Link>
       <div className="mt-3 grid gap-6 md:grid-cols-2">
-        <Side name="a" label="One session" session={a} sessions={byAge} turns={turns} choose={choose} />
-        <Side name="b" label="Another session" session={b} sessions={byAge} turns={turns} choose={choose} />
+        <Side name="a" label="First session" session={a} sessions={byAge} turns={turns} choose={choose} />
+        <Side name="b" label="Second session" session={b} sessions={byAge} turns={turns} choose={choose} />
       </div>
     </div>
   );
@@ -87,9 +87,9 @@ function Facts({ session, share }: { session: Session; share: Share }) {
     ['Started as', ORIGINS[session.origin]],
     ['Age', <Ago key="opened" at={session.openedAt} />],
     ['Answered', turns(share.answered.length)],
-    ['Knows up to turn', String(session.watermark)],
-    ['Never told', session.dropped === 0 ? 'none' : turns(session.dropped)],
-    ['Summarised', session.condensedTo === 0 ? 'none' : `up to turn ${session.condensedTo}`],
+    ['Has turns up to', String(session.watermark)],
+    ['Dropped', session.dropped === 0 ? 'none' : turns(session.dropped)],
+    ['Condensed', session.condensedTo === 0 ? 'none' : `up to turn ${session.condensedTo}`],
     ['Tokens in / out', `${shown(read)} / ${shown(written)}`],
     ['Cost', cost === null ? '–' : `$${cost.toFixed(4)}`],
   ];
@@ -120,12 +120,12 @@ function shown(amount: number | null): string {
   return amount === null ? '–' : count(amount);
 }
 
-/** Every turn as a small bar: answered here, told, or not known. */
+/** The turns as one bar: answered, restored or missing. */
 function Strip({ share }: { share: Share }) {
   const parts = [
-    ['answered here', share.answered.length, 'bg-accent'],
-    ['from before', share.before, 'bg-line-strong'],
-    ['not known', share.unknown, 'bg-bad-soft'],
+    ['answered', share.answered.length, 'bg-accent'],
+    ['restored', share.restored, 'bg-line-strong'],
+    ['missing', share.missing, 'bg-bad-soft'],
   ] as const;
   return (
     <figure>
@@ -164,13 +164,12 @@ function ToldFirst({ share }: { share: Share }) {
   return (
     <div>
       <h2 className="mb-1 text-xs text-muted">
-        What it was told with{' '}
+        What it was told with its first turn,{' '}
         <Link href={`/turn/${first.n}`} className="text-accent underline underline-offset-2">
           turn {first.n}
         </Link>
-        , its first
       </h2>
-      {error !== null && <p className="text-muted">{toldOf(error).message}</p>}
+      {error !== null && <p className="text-muted">{describeError(error).message}</p>}
       {told !== null && (
         <Verbatim label={`What it was told with turn ${first.n}`} className="max-h-[50vh]">
           {toldText(told)}

@@ -1,13 +1,13 @@
 import type { Session, Told, TurnOutline } from 'throughline/client';
 
-/** What of a conversation one session has. */
+/** Which turns of a conversation one session has. */
 export interface Share {
-  /** The turns that it answered itself, in their order. */
+  /** The turns that it answered itself, in order. */
   readonly answered: readonly TurnOutline[];
-  /** How many earlier turns it knows because it was told them. */
-  readonly before: number;
-  /** How many turns it does not know: never told, or after its watermark. */
-  readonly unknown: number;
+  /** How many turns of other sessions were restored into it. */
+  readonly restored: number;
+  /** How many turns it lacks: they were dropped, or are after its watermark. */
+  readonly missing: number;
 }
 
 export function shareOf(
@@ -17,11 +17,11 @@ export function shareOf(
   const history = turns.filter(({ rung, imported }) => rung !== null || imported);
   const answered = history.filter(({ sessionId, imported }) => sessionId === id && !imported);
   const upTo = history.filter(({ n }) => n <= watermark).length;
-  const before = Math.max(0, upTo - dropped - answered.filter(({ n }) => n <= watermark).length);
-  return { answered, before, unknown: Math.max(0, history.length - before - answered.length) };
+  const restored = Math.max(0, upTo - dropped - answered.filter(({ n }) => n <= watermark).length);
+  return { answered, restored, missing: Math.max(0, history.length - restored - answered.length) };
 }
 
-/** What a session was told, as one text for people. */
+/** What a session was told, as one text. */
 export function toldText({ parts }: Told): string {
   return parts
     .map((part) => {

@@ -7,7 +7,7 @@ import { useActions } from '../shell/actions.ts';
 import { IconButton } from '../ui/button.tsx';
 import { sayError } from '../ui/say.ts';
 
-/** Adds files to a draft. One that cannot be sent is named, with the reason; the others are added. */
+/** Adds files to a draft. If one cannot be sent, an error names it, and the others are added. */
 export async function attach(draft: string, files: Iterable<File>): Promise<void> {
   for (const file of files) {
     try {
@@ -25,7 +25,7 @@ export function Attachments({ of, attachments }: { of: string; attachments: read
   if (attachments.length === 0) return null;
   const remove = (id: string) => editDraft(of, { attachments: attachments.filter((one) => one.id !== id) });
   return (
-    <ul aria-label="Files of this prompt" className="flex flex-wrap gap-2 px-3 pt-2">
+    <ul aria-label="Attached files" className="flex flex-wrap gap-2 px-3 pt-2">
       {attachments.map(({ id, name, block }) => (
         <li
           key={id}
@@ -55,7 +55,7 @@ function Thumbnail({ block }: { block: ContentBlock }) {
   return <img src={url} alt="" className="size-7 shrink-0 rounded object-cover" />;
 }
 
-/** Picks files for a draft. */
+/** Adds files to a draft by the file dialog. */
 export function AttachButton({ of }: { of: string }) {
   const file = useRef<HTMLInputElement>(null);
   useActions([
@@ -81,7 +81,7 @@ export function AttachButton({ of }: { of: string }) {
   );
 }
 
-/** Takes files that are dropped. */
+/** Accepts dropped files. */
 export function useDropping(onFiles: (files: readonly File[]) => void) {
   const [isOver, setOver] = useState(false);
   const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer.types.includes('Files');

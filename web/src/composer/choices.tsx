@@ -16,7 +16,7 @@ import { useMay } from '../data/session.ts';
 
 interface ChoicesProps {
   readonly next: NextTurn;
-  /** Who answers if nobody else is chosen. */
+  /** Who answers if no other agent is chosen. */
   readonly agent: string | null;
   readonly announced: Announced;
   onNext(next: NextTurn): void;
@@ -60,7 +60,7 @@ export function OptionsPicker({ next, agent, announced, onNext, onOpen }: Choice
   return (
     <Popover.Root onOpenChange={(isOpen) => isOpen && onOpen?.()}>
       <Popover.Trigger
-        aria-label={`Options of the next prompt${chosen === '' ? '' : `: ${chosen}`}`}
+        aria-label={`Options for the next prompt${chosen === '' ? '' : `: ${chosen}`}`}
         className="flex h-7 min-w-0 items-center gap-1 rounded-md px-1.5 text-[13px] text-muted hover:bg-hover hover:text-ink pointer-coarse:h-11 pointer-coarse:min-w-11"
       >
         <SlidersHorizontal size={14} className="shrink-0" aria-hidden />
@@ -81,7 +81,7 @@ export function OptionsPicker({ next, agent, announced, onNext, onOpen }: Choice
   );
 }
 
-/** A mode or a config option may let the agent act without asking: choosing one needs `approve`, and taking one back does not. */
+/** A mode or a config option may allow the agent to act without asking. So choosing one needs `approve`; removing one does not. */
 function AgentOptions({ next, agent, announced, onNext }: ChoicesProps) {
   const mayApprove = useMay('approve');
   const of = next.agent ?? agent ?? undefined;
@@ -181,13 +181,13 @@ function Row({ label, children }: { label: string; children: ReactNode }) {
 interface NamedFieldProps {
   readonly label: string;
   readonly value: string | undefined;
-  /** What the agent uses now; null: it has not said. */
+  /** What the agent uses now; null: it has not announced it. */
   readonly now: string | null;
   readonly values: readonly { readonly id: string; readonly name: string }[];
   onValue(value: string | undefined): void;
 }
 
-/** A name that the agent has announced, or any other: some take names that they do not list. */
+/** A name that the agent has announced, or any other: some agents accept names that they do not announce. */
 function NamedField({ label, value, now, values, onValue }: NamedFieldProps) {
   const list = useId();
   return (
@@ -230,7 +230,7 @@ function ConfigField({ option: { name, current, values }, value, onValue }: Conf
         value={value === undefined ? '' : String(value)}
         onChange={({ target }) => choose(target.value)}
       >
-        <option value="">{current === null ? 'agent’s default' : `as it is: ${current}`}</option>
+        <option value="">{current === null ? 'agent’s default' : `current: ${current}`}</option>
         {all.map((one) => (
           <option key={one.id} value={one.id}>
             {one.name}

@@ -6,7 +6,7 @@ import { useConversation, useConversationStore } from '../data/conversation/use-
 import { useVerbs } from '../data/conversation/verbs.ts';
 import { clearIfAccepted, editDraft, sendDraft, useDraft } from '../data/drafts/draft.ts';
 import { wordsIn } from '../data/drafts/prompt.ts';
-import { toldOf } from '../data/errors.ts';
+import { describeError } from '../data/errors.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { PermissionCards } from '../permissions/cards.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
@@ -23,7 +23,7 @@ import { Queue } from './queue/queue.tsx';
 import { Suggestions, useSuggestions } from './suggestions.tsx';
 import { useOpenTurns } from './turns.ts';
 
-/** Where the next prompt is written; above it what waits for somebody: questions, the plan, the queue. */
+/** Where the next prompt is written. Above it are the open questions, the plan and the queue. */
 export function Composer() {
   const may = useMay('prompt');
   const { queued } = useOpenTurns();
@@ -36,7 +36,7 @@ export function Composer() {
         <Queue turns={queued} />
         {driver === 'tracker' && (
           <p className="p-2 text-center text-[13px] text-muted">
-            A program drives this conversation: prompts come from it.
+            Another program runs this conversation and sends its prompts.
           </p>
         )}
         {driver === 'worker' && may && <Writing />}
@@ -90,7 +90,7 @@ function Writing() {
       <Attachments of={id} attachments={attachments} />
       <Field
         text={text}
-        placeholder={running === null ? 'Write a prompt' : 'Write the next prompt: it waits for its turn'}
+        placeholder={running === null ? 'Write a prompt' : 'Write the next prompt: it will be queued'}
         suggests={suggesting.all.length > 0}
         activeSuggestion={suggesting.activeId}
         onText={write}
@@ -113,13 +113,13 @@ function Unsent({ error }: { error: unknown }) {
   return (
     <div className="px-3 pb-1">
       <ErrorNote error={error}>
-        <p className="text-muted">Nothing is lost: the draft is kept. Sending it again never makes two turns.</p>
+        <p className="text-muted">The draft is kept. Sending it again cannot create a second turn.</p>
       </ErrorNote>
     </div>
   );
 }
 
-/** Who answers the next prompt, and how. `agent`: who does if nobody is chosen. */
+/** Who answers the next prompt, and how. `agent`: who answers it if none is chosen. */
 function Pickers({ agent }: { agent: string | null }) {
   const store = useConversationStore();
   const { next } = useDraft(store.id);
@@ -159,7 +159,7 @@ function SendButtons({ of, isRunning, onSend, onStop }: SendButtonsProps) {
       )}
       {isRunning && !isEmpty && (
         <IconButton
-          label="Stop what runs, and send this now"
+          label="Cancel the running turn, and send this now"
           keys="Mod+Enter"
           small
           disabled={isSending}
@@ -182,16 +182,16 @@ function SendButtons({ of, isRunning, onSend, onStop }: SendButtonsProps) {
   );
 }
 
-/** What happens with the session and the draft, in few words. */
+/** What happens to the session and the draft, in few words. */
 function Standing({ warmth, isSending, isStopAsked }: { warmth: Warmth; isSending: boolean; isStopAsked: boolean }) {
   const [words, title] = isStopAsked
-    ? ['Esc again cancels the turn', undefined]
+    ? ['Press Esc again to cancel the turn', undefined]
     : isSending
       ? ['Sending…', undefined]
       : warmth.phase === 'warming'
         ? ['Preparing the session…', undefined]
         : warmth.phase === 'failed'
-          ? ['Not prepared', warmth.why]
+          ? ['Session not prepared', warmth.why]
           : ['', undefined];
   return (
     <span
@@ -223,10 +223,10 @@ function useSending(agent: string | null) {
   const send = async (now: boolean) => {
     const accepted = await sendDraft(tl, store.id, agent);
     if (accepted === null) return;
-    // One that waits is shown above the composer.
+    // A queued prompt is shown above the composer: the timeline does not have to scroll.
     if (now || running === null) store.hasSent();
     if (!now || running === null) return;
-    // First in the queue, and then in place of what runs.
+    // The prompt becomes the first in the queue before the running turn is cancelled.
     const ids = [...queued.map(({ id }) => id), accepted.turn.id];
     if (ids.length > 1) await trying(requeue(queueOf(moved(ids, ids.length - 1, 0))));
     await trying(cancel(running.id));
@@ -244,7 +244,7 @@ function useSending(agent: string | null) {
   return { send, stop, isStopAsked: isStopAsked && running !== null, recall };
 }
 
-/** Clears a draft whose turn is stored, though nobody was told so: the reply was lost, or the page was closed. */
+/** Clears a draft whose turn is stored although this page got no reply: the reply was lost, or the page was closed. */
 function useClearAccepted(): void {
   const { id } = useConversationStore();
   const accepted = useConversation(({ turns, last }) => turns.get(last)?.turn.requestId);
@@ -263,12 +263,12 @@ function useCurrentAgent(): string | null {
 
 type Warmth =
   | { readonly phase: 'cold' | 'warming' | 'warm' }
-  /** The next prompt says the same, or manages. */
+  /** Not an error yet: the next prompt tries again, and reports it if it fails too. */
   | { readonly phase: 'failed'; readonly why: string };
 
 /**
- * Restores the session ahead of the prompt, when somebody is about to write one: once in every time of rest. Not after somebody has
- * ended the session here: then the next prompt restores it, and everybody sees how.
+ * Restores the session before the prompt is sent, when somebody begins to write: once between two turns. Not after the session was
+ * killed on this page: then the next prompt restores it, which shows how that works.
  */
 function useWarmUp(agent: string | null): readonly [Warmth, () => void] {
   const { warm } = useVerbs();
@@ -278,19 +278,19 @@ function useWarmUp(agent: string | null): readonly [Warmth, () => void] {
   const [warmth, setWarmth] = useState<Warmth>({ phase: 'cold' });
   const asked = useRef('');
   useEffect(() => {
-    // Its process ended while it rested: the next one who writes begins anew.
+    // If its process ends before the next turn, the session may be warmed up again.
     if (!hasLive) return;
     asked.current = '';
     setWarmth({ phase: 'cold' });
   }, [hasLive]);
   const begin = () => {
-    const rest = `${head} ${agent}`;
-    if (!may || asked.current === rest) return;
-    asked.current = rest;
+    const occasion = `${head} ${agent}`;
+    if (!may || asked.current === occasion) return;
+    asked.current = occasion;
     setWarmth({ phase: 'warming' });
     warm(agent).then(
       (receipt) => setWarmth({ phase: receipt === null ? 'cold' : 'warm' }),
-      (error) => setWarmth({ phase: 'failed', why: toldOf(error).message }),
+      (error) => setWarmth({ phase: 'failed', why: describeError(error).message }),
     );
   };
   return [hasLive ? { phase: 'warm' } : warmth, begin];

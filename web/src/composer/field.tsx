@@ -3,7 +3,7 @@ import { isApple } from '../ui/keys.tsx';
 import { isTouch } from '../ui/screen.ts';
 import { type FieldFacts, type KeyMeaning, keyMeaning } from './keys.ts';
 
-/** The field of the composer, wherever on the page somebody wants to go on writing. */
+/** There is one prompt field on the page. Actions find it by this id. */
 const FIELD_ID = 'composer';
 
 export function focusComposer(): void {
@@ -12,7 +12,7 @@ export function focusComposer(): void {
   field?.setSelectionRange(field.value.length, field.value.length);
 }
 
-/** At once: whoever types on must not have the caret moved behind them. */
+/** To be called at once, not after a render: the caret must not move while somebody types on. */
 export function placeCaret(caret: number): void {
   theField()?.setSelectionRange(caret, caret);
 }
@@ -33,7 +33,7 @@ export interface FieldProps {
   onFocus?(): void;
 }
 
-/** Where the prompt is written: it grows with its text, and knows the keys. */
+/** The field of the prompt. It grows with its text. */
 export function Field(props: FieldProps) {
   const { text, placeholder, suggests, activeSuggestion, onText, onMeaning, onFiles, onFocus } = props;
   const field = useRef<HTMLTextAreaElement>(null);
@@ -88,7 +88,7 @@ function meaningOf(event: KeyboardEvent, facts: FieldFacts): KeyMeaning {
     alt: altKey,
     mod: isApple() ? metaKey : ctrlKey,
     repeats: repeat,
-    // Safari ends the composition before the key that ends it, which then has the code 229.
+    // In Safari, the key that ends a composition arrives after its end, with the code 229.
     composes: nativeEvent.isComposing || keyCode === 229,
   };
   return keyMeaning(pressed, facts);

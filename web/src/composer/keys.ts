@@ -1,13 +1,13 @@
-/** What is known of a key that somebody pressed in the field. */
-export interface PressedKey {
+/** A key that was pressed in the field. */
+interface PressedKey {
   readonly key: string;
   readonly shift: boolean;
   readonly alt: boolean;
   /** Ctrl, or ⌘ on a Mac. */
   readonly mod: boolean;
-  /** It is held down, and this is not the first time. */
+  /** The key is held down, and this is a repetition. */
   readonly repeats: boolean;
-  /** An input method is composing, and the key is for it. */
+  /** An input method composes, and handles the key. */
   readonly composes: boolean;
 }
 
@@ -15,13 +15,13 @@ export interface FieldFacts {
   readonly isEmpty: boolean;
   /** A screen keyboard has no Shift+Enter. */
   readonly isTouch: boolean;
-  /** Suggestions are open, and take the keys that choose one. */
+  /** Suggestions are open. They use some of the keys. */
   readonly suggests: boolean;
 }
 
 export type KeyMeaning =
   | 'send'
-  /** Before everything that waits, and in place of what runs. */
+  /** Cancels the running turn, and runs before all queued turns. */
   | 'send-now'
   | 'stop'
   | 'recall'
@@ -29,12 +29,12 @@ export type KeyMeaning =
   | 'next'
   | 'previous'
   | 'close'
-  /** A held key that would have done something. */
+  /** Ignored: the repetition of a held key. */
   | 'nothing'
-  /** It is text, or a key of the field. */
+  /** The field handles it: it is text, or moves the caret. */
   | null;
 
-/** What a key does. Enter is for the input method while it composes: it ends a word, and never sends. */
+/** What a key does. While an input method composes, Enter ends a word and never sends. */
 export function keyMeaning(pressed: PressedKey, facts: FieldFacts): KeyMeaning {
   const { key, composes, repeats, mod, alt } = pressed;
   if (composes) return null;

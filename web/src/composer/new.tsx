@@ -14,7 +14,7 @@ import { AttachButton, Attachments, attach, useDropping } from './attachments.ts
 import { AgentPicker, OptionsPicker } from './choices.tsx';
 import { Field } from './field.tsx';
 
-/** `/new`: the first prompt makes the conversation. */
+/** `/new`: the first prompt creates the conversation. */
 export function NewConversation() {
   const may = useMay('prompt');
   if (!may) return <Empty title="You have read-only access." />;
@@ -46,7 +46,7 @@ function BeginningForm() {
     setFrom({ ...from, ...field });
   };
   const send = async () => {
-    // Sent again after a failure, it goes into the conversation that was made then.
+    // A second try after a failure uses the conversation that the first one created.
     const to = async () => {
       made.current ??= await createConversation(tl, from, next.agent ?? agent);
       return made.current;
@@ -90,7 +90,7 @@ function BeginningForm() {
   );
 }
 
-/** Where the prompt is written, and files are dropped. */
+/** The box of the prompt, onto which files can be dropped. */
 function DropBox({ children }: { children: ReactNode }) {
   const { isOver, handlers } = useDropping((files) => void attach(NEW, files));
   const border = isOver ? 'border-accent' : 'border-line-strong focus-within:border-accent';
@@ -131,19 +131,19 @@ function Details({
   );
   return (
     <div className="space-y-2">
-      {field('title', 'Title', title, 'Optional: otherwise the first line of the prompt.')}
-      {field('key', 'Key', key, 'Optional: a name for it on the command line and in programs.')}
+      {field('title', 'Title', title, 'Optional. Default: the first line of the prompt.')}
+      {field('key', 'Key', key, 'Optional. Its name on the command line and in programs.')}
       {mayName &&
         field(
           'cwd',
           'Directory',
           cwd,
-          'Optional: where the agent works on the server’s machine. Otherwise an empty directory of its own.',
+          'Optional. Where the agent works on the server’s machine. Default: a new, empty directory.',
         )}
       {mayName && cwd.trim() !== '' && (
         <div className="text-[13px] sm:ml-27">
           <Choice
-            label="In a git worktree of its own"
+            label="In a separate git worktree"
             value={worktree}
             onChange={(changed) => onChange({ worktree: changed })}
           />
@@ -153,7 +153,7 @@ function Details({
   );
 }
 
-/** The same on the command line. */
+/** The equivalent command. */
 function cliLine({ title, key, cwd, worktree }: Beginning, agent: string | null, text: string): string {
   const words = [shellWord(key || 'KEY'), shellWord(text.trim() === '' ? 'PROMPT' : text.trim())];
   if (agent !== null) words.push('--agent', shellWord(agent));

@@ -10,7 +10,7 @@ const MARKS = {
   completed: { Icon: CircleCheck, word: 'done', tone: 'text-good' },
 } as const;
 
-/** What the agent means to do, as it last said it. */
+/** The latest plan that the agent has announced. */
 export function Plan() {
   const plan = useConversation(({ announced }) => announced.plan);
   const [folded, setFolded] = usePreference('plan.folded');

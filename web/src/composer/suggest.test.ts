@@ -12,11 +12,11 @@ test.each([
   expect(commandAt(text, caret)).toBe(typed);
 });
 
-test('what begins so comes first', () => {
+test('names that begin with the typed text come first', () => {
   expect(matching(['preview', 'review', 'compact'], 'rev', (one) => one)).toEqual(['review', 'preview']);
 });
 
-test('a chosen command replaces what was typed of it, and keeps what stands behind', () => {
+test('a chosen command replaces its typed part, and keeps the text after it', () => {
   const commands = [{ name: 'review', description: 'Reviews', hint: 'what' }];
   expect(commandSuggestions(commands, '/re the diff', 3)).toEqual([
     { id: 'review', label: '/review what', about: 'Reviews', text: '/review the diff', caret: 8 },
@@ -34,7 +34,7 @@ test.each([
   expect(mentionAt(text, caret)).toEqual(mention);
 });
 
-test('a chosen file replaces what was typed of it; a folder stays open', () => {
+test('a chosen file replaces its typed part; after a folder, more is suggested', () => {
   expect(fileSuggestions(['src/core/turn.ts', 'src/'], 'see @tu now', 7)).toMatchObject([
     { label: 'turn.ts', about: 'src/core/', text: 'see @src/core/turn.ts now', caret: 21, isOpen: false },
     { label: 'src/', about: '', text: 'see @src/ now', caret: 9, isOpen: true },

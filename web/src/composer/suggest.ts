@@ -1,29 +1,29 @@
 import type { AgentCommand } from '../data/conversation/announced.ts';
 
-/** Something that can stand where somebody is writing. */
+/** A completion of the text at the caret. */
 export interface Suggestion {
   readonly id: string;
   readonly label: string;
   readonly about: string;
-  /** What the text becomes, and where the caret is then. */
+  /** The text with the completion, and the new position of the caret. */
   readonly text: string;
   readonly caret: number;
   /** More can be suggested after it. Left out: it is complete. */
   readonly isOpen?: boolean;
 }
 
-/** What is typed of a command, at the beginning of the text and up to the caret; null: it is none. */
+/** The typed part of a command, from the beginning of the text to the caret; null: there is no command. */
 export function commandAt(text: string, caret: number): string | null {
   return /^\/(\S*)$/.exec(text.slice(0, caret))?.[1] ?? null;
 }
 
-/** What is typed of a file, from an `@` up to the caret, and where that begins; null: it is none. */
+/** The typed part of a file, from an `@` to the caret, and where it begins; null: there is no file. */
 export function mentionAt(text: string, caret: number): { readonly typed: string; readonly from: number } | null {
   const found = /(?:^|[\s(["'])@([^\s@"']*)$/.exec(text.slice(0, caret));
   return found === null ? null : { typed: found[1] ?? '', from: caret - (found[1] ?? '').length };
 }
 
-/** A folder stays open, so that one can go on to what is in it. */
+/** After a folder, the files in it are suggested. */
 export function fileSuggestions(paths: readonly string[], text: string, caret: number): Suggestion[] {
   const mention = mentionAt(text, caret);
   if (mention === null) return [];
@@ -46,7 +46,7 @@ export function fileSuggestions(paths: readonly string[], text: string, caret: n
 
 const MOST = 50;
 
-/** Those that begin so first, then those that contain it. */
+/** First those that begin with the typed text, then those that contain it. */
 export function matching<T>(all: readonly T[], typed: string, nameOf: (one: T) => string): T[] {
   const wanted = typed.toLowerCase();
   const rank = (one: T) => {

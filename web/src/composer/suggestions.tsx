@@ -7,7 +7,7 @@ import { useClient } from '../data/session.ts';
 import { placeCaret } from './field.tsx';
 import { commandAt, commandSuggestions, fileSuggestions, mentionAt, type Suggestion } from './suggest.ts';
 
-export interface Suggesting {
+interface Suggesting {
   readonly all: readonly Suggestion[];
   readonly active: number;
   /** The id of its element, for screen readers; null: none. */
@@ -17,7 +17,7 @@ export interface Suggesting {
   onChoose(suggestion: Suggestion): void;
 }
 
-/** What could stand where somebody is writing, and which of it is chosen. */
+/** The suggestions at the caret, and the highlighted one. */
 export function useSuggestions(text: string, onText: (text: string) => void): Suggesting {
   const commands = useConversation(({ announced }) => announced.commands);
   const [caret, setCaret] = useState(0);
@@ -33,7 +33,7 @@ export function useSuggestions(text: string, onText: (text: string) => void): Su
   const all = closedFor === text ? [] : found;
   const chosen = Math.min(active, all.length - 1);
   const choose = (suggestion: Suggestion) => {
-    // The text is in the field when this returns.
+    // `placeCaret` needs the text in the field.
     flushSync(() => {
       onText(suggestion.text);
       setCaret(suggestion.caret);
@@ -52,10 +52,10 @@ export function useSuggestions(text: string, onText: (text: string) => void): Su
   return { all, active: chosen, activeId, onCaret: setCaret, onMeaning, onChoose: choose };
 }
 
-/** Somebody who types goes on within this time. */
+/** Files are read after this pause in typing. */
 const TYPING_MS = 100;
 
-/** Files of the conversation that fit what was typed. Those that are known and fit are shown until the others are. */
+/** Files of the conversation that match what was typed. Matching ones of the previous answer are shown until the next arrives. */
 function useFiles(typed: string | null): readonly string[] {
   const tl = useClient();
   const { id } = useConversationStore();

@@ -10,7 +10,7 @@ test.each([
   ['one runs, two wait', turns('completed', 'running', 'queued', 'queued'), false, [2, [3, 4]]],
   ['one waits for an answer', turns('waiting', 'queued'), false, [1, [2]]],
   ['a prompt that is about to run does not wait', turns('completed', 'queued'), false, [null, []]],
-  ['one that no process runs does', turns('completed', 'queued'), true, [null, [2]]],
+  ['a prompt that is held up waits', turns('completed', 'queued'), true, [null, [2]]],
 ])('%s', (_name, items, isHeldUp, expected) => {
   expect(numbers(openTurns(items, isHeldUp))).toEqual(expected);
 });

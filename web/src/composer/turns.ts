@@ -5,14 +5,14 @@ import type { TurnItem } from '../data/conversation/model.ts';
 import type { ConversationState } from '../data/conversation/state.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
 
-export interface OpenTurns {
+interface OpenTurns {
   /** The turn that an agent works on, or that waits for an answer; null: none. */
   readonly running: Turn | null;
   /** In the order in which they will run. */
   readonly queued: readonly Turn[];
 }
 
-/** What runs and what waits. A prompt that nothing holds up is about to run, and is not shown as waiting. */
+/** The running turn and the queue. A first prompt that nothing holds up is about to run, and is not shown as queued. */
 export function openTurns(items: Iterable<Pick<TurnItem, 'turn'>>, isHeldUp: boolean): OpenTurns {
   const open = [...items].map(({ turn }) => turn).filter(({ state }) => !hasEnded(state));
   const running = open.find(({ state }) => state !== 'queued') ?? null;
@@ -20,7 +20,7 @@ export function openTurns(items: Iterable<Pick<TurnItem, 'turn'>>, isHeldUp: boo
   return { running, queued: running === null && !isHeldUp ? queued.slice(1) : queued };
 }
 
-/** Changes when a turn does, and not with every word that an agent says. */
+/** Changes when the state of a turn changes, not with every word of an answer. */
 export function useOpenTurns(): OpenTurns {
   const [running = null, ...queued] = useConversation(
     useShallow(({ turns, conversation }: ConversationState) => {

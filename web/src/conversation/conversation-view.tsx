@@ -12,7 +12,7 @@ import { Header } from './header.tsx';
 
 const Compare = lazily(async () => (await import('../compare/compare.tsx')).Compare);
 
-/** `/c/:id`: what was said, and where one goes on. */
+/** `/c/:id`: a conversation with its timeline, composer and panel. */
 export function ConversationView({ id }: { id: string }) {
   const store = useOpenConversation(id);
   if (store === null) return <Skeleton lines={6} />;
@@ -66,7 +66,7 @@ function Failed() {
         {conversation === null && (
           <p>
             <Link href="~/" className="touch text-accent underline">
-              To the inbox
+              Go to the inbox
             </Link>
           </p>
         )}

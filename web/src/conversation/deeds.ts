@@ -7,13 +7,13 @@ import { useConversation } from '../data/conversation/use-conversation.ts';
 import { useVerbs, type Verbs } from '../data/conversation/verbs.ts';
 import { useMay } from '../data/session.ts';
 import type { Action } from '../shell/actions.ts';
-import { say, sayError } from '../ui/say.ts';
+import { SESSION_ENDED, say, sayError } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
 import { fileName } from './standing.ts';
 
 export type Shown = 'title' | 'erase' | 'verify' | 'move';
 
-/** Everything that can be done with the conversation as it is now, with the same on the command line where there is one. */
+/** The actions on the conversation in its current state, with the equivalent commands. */
 export function useConversationActions(show: (what: Shown) => void): readonly Action[] {
   const verbs = useVerbs();
   const conversation = useConversation((state) => state.conversation);
@@ -37,14 +37,14 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
   const openFork = async () => {
     const made = await verbs.fork();
     go(`~/c/${made.id}`);
-    say('Forked: a copy of the whole conversation.', 'good');
+    say('Forked. This is a copy of the whole conversation.', 'good');
   };
   const openBefore = async () => {
     if (last === null) return;
     go(`~${await verbs.goBack(last)}`);
-    say(`Before turn ${last.n}. Its prompt is in the composer.`, 'good');
+    say(`You are before turn ${last.n} now. Its prompt is in the composer.`, 'good');
   };
-  // As `goBack`: before the first turn is a new conversation, which its prompt makes.
+  // Like `goBack`: before the first turn there is nothing to fork, so there is no command.
   const before = last === null ? 0 : Math.min(last.n - 1, conversation.head);
   const backLine = before === 0 ? null : cli('fork', ` --turn ${before}`);
   return [
@@ -73,7 +73,7 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
   ];
 }
 
-/** What the server moves: the place of another data home, in which no process runs. */
+/** The server moves only conversations of another data home that has no process. */
 function canMove({ stranded, driver }: Conversation): boolean {
   return stranded?.reason === 'other_home' && driver === 'worker';
 }
@@ -84,7 +84,8 @@ function trying(work: Promise<void>): void {
 
 async function killed({ kill }: Verbs): Promise<void> {
   const ended = await kill();
-  say(ended === 0 ? 'There was no live session.' : 'Session gone. Nothing lost.', ended === 0 ? 'plain' : 'good');
+  if (ended === 0) say('There was no live session.');
+  else say(SESSION_ENDED, 'good');
   focusComposer();
 }
 

@@ -9,7 +9,7 @@ import { CliLine, CopyButton, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { say, sayError } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
 
-/** The title as a field, in the place of the title. */
+/** Replaces the title while it is edited. */
 export function TitleField({ onDone }: { onDone(): void }) {
   const { rename } = useVerbs();
   const title = useConversation(({ conversation }) => conversation?.title ?? '');
@@ -72,7 +72,7 @@ function Verified() {
         {verdict(check)}
       </p>
       <p className="text-muted">
-        Keep this head somewhere else. A later check with it also finds a chain that was computed anew.
+        Keep a copy of this head somewhere else. A later check against it also detects a chain that was recomputed.
       </p>
       <div className="flex items-center gap-1 rounded border border-line bg-sunken pl-2 font-mono text-xs">
         <code className="min-w-0 flex-1 py-1 break-all">{check.head}</code>
@@ -84,7 +84,7 @@ function Verified() {
 }
 
 function verdict({ broken, lost }: ChainCheck): string {
-  if (broken !== null) return `Event ${broken} does not fit the chain: it, or one before it, was changed.`;
+  if (broken !== null) return `Event ${broken}, or one before it, was changed.`;
   if (lost !== undefined) return `Events are missing: there were ${lost.had}, and there are ${lost.has}.`;
   return 'No event was changed, removed or added.';
 }
@@ -103,7 +103,7 @@ export function EraseDialog({ open, onClose }: DialogState) {
     const { remains } = await erase({ sandbox, discard });
     go('~/');
     const left = remains.map(({ where }) => where).join(', ');
-    say(left === '' ? 'Erased.' : `Erased. Still there: ${left}`, 'good');
+    say(left === '' ? 'Erased.' : `Erased. What remains: ${left}`, 'good');
   };
   return (
     <Confirm
@@ -119,9 +119,9 @@ export function EraseDialog({ open, onClose }: DialogState) {
         Everything that was said in <strong className="break-words">{name}</strong> is deleted for good: prompts,
         answers, receipts, copies of sessions. Erasing cannot be undone.
       </p>
-      <Choice label="Also delete its own sandbox, with the work in it" value={sandbox} onChange={setSandbox} />
+      <Choice label="Also delete its own sandbox with all files in it" value={sandbox} onChange={setSandbox} />
       {hasWorktree && (
-        <Choice label="Also if changes in its worktree are not committed" value={wantsDiscard} onChange={setDiscard} />
+        <Choice label="Also discard uncommitted changes in its worktree" value={wantsDiscard} onChange={setDiscard} />
       )}
     </Confirm>
   );

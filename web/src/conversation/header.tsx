@@ -13,7 +13,7 @@ import { EraseDialog, TitleField, VerifyDialog } from './dialogs.tsx';
 import { stateNow } from './standing.ts';
 import { MoveDialog, StrandedNote } from './stranded.tsx';
 
-/** What the conversation is called, who answers, how it stands, and what can be done with it. */
+/** The title, the agent, the state and the actions of the conversation. */
 export function Header() {
   const [shown, show] = useState<Shown | null>(null);
   const actions = useConversationActions(show);

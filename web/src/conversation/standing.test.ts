@@ -9,7 +9,7 @@ test.each([
   ['failed', { isRunning: true }, 'running'],
   ['running', { asks: true, isRunning: true }, 'asks'],
   ['idle', { isQueued: true }, 'queued'],
-  // It was read while a turn ran, and its end has come since.
+  // It was read while a turn was running, which has ended since.
   ['running', {}, 'idle'],
   ['asks', {}, 'idle'],
 ] as const)('read as %s, with %j it is %s', (read, now, state) => {

@@ -9,7 +9,7 @@ interface Now {
 
 const OPEN: readonly ConversationState[] = ['asks', 'running', 'queued'];
 
-/** How a conversation stands. `read`: when it was last read, which is after every turn; what is open is known from its events. */
+/** The state of a conversation. `read`: its state when it was last read, after the last turn. `Now` is from events, which are newer. */
 export function stateNow(read: ConversationState, { asks, isRunning, isQueued }: Now): ConversationState {
   if (asks) return 'asks';
   if (isRunning) return 'running';
@@ -17,7 +17,7 @@ export function stateNow(read: ConversationState, { asks, isRunning, isQueued }:
   return OPEN.includes(read) ? 'idle' : read;
 }
 
-/** A name for the file of an export: what every system allows. */
+/** A name for the file of an export that every system allows. */
 export function fileName(title: string): string {
   const plain = title.normalize('NFKD').replace(/[^\w.-]+/g, '-');
   return `${plain.replace(/^[-.]+|[-.]+$/g, '').slice(0, 80) || 'conversation'}.json`;

@@ -8,7 +8,7 @@ import { CliLine } from '../ui/notes.tsx';
 import { say } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
 
-/** Why nobody goes on with the conversation, and what can be done. `move`: null if it cannot be moved here. */
+/** Why no process runs the conversation, and what can be done. `move`: null if it cannot be moved here. */
 export function StrandedNote({ move }: { move: Action | null }) {
   const stranded = useConversation(({ conversation }) => conversation?.stranded ?? null);
   if (stranded === null) return null;
@@ -52,9 +52,9 @@ export function MoveDialog({ open, onClose }: { open: boolean; onClose(): void }
       run={run}
     >
       <p>
-        <strong className="break-words">{name}</strong> continues on this server, in an empty sandbox of its own. What
-        was said is restored with the next prompt. The files of its work, and its directory, stay where they were: move
-        it only if that place is gone for good.
+        <strong className="break-words">{name}</strong> continues on this server, in a new, empty sandbox. What was said
+        is restored with the next prompt. Its working files and its directory stay where they were. Move it only if that
+        place is gone for good.
       </p>
     </Confirm>
   );

@@ -21,7 +21,7 @@ export function useAgents(): AgentsState {
   return useAgentsStore();
 }
 
-/** Reads them again: one may have been installed since. */
+/** Reads the agents again: one may have been installed meanwhile. */
 export async function readAgents(tl: ThroughlineClient): Promise<void> {
   isAsked = true;
   try {

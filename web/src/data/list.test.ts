@@ -14,20 +14,20 @@ describe('the list after its first page was read again', () => {
   test('one that changed comes up, and the rest stays', () => {
     expect(joined([row('b', 6), row('e', 5)])).toEqual(['bedca', true]);
   });
-  test('one that is new stands first', () => {
+  test('a new one is first', () => {
     expect(joined([row('f', 6), row('e', 5)])).toEqual(['fedcba', true]);
   });
-  test('where nothing joins, the rest is read again', () => {
+  test('without an unchanged row in the new page, the rest is read again', () => {
     expect(joined([row('g', 8), row('f', 7)])).toEqual(['gf', true]);
     expect(joined([row('a', 8), row('b', 7)])).toEqual(['ab', true]);
   });
-  test('one that was touched and is not found is gone', () => {
+  test('one that has changed and is not found is removed', () => {
     expect(joined([row('f', 6), row('e', 5)], new Set(['c']))).toEqual(['fedba', true]);
   });
   test('a short page is all there is', () => {
     expect(joined([row('e', 5)])).toEqual(['e', false]);
   });
-  test('those of one moment are told apart by their ids', () => {
+  test('those of the same time are ordered by id', () => {
     const rows = [row('c', 1), row('b', 1), row('a', 1)];
     const merged = withNewest({ rows, hasMore: false }, [row('d', 2), row('c', 1)], NONE, 2);
     expect(merged).toEqual({ rows: [row('d', 2), row('c', 1), row('b', 1), row('a', 1)], hasMore: false });

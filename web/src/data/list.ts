@@ -8,12 +8,12 @@ import { useClient, useLive } from './session.ts';
 export interface ListFilter {
   readonly agent: string | null;
   readonly states: readonly ConversationState[] | null;
-  /** Changed within so many days. */
+  /** Changed within this many days. */
   readonly days: number | null;
 }
 
-/** The conversations of this owner, as far as they were read. */
-export interface ListState {
+/** The conversations of this owner that were read. */
+interface ListState {
   readonly phase: 'loading' | 'ready' | 'failed';
   readonly error: unknown;
   /** Those that match the filter, most recently changed first. */
@@ -21,7 +21,7 @@ export interface ListState {
   /** The last page was not empty: there may be more. */
   readonly hasMore: boolean;
   readonly filter: ListFilter;
-  /** Everything that was read, whatever the filter: the most recent ones, and all that somebody may have to look at. */
+  /** Everything that was read, whatever the filter: the most recent ones, and all that are open or need a person. */
   readonly known: ReadonlyMap<string, Conversation>;
 }
 
@@ -41,7 +41,7 @@ const OPEN: readonly ConversationState[] = ['asks', 'running', 'queued', 'unrest
 const newest = new Newest();
 
 const PAGE = 50;
-/** Hints come in bursts while an agent streams: the first is followed quickly, the others once a second. */
+/** Hints come in bursts while an agent streams: the list is read soon after the first one, then at most once a second. */
 const FIRST_MS = 100;
 const BETWEEN_MS = 1_000;
 
@@ -56,7 +56,7 @@ export function useKeepList(): void {
       lastAt = performance.now();
       const touched = new Set(hinted);
       hinted.clear();
-      // More have changed than the first page has.
+      // More have changed than fit on the first page.
       if (isAll || touched.size >= PAGE) await readOpen(tl);
       isAll = false;
       await readNewest(tl, touched);
@@ -75,12 +75,12 @@ export function useKeepList(): void {
   }, [tl, live]);
 }
 
-/** What is open, or came to nothing, however long ago it changed. */
+/** Reads the conversations that are open or could not be restored, however long ago they changed. */
 async function readOpen(tl: ThroughlineClient): Promise<void> {
   try {
     const open = await newest.of('open', tl.conversations({ state: OPEN, limit: 200 }));
     if (open === null) return;
-    // One that was open and is not any more is read with the newest, or it is gone.
+    // One that is no longer open has changed, so it is read with the newest; or it was erased.
     useList.setState(({ known }) => {
       const rest = [...known].filter(([, row]) => !OPEN.includes(row.state));
       return { known: knownWith(new Map(rest), open) };
@@ -90,7 +90,7 @@ async function readOpen(tl: ThroughlineClient): Promise<void> {
   }
 }
 
-/** The newest ones, and in the order of the filter. `touched` have changed: one that is not found is gone. */
+/** Reads the newest conversations, and the newest that match the filter. `touched`: those that have changed; one that is not found was erased. */
 async function readNewest(tl: ThroughlineClient, touched: ReadonlySet<string>): Promise<void> {
   const { filter } = useList.getState();
   try {
@@ -115,8 +115,8 @@ async function readNewest(tl: ThroughlineClient, touched: ReadonlySet<string>): 
 }
 
 /**
- * The rows after their first page was read again. The rest stays where the new page joins it: from a row on that has not changed,
- * nothing below it has. Where nothing joins, the rest is read again when somebody looks there.
+ * The rows after their first page was read again. Rows are in the order of their last change. So if the new page has a row that has not
+ * changed, the older rows below it have not changed either, and stay. Otherwise they are read again when somebody scrolls there.
  */
 export function withNewest(
   before: Pick<ListState, 'rows' | 'hasMore'>,
@@ -138,7 +138,7 @@ function isBelow(row: Conversation, other: Conversation): boolean {
   return row.updatedAt < other.updatedAt || (row.updatedAt === other.updatedAt && row.id < other.id);
 }
 
-/** Rows that have not changed stay the same values, and are not rendered again. */
+/** Rows that have not changed stay the same objects, and are not rendered again. */
 function asKnown(rows: readonly Conversation[], known: ReadonlyMap<string, Conversation>): Conversation[] {
   return rows.map((row) => {
     const before = known.get(row.id);
@@ -152,7 +152,7 @@ function knownWith(known: ReadonlyMap<string, Conversation>, rows: readonly Conv
   return next;
 }
 
-/** Rows that were read elsewhere. Those that the list has are newer, or as new. */
+/** Adds rows that were read elsewhere. Rows that the list already has are at least as new, and stay. */
 export function addKnown(rows: readonly Conversation[]): void {
   const unknown = rows.filter(({ id }) => !useList.getState().known.has(id));
   if (unknown.length > 0) useList.setState(({ known }) => ({ known: knownWith(known, unknown) }));
@@ -166,7 +166,7 @@ function optionsOf({ agent, states, days }: ListFilter) {
   };
 }
 
-/** The rows stay until those that match are here. */
+/** The previous rows stay until the matching ones have arrived. */
 export async function chooseFilter(tl: ThroughlineClient, filter: ListFilter): Promise<void> {
   const isNone = filter.agent === null && filter.states === null && filter.days === null;
   const chosen = isNone ? NO_FILTER : filter;
@@ -185,7 +185,7 @@ export async function chooseFilter(tl: ThroughlineClient, filter: ListFilter): P
 
 let reading: Promise<void> | null = null;
 
-/** The next page. Several who ask at once get the same. */
+/** Reads the next page. Concurrent calls share one request. */
 export function readMore(tl: ThroughlineClient): Promise<void> {
   reading ??= readPage(tl).finally(() => {
     reading = null;
@@ -193,7 +193,7 @@ export function readMore(tl: ThroughlineClient): Promise<void> {
   return reading;
 }
 
-/** Reads again if the list has another end by the time its page is here. The same end may be another object: the list was read anew. */
+/** Reads again if the end of the list has changed meanwhile. Ends are compared by value: reading the list again makes new objects. */
 async function readPage(tl: ThroughlineClient): Promise<void> {
   const { filter } = useList.getState();
   for (let isRead = false; !isRead; ) {

@@ -5,11 +5,11 @@ import { addKnown, useList } from './list.ts';
 import { Newest } from './newest.ts';
 import { useClient, useLive } from './session.ts';
 
-/** What waits for a person, beside what the list of conversations says. */
-export interface NeedsState {
+/** What waits for a person and is not in the list of conversations. */
+interface NeedsState {
   /** The questions of agents that wait for an answer, oldest first. */
   readonly permissions: readonly Permission[];
-  /** The tasks that ask. */
+  /** The tasks that wait for an answer. */
   readonly tasks: readonly Task[];
 }
 
@@ -17,7 +17,7 @@ export const useNeeds = create<NeedsState>(() => ({ permissions: [], tasks: [] }
 
 const newest = new Newest();
 
-/** Questions whose conversations are read one by one, so that they have a name. */
+/** How many conversations of questions are read one by one, for their names. */
 const MOST_UNLISTED = 20;
 
 /** Keeps them current for as long as the component is shown. */
@@ -42,14 +42,14 @@ export function useKeepNeeds(): void {
   }, [tl, live]);
 }
 
-/** Changes whenever a question may have been asked or answered. */
+/** A value that changes whenever a question may have been asked or answered. */
 function askingOf(known: ReadonlyMap<string, Conversation>): string {
   const asks = [...known.values()].filter(({ openPermissions }) => openPermissions > 0);
   return asks.map(({ id, lastSeq }) => `${id} ${lastSeq}`).join();
 }
 
 async function readPermissions(tl: ThroughlineClient): Promise<void> {
-  // When it fails, the server cannot be reached, which is said elsewhere; the list comes again, and so does this.
+  // It fails when the server cannot be reached, which the connection strip shows. It is read again after the next change of the list.
   const read = await newest.of('permissions', readAsked(tl)).catch(() => null);
   if (read === null) return;
   addKnown(read.unlisted);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Newest } from './newest.ts';
 
-test('an answer that a newer one about the same has overtaken is left out, and no other', async () => {
+test('an answer is dropped if a newer one about the same has arrived before it', async () => {
   const newest = new Newest();
   const slow = Promise.withResolvers<string>();
   const first = newest.of('turn', slow.promise);
@@ -10,7 +10,7 @@ test('an answer that a newer one about the same has overtaken is left out, and n
   expect(await newest.of('sessions', Promise.resolve('other'))).toBe('other');
   slow.resolve('first');
   expect(await first).toBe(null);
-  // As long as nothing newer is here, an old answer is better than none.
+  // A newer request without an answer drops nothing.
   const never = newest.of('turn', new Promise<string>(() => {}));
   expect(await newest.of('turn', Promise.resolve('third'))).toBe('third');
   expect(never).toBeInstanceOf(Promise);

@@ -1,15 +1,15 @@
-/** Answers of the server may overtake each other. One that was asked for before another that is here already is not to be applied. */
+/** Answers of the server may arrive out of order. Drops an answer if a later request about the same has already been answered. */
 export class Newest {
   #asked = 0;
-  readonly #here = new Map<string, number>();
+  readonly #answered = new Map<string, number>();
 
-  /** The answer, or null if a newer one about the same is here. Rejects as `read` does. */
+  /** The answer; null: a newer one about the same has arrived. Rejects as `read` does. */
   async of<T>(what: string, read: Promise<T>): Promise<T | null> {
     this.#asked += 1;
     const asked = this.#asked;
     const answer = await read;
-    if (asked < (this.#here.get(what) ?? 0)) return null;
-    this.#here.set(what, asked);
+    if (asked < (this.#answered.get(what) ?? 0)) return null;
+    this.#answered.set(what, asked);
     return answer;
   }
 }

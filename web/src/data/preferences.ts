@@ -1,6 +1,6 @@
 import { useCallback, useSyncExternalStore } from 'react';
 
-/** Small things that stay in this browser: drafts, reading positions, what was folded. A browser without storage forgets them. */
+/** Small values that are stored in this browser: drafts, reading positions, what is folded. Without storage they are lost. */
 const listeners = new Map<string, Set<() => void>>();
 
 export function readPreference(name: string): string | null {
@@ -16,12 +16,12 @@ export function writePreference(name: string, value: string | null): void {
     if (value === null) localStorage.removeItem(`throughline.${name}`);
     else localStorage.setItem(`throughline.${name}`, value);
   } catch {
-    // switched off, or full: nothing that was said is lost
+    // switched off, or full: nothing important is lost
   }
   for (const listener of listeners.get(name) ?? []) listener();
 }
 
-/** The rest of all names that begin so. */
+/** All names with this beginning, without it. */
 export function preferenceNames(beginning: string): string[] {
   try {
     const prefix = `throughline.${beginning}`;

@@ -1,21 +1,21 @@
 import type { Conversation } from 'throughline/client';
 import { readPreference, usePreference, writePreference } from './preferences.ts';
 
-/** What somebody has looked at in this browser, by the server's clock. */
+/** Which changes were seen in this browser, by the server's clock. */
 export interface Seen {
-  /** Everything that changed up to then. */
+  /** All conversations were seen up to this time. */
   readonly all: number;
-  /** And these up to a later time. */
+  /** These were seen up to a later time. */
   readonly each: Readonly<Record<string, number>>;
 }
 
 type Changed = Pick<Conversation, 'id' | 'updatedAt'>;
 
 const NAME = 'seen';
-/** The rest is forgotten, the oldest first: those count as new once more. */
+/** More are dropped, the oldest first. Those count as new again. */
 const MOST = 500;
 
-/** Null: nothing is known, or what is stored is not ours. */
+/** Null: nothing valid is stored. */
 export function parseSeen(stored: string | null): Seen | null {
   try {
     const { all, each } = JSON.parse(stored ?? 'null') as Seen;
@@ -35,7 +35,7 @@ export function withSeen(seen: Seen, { id, updatedAt }: Changed): Seen {
   return { ...seen, each: Object.fromEntries(newest) };
 }
 
-/** Who comes for the first time has seen everything: a list of all that ever happened says nothing. */
+/** On the first visit everything counts as seen: otherwise every old conversation would be new. */
 export function firstSeen(rows: Iterable<Changed>): Seen {
   return { all: Math.max(0, ...[...rows].map(({ updatedAt }) => updatedAt)), each: {} };
 }

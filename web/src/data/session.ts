@@ -3,7 +3,7 @@ import { create } from 'zustand';
 import type { Scope } from '../../../src/core/key.ts';
 import { Live } from '../live/live.ts';
 
-/** What this browser may do here, and how it reaches the server. */
+/** The connection of this browser to the server, and its rights. */
 export type Session =
   | { readonly phase: 'connecting' }
   /** No cookie, or one that has expired: a one-time link signs it in. */
@@ -14,15 +14,15 @@ export type Session =
       readonly tl: ConnectedClient;
       readonly live: Live;
       readonly me: Me;
-      /** The sign-in has ended while the page is open. What it shows stays readable. */
+      /** The sign-in has ended while the page was open. What is shown stays readable. */
       readonly isOver: boolean;
     };
 
 export const useSession = create<Session>(() => ({ phase: 'connecting' }));
 
-/** Connects with the cookie of this browser. Called once, and again when somebody asks for another try. */
+/** Connects with the cookie of this browser. Called at the start, and again by “Try again”. */
 export async function signIn(): Promise<void> {
-  // A page that is open stays as it is until it is connected anew.
+  // An open page stays as it is until it is connected again.
   if (useSession.getState().phase !== 'ready') useSession.setState({ phase: 'connecting' }, true);
   try {
     const tl = await connect();
@@ -33,13 +33,13 @@ export async function signIn(): Promise<void> {
   } catch (error) {
     const isSignedOut = isRefused(error);
     const { phase } = useSession.getState();
-    // A server that cannot be reached says nothing about the sign-in.
+    // If the server cannot be reached, the sign-in may still be valid.
     if (phase === 'ready') return isSignedOut ? useSession.setState({ isOver: true }) : undefined;
     useSession.setState(isSignedOut ? { phase: 'signed-out' } : { phase: 'failed', error }, true);
   }
 }
 
-/** Looks whether the sign-in still holds, and joins again if another tab has renewed it. */
+/** Checks whether the sign-in is still valid, and connects again if another tab has renewed it. */
 export async function checkSignIn(): Promise<void> {
   const session = useSession.getState();
   if (session.phase !== 'ready') return;
@@ -47,7 +47,7 @@ export async function checkSignIn(): Promise<void> {
     await session.tl.server.whoAmI();
     if (session.isOver) await signIn();
   } catch (error) {
-    // Where the server cannot be reached, that is said elsewhere.
+    // The connection strip shows that the server cannot be reached.
     if (isRefused(error)) useSession.setState({ isOver: true });
   }
 }
@@ -63,7 +63,7 @@ function useReady() {
   return session;
 }
 
-/** The client, where a view is only shown once there is one. */
+/** The client. Throws outside of `Shell`, which is only rendered when there is one. */
 export function useClient(): ConnectedClient {
   return useReady().tl;
 }
@@ -76,7 +76,7 @@ export function useMe(): Me {
   return useReady().me;
 }
 
-/** Whether this page may do what needs the scope. What it may not is not offered. */
+/** Whether this browser has the scope. Views do not offer what it may not do. */
 export function useMay(scope: Scope): boolean {
   return useReady().me.scopes.includes(scope);
 }

@@ -4,11 +4,11 @@ import { create } from 'zustand';
 import { useClient, useLive } from './session.ts';
 
 /** The newest tasks of this owner. */
-export interface TasksState {
+interface TasksState {
   readonly phase: 'loading' | 'ready' | 'failed';
   readonly error: unknown;
   readonly tasks: readonly Task[];
-  /** Older ones were not read. */
+  /** There may be older ones, which are not read. */
   readonly hasMore: boolean;
 }
 
@@ -37,7 +37,7 @@ export function useKeepTasks(): void {
   }, [tl, live]);
 }
 
-/** Also right after something was done to one. */
+/** Also called right after an action on a task. */
 export async function readTasks(tl: ThroughlineClient): Promise<void> {
   try {
     const tasks = await tl.tasks.list({ limit: PAGE });

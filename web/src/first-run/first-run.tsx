@@ -10,11 +10,11 @@ import { usePreference } from '../data/preferences.ts';
 import { useMay } from '../data/session.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
-import { say, sayError } from '../ui/say.ts';
+import { SESSION_ENDED, say, sayError } from '../ui/say.ts';
 import { OwnAgent } from './own-agent.tsx';
 import { codewordPrompt, inventCodeword, isDemo, QUESTION, type Steps, stepsOf } from './steps.ts';
 
-/** In the demo conversation: what Throughline is for, tried out in three steps that tick themselves off. */
+/** In the demo conversation: shows what Throughline is for, in three steps to try. Each is marked as done by itself. */
 export function FirstRun() {
   const key = useConversation(({ conversation }) => conversation?.key ?? null);
   const mayPrompt = useMay('prompt');
@@ -62,7 +62,7 @@ function ThreeSteps() {
   const kill = () =>
     act(async () => {
       await verbs.kill();
-      say('Session gone. Nothing lost.', 'good');
+      say(SESSION_ENDED, 'good');
     });
   const cannot = doing || isBusy;
   return (
@@ -96,12 +96,12 @@ function ThreeSteps() {
 /** What to look at now. */
 function Outcome({ steps: { told, killed, asked }, word }: { steps: Steps; word: string }) {
   const hint = asked
-    ? `It knew ${word}, although the process that had heard it was gone. Open the bar above its answer: it shows which turns were carried over, what the new session was told, and how that was proved.`
+    ? `It knew ${word}, although the process that was told it is gone. Open the bar above its answer: it shows which turns were carried over, what the new session was told, and how that was proved.`
     : killed
       ? 'The process is gone, and with it everything the agent had in memory. Watch the bar above the next answer.'
       : told > 0
         ? 'It has answered. Now end its process, as a crash, an update or a closed laptop would.'
-        : 'You can also type it yourself, below.';
+        : 'You can also type the prompts yourself, below.';
   return (
     <div role="status" className="mt-2 text-[13px] text-muted">
       <p>{hint}</p>
@@ -144,24 +144,24 @@ function Try({
   );
 }
 
-/** The codeword of this browser, what was done with it, and whether a turn is open. */
+/** The codeword of this browser, the steps that are done, and whether a turn is open. */
 function useSteps(): readonly [string, Steps, boolean] {
   const turns = useConversation((state) => state.turns);
   const hasLive = useConversation(({ sessions }) => sessions.some(({ state }) => state === 'live'));
   const [stored, keepWord] = usePreference('first-run.word');
-  const [gone, keepGone] = usePreference('first-run.gone');
+  const [ended, keepEnded] = usePreference('first-run.gone');
   const [invented] = useState(() => inventCodeword(Math.random));
   const word = stored ?? invented;
   const items = [...turns.values()].sort((a, b) => a.turn.n - b.turn.n);
   const facts = items.map(({ turn: { n, state, prompt }, parts }) => {
     return { n, state, prompt: promptText(prompt), reply: replyText(parts) };
   });
-  const steps = stepsOf({ word, turns: facts, hasLive, goneAfter: Number(gone ?? 0) });
+  const steps = stepsOf({ word, turns: facts, hasLive, endedAfter: Number(ended ?? 0) });
   const last = items.at(-1)?.turn.n ?? 0;
   useEffect(() => {
     if (stored === null) keepWord(word);
-    // The next prompt opens a session again: that it was gone is kept.
-    if (steps.killed && Number(gone ?? 0) < steps.told) keepGone(String(last));
+    // The next prompt opens a new session, so the end of this one is stored.
+    if (steps.killed && Number(ended ?? 0) < steps.told) keepEnded(String(last));
   });
   return [word, steps, items.some(({ turn }) => !hasEnded(turn.state))];
 }

@@ -6,7 +6,7 @@ import { useClient } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { CliLine, ErrorNote } from '../ui/notes.tsx';
 
-/** From the demo to real work: what is installed, and how to install what is not. */
+/** From the demo to real work: which agents are installed, and how to install the others. */
 export function OwnAgent() {
   const tl = useClient();
   const { agents, error } = useAgents();
@@ -45,7 +45,7 @@ export function OwnAgent() {
   );
 }
 
-/** The commands, the most asked for first; whoever has an agent already need not see them. */
+/** The commands that install the missing agents. Folded if one is installed already. */
 function Installing({ missing }: { missing: readonly (readonly [string, string])[] }) {
   if (missing.length === 0) return null;
   const isFirst = missing.length === Object.keys(INSTALL_COMMANDS).length;

@@ -7,15 +7,15 @@ const turn = (n: number, prompt: string, reply = '', state: StepTurn['state'] = 
 const demo = [turn(1, 'The codeword is amber-heron'), turn(2, QUESTION, 'amber-heron')];
 const told = turn(3, codewordPrompt('jade-otter'), 'Noted.');
 const steps = (facts: Partial<StepFacts>) =>
-  stepsOf({ word: 'jade-otter', turns: demo, hasLive: false, goneAfter: 0, ...facts });
+  stepsOf({ word: 'jade-otter', turns: demo, hasLive: false, endedAfter: 0, ...facts });
 
 describe('the three steps', () => {
   test.each<[string, Partial<StepFacts>, [number, boolean, boolean]]>([
     ['nothing was done: what the demo said itself does not count', {}, [0, false, false]],
     ['the codeword runs', { turns: [...demo, { ...told, state: 'running' }] }, [0, false, false]],
     ['the codeword failed', { turns: [...demo, { ...told, state: 'failed' }] }, [0, false, false]],
-    ['the codeword was heard, and its session lives', { turns: [...demo, told], hasLive: true }, [3, false, false]],
-    ['the session is gone', { turns: [...demo, told] }, [3, true, false]],
+    ['the codeword was answered, and its session lives', { turns: [...demo, told], hasLive: true }, [3, false, false]],
+    ['the session has ended', { turns: [...demo, told] }, [3, true, false]],
     [
       'asked while the session lived: that shows nothing',
       { turns: [...demo, told, turn(4, QUESTION, 'amber-heron, jade-otter')], hasLive: true },
@@ -23,22 +23,22 @@ describe('the three steps', () => {
     ],
     [
       'asked, and the answer is not here yet',
-      { turns: [...demo, told, turn(4, QUESTION, '', 'running')], goneAfter: 3, hasLive: true },
+      { turns: [...demo, told, turn(4, QUESTION, '', 'running')], endedAfter: 3, hasLive: true },
       [3, true, false],
     ],
     [
-      'asked after the session was gone',
-      { turns: [...demo, told, turn(4, QUESTION, 'amber-heron, jade-otter')], goneAfter: 3, hasLive: true },
+      'asked after the session had ended',
+      { turns: [...demo, told, turn(4, QUESTION, 'amber-heron, jade-otter')], endedAfter: 3, hasLive: true },
       [3, true, true],
     ],
     [
-      'asked while the session lived, which is gone now: it is to be asked again',
-      { turns: [...demo, told, turn(4, QUESTION, 'amber-heron, jade-otter')], goneAfter: 4 },
+      'asked while the session lived, which has ended since: it has to be asked again',
+      { turns: [...demo, told, turn(4, QUESTION, 'amber-heron, jade-otter')], endedAfter: 4 },
       [3, true, false],
     ],
     [
       'it has forgotten: never ticked',
-      { turns: [...demo, told, turn(4, QUESTION, 'I have seen no codewords.')], goneAfter: 3, hasLive: true },
+      { turns: [...demo, told, turn(4, QUESTION, 'I have seen no codewords.')], endedAfter: 3, hasLive: true },
       [3, true, false],
     ],
   ])('%s', (_name, facts, [heard, killed, asked]) => {

@@ -1,6 +1,6 @@
 import type { TurnState } from 'throughline/client';
 
-/** A turn, as far as the steps look at it. */
+/** The fields of a turn that the steps depend on. */
 export interface StepTurn {
   readonly n: number;
   readonly state: TurnState;
@@ -12,10 +12,10 @@ export interface StepFacts {
   /** The codeword that the person was given. */
   readonly word: string;
   readonly turns: readonly StepTurn[];
-  /** Whether a process of an agent holds a session now. */
+  /** Whether the conversation has a live session. */
   readonly hasLive: boolean;
-  /** The session was seen gone after the turn of this number; 0: not yet. */
-  readonly goneAfter: number;
+  /** The session was seen to have ended after the turn of this number; 0: not yet. */
+  readonly endedAfter: number;
 }
 
 export interface Steps {
@@ -31,17 +31,17 @@ export function codewordPrompt(word: string): string {
   return `The codeword is ${word}`;
 }
 
-/** What has been done, by whatever means: a button here, the composer, the command line. */
-export function stepsOf({ word, turns, hasLive, goneAfter }: StepFacts): Steps {
+/** The steps that are done, whether by a button here, the composer or the command line. */
+export function stepsOf({ word, turns, hasLive, endedAfter }: StepFacts): Steps {
   const done = turns.filter(({ state }) => state === 'completed');
   const told = done.find(({ prompt }) => prompt.includes(word))?.n ?? 0;
   if (told === 0) return { told, killed: false, asked: false };
   const isIdle = turns.every(({ n, state }) => n <= told || state === 'completed');
   const last = Math.max(...turns.map(({ n }) => n));
-  const goneAt = goneAfter >= told ? goneAfter : !hasLive && isIdle ? last : 0;
-  const killed = goneAt > 0;
+  const endedAt = endedAfter >= told ? endedAfter : !hasLive && isIdle ? last : 0;
+  const killed = endedAt > 0;
   const asked =
-    killed && done.some(({ n, prompt, reply }) => n > goneAt && !prompt.includes(word) && reply.includes(word));
+    killed && done.some(({ n, prompt, reply }) => n > endedAt && !prompt.includes(word) && reply.includes(word));
   return { told, killed, asked };
 }
 
@@ -55,7 +55,7 @@ export const DEMO_SEAM = 2;
 const COLOURS = ['amber', 'cobalt', 'copper', 'crimson', 'ivory', 'jade', 'saffron', 'silver', 'violet'];
 const ANIMALS = ['badger', 'falcon', 'gecko', 'ibis', 'lynx', 'marten', 'otter', 'raven', 'walrus'];
 
-/** Another one for everybody: nobody can have prepared the answer. */
+/** Random, so that nobody can have prepared the answer. */
 export function inventCodeword(random: () => number): string {
   const one = (words: readonly string[]) => words[Math.floor(random() * words.length)] ?? words[0];
   return `${one(COLOURS)}-${one(ANIMALS)}-${10 + Math.floor(random() * 90)}`;

@@ -8,23 +8,23 @@ import { shellWord } from '../ui/shell-word.ts';
 import { count } from '../ui/time.tsx';
 import { Section } from './section.tsx';
 
-/** Every agent, what it was seen to be able to do, and what is wrong with it. */
+/** Every agent, its traits, and what is wrong with it. */
 export function Agents() {
   const tl = useClient();
   const { phase, error, agents } = useAgents();
   const [logins, setLogins] = useState<ReadonlyMap<string, AgentInfo['login']> | null>(null);
-  const [asking, setAsking] = useState(false);
+  const [checking, setChecking] = useState(false);
   const [failed, setFailed] = useState<unknown>(null);
-  const mayAsk = useMay('admin');
-  const ask = async () => {
-    setAsking(true);
+  const mayCheck = useMay('admin');
+  const check = async () => {
+    setChecking(true);
     setFailed(null);
     try {
       setLogins(new Map((await tl.agents({ login: true })).map(({ name, login }) => [name, login])));
     } catch (reason) {
       setFailed(reason);
     } finally {
-      setAsking(false);
+      setChecking(false);
     }
   };
   return (
@@ -42,9 +42,9 @@ export function Agents() {
         <Button small onClick={() => void readAgents(tl)}>
           Detect agents again
         </Button>
-        {mayAsk && (
-          <Button small disabled={asking} onClick={() => void ask()}>
-            {asking ? 'Starting each agent…' : 'Check logins'}
+        {mayCheck && (
+          <Button small disabled={checking} onClick={() => void check()}>
+            {checking ? 'Starting each agent…' : 'Check logins'}
           </Button>
         )}
       </div>
@@ -52,8 +52,8 @@ export function Agents() {
   );
 }
 
-/** What `throughline agents install` knows. */
-const INSTALLED = ['claude', 'codex'];
+/** The agents that `throughline agents install` can install. */
+const INSTALLABLE = ['claude', 'codex'];
 
 function Agent({ agent, login }: { agent: AgentInfo; login: AgentInfo['login'] }) {
   const { name, adapter, isDefault, where, traits, problem } = agent;
@@ -72,7 +72,7 @@ function Agent({ agent, login }: { agent: AgentInfo; login: AgentInfo['login'] }
       {login?.hint && <p className="text-muted">{login.hint}</p>}
       {traits !== null && <p className="text-xs text-muted">{traitWords(traits).join(' · ')}</p>}
       {where !== null && <p className="truncate font-mono text-xs text-faint">{where}</p>}
-      {traits === null && INSTALLED.includes(name) && (
+      {traits === null && INSTALLABLE.includes(name) && (
         <CliLine line={`throughline agents install ${shellWord(name)}`} />
       )}
     </div>
@@ -80,19 +80,18 @@ function Agent({ agent, login }: { agent: AgentInfo; login: AgentInfo['login'] }
 }
 
 function loginWords({ loggedIn }: NonNullable<AgentInfo['login']>): string {
-  if (loggedIn === null) return 'login not known';
+  if (loggedIn === null) return 'login unknown';
   return loggedIn ? 'logged in' : 'not logged in';
 }
 
-/** What its traits mean for a conversation. */
 function traitWords(traits: NonNullable<AgentInfo['traits']>): string[] {
   return [
-    ...(traits.resume ? ['resumes its sessions'] : []),
-    ...(traits.load ? ['loads them with their history'] : []),
-    ...(traits.rehydrate ? ['can be rebuilt in its storage'] : []),
-    traits.position ? 'its sessions can be checked' : 'its sessions cannot be checked',
+    ...(traits.resume ? ['can resume sessions'] : []),
+    ...(traits.load ? ['can load sessions with their history'] : []),
+    ...(traits.rehydrate ? ['sessions can be rebuilt in its storage'] : []),
+    traits.position ? 'sessions can be checked' : 'sessions cannot be checked',
     ...(traits.noTools ? ['can replay without tools'] : []),
-    ...(traits.images ? ['takes images'] : []),
-    `${count(traits.window)} tokens`,
+    ...(traits.images ? ['accepts images'] : []),
+    `context of ${count(traits.window)} tokens`,
   ];
 }

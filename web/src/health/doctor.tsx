@@ -8,7 +8,7 @@ import { shellWord } from '../ui/shell-word.ts';
 import { nameOf } from '../ui/state.tsx';
 import { Section } from './section.tsx';
 
-/** Something that is asked for, and takes a while. */
+/** A request that a button starts, with its progress and its result. */
 function useAsked<T>(ask: () => Promise<T>) {
   const [state, setState] = useState<{ value: T | null; error: unknown; isBusy: boolean }>({
     value: null,
@@ -25,20 +25,19 @@ function useAsked<T>(ask: () => Promise<T>) {
   return { ...state, start };
 }
 
-/** What crashes left over, and damage. Nothing is changed from here. */
 export function Doctor() {
   const { server } = useClient();
   const { value: findings, error, isBusy, start } = useAsked(() => server.examine());
   return (
     <Section title="Doctor">
       <p className="text-[13px] text-muted">
-        Reads the whole store for damage, loss, and what crashes left over. Changes nothing.
+        Checks the whole store for damage, lost data and leftovers of crashes. It changes nothing.
       </p>
       <Button small disabled={isBusy} onClick={start}>
         {isBusy ? 'Examining…' : 'Examine'}
       </Button>
       {error !== null && <ErrorNote error={error} cli="throughline doctor" />}
-      {findings?.length === 0 && <p className="text-[13px] text-good">Nothing is wrong.</p>}
+      {findings?.length === 0 && <p className="text-[13px] text-good">No problems found.</p>}
       <ul className="space-y-2">
         {(findings ?? []).map((finding) => (
           <li key={`${finding.check} ${finding.subject}`}>
@@ -64,7 +63,7 @@ function Found({ finding: { subject, problem, remedy, repairedBy, isNote } }: { 
   );
 }
 
-/** Checks the chain of the events of one conversation. */
+/** Checks the hash chain over the events of one conversation. */
 export function Verify() {
   const known = useList((state) => state.known);
   const rows = useMemo(() => [...known.values()].toSorted((a, b) => b.updatedAt - a.updatedAt), [known]);
@@ -76,7 +75,9 @@ export function Verify() {
   if (id === null) return null;
   return (
     <Section title="Verify">
-      <p className="text-[13px] text-muted">Every event has a hash over all before it. Checks that none was changed.</p>
+      <p className="text-[13px] text-muted">
+        Checks that no event of a conversation was changed. Each event has a hash that covers all events before it.
+      </p>
       <div className="flex flex-wrap gap-2">
         <select
           aria-label="Conversation"
@@ -90,7 +91,7 @@ export function Verify() {
             </option>
           ))}
         </select>
-        {/* What was found belongs to the conversation that was checked. */}
+        {/* The key drops the result when another conversation is chosen. */}
         <Check key={id} id={id} />
       </div>
     </Section>
@@ -109,11 +110,11 @@ function Check({ id }: { id: string }) {
         {error !== null && <ErrorNote error={error} cli={`throughline verify ${shellWord(id)}`} />}
         {value !== null && value.broken === null && (
           <p className="text-[13px] text-good">
-            All events fit. <span className="font-mono text-xs text-muted wrap-anywhere">{value.head}</span>
+            The chain is intact. <span className="font-mono text-xs text-muted wrap-anywhere">{value.head}</span>
           </p>
         )}
         {value !== null && value.broken !== null && (
-          <p className="text-[13px] text-bad">Event {value.broken} does not fit: it, or one before it, was changed.</p>
+          <p className="text-[13px] text-bad">Event {value.broken}, or one before it, was changed.</p>
         )}
       </div>
     </>

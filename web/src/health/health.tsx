@@ -12,10 +12,10 @@ import { LiveSessions } from './live-sessions.tsx';
 import { Sandboxes } from './sandboxes.tsx';
 import { Section } from './section.tsx';
 
-/** How often the figures are read while somebody looks at them. */
+/** How often the health is read while the tab is visible. */
 const EVERY_MS = 5_000;
 
-/** `/health`: how the server is, for those who operate it; the agents, for everybody. */
+/** `/health`: the state of the server, for those who operate it; agents and sandboxes, for everybody. */
 export function Health() {
   const mayOperate = useMay('admin');
   const { isOperator } = useMe();
@@ -25,7 +25,7 @@ export function Health() {
       ? [
           {
             id: 'health.look',
-            title: 'Look at the health again',
+            title: 'Refresh the health',
             group: 'Health',
             cli: 'throughline doctor',
             run: look,
@@ -56,9 +56,7 @@ export function Health() {
         {mayOperate && <Verify />}
         {mayOperate && isOperator && <Doctor />}
         {!mayOperate && (
-          <Empty title="The rest is for those who operate the server.">
-            This browser was signed in without the scope admin.
-          </Empty>
+          <Empty title="The rest of this view needs the scope admin.">This browser was signed in without it.</Empty>
         )}
       </div>
     </div>
@@ -70,7 +68,7 @@ function useHealth(mayOperate: boolean) {
   const { server } = useClient();
   const isLooking = useRef(false);
   const look = useCallback(() => {
-    // A server that is away is waited for: one look at a time.
+    // One request at a time: it may wait for a server that is restarting.
     if (isLooking.current) return;
     isLooking.current = true;
     const looked = server.health().then(
@@ -92,8 +90,8 @@ function useHealth(mayOperate: boolean) {
 
 const STATES: Readonly<Record<ServerHealth['status'], string>> = {
   ok: 'Everything works.',
-  degraded: 'Something does not work. The rest goes on.',
-  unready: 'The server accepts nothing new.',
+  degraded: 'One part does not work. The rest does.',
+  unready: 'The server accepts no new work.',
   stopping: 'The server is stopping.',
 };
 
@@ -121,13 +119,13 @@ function Store({ details: { version, store, sandboxes } }: { details: NonNullabl
   const commits = store?.commitMs;
   const facts: readonly (readonly [string, string])[] = [
     ['Version', version],
-    ['Data', store === null ? '–' : `${bytes(store.bytes)}, of which ${bytes(store.freeBytes)} are free again`],
-    ['Not yet merged', store === null ? '–' : bytes(store.logBytes)],
+    ['Data', store === null ? '–' : `${bytes(store.bytes)}, of which ${bytes(store.freeBytes)} are free`],
+    ['Write-ahead log', store === null ? '–' : bytes(store.logBytes)],
     [
-      'A write takes',
-      commits ? `${ms(commits.p50)} · 95 of 100 within ${ms(commits.p95)} · at most ${ms(commits.max)}` : '–',
+      'Commit time',
+      commits ? `median ${ms(commits.p50)} · 95th percentile ${ms(commits.p95)} · maximum ${ms(commits.max)}` : '–',
     ],
-    ['Sandboxes of all', sandboxes === null ? '–' : `${sandboxes.count} below ${sandboxes.root}`],
+    ['Sandboxes of all owners', sandboxes === null ? '–' : `${sandboxes.count} below ${sandboxes.root}`],
   ];
   return (
     <Section title="Store">

@@ -2,19 +2,19 @@ import type { Lease } from 'throughline/client';
 import { Link } from 'wouter';
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
-import { say, sayError } from '../ui/say.ts';
+import { SESSION_ENDED, say, sayError } from '../ui/say.ts';
 import { nameOf } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
 import { Section } from './section.tsx';
 
 interface LiveSessionsProps {
   readonly leases: readonly Lease[];
-  /** So many conversations more are held, and are not listed. */
+  /** How many other conversations are held and not listed. */
   readonly more: number;
   onKilled(): void;
 }
 
-/** The conversations that a process holds, and the agents that run for them. */
+/** The conversations with a lease, and the agents that run for them. */
 export function LiveSessions({ leases, more, onKilled }: LiveSessionsProps) {
   const running = leases.reduce((sum, { sessions }) => sum + sessions.length, 0);
   return (
@@ -51,7 +51,7 @@ export function LiveSessions({ leases, more, onKilled }: LiveSessionsProps) {
           </li>
         ))}
       </ul>
-      {more > 0 && <p className="text-[13px] text-muted">{`And ${more.toLocaleString()} more conversations.`}</p>}
+      {more > 0 && <p className="text-[13px] text-muted">{`${more.toLocaleString()} more are not listed.`}</p>}
     </Section>
   );
 }
@@ -62,7 +62,7 @@ function Kill({ lease, onKilled }: { lease: Lease; onKilled(): void }) {
   if (!may) return null;
   const kill = () =>
     engine.kill(lease.conversationId).then(() => {
-      say('Session gone. Nothing lost.', 'good');
+      say(SESSION_ENDED, 'good');
       onKilled();
     }, sayError);
   return (

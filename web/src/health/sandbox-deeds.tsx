@@ -8,7 +8,7 @@ import { shellWord } from '../ui/shell-word.ts';
 
 interface DeedsProps {
   readonly sandbox: Sandbox;
-  /** What people call it. */
+  /** Its name for people. */
   readonly called: string;
   onChanged(): Promise<void>;
 }
@@ -57,8 +57,8 @@ function RestDialog({ sandbox: { id, name }, called, onChanged, open, onClose }:
       run={run}
     >
       <p>
-        The sessions that wait for a prompt in <strong className="break-words">{called}</strong> are ended. Nothing is
-        lost: its files stay, and the next turn opens it again.
+        The idle sessions in <strong className="break-words">{called}</strong> are ended. Nothing is lost: its files
+        stay, and the next turn opens it again.
       </p>
     </Confirm>
   );
@@ -83,8 +83,8 @@ function RemoveDialog({ sandbox: { id, name }, called, onChanged, open, onClose 
       run={run}
     >
       <p>
-        The sandbox of <strong className="break-words">{called}</strong> is deleted with everything in it. What was said
-        stays; the next turn makes the sandbox again, empty. It is refused while unsaved work is in it.
+        The sandbox of <strong className="break-words">{called}</strong> is deleted with everything in it. Its
+        conversations stay. The next turn creates the sandbox again, empty. A sandbox with unsaved work is not deleted.
       </p>
       <Choice label="Also delete unsaved work" value={force} onChange={setForce} />
     </Confirm>

@@ -20,18 +20,19 @@ export function Sandboxes() {
   return (
     <Section title="Sandboxes">
       <p className="text-[13px] text-muted">
-        Where agents work. A conversation has one of its own, or shares one by its name with others of the same owner.
+        Agents work in sandboxes. A conversation has its own, or shares a named one with other conversations of its
+        owner.
       </p>
       {diskUse !== null && diskUse.sandboxes > 0 && (
         <p className="text-[13px] text-muted tabular-nums">
           {diskUse.bytes === 0
-            ? 'No size is known yet.'
-            : `${diskUse.sandboxes === 1 ? 'One sandbox takes' : `${diskUse.sandboxes} sandboxes take`} ${bytes(diskUse.bytes)}, as they were measured last.`}
+            ? 'No sandbox was measured yet.'
+            : `${diskUse.sandboxes === 1 ? 'One sandbox takes' : `${diskUse.sandboxes} sandboxes take`} ${bytes(diskUse.bytes)} of disk space, when last measured.`}
         </p>
       )}
       {error !== null && <ErrorNote error={error} cli="throughline sandbox list" />}
       {all === null && error === null && <Skeleton lines={3} />}
-      {all?.length === 0 && <p className="text-[13px] text-muted">There are no sandboxes yet.</p>}
+      {all?.length === 0 && <p className="text-[13px] text-muted">No sandboxes yet.</p>}
       <ul className="divide-y divide-line border-y border-line empty:hidden">
         {(all ?? []).map((sandbox) => (
           <li key={sandbox.id}>
@@ -68,10 +69,10 @@ function useSandboxes() {
   );
   useEffect(() => read([]), [read]);
   const [diskUse, setDiskUse] = useState<SandboxesDiskUse | null>(null);
-  // Without it the list is still whole, and says what is wrong.
+  // If this fails, the list is still complete, and shows the error.
   const readDiskUse = useCallback(() => tl.sandboxesDiskUse().then(setDiskUse, () => setDiskUse(null)), [tl]);
   useEffect(() => void readDiskUse(), [readDiskUse]);
-  /** How it is now. One that is gone is not listed any more. */
+  /** Reads one again. If it was removed, it leaves the list. */
   const look = async (id: string) => {
     const now = await tl
       .sandbox(id)
@@ -102,7 +103,7 @@ function SandboxRow({ sandbox, onChanged }: { sandbox: Sandbox; onChanged(): Pro
         </span>
         <span className="text-muted">{owner}</span>
         <span className="text-xs text-faint tabular-nums">
-          {`${SANDBOX_STATES[state]} · ${sizeOf(sandbox) ?? 'size not known'} · `}
+          {`${SANDBOX_STATES[state]} · ${sizeOf(sandbox) ?? 'not measured'} · `}
           {`${conversations} ${conversations === 1 ? 'conversation' : 'conversations'} · used `}
           <Ago at={usedAt} />
         </span>
@@ -117,7 +118,7 @@ function SandboxRow({ sandbox, onChanged }: { sandbox: Sandbox; onChanged(): Pro
   );
 }
 
-/** What takes how much. One that nobody has opened yet has no files. */
+/** The disk space of one sandbox. One that was never opened has no files. */
 function DiskUse({ sandbox: { disk, state }, measure }: { sandbox: Sandbox; measure(): Promise<void> }) {
   const mayMeasure = useMay('prompt');
   const [isBusy, setBusy] = useState(false);
@@ -129,10 +130,10 @@ function DiskUse({ sandbox: { disk, state }, measure }: { sandbox: Sandbox; meas
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-1 text-muted tabular-nums">
       {disk === null ? (
-        'Its size is not known.'
+        'Not measured yet.'
       ) : (
         <span>
-          {`Work ${bytes(disk.work)} · files of agents ${bytes(disk.state)} · copies of sessions ${bytes(disk.copies)} · measured `}
+          {`Working files ${bytes(disk.work)} · agent files ${bytes(disk.state)} · session copies ${bytes(disk.copies)} · measured `}
           <Ago at={disk.at} />
         </span>
       )}
@@ -176,7 +177,7 @@ function Opened({ id, onMeasured }: { id: string; onMeasured(): Promise<void> })
       {view.setup.map(({ name, code, ms, output }) => (
         <div key={name}>
           <p className={code === 0 ? 'text-muted' : 'text-bad'}>
-            {`Set up: ${name} · ${code === 0 ? 'done' : code === null ? 'not finished' : `exit code ${code}`} · ${duration(ms)}`}
+            {`Setup: ${name} · ${code === 0 ? 'done' : code === null ? 'not finished' : `exit code ${code}`} · ${duration(ms)}`}
           </p>
           {code !== 0 && output !== '' && (
             <pre className="overflow-x-auto font-mono text-xs whitespace-pre-wrap">{output}</pre>

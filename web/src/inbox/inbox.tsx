@@ -18,7 +18,7 @@ import { useNotifying } from './notify.ts';
 import type { Need } from './sections.ts';
 import { leaveUnrestored, useInbox } from './use-inbox.ts';
 
-/** A line of the inbox, all of which is a link. */
+/** A line of the inbox. The whole line is a link. */
 const LINE =
   'flex min-h-11 min-w-0 flex-1 items-center gap-3 rounded-md px-2 py-1.5 -mx-2 text-sm hover:bg-hover pointer-coarse:min-h-13';
 
@@ -54,20 +54,20 @@ function ConversationLine({
         </span>
         <Ago at={row.updatedAt} className="w-12 text-right text-xs text-faint tabular-nums" />
       </Link>
-      {/* Of the same width in every section: their columns stand in line. */}
+      {/* The same width in every section, so that the columns are aligned. */}
       <span className="flex w-24 shrink-0 justify-end max-sm:w-auto max-sm:empty:hidden">{action}</span>
     </li>
   );
 }
 
-/** So many that rest are shown here; the rail has them all. */
+/** How many idle conversations are shown here; the rail has all of them. */
 const MOST_RESTING = 12;
 
-/** `/`: who needs me, what runs, what has changed since I looked, and what rests. */
+/** `/`: what needs somebody, what is running, what has changed, and what is idle. */
 export function Inbox() {
   const { phase, error, known } = useList();
   const { needs, running, changed, resting } = useInbox();
-  // A card that has moved under the pointer is inert again.
+
   const movedAt = useChangedAt(needs.map(keyOf).join());
   const permissions = useNeeds((state) => state.permissions);
   const ended = useJustEnded(permissions).filter(({ id }) => !permissions.some((one) => one.id === id));
@@ -166,7 +166,7 @@ function Heading({ needs, running }: { needs: number; running: number }) {
   );
 }
 
-/** For somebody who was sent a link, and has never heard of this. */
+/** For somebody who opens the page for the first time. */
 function Nothing() {
   const mayPrompt = useMay('prompt');
   return (
@@ -292,7 +292,7 @@ function SeenButton() {
   );
 }
 
-/** Restores the session ahead of a prompt, and says how it went. */
+/** Restores the session before a prompt, and shows the result. */
 function RestoreButton({ row }: { row: Conversation }) {
   const tl = useClient();
   const mayPrompt = useMay('prompt');

@@ -4,16 +4,16 @@ import { readPreference, usePreference, writePreference } from '../data/preferen
 import { say } from '../ui/say.ts';
 import type { InboxSections, Need } from './sections.ts';
 
-/** What a person is notified of. */
+/** A notification. */
 export interface Notice {
-  /** One event, in all tabs. */
+  /** The same in all tabs, so that only one of them shows it. */
   readonly id: string;
   readonly title: string;
   readonly body: string;
   readonly path: string;
 }
 
-/** What has come since the inbox was looked at last: what waits, and what has ended. */
+/** What is new in the inbox: what needs a person now, and what has ended. */
 export function noticesOf(before: InboxSections, now: InboxSections): Notice[] {
   const waited = new Set(before.needs.map((need) => needNotice(need).id));
   const waits = now.needs.map(needNotice).filter(({ id }) => !waited.has(id));
@@ -53,11 +53,11 @@ function nameOf({ title, key }: Conversation): string {
 }
 
 const WANTED = 'notify';
-const TOLD = 'notified';
-/** Ids of notices that some tab has shown; the rest is long ago. */
-const MOST_TOLD = 100;
+const NOTIFIED = 'notified';
+/** How many ids of shown notices are stored. */
+const MOST_NOTIFIED = 100;
 
-/** Browsers offer both only over https and on the machine itself. */
+/** Browsers offer both only over HTTPS and on localhost. */
 function canNotify(): boolean {
   return 'Notification' in window && 'locks' in navigator;
 }
@@ -75,29 +75,29 @@ export function useNotifying() {
   };
 }
 
-/** Held, shared, by every tab that somebody can see. */
-const LOOKING = 'throughline.looking';
+/** A shared lock that every visible tab holds. */
+const VISIBLE = 'throughline.looking';
 
-/** Tells by the browser what has come, once for all tabs, and only when nobody looks at one. */
+/** Shows notifications, once for all tabs, and only while no tab is visible. */
 export function useNotifications(inbox: InboxSections, isReady: boolean, go: (path: string) => void): void {
   const before = useRef<InboxSections | null>(null);
-  useLooking();
+  useVisibleLock();
   useEffect(() => {
     if (!isReady) return;
     const notices = before.current === null ? [] : noticesOf(before.current, inbox);
     before.current = inbox;
     if (!canNotify() || readPreference(WANTED) !== 'on' || Notification.permission !== 'granted') return;
-    for (const notice of notices) tell(notice, go).catch(cannotTell);
+    for (const notice of notices) notify(notice, go).catch(onRefused);
   }, [inbox, isReady, go]);
 }
 
-async function tell({ id, title, body, path }: Notice, go: (path: string) => void): Promise<void> {
+async function notify({ id, title, body, path }: Notice, go: (path: string) => void): Promise<void> {
   await navigator.locks.request('throughline.notified', async () => {
-    const told = (readPreference(TOLD) ?? '').split('\n');
-    if (told.includes(id)) return;
-    writePreference(TOLD, [...told, id].slice(-MOST_TOLD).join('\n'));
+    const notified = (readPreference(NOTIFIED) ?? '').split('\n');
+    if (notified.includes(id)) return;
+    writePreference(NOTIFIED, [...notified, id].slice(-MOST_NOTIFIED).join('\n'));
     const { held = [] } = await navigator.locks.query();
-    if (held.some(({ name }) => name === LOOKING)) return;
+    if (held.some(({ name }) => name === VISIBLE)) return;
     const shown = new Notification(title, { body, tag: id });
     shown.onclick = () => {
       window.focus();
@@ -107,29 +107,29 @@ async function tell({ id, title, body, path }: Notice, go: (path: string) => voi
   });
 }
 
-/** Chrome on Android lets no page do it, though it lets them ask whether they may. */
-function cannotTell(): void {
+/** Chrome on Android refuses notifications of pages, although it grants the permission. */
+function onRefused(): void {
   writePreference(WANTED, null);
-  say('This browser does not let pages notify.', 'bad');
+  say('This browser does not allow pages to show notifications.', 'bad');
 }
 
-function useLooking(): void {
+function useVisibleLock(): void {
   useEffect(() => {
     if (!canNotify()) return;
-    let leave = () => {};
-    const look = () => {
-      leave();
+    let release = () => {};
+    const update = () => {
+      release();
       if (document.visibilityState !== 'visible') return;
       const stop = new AbortController();
-      const looking = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()));
-      navigator.locks.request(LOOKING, { mode: 'shared', signal: stop.signal }, () => looking).catch(() => {}); // hidden before it was granted
-      leave = () => stop.abort();
+      const released = new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve()));
+      navigator.locks.request(VISIBLE, { mode: 'shared', signal: stop.signal }, () => released).catch(() => {}); // hidden before it was granted
+      release = () => stop.abort();
     };
-    look();
-    document.addEventListener('visibilitychange', look);
+    update();
+    document.addEventListener('visibilitychange', update);
     return () => {
-      document.removeEventListener('visibilitychange', look);
-      leave();
+      document.removeEventListener('visibilitychange', update);
+      release();
     };
   }, []);
 }

@@ -45,7 +45,7 @@ describe('the sections of the inbox', () => {
     expect([ids(running), ids(changed), ids(resting)]).toEqual([['runs', 'waits'], ['failed'], ['rests']]);
   });
 
-  test('what nobody runs needs somebody while a turn of it waits, and once if it asks as well', () => {
+  test('a stranded conversation needs somebody while it has an open turn, and is listed once if it also asks', () => {
     const stranded = { reason: 'other_home', message: 'It runs only there.', hint: 'Move it.' } as const;
     const rows = [
       row('rests', { stranded }),
@@ -60,7 +60,7 @@ describe('the sections of the inbox', () => {
     );
   });
 
-  test('nobody is needed for what was answered elsewhere, for a task that goes on, or for what was left as it is', () => {
+  test('nobody is needed for a question that was answered elsewhere, a task that continues, or a dismissed restore', () => {
     const { needs, running, resting } = inbox([row('asks', { state: 'asks' }), row('lost', { state: 'unrestored' })], {
       permissions: [permission('p', 'asks', 'answered'), permission('q', 'gone', 'withdrawn')],
       tasks: [task('t', 'running')],
@@ -70,11 +70,11 @@ describe('the sections of the inbox', () => {
     expect([ids(running), ids(resting)]).toEqual([['asks'], ['lost']]);
   });
 
-  test('a failed restore that was left counts again when something else happened', () => {
+  test('a dismissed restore is listed again after another event', () => {
     expect(inbox([row('lost', { state: 'unrestored', lastSeq: 9 })], { left: { lost: 5 } }).needs).toHaveLength(1);
   });
 
-  test('every question counts, also several of one conversation, and of one that is not read yet', () => {
+  test('every question is listed, also several of one conversation, and of one that is not loaded yet', () => {
     const permissions = [permission('p', 'a'), permission('q', 'a'), permission('r', 'b')];
     expect(inbox([row('a', { state: 'asks' })], { permissions, tasks: [task('t')] }).needs).toHaveLength(4);
   });
@@ -120,8 +120,8 @@ describe('what was seen', () => {
   );
 });
 
-describe('what somebody is called for', () => {
-  test('what has come to wait and what has ended, once', () => {
+describe('notifications', () => {
+  test('tell once what needs a person now, and what has ended', () => {
     const before = inbox([row('a', { state: 'running' }), row('b', { state: 'running' })]);
     const permissions = [permission('p', 'b')];
     const now = inbox([row('a', { state: 'failed', updatedAt: 20 }), row('b', { state: 'asks' })], { permissions });

@@ -1,14 +1,13 @@
 import type { Conversation, Permission, Task } from 'throughline/client';
 import { isNew, type Seen } from '../data/seen.ts';
 
-/** What the inbox is made of. */
 export interface InboxFacts {
   readonly known: ReadonlyMap<string, Conversation>;
   readonly permissions: readonly Permission[];
   readonly tasks: readonly Task[];
-  /** Null: nobody has looked in this browser yet. */
+  /** Null: the first visit of this browser. */
   readonly seen: Seen | null;
-  /** Failed restores that somebody wants to leave as they are, with the event that was their last. */
+  /** Dismissed failed restores, by conversation, with the number of its last event at that time. */
   readonly left: Readonly<Record<string, number>>;
 }
 
@@ -16,16 +15,16 @@ export type Need =
   | { readonly kind: 'permission'; readonly permission: Permission; readonly conversation: Conversation | null }
   | { readonly kind: 'task'; readonly task: Task }
   | { readonly kind: 'unrestored'; readonly conversation: Conversation }
-  /** Its turns wait, and nobody runs them until somebody acts. */
+  /** No process runs its turns until somebody acts. */
   | { readonly kind: 'stranded'; readonly conversation: Conversation };
 
 /** A conversation is in one section only. */
 export interface InboxSections {
-  /** What waits for a person: nothing happens there until somebody acts. Oldest first. */
+  /** What needs a person before it can continue, oldest first. */
   readonly needs: readonly Need[];
-  /** What goes on by itself. */
+  /** What needs nobody and has not ended. */
   readonly running: readonly Conversation[];
-  /** What ended since somebody looked. */
+  /** What has ended and was not looked at since. */
   readonly changed: readonly Conversation[];
   readonly resting: readonly Conversation[];
 }
@@ -33,7 +32,7 @@ export interface InboxSections {
 export function inboxOf({ known, permissions, tasks, seen, left }: InboxFacts): InboxSections {
   const rows = [...known.values()].sort((a, b) => b.updatedAt - a.updatedAt);
   const unrestored = rows.filter((row) => row.state === 'unrestored' && left[row.id] !== row.lastSeq);
-  // Answered ones may still be here until they are read again.
+  // Some may have been answered since they were read.
   const asked = permissions.filter(({ state }) => state === 'open');
   const isAsked = new Set(asked.map(({ conversationId }) => conversationId));
   const stranded = rows.filter((row) => row.stranded !== null && row.open > 0 && !isAsked.has(row.id));
@@ -55,7 +54,7 @@ export function inboxOf({ known, permissions, tasks, seen, left }: InboxFacts): 
   return { needs, running, changed, resting: ended.filter((row) => !isChanged(row)) };
 }
 
-/** `(2) Deploy · Throughline`: how much waits stands first, where narrow tabs still show it. */
+/** `(2) Deploy · Throughline`: the count is first, so that narrow tabs show it. */
 export function titleOf(needs: number, shown: string | null): string {
   return `${needs > 0 ? `(${needs}) ` : ''}${shown === null ? '' : `${shown} · `}Throughline`;
 }

@@ -22,7 +22,7 @@ export function useInbox(): InboxSections {
   );
 }
 
-/** It does not count any more until something else happens in it. */
+/** Dismisses a failed restore until something else happens in the conversation. */
 export function leaveUnrestored({ id, lastSeq }: Conversation): void {
   writePreference(LEFT, JSON.stringify({ ...parseLeft(readPreference(LEFT)), [id]: lastSeq }));
 }

@@ -6,7 +6,7 @@ import { Cursor } from './cursor.ts';
 const events = (...seqs: number[]) => seqs.map((seq) => ({ seq }) as ConversationEvent);
 const seqs = (taken: ConversationEvent[]) => taken.map(({ seq }) => seq);
 
-test('events behind a hole wait until it is filled', () => {
+test('events after a gap wait until it is filled', () => {
   const cursor = new Cursor(3);
   expect(seqs(cursor.take(events(4)))).toEqual([4]);
   expect(seqs(cursor.take(events(2, 4)))).toEqual([]);
@@ -17,7 +17,7 @@ test('events behind a hole wait until it is filled', () => {
   expect(cursor.missingBefore).toBeNull();
 });
 
-test('what others have seen is missing, though nothing came', () => {
+test('events that exist and have not arrived are missing', () => {
   const cursor = new Cursor(3);
   cursor.exists(2);
   expect(cursor.missingBefore).toBeNull();
@@ -27,7 +27,7 @@ test('what others have seen is missing, though nothing came', () => {
   expect(cursor.missingBefore).toBeNull();
 });
 
-test('whatever comes, in whatever order and however often: each once, in order, none before the place', () => {
+test('events in any order, also repeated, are returned once, in order, and only after the position', () => {
   const arrival = fc.array(fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 10 }), { maxLength: 20 });
   fc.assert(
     fc.property(arrival, fc.integer({ min: 0, max: 10 }), (batches, after) => {

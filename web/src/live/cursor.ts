@@ -1,12 +1,12 @@
 import type { ConversationEvent } from 'throughline/client';
 
 /**
- * How far one reader has got in a conversation. Events may come twice, late or after a hole, because another tab may lead from now on;
- * it hands each out once, in order. What is behind a hole waits until the hole is filled.
+ * The position of one reader in a conversation. When another tab becomes the leader, events may come twice, late or after a gap. The
+ * cursor returns each once, in order. Events after a gap wait until the gap is filled.
  */
 export class Cursor {
   #after: number;
-  /** All events up to this one exist, whether they have come or not. */
+  /** All events up to this one exist, whether they have arrived or not. */
   #upTo: number;
   readonly #waiting = new Map<number, ConversationEvent>();
 
@@ -15,12 +15,12 @@ export class Cursor {
     this.#upTo = after;
   }
 
-  /** The number of the last event that was handed out. */
+  /** The number of the last event that was returned. */
   get after(): number {
     return this.#after;
   }
 
-  /** The events that can be handed out now. */
+  /** Adds events, and returns those that are next in order. */
   take(events: readonly ConversationEvent[]): ConversationEvent[] {
     for (const event of events) if (event.seq > this.#after) this.#waiting.set(event.seq, event);
     const ready: ConversationEvent[] = [];
@@ -32,7 +32,7 @@ export class Cursor {
     return ready;
   }
 
-  /** Others have seen events up to this one. */
+  /** Notes that events up to this one exist. */
   exists(seq: number): void {
     this.#upTo = Math.max(this.#upTo, seq);
   }

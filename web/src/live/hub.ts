@@ -1,16 +1,16 @@
 import type { Failure, Feed, LiveFrame, LiveState, Live as LiveStream } from 'throughline/client';
 
 /*
- * One stream for all tabs of a browser. The tab that holds a lock (Web Locks) leads: it has the stream, follows all that any tab wants,
- * and passes every frame on (BroadcastChannel). All others are in line for the lock.
+ * One stream for all tabs of a browser. The tab that holds a lock (Web Locks) is the leader: it has the stream, follows all that any tab
+ * wants, and passes every frame on (BroadcastChannel). The others wait for the lock.
  *
- *   in line ─▶ leads ─▶ resigns: its tab closes or is frozen, its stream cannot go on, or another tab took the lock from it ─▶ in line
+ *   waits ─▶ leads ─▶ resigns: its tab is closed or frozen, its stream has ended, or another tab has stolen the lock ─▶ waits
  *
- * A visible tab asks the leader for a sign of life. Without one it takes the lock: a tab that hangs or was frozen unnoticed would keep it
- * for ever. Whoever leads from then on is told by every tab what it wants, and from where. Frames may come twice then, and readers drop
- * what they have (`cursor.ts`).
+ * A visible tab pings the leader. If there is no answer, it steals the lock: a tab that hangs, or was frozen unnoticed, would hold it
+ * for ever. Then every tab tells the new leader what it wants, and from where. Frames may then come twice, and readers drop those that
+ * they have (`cursor.ts`).
  *
- * Where there are no locks (a page that is not from https or this machine), every tab leads itself.
+ * Without locks (the page is neither from HTTPS nor from localhost), every tab is its own leader.
  */
 
 /** What a tab follows. */
@@ -21,7 +21,7 @@ interface Want {
 }
 
 export type Message =
-  /** Also asks who leads. */
+  /** Without any wants, it asks who the leader is. */
   | { readonly type: 'want'; readonly tab: string; readonly wants: readonly Want[]; readonly board: boolean }
   | { readonly type: 'ping' | 'wake' }
   | { readonly type: 'leader'; readonly leader: string; readonly state: HubState }
@@ -31,21 +31,21 @@ export type Message =
   | { readonly type: 'ended'; readonly conversation: string; readonly failure: Failure };
 
 export interface HubState extends LiveState {
-  /** How many events were missed while the last connection was lost, and have come, or are on their way. */
+  /** How many events were missed while the last connection was lost. They have arrived since, or are about to. */
   readonly missed: number;
 }
 
-/** What it is made of; in tests, something else. */
+/** The dependencies of a hub; tests replace them. */
 export interface HubParts {
-  /** Null: none, so every tab leads itself. */
+  /** Null: there are no locks, so every tab is its own leader. */
   readonly tabs: {
     readonly locks: Pick<LockManager, 'request'>;
     readonly channel: Pick<BroadcastChannel, 'postMessage' | 'close' | 'onmessage'>;
   } | null;
-  /** The owner: another one has another stream. */
+  /** Names the locks. It contains the owner: another owner has another stream. */
   readonly name: string;
   readonly open: (feeds: readonly Feed[]) => LiveStream;
-  /** The place of the board: only what happens from now on is followed. */
+  /** The current end of the board: only later events are followed. */
   readonly board: () => Promise<{ after: number; log: string }>;
   readonly isVisible: () => boolean;
   readonly pingMs?: number;
@@ -72,13 +72,13 @@ export class Hub {
   #state: HubState = { state: 'connecting', since: Date.now(), failure: null, missed: 0 };
   #leading: Leading | null = null;
   #leader: string | null = null;
-  /** When the leader was last heard of. */
+  /** When the last message of the leader arrived. */
   #heardAt = Date.now();
   #endRest = () => {};
-  /** The lock is taken, in its turn or not. */
-  #isTaking = false;
+  /** The next request steals the lock. */
+  #steals = false;
   #line = new AbortController();
-  /** This tab has its own lock, so that its end is noticed. */
+  /** This tab holds its own lock, by which the leader notices its end. Before that it tells no wants. */
   #isKnown = false;
 
   constructor(parts: HubParts, listener: HubListener) {
@@ -89,7 +89,7 @@ export class Hub {
     else {
       tabs.channel.onmessage = ({ data }) => this.#receive(data);
       this.#timer = setInterval(() => this.#ping(), pingMs);
-      void this.#live(tabs.locks);
+      void this.#holdTabLock(tabs.locks);
     }
     void this.#campaign();
   }
@@ -102,19 +102,19 @@ export class Hub {
     return this.#leading !== null;
   }
 
-  /** To be called whenever they change. */
+  /** To be called whenever the wants change. */
   tellWants(): void {
     if (this.#isKnown) this.#post({ type: 'want', tab: this.#tab, ...this.#listener.wants() });
   }
 
-  /** Somebody looks, or the network is back: looks at once whether the stream still lives. */
+  /** To be called when the tab becomes visible, or the network is back: checks the stream at once. */
   wake(): void {
     this.#endRest();
     this.#post({ type: 'wake' });
     this.#ping();
   }
 
-  /** This tab is about to be frozen: another one leads. */
+  /** To be called before this tab is frozen: another one becomes the leader. */
   resign(): void {
     this.#leading?.stop();
   }
@@ -128,8 +128,8 @@ export class Hub {
     this.#parts.tabs?.channel.close();
   }
 
-  /** Holds a lock for as long as this tab lives: the leader notices its end by getting it. */
-  async #live(locks: Pick<LockManager, 'request'>): Promise<void> {
+  /** Holds a lock until this tab is closed. The leader requests it too, so it notices when the tab is gone. */
+  async #holdTabLock(locks: Pick<LockManager, 'request'>): Promise<void> {
     await locks.request(lockOfTab(this.#parts.name, this.#tab), () => {
       this.#isKnown = true;
       this.tellWants();
@@ -160,11 +160,11 @@ export class Hub {
     const isNew = this.#leader !== leader;
     this.#leader = leader;
     this.#state = state;
-    // A new one knows nothing of what this tab wants.
+    // A new leader does not know the wants of this tab.
     if (isNew) this.tellWants();
   }
 
-  /** Only visible tabs: nobody waits for the others, and their timers are slow. */
+  /** Only visible tabs ping: the timers of hidden ones are slow. */
   #ping(): void {
     const { tabs, isVisible, silentMs = 4_000 } = this.#parts;
     if (tabs === null || this.isLeader || !isVisible()) {
@@ -173,33 +173,33 @@ export class Hub {
     }
     if (Date.now() - this.#heardAt > silentMs) {
       this.#heardAt = Date.now();
-      this.#isTaking = true;
+      this.#steals = true;
       this.#line.abort();
       this.#endRest();
     } else this.#post({ type: 'ping' });
   }
 
-  /** In line for the lock, for as long as this tab lives. */
+  /** Requests the lock again and again, until this tab is closed. */
   async #campaign(): Promise<void> {
     const { tabs, name, restMs = 5_000 } = this.#parts;
     const { signal } = this.#closed;
     while (!signal.aborted) {
       this.#line = new AbortController();
       const inTurn = { signal: AbortSignal.any([this.#line.signal, signal]) };
-      const options = this.#isTaking ? { steal: true } : inTurn;
-      this.#isTaking = false;
+      const options = this.#steals ? { steal: true } : inTurn;
+      this.#steals = false;
       try {
         if (tabs === null) await this.#lead();
         else await tabs.locks.request(`${name} leader`, options, () => this.#lead());
       } catch {
-        // Another tab took the lock, this one is about to take it, or it is closed.
+        // Another tab has stolen the lock, this one is about to steal it, or this one is closed.
         this.#leading?.stop();
       }
-      if (!this.#isTaking) await this.#rest(restMs);
+      if (!this.#steals) await this.#rest(restMs);
     }
   }
 
-  /** Until somebody looks, at most so long: a tab that has just resigned does not lead again at once. */
+  /** A tab that has just resigned waits before it leads again, unless `wake` is called. */
   #rest(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -211,7 +211,7 @@ export class Hub {
     });
   }
 
-  /** Resolves when it leads no longer. */
+  /** Resolves when this tab is no longer the leader. */
   async #lead(): Promise<void> {
     if (this.#closed.signal.aborted) return;
     const leading = new Leading(this.#parts, (message) => this.#post(message));
@@ -228,7 +228,7 @@ export class Hub {
 
 const lockOfTab = (name: string, tab: string) => `${name} tab ${tab}`;
 
-/** What the leader does: one stream with all that any tab wants. */
+/** The work of the leader: one stream with all that any tab wants. */
 class Leading {
   readonly #parts: HubParts;
   readonly #post: (message: Message) => void;
@@ -236,7 +236,7 @@ class Leading {
   readonly #stream: LiveStream;
   readonly #stopped = new AbortController();
   readonly #wants = new Map<string, { readonly wants: readonly Want[]; readonly board: boolean }>();
-  /** How far each conversation was passed on. */
+  /** The last event of each conversation that was passed on. */
   readonly #at = new Map<string, { seq: number; readonly logId: string; hasBegun: boolean }>();
   #hasBoard = false;
   #missed = 0;
@@ -265,12 +265,12 @@ class Leading {
     this.#stream.close();
   }
 
-  /** Until it is stopped, or the stream cannot go on; then its state says why. */
+  /** Resolves when it is stopped, or the stream has ended; the state has the reason. */
   async read(): Promise<void> {
     try {
       for await (const frame of this.#stream) this.#pass(frame);
     } catch {
-      // The state that was announced has the reason.
+      // The announced state has the reason.
     }
   }
 
@@ -281,7 +281,7 @@ class Leading {
     for (const want of wanted.wants) this.#follow(want);
     this.#unfollowUnwanted();
     if (wanted.board && !this.#hasBoard) void this.#followBoard();
-    // Whoever asks who leads is a new tab, or one that has heard of another leader.
+    // A tab without wants asks who the leader is.
     if (wanted.wants.length === 0 && !wanted.board) this.announce();
   }
 
@@ -306,7 +306,7 @@ class Leading {
       const place = await this.#parts.board();
       this.#stream.follow({ feed: BOARD, of: 'board', ...place });
     } catch {
-      this.#hasBoard = false; // the next one who asks tries again
+      this.#hasBoard = false; // the next want tries again
     }
   }
 
@@ -324,7 +324,7 @@ class Leading {
     this.#stream.unfollow(BOARD);
   }
 
-  /** The lock of a tab is free when the tab is gone, however it went. */
+  /** The lock of a tab becomes free when the tab is gone, also after a crash. */
   #watch(tab: string): void {
     const { tabs, name } = this.#parts;
     if (tabs === null) return;
@@ -333,7 +333,7 @@ class Leading {
         this.#wants.delete(tab);
         this.#unfollowUnwanted();
       })
-      .catch(() => {}); // this one leads no longer
+      .catch(() => {}); // this tab is no longer the leader
   }
 
   #pass(frame: LiveFrame): void {
@@ -346,7 +346,7 @@ class Leading {
     const at = this.#at.get(conversation);
     if (at === undefined) return;
     if (frame.kind === 'began') {
-      // Again, after a reconnect.
+      // The feed began again after a reconnect.
       if (at.hasBegun && frame.seq > at.seq) {
         this.#missed += frame.seq - at.seq;
         this.announce();

@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 import type { HubParts } from './hub.ts';
 import { Live } from './live.ts';
 
-/** A browser with a server: locks, channels and streams as they behave, and conversations that are only numbers. */
+/** A browser with a server: locks, channels and streams, and conversations whose events are only numbers. */
 class World {
   readonly #held = new Map<string, Lock[]>();
   readonly #channels = new Map<{ onmessage: ((event: MessageEvent) => void) | null }, string>();
@@ -19,7 +19,7 @@ class World {
   /** How many events were read in pages. */
   paged = 0;
   readonly hidden = new Set<string>();
-  /** These neither send nor hear anything. */
+  /** Tabs that neither send nor receive messages. */
   readonly frozen = new Set<string>();
 
   tab(name = 'tab', parts: Partial<HubParts> = {}): Live {
@@ -50,7 +50,7 @@ class World {
         open: (feeds) => new Stream(this, feeds),
         board: async () => ({ after: 0, log: 'log' }),
         isVisible: () => !this.hidden.has(name),
-        silentMs: 600_000, // a test that was held up is no leader that hangs
+        silentMs: 600_000, // a slow test must not look like a leader that hangs
         ...parts,
       },
       () => () => {},
@@ -115,7 +115,7 @@ class Stream {
   readonly #listeners = new Set<(state: LiveState) => void>();
   #frames: LiveFrame[] = [];
   #wake = () => {};
-  /** It seems open, and nothing comes. */
+  /** It seems open, but nothing arrives. */
   isFrozen = false;
   state: LiveState = { state: 'open', since: 0, failure: null };
 
@@ -188,7 +188,7 @@ function reading(live: Live, conversation: string, after = 0, log = 'log') {
 
 const upTo = (last: number, after = 0) => Array.from({ length: last - after }, (_, i) => after + i + 1);
 
-test('ten tabs share one stream, which follows what any of them wants and lets go of what none does', async () => {
+test('ten tabs share one stream, which follows only what some of them want', async () => {
   const world = new World();
   world.say('one', 3);
   world.say('two', 3);
@@ -205,12 +205,12 @@ test('ten tabs share one stream, which follows what any of them wants and lets g
   for (const [i, one] of all.entries()) if (i % 2 === 0) one.stop();
   const followed = () => [...(world.streams[0]?.feeds.keys() ?? [])];
   await expect.poll(followed).toEqual(['hints', 'c:two']);
-  for (const tab of tabs) if (!tab.isLeader) tab.close(); // without a word: their locks say it
+  for (const tab of tabs) if (!tab.isLeader) tab.close(); // without a message: the leader notices it by their locks
   await expect.poll(followed).toEqual(['hints']);
   tabs.find(({ isLeader }) => isLeader)?.close();
 });
 
-test('when the leader closes, another one leads and goes on: nothing is lost, nothing comes twice', async () => {
+test('when the leader is closed, another tab leads: no event is lost or repeated', async () => {
   const world = new World();
   world.say('chat', 3);
   const tabs = Array.from({ length: 4 }, () => world.tab());
@@ -231,7 +231,7 @@ test('when the leader closes, another one leads and goes on: nothing is lost, no
   tabs[0]?.close();
 });
 
-test('a tab that comes late reads what it lacks in pages, and then what happens', async () => {
+test('a late tab reads missing events in pages, and then follows', async () => {
   const world = new World();
   world.say('chat', 2_000);
   const first = world.tab();
@@ -246,7 +246,7 @@ test('a tab that comes late reads what it lacks in pages, and then what happens'
   expect(world.streams).toHaveLength(1);
 });
 
-test('a leader that gives no sign of life loses the lock to a tab that is looked at; a hidden tab takes none', async () => {
+test('a leader that does not answer loses the lock to a visible tab; a hidden tab steals no lock', async () => {
   const world = new World();
   world.say('chat', 1);
   const quick = { pingMs: 10, silentMs: 60, restMs: 20 };
@@ -263,7 +263,7 @@ test('a leader that gives no sign of life loses the lock to a tab that is looked
   await expect.poll(() => second.isLeader).toBe(true);
   expect(hidden.isLeader).toBe(false);
   await expect.poll(() => seen.every(({ seqs }) => seqs.length === 3)).toBe(true);
-  await expect.poll(() => first.isLeader).toBe(false); // it is told when it wakes up: its lock was taken
+  await expect.poll(() => first.isLeader).toBe(false); // its lock was stolen
   world.frozen.delete('first');
   world.say('chat', 2);
   for (const { seqs } of seen) await expect.poll(() => seqs).toEqual(upTo(5));
@@ -272,7 +272,7 @@ test('a leader that gives no sign of life loses the lock to a tab that is looked
   for (const tab of [first, hidden, second]) tab.close();
 });
 
-test('another log, a conversation that is gone: its readers are told, and the others go on', async () => {
+test('after a replaced log or an erased conversation, its readers end and the others continue', async () => {
   const world = new World();
   world.say('chat', 3);
   const tab = world.tab();
@@ -294,7 +294,7 @@ test('without locks every tab has its own stream', async () => {
   expect(world.streams).toHaveLength(2);
 });
 
-test('hints and the board reach every tab that listens; states are told when they change', async () => {
+test('hints and the board reach every tab that listens; states are passed on when they change', async () => {
   const world = new World();
   const tabs = [world.tab(), world.tab()];
   const hints: unknown[] = [];

@@ -8,17 +8,17 @@ import {
 import { Cursor } from './cursor.ts';
 import { Hub, type HubListener, type HubParts, type HubState, type Message } from './hub.ts';
 
-export interface FollowFrom {
+interface FollowFrom {
   /** The number of the last event that the reader has. */
   readonly after: number;
-  /** The log that it counts in. */
+  /** The id of the log of that event. */
   readonly log: string;
 }
 
 export interface Follower {
-  /** In order, without gaps or doubles. */
+  /** In order, without gaps or duplicates. */
   onEvent(event: ConversationEvent): void;
-  /** The conversation is gone, its log is another one now, or what is stored is damaged. Nothing more comes. */
+  /** The conversation was erased, its log was replaced, or its data is damaged. No more events follow. */
   onEnd(error: unknown): void;
 }
 
@@ -30,12 +30,12 @@ interface Reading {
   isFilling: boolean;
 }
 
-/** So many events are read at once where some are missing. */
+/** How many missing events are read at once. */
 const PAGE = 500;
 
 /**
- * Everything that the page hears from the server. Views read their state once, and then only what has changed. All tabs share one
- * stream (`hub.ts`).
+ * All changes that the server reports. Views read their state once, and then only what has changed. All tabs share one stream
+ * (`hub.ts`).
  */
 export class Live implements HubListener {
   readonly #tl: Pick<ThroughlineClient, 'engine'>;
@@ -44,13 +44,14 @@ export class Live implements HubListener {
   readonly #hinted = new Set<(hint: Hint) => void>();
   readonly #boards = new Set<() => void>();
   readonly #states = new Set<(state: HubState) => void>();
-  readonly #left: () => void;
-  #told = '';
+  readonly #stopPageEvents: () => void;
+  /** The last state that was passed on, as JSON. */
+  #lastState = '';
 
   constructor(tl: ThroughlineClient, parts: HubParts = partsOf(tl), page: PageEvents = BROWSER) {
     this.#tl = tl;
     this.#hub = new Hub(parts, this);
-    this.#left = page({ wake: () => this.#hub.wake(), freeze: () => this.#hub.resign() });
+    this.#stopPageEvents = page({ wake: () => this.#hub.wake(), freeze: () => this.#hub.resign() });
   }
 
   /** Follows a conversation, by its id, until the returned function is called. */
@@ -93,18 +94,18 @@ export class Live implements HubListener {
     return () => this.#states.delete(listener);
   }
 
-  /** Somebody wants to be connected now. */
+  /** Tries to connect now. */
   wake(): void {
     this.#hub.wake();
   }
 
   close(): void {
-    this.#left();
+    this.#stopPageEvents();
     this.#readings.clear();
     this.#hub.close();
   }
 
-  // ── of the hub ──
+  // ── called by the hub ──
 
   wants() {
     const wants = [...this.#readings].map(({ conversation, log, cursor }) => ({
@@ -122,17 +123,17 @@ export class Live implements HubListener {
     else if (message.type === 'frame') this.#onFrame(message.frame);
   }
 
-  /** Said again and again: it is the leader's sign of life. */
+  /** The leader repeats its state as the answer to pings. */
   #onState(state: HubState): void {
-    const isNew = JSON.stringify(state) !== this.#told;
-    this.#told = JSON.stringify(state);
+    const isNew = JSON.stringify(state) !== this.#lastState;
+    this.#lastState = JSON.stringify(state);
     if (isNew) for (const listener of this.#states) listener(state);
     if (state.state === 'open') for (const reading of this.#readings) this.#fill(reading);
   }
 
   #onFrame(frame: Extract<Message, { type: 'frame' }>['frame']): void {
     if (frame.kind === 'hint') for (const listener of this.#hinted) listener(frame.hint);
-    // When the board is followed anew, something may have happened before.
+    // Something may have happened before the board was followed.
     else if (frame.kind === 'task' || (frame.kind === 'began' && frame.feed === 'board')) {
       for (const listener of this.#boards) listener();
     } else if (frame.kind === 'event') {
@@ -143,7 +144,8 @@ export class Live implements HubListener {
   #onAt({ conversation, seq, logId }: Extract<Message, { type: 'at' }>): void {
     for (const reading of this.#of(conversation)) {
       if (reading.log !== logId) {
-        this.#end(reading, new ThroughlineError('log_changed', 'The log of this conversation is another one now.'));
+        const hint = { hint: 'Reload the page.' };
+        this.#end(reading, new ThroughlineError('log_changed', 'The log of this conversation was replaced.', hint));
         continue;
       }
       reading.cursor.exists(seq);
@@ -167,13 +169,13 @@ export class Live implements HubListener {
     this.#fill(reading);
   }
 
-  /** Reads what is missing in pages. What comes meanwhile waits behind it. */
+  /** Reads missing events in pages. Events that arrive meanwhile wait. */
   #fill(reading: Reading): void {
     if (reading.isFilling || reading.cursor.missingBefore === null) return;
     reading.isFilling = true;
     this.#readMissing(reading)
       .catch((error: unknown) => {
-        // When the server is back, the next state or event tries again.
+        // The next state or event tries again when the server is back.
         const isAway = error instanceof ThroughlineError && error.code === 'unreachable';
         if (!isAway && this.#readings.has(reading)) this.#end(reading, error);
       })
@@ -205,7 +207,7 @@ export class Live implements HubListener {
   }
 }
 
-/** What happens to the tab. Returns how to stop listening. */
+/** Calls the handlers when the tab becomes visible or is frozen. Returns a function that stops it. */
 type PageEvents = (handlers: { wake: () => void; freeze: () => void }) => () => void;
 
 const BROWSER: PageEvents = ({ wake, freeze }) => {
@@ -222,7 +224,7 @@ const BROWSER: PageEvents = ({ wake, freeze }) => {
 
 function partsOf(tl: ThroughlineClient): HubParts {
   const name = `throughline ${tl.engine.owner}`;
-  // A page of an insecure origin has none.
+  // A page of an insecure origin has no locks.
   const locks = (navigator as { locks?: LockManager }).locks ?? null;
   return {
     name,

@@ -14,14 +14,14 @@ const ANSWER = [
   '~~~\nopen to the end\n```\nstill',
 ].join('\n\n');
 
-describe('markdown that grows', () => {
-  test.each([1, 2, 3, 7, 50])('ends as the whole text does, in pieces of %i characters', (size) => {
+describe('incremental markdown', () => {
+  test.each([1, 2, 3, 7, 50])('in pieces of %i characters, ends like the whole text', (size) => {
     let lexed = NOTHING_LEXED;
     for (let end = size; end < ANSWER.length + size; end += size) lexed = lex(lexed, ANSWER.slice(0, end), true);
     expect(shape(lex(lexed, ANSWER, false))).toEqual(shape(lex(NOTHING_LEXED, ANSWER, false)));
   });
 
-  test('blocks that another one follows are the same values ever after', () => {
+  test('a block that is followed by another stays the same object', () => {
     const first = lex(NOTHING_LEXED, 'One.\n\nTwo.\n\nThr', true);
     const then = lex(first, 'One.\n\nTwo.\n\nThree.\n\nFour', true);
     expect(then.blocks.slice(0, 2)).toEqual(first.blocks.slice(0, 2));
@@ -29,7 +29,7 @@ describe('markdown that grows', () => {
     expect(then.end).toBeGreaterThan(first.end);
   });
 
-  test('only the end is read again, however long the text is, also inside of code', () => {
+  test('only the end is lexed again, however long the text is, also in code', () => {
     const long = (size: number, unit: string) => lex(NOTHING_LEXED, unit.repeat(size), true);
     const prose = long(2_000, 'A sentence.\n\n');
     expect(prose.text.length - prose.end).toBeLessThan(40);
@@ -37,7 +37,7 @@ describe('markdown that grows', () => {
     expect(code.fence?.searched).toBe(code.text.length);
   });
 
-  test('a very long block is read again only when it has grown by a part of itself', () => {
+  test('a very long block is lexed again only when it has grown by some percent', () => {
     let [lexed, reads] = [NOTHING_LEXED, 0];
     const words = 'word '.repeat(40_000);
     for (let end = 5; end <= words.length; end += 5) {
@@ -49,13 +49,13 @@ describe('markdown that grows', () => {
     expect(lex(lexed, words, false).blocks[0]?.token.raw.trim()).toBe(words.trim());
   });
 
-  test('what is begun at the end is closed while it is written', () => {
+  test('an open mark at the end is closed while the text is written', () => {
     const open = lex(NOTHING_LEXED, 'It is **very imp', true);
     expect(JSON.stringify(open.blocks[0]?.token)).toContain('"strong"');
     expect(JSON.stringify(lex(NOTHING_LEXED, 'It is **very imp', false).blocks)).not.toContain('"strong"');
   });
 
-  test('a text that was taken back is read anew', () => {
+  test('a text that was replaced is lexed again', () => {
     const before = lex(NOTHING_LEXED, 'One.\n\nTwo.\n\nThree.', true);
     expect(shape(lex(before, 'Other.', true))).toEqual([[0, 'paragraph', 'Other.']]);
   });

@@ -11,9 +11,9 @@ type Node =
       readonly children: readonly Node[];
     };
 
-/** Longer code is not coloured: it would take longer than a frame. */
+/** Longer code is not highlighted: it would take longer than a frame. */
 const LONGEST = 60_000;
-/** An open block grows at its end: only its last piece is laid out again. */
+/** An open block is rendered in pieces, so that only the last one is laid out again when it grows. */
 const PIECE = 4_096;
 
 export function CodeBlock({ text, language, isOpen }: { text: string; language: string; isOpen: boolean }) {
@@ -26,7 +26,7 @@ export function CodeBlock({ text, language, isOpen }: { text: string; language: 
         <span>{name || 'text'}</span>
         <CopyButton text={text} label="Copy the code" />
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines are scrolled by keys */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it */}
       <pre className="overflow-x-auto px-3 pb-2.5 font-mono text-[12.5px] leading-[1.55]" tabIndex={0}>
         <code ref={code}>{tree === null ? pieces(text).map(piece) : tree.children.map(coloured)}</code>
       </pre>
@@ -42,7 +42,7 @@ const Piece = memo(function Piece({ text }: { text: string }) {
   return <GrowingText className="block" text={text} />;
 });
 
-/** At ends of lines. The same beginning gives the same pieces. */
+/** Cuts at line ends. Texts with the same beginning have the same first pieces. */
 function pieces(text: string): string[] {
   const all: string[] = [];
   for (let from = 0; from < text.length; ) {
@@ -65,8 +65,8 @@ function coloured(node: Node, index: number): ReactNode {
 }
 
 /**
- * Null: not coloured (yet). Open blocks are not: their colours would change with every word. Nor is one in which something is selected:
- * its text would be replaced.
+ * Null: not highlighted, or not yet. Open blocks are not: their colours would change with every word. A block with a selection is not:
+ * the browser would lose the selection.
  */
 function useHighlighted(
   text: string,
@@ -91,7 +91,7 @@ function useHighlighted(
         if (isCurrent) tree = highlight(text, language) as Tree | null;
         show();
       })
-      .catch(() => {}); // without colours it is as readable
+      .catch(() => {}); // readable without colours
     return () => {
       isCurrent = false;
       document.removeEventListener('selectionchange', show);

@@ -1,8 +1,8 @@
 import { useLayoutEffect, useRef } from 'react';
 
 /**
- * Text that grows at its end while somebody may have selected some of it. React would replace all of it, and then the browser forgets
- * the selection: here only what differs is replaced.
+ * Text that grows at its end and keeps a selection in it. React would replace the whole text, and the browser would lose the selection.
+ * Here only the part that differs is replaced.
  */
 export function GrowingText({ text, className }: { text: string; className?: string }) {
   const place = useRef<HTMLSpanElement>(null);

@@ -2,14 +2,14 @@ import { clsx } from 'clsx';
 import { ExternalLink, ImageIcon } from 'lucide-react';
 import type { Token, Tokens } from 'marked';
 import { memo, type ReactNode, useRef } from 'react';
-import { type Block, type Lexed, lex, NOTHING_LEXED, safeHref } from './blocks.ts';
+import { type Block, isShown, type Lexed, lex, NOTHING_LEXED, safeHref } from './blocks.ts';
 import { CodeBlock } from './code-block.tsx';
 import { GrowingText } from './growing-text.tsx';
 
-/** Markdown as elements, never as HTML: nothing in it can run. `isOpen`: it is still being written. */
+/** Markdown as elements, never as HTML, so that no script in it can run. `isOpen`: it is still being written. */
 export function Markdown({ text, isOpen = false }: { text: string; isOpen?: boolean }) {
   const lexed = useRef<Lexed>(NOTHING_LEXED);
-  // Kept between renders, so that finished blocks are not read again. It depends on nothing but the text.
+  // Kept between renders, so that finished blocks are not lexed again. It depends only on the text.
   lexed.current = lex(lexed.current, text, isOpen);
   const { blocks } = lexed.current;
   return (
@@ -52,9 +52,7 @@ function block(token: Tokens.Generic, isOpen: boolean): ReactNode {
 }
 
 function blocksOf(tokens: Token[] | undefined): ReactNode {
-  return tokens
-    ?.filter(({ type }) => type !== 'space' && type !== 'def')
-    .map((token, index) => <BlockView key={String(index)} token={token} isOpen={false} />);
+  return tokens?.filter(isShown).map((token, index) => <BlockView key={String(index)} token={token} isOpen={false} />);
 }
 
 function List({ list }: { list: Tokens.List }) {
@@ -74,7 +72,7 @@ function List({ list }: { list: Tokens.List }) {
         )}
     </li>
   ));
-  // Its marks stand where its words begin.
+  // The direction of the text decides on which side the marks are.
   if (!list.ordered) return <ul dir="auto">{items}</ul>;
   return (
     <ol dir="auto" start={list.start === '' ? 1 : list.start}>
@@ -86,7 +84,7 @@ function List({ list }: { list: Tokens.List }) {
 function Table({ table }: { table: Tokens.Table }) {
   const align = (index: number) => ({ textAlign: table.align[index] ?? undefined }) as const;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table is scrolled by keys
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll a wide table
     <section className="overflow-x-auto" tabIndex={0} aria-label="Table">
       <table>
         <thead>
@@ -132,7 +130,7 @@ function Inline({ token }: { token: Tokens.Generic }): ReactNode {
       return <br />;
     case 'link':
       return <Anchor href={token.href}>{inline(token.tokens)}</Anchor>;
-    // An image would be fetched from elsewhere, and its address may carry out what was said.
+    // Never an `img`: loading it would tell another server, and its address could leak what was said.
     case 'image':
       return (
         <Anchor href={token.href}>

@@ -26,9 +26,9 @@ describe('the palette', () => {
       ['Go to', ['Inbox']],
       ['Open', ['Inbox zero']],
     ]);
-    expect(shown('inbox').at(-1)).toEqual(['Said', ['an inbox']]);
-    const [said] = entriesOf({ ...facts, actions: [], rows: [], words: 'an inbox; rm' });
-    expect(said?.items[0]?.cli).toBe("throughline search 'an inbox; rm'");
+    expect(shown('inbox').at(-1)).toEqual(['Found in turns', ['an inbox']]);
+    const [turns] = entriesOf({ ...facts, actions: [], rows: [], words: 'an inbox; rm' });
+    expect(turns?.items[0]?.cli).toBe("throughline search 'an inbox; rm'");
   });
 
   test('offers conversations by their titles also where the list was not read that far, and each once', () => {

@@ -1,5 +1,5 @@
 import type { Conversation, SearchHit } from 'throughline/client';
-import { pathOf } from '../search/search.ts';
+import { fold, pathOf } from '../search/search.ts';
 import type { Action } from '../shell/actions.ts';
 import { shellWord } from '../ui/shell-word.ts';
 import { nameOf, STATES } from '../ui/state.tsx';
@@ -8,7 +8,7 @@ import { nameOf, STATES } from '../ui/state.tsx';
 export interface Entry {
   readonly id: string;
   readonly title: string;
-  /** What else is known of it, for telling it apart. */
+  /** Distinguishes it from entries with the same title. */
   readonly about: string | null;
   readonly keys: string | null;
   readonly cli: string | null;
@@ -20,7 +20,7 @@ export interface EntryGroup {
   readonly items: readonly Entry[];
 }
 
-export interface PaletteFacts {
+interface PaletteFacts {
   readonly words: string;
   readonly actions: readonly Action[];
   readonly rows: readonly Conversation[];
@@ -31,7 +31,7 @@ export interface PaletteFacts {
 const MOST_ROWS = 8;
 const MOST_HITS = 5;
 
-/** What there is to choose, best first: what can be done here, the places, conversations by title, and turns by their words. */
+/** The entries for the typed words, best first: actions, conversations by title, and turns by their text. */
 export function entriesOf({ words, actions, rows, hits, go }: PaletteFacts): EntryGroup[] {
   const groups = new Map<string, Entry[]>();
   const put = (group: string, entry: Entry) => groups.set(group, [...(groups.get(group) ?? []), entry]);
@@ -47,7 +47,7 @@ export function entriesOf({ words, actions, rows, hits, go }: PaletteFacts): Ent
       run: () => go(`/c/${row.id}`),
     });
   }
-  // Conversations that were not read into the list yet.
+  // Conversations that the list has not loaded yet.
   const others = found.filter(({ n, conversationId }) => n === null && !listed.some(({ id }) => id === conversationId));
   for (const hit of others.slice(0, MOST_ROWS - listed.length)) {
     put('Open', {
@@ -56,7 +56,7 @@ export function entriesOf({ words, actions, rows, hits, go }: PaletteFacts): Ent
     });
   }
   for (const hit of found.filter(({ n }) => n !== null).slice(0, MOST_HITS)) {
-    put('Said', {
+    put('Found in turns', {
       ...{ id: `${hit.conversationId} ${hit.n}`, title: hit.snippet, about: `${nameOf(hit)}, turn ${hit.n}` },
       ...{ keys: null, cli: `throughline search ${shellWord(words)}`, run: () => go(pathOf(hit, words)) },
     });
@@ -64,7 +64,7 @@ export function entriesOf({ words, actions, rows, hits, go }: PaletteFacts): Ent
   return [...groups].map(([value, items]) => ({ value, items }));
 }
 
-/** Those with all the words: where the text begins with them, then where words begin with them, then the others. */
+/** Those that contain all the words: first where the text begins with them, then where words begin with them, then the others. */
 export function ranked<T>(words: string, all: readonly T[], textOf: (each: T) => string): T[] {
   const wanted = fold(words).split(/\s+/).filter(Boolean);
   if (wanted.length === 0) return [...all];
@@ -75,8 +75,4 @@ export function ranked<T>(words: string, all: readonly T[], textOf: (each: T) =>
     return [{ each, score: begins + (text.startsWith(wanted.join(' ')) ? 1 : 0) }];
   });
   return scored.sort((a, b) => b.score - a.score).map(({ each }) => each);
-}
-
-function fold(text: string): string {
-  return text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase().trim();
 }

@@ -3,10 +3,10 @@ import { Dialog } from '../ui/dialog.tsx';
 import { Keys } from '../ui/keys.tsx';
 import { CopyButton } from '../ui/notes.tsx';
 
-/** The keys of what is shown, and the same on the command line. */
+/** The actions of the current view, with their keys and the equivalent commands. */
 export function Help({ open, onClose }: { open: boolean; onClose(): void }) {
   return (
-    <Dialog open={open} onClose={onClose} title="Keys and commands">
+    <Dialog open={open} onClose={onClose} title="Keyboard shortcuts and commands">
       <KeyTable />
     </Dialog>
   );
@@ -27,7 +27,9 @@ function KeyTable() {
           </ul>
         </section>
       ))}
-      <p className="text-[13px] text-muted">Single keys do nothing while you type. Escape closes what is open.</p>
+      <p className="text-[13px] text-muted">
+        Single keys do nothing while you type. Escape closes an open dialog or menu.
+      </p>
     </div>
   );
 }

@@ -10,7 +10,7 @@ import { Keys } from '../ui/keys.tsx';
 import { CliLine } from '../ui/notes.tsx';
 import { type Entry, type EntryGroup, entriesOf } from './entries.ts';
 
-/** Everything that can be done or opened from here, by typing. */
+/** Finds actions, conversations and turns by typing. */
 export function Palette({ open, onClose }: { open: boolean; onClose(): void }) {
   const field = useRef<HTMLInputElement>(null);
   return (
@@ -62,14 +62,14 @@ function Choices({ field, onChosen }: ChoicesProps) {
         <SearchIcon size={16} aria-hidden className="shrink-0 text-faint" />
         <Autocomplete.Input
           ref={field}
-          aria-label="What to do or to open"
-          placeholder="What to do or to open"
+          aria-label="Search actions and conversations"
+          placeholder="Search actions and conversations"
           className="h-12 w-full bg-transparent pr-4 text-sm outline-none placeholder:text-faint"
         />
         <Dialog.Close className="sr-only">Close</Dialog.Close>
       </div>
       <Autocomplete.Empty>
-        {groups.length === 0 && <p className="px-4 py-6 text-sm text-muted">Nothing is called like that.</p>}
+        {groups.length === 0 && <p className="px-4 py-6 text-sm text-muted">No matches.</p>}
       </Autocomplete.Empty>
       <Autocomplete.List className="min-h-0 flex-1 scroll-py-2 overflow-y-auto p-2">
         {(group: EntryGroup) => (
@@ -87,7 +87,7 @@ function Choices({ field, onChosen }: ChoicesProps) {
         {highlighted?.cli ? (
           <CliLine line={highlighted.cli} />
         ) : (
-          <p className="py-1 text-xs text-muted">Enter does it. If a command does the same, it stands here.</p>
+          <p className="py-1 text-xs text-muted">Enter runs the entry. If it has a command, it is shown here.</p>
         )}
       </div>
     </Autocomplete.Root>
@@ -97,7 +97,7 @@ function Choices({ field, onChosen }: ChoicesProps) {
 function EntryLine({ entry, onChosen }: { entry: Entry; onChosen(): void }) {
   const choose = () => {
     onChosen();
-    // First the palette gives the focus back: the action may want it.
+    // The palette first gives the focus back: the action may set it.
     requestAnimationFrame(() => entry.run());
   };
   return (

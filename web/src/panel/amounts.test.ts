@@ -11,7 +11,7 @@ const NOTHING = {
   modelCalls: 0,
 };
 
-test('what nobody reported is unknown, and not zero', () => {
+test('usage that was not reported is unknown, not zero', () => {
   expect(isKnown(NOTHING)).toBe(false);
   expect(amountsOf(NOTHING)).toEqual({ read: null, written: null, cached: null, calls: null, cost: null });
   const usage = { ...NOTHING, inputTokens: 5, cacheReadTokens: 20, outputTokens: 2, modelCalls: 1 };

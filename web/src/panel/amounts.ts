@@ -1,6 +1,6 @@
 import type { TurnOutline, Usage } from 'throughline/client';
 
-/** What was used, as the page shows it; null: nobody reported it. */
+/** The usage as the page shows it; null: the agent did not report it. */
 export interface Amounts {
   readonly read: number | null;
   readonly written: number | null;
@@ -10,7 +10,7 @@ export interface Amounts {
   readonly cost: number | null;
 }
 
-/** An agent that reports nothing leaves zeros: no work is done without a token. */
+/** Whether the agent has reported its usage. If not, all values are zero. */
 export function isKnown(usage: Usage): boolean {
   return tokens(usage) > 0 || usage.modelCalls > 0 || usage.costMicros > 0;
 }
@@ -31,7 +31,7 @@ export function amountsOf(usage: Usage): Amounts {
   };
 }
 
-/** A value of each turn, in columns as the plot takes them. */
+/** The values of all turns, in columns for the plot. */
 export interface Points {
   readonly n: readonly number[];
   readonly read: readonly (number | null)[];

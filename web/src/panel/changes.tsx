@@ -17,7 +17,7 @@ export function Changes() {
   const conversation = useConversation((state) => state.conversation);
   const may = useMay('prompt');
   const { changes, error, look } = useChanges(id, may, conversation?.head ?? 0);
-  if (!may) return <Empty title="This browser may not look into the directory." />;
+  if (!may) return <Empty title="Changes need the scope prompt.">This browser was signed in without it.</Empty>;
   if (error instanceof ThroughlineError && error.code === 'not_found') {
     return <Empty title="There is no git repository here.">{error.message}</Empty>;
   }
@@ -65,7 +65,7 @@ function useChanges(id: string, may: boolean, head: number) {
   const { engine } = useClient();
   const [asked, ask] = useState(0);
   const [state, setState] = useState<{ changes: AllChanges | null; error: unknown }>({ changes: null, error: null });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `head` and `asked` say that it is time to look again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `head` and `asked` trigger a new read
   useEffect(() => {
     if (!may) return;
     let isCurrent = true;
@@ -95,7 +95,7 @@ function File({ file: { path, change, added, removed, patch } }: { file: Changed
     return (
       <div className="flex items-center gap-2 py-1.5 pl-4">
         {name}
-        <span className="text-xs text-faint">too large, or no text</span>
+        <span className="text-xs text-faint">too large, or not text</span>
       </div>
     );
   }
@@ -106,7 +106,7 @@ function File({ file: { path, change, added, removed, patch } }: { file: Changed
   );
 }
 
-/** Its content is made only once it is opened: there may be hundreds. */
+/** The content is rendered only when it is opened: there may be hundreds of files. */
 function Folded({ summary, children }: { summary: ReactNode; children: ReactNode }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -125,8 +125,8 @@ const SIGNS = { added: '+', removed: '−', place: '', same: ' ' };
 function Patch({ patch, path }: { patch: string; path: string }) {
   return (
     <section
-      aria-label={`Changes of ${path}`}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys
+      aria-label={`Changes in ${path}`}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
       tabIndex={0}
       className="mb-2 max-h-96 overflow-auto rounded border border-line bg-surface font-mono text-xs leading-5"
     >

@@ -25,7 +25,7 @@ const drawn = (...sessions: (string | null)[]) =>
     return [`${first}-${to}`, lane, from, through.join()];
   });
 
-test('turns of one session are one span, and a dropped prompt does not part them', () => {
+test('turns of one session are one span, and a dropped prompt does not separate them', () => {
   expect(drawn('a', 'a', null, 'a')).toEqual([['1-4', 0, null, '']]);
 });
 
@@ -37,7 +37,7 @@ test('sessions that only follow each other share one lane', () => {
   ]);
 });
 
-test('a session that somebody comes back to keeps its lane, and the other one stands beside it', () => {
+test('a session that is used again later keeps its lane, and the other one is beside it', () => {
   expect(drawn('a', 'b', 'a', 'c')).toEqual([
     ['1-1', 0, null, ''],
     ['2-2', 1, 0, '0'],
@@ -46,7 +46,7 @@ test('a session that somebody comes back to keeps its lane, and the other one st
   ]);
 });
 
-test('a colour belongs to a session, wherever it comes, and stays when only its id has changed', () => {
+test('a session has one colour, also when only its id has changed', () => {
   const opened = (id: string, openedAt: number, origin = 'new', parent: string | null = null) =>
     ({ id, openedAt, origin, parent }) as Session;
   const sessions = [opened('c', 3), opened('b', 2, 'rotated', 'a'), opened('a', 1)];
@@ -54,7 +54,7 @@ test('a colour belongs to a session, wherever it comes, and stays when only its 
   expect(spans.map(({ order }) => order)).toEqual([0, 0, 1, 0]);
 });
 
-test('forks stand behind the span with their turn, and the parent before all', () => {
+test('forks are after the span with their turn, and the parent is first', () => {
   const parent = { id: 'p', title: 'Before', key: null, parent: null };
   const own = { id: 'x', title: 'Here', key: null, parent: { conversationId: 'p', n: 7 } };
   const child = { id: 'y', title: '', key: 'child', parent: { conversationId: 'x', n: 2 } };

@@ -1,21 +1,21 @@
 import type { Conversation, Session, TurnOutline } from 'throughline/client';
 import { sessionOrders } from '../ui/colours.ts';
 
-/** Turns in a row that one session answered. */
+/** Consecutive turns that one session answered. */
 export interface Span {
   readonly kind: 'span';
   readonly from: number;
   readonly to: number;
-  /** Null: no session was given them. */
+  /** Null: they were sent to no session. */
   readonly session: Pick<Session, 'id' | 'agent' | 'origin' | 'state' | 'watermark' | 'dropped'> | null;
   readonly agent: string;
-  /** How the session got its context at the first of them; null: nothing was sent. */
+  /** How the session got its context for the first of them; null: nothing was sent. */
   readonly rung: TurnOutline['rung'];
-  /** The place of the session in the order in which they were opened: its colour. */
+  /** The number of the session in the order in which they were opened. It decides the colour. */
   readonly order: number;
 }
 
-/** Another conversation: the one that this one was forked from, or one that was forked from this one after turn `n`. */
+/** Another conversation: the original of this one (`parent`), or a fork of this one (`child`), after turn `n`. */
 export interface Fork {
   readonly kind: 'parent' | 'child';
   readonly n: number;
@@ -23,11 +23,11 @@ export interface Fork {
   readonly title: string;
 }
 
-/** One row of the drawing. `through`: the lanes of sessions that are used again further down. */
+/** One row of the graph. `through`: the lanes of sessions that are used again further down. */
 export interface LineageRow {
   readonly item: Span | Fork;
   readonly lane: number;
-  /** The lane that it comes from; null: it is the first. */
+  /** The lane of the previous row; null: it is the first row. */
   readonly from: number | null;
   readonly through: readonly number[];
 }
@@ -37,7 +37,7 @@ export function spansOf(turns: readonly TurnOutline[], sessions: readonly Sessio
   const orders = sessionOrders(sessions);
   const spans: Span[] = [];
   for (const { n, sessionId, agent, rung, state } of turns) {
-    // A queued prompt that was dropped belongs to nobody, and parts nothing.
+    // A prompt that was never sent belongs to no session, and does not separate turns of one session.
     if (sessionId === null && (state === 'cancelled' || state === 'queued')) continue;
     const before = spans.at(-1);
     if (before !== undefined && (before.session?.id ?? null) === sessionId && before.agent === agent) {
@@ -54,7 +54,7 @@ function unknown(id: string, agent: string): NonNullable<Span['session']> {
   return { id, agent, origin: 'new', state: 'closed', watermark: 0, dropped: 0 };
 }
 
-/** Where a fork stands among the spans: behind the one with its turn. */
+/** The parent first, and each child after the span with its turn. */
 function withForks(spans: readonly Span[], forks: readonly Fork[]): (Span | Fork)[] {
   const items: (Span | Fork)[] = forks.filter(({ kind }) => kind === 'parent');
   const children = forks.filter(({ kind }) => kind === 'child').toSorted((a, b) => a.n - b.n);
@@ -66,8 +66,8 @@ function withForks(spans: readonly Span[], forks: readonly Fork[]): (Span | Fork
 }
 
 /**
- * The rows from the first to the last. A session keeps its lane until its last span, and then the lane is free again: sessions that
- * only follow each other are one line, and a session that somebody comes back to stays beside it.
+ * The rows from the first to the last. A session keeps its lane until its last span; then the lane is free again. So sessions that only
+ * follow each other share one lane, and a session that is used again later keeps its own lane beside it.
  */
 export function lineageRows(spans: readonly Span[], forks: readonly Fork[] = []): LineageRow[] {
   const items = withForks(spans, forks);
@@ -96,7 +96,7 @@ function firstFree(busy: ReadonlyMap<number, string>): number {
   return lane;
 }
 
-/** The conversation that it was forked from, and those that were forked from it, as far as they are known here. */
+/** The original of the conversation and its forks, if they are loaded. */
 export function forksOf(conversation: Conversation, others: readonly Conversation[]): Fork[] {
   const titleOf = (id: string) => {
     const found = others.find((other) => other.id === id);

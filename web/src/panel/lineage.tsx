@@ -17,7 +17,7 @@ const ROW = 48;
 const LANE = 18;
 const MOST_LANES = 6;
 
-/** Which session answered which turns, as a graph: sessions are lines, every node leads to its first turn. */
+/** Which session answered which turns, as a graph. A click on a node opens its first turn. */
 export function Lineage() {
   const { id } = useConversationStore();
   const { turns, error } = useOutline();
@@ -50,12 +50,12 @@ function Where({ id }: { id: string }) {
     let isCurrent = true;
     const read = async () => {
       const { sandbox: of, session } = await engine.sandboxes.of(id);
-      // Nobody has opened it yet.
+      // It was never opened.
       if (session === null) return;
       const { sandbox: shown } = await engine.sandboxes.show(of);
       if (isCurrent) setSandbox(shown);
     };
-    // Without it the lineage is still whole; the health says what is wrong with sandboxes.
+    // The lineage is complete without it, and the health view shows problems of sandboxes.
     read().catch(() => isCurrent && setSandbox(null));
     return () => {
       isCurrent = false;
@@ -71,7 +71,7 @@ function Where({ id }: { id: string }) {
 
 function whereOf(sandbox: Sandbox): string {
   const { name, state, conversations } = sandbox;
-  const where = name === null ? 'Works in a sandbox of its own' : `Works in the sandbox ${name}`;
+  const where = name === null ? 'Works in its own sandbox' : `Works in the sandbox ${name}`;
   const shared = conversations > 1 ? `shared by ${conversations} conversations` : null;
   return [where, SANDBOX_STATES[state], sizeOf(sandbox), shared].filter((word) => word !== null).join(' · ');
 }
@@ -189,7 +189,7 @@ function ForkText({ fork }: { fork: Fork }) {
 
 /** How a session got its context, in a word or two. */
 const HOW: Readonly<Record<ReceiptRung, string>> = {
-  live: 'went on',
+  live: 'continued',
   resume: 'resumed',
   rehydrate: 'rebuilt in its storage',
   transcript: 'rebuilt by transcript',

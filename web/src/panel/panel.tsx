@@ -21,7 +21,7 @@ const TABS = [
   ['raw', 'Raw', Raw],
 ] as const;
 
-export type PanelTab = (typeof TABS)[number][0];
+type PanelTab = (typeof TABS)[number][0];
 
 interface Sheet {
   readonly tab: PanelTab | null;
@@ -30,8 +30,8 @@ interface Sheet {
 const useSheet = create<Sheet>(() => ({ tab: null }));
 
 /**
- * Which tab of the panel is shown; null: the panel is closed. Beside a conversation it is the same in all of them, and kept. A sheet
- * covers the conversation: it is open until somebody closes it, or goes elsewhere.
+ * Which tab of the panel is shown; null: the panel is closed. On a wide screen the choice is stored for all conversations. On a narrow
+ * one the panel covers the conversation, and stays open until somebody closes it or opens another address.
  */
 export function usePanel(): readonly [PanelTab | null, (tab: PanelTab | null) => void] {
   const isWide = useIsWide();
@@ -41,12 +41,12 @@ export function usePanel(): readonly [PanelTab | null, (tab: PanelTab | null) =>
   return [TABS.find(([name]) => name === kept)?.[0] ?? null, keep];
 }
 
-/** What lies behind a conversation: its sessions, what it cost, what was changed, every event. */
+/** The sessions, the usage, the changed files and the events of a conversation. */
 export function Panel() {
   const [tab, show] = usePanel();
   const isWide = useIsWide();
   const [path] = useLocation();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another address is elsewhere
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another address closes the sheet
   useEffect(() => () => useSheet.setState({ tab: null }), [path]);
   useActions(
     TABS.map(([name, title]) => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { linesOf } from './patch.ts';
 
-test('lines have their numbers, and the head of a patch is left out', () => {
+test('lines have their numbers, and the header of a patch is left out', () => {
   const patch = [
     'diff --git a/a.txt b/a.txt',
     '--- a/a.txt',

@@ -1,5 +1,5 @@
-/** A line of a patch as the page shows it. `number`: in the new file, of a removed one in the old file; null: of a heading. */
-export interface PatchLine {
+/** A line of a patch. `number`: in the new file, or in the old file for a removed line; null: a heading. */
+interface PatchLine {
   readonly kind: 'added' | 'removed' | 'same' | 'place';
   readonly text: string;
   readonly number: number | null;
@@ -7,7 +7,7 @@ export interface PatchLine {
 
 const PLACE = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 
-/** The lines of a patch as git prints it, without what stands before its first place. */
+/** The lines of a patch from git, without its header. */
 export function linesOf(patch: string): PatchLine[] {
   const lines: PatchLine[] = [];
   let [old, now] = [0, 0];
@@ -19,11 +19,13 @@ export function linesOf(patch: string): PatchLine[] {
       isInside = true;
       lines.push({ kind: 'place', text: line, number: null });
     } else if (isInside) {
-      const kind = line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'same';
       // "\ No newline at end of file"
-      if (line.startsWith('\\')) lines.push({ kind: 'place', text: line.slice(2), number: null });
-      else lines.push({ kind, text: line.slice(1), number: kind === 'removed' ? old : now });
-      if (line.startsWith('\\')) continue;
+      if (line.startsWith('\\')) {
+        lines.push({ kind: 'place', text: line.slice(2), number: null });
+        continue;
+      }
+      const kind = line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'same';
+      lines.push({ kind, text: line.slice(1), number: kind === 'removed' ? old : now });
       if (kind !== 'added') old += 1;
       if (kind !== 'removed') now += 1;
     }

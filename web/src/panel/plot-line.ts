@@ -1,6 +1,6 @@
 type Value = number | null;
 
-/** At most `most` values: of each group the largest, and nothing where nothing is known. */
+/** At most `most` values: the largest of each group; null if none is known. */
 export function bucketsOf(values: readonly Value[], most: number): Value[] {
   if (values.length <= most) return [...values];
   return Array.from({ length: most }, (_, index) => {
@@ -10,7 +10,7 @@ export function bucketsOf(values: readonly Value[], most: number): Value[] {
   });
 }
 
-/** The path through the known values, in pieces. A single one between gaps is a dot. */
+/** An SVG path through the known values, with gaps. A single value between gaps is a dot. */
 export function lineOf(values: readonly Value[], x: (index: number) => number, y: (value: number) => number): string {
   const pieces: string[] = [];
   values.forEach((value, index) => {

@@ -3,7 +3,7 @@ import type { Points } from './amounts.ts';
 import { bucketsOf, lineOf, niceTop } from './plot-line.ts';
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [328, 150, 40, 18];
-/** More turns than there are pixels are drawn together, each group by its largest value. */
+/** If there are more turns, they are drawn in groups, each by its largest value. */
 const MOST = 240;
 
 const LINES = {
@@ -14,7 +14,7 @@ const LINES = {
   cost: [['cost', 'cost', 'var(--color-session-4)']],
 } as const;
 
-/** A line for each amount, over the turns; a vertical line where a session began. A gap where nothing is known. */
+/** A line for each amount over the turns, with gaps for unknown values. A vertical line where a session began. */
 export function Plot({ points, of }: { points: Points; of: 'tokens' | 'cost' }) {
   const lines = LINES[of].map(([name, label, colour]) => ({ label, colour, values: bucketsOf(points[name], MOST) }));
   const top = niceTop(Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0))));

@@ -9,7 +9,7 @@ import { shellWord } from '../ui/shell-word.ts';
 
 const PAGE = 100;
 
-/** Every stored event as it is, the newest first: what all views are made of. */
+/** Every stored event as JSON, the newest first. */
 export function Raw() {
   const { id } = useConversationStore();
   const name = useConversation(({ conversation }) => conversation?.key ?? id);
@@ -37,10 +37,10 @@ export function Raw() {
   );
 }
 
-/** An agent that streams brings many in a second. */
+/** Events are read at most this often: an agent that streams causes many of them. */
 const BETWEEN_MS = 500;
 
-/** When there are newer ones, they are read from the end up to those that are here, without a gap. */
+/** New events are read from the end back to the known ones, without a gap. */
 function useEventsBackwards() {
   const { engine } = useClient();
   const { id, state } = useConversationStore();
@@ -67,7 +67,7 @@ function useEventsBackwards() {
       }
       if (isCurrent) newest.current = last;
     };
-    // One at a time: those that come meanwhile are read after it.
+    // One read at a time. Events that arrive meanwhile are read after it.
     const look = (afterMs: number) => {
       timer ||= window.setTimeout(async () => {
         const { lastSeq } = state.getState();
@@ -88,7 +88,7 @@ function useEventsBackwards() {
   return { events, error, hasMore: oldest > 1, more: () => void readPage(oldest).catch(setError) };
 }
 
-/** Newest first, each once. */
+/** Newest first, without duplicates. */
 function joined(known: readonly ConversationEvent[], page: readonly ConversationEvent[]): ConversationEvent[] {
   const bySeq = new Map([...known, ...page].map((event) => [event.seq, event]));
   return [...bySeq.values()].toSorted((a, b) => b.seq - a.seq);

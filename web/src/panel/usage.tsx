@@ -9,7 +9,7 @@ import { count } from '../ui/time.tsx';
 import { type Amounts, amountsOf, isKnown, pointsOf } from './amounts.ts';
 import { Plot } from './plot.tsx';
 
-/** What the conversation has used, by turn and by session. What nobody reported is shown as – and not as zero. */
+/** The usage of the conversation, by turn and by session. What was not reported is shown as –, not as zero. */
 export function UsageTab() {
   const { turns, error } = useOutline();
   const { id } = useConversationStore();
@@ -18,23 +18,21 @@ export function UsageTab() {
   const points = useMemo(() => pointsOf(turns ?? []), [turns]);
   if (error !== null) return <ErrorNote error={error} cli={`throughline show ${shellWord(conversation?.key ?? id)}`} />;
   if (turns === null) return <Skeleton lines={6} />;
-  if (turns.length === 0) return <Empty title="Nothing was used yet." />;
-  const rows = sessions
-    .toReversed()
-    .map((session) => [session.id, session.agent, session.usage, session.turns] as const);
+  if (turns.length === 0) return <Empty title="No usage yet." />;
+
   return (
     <div className="space-y-5 p-4 text-[13px]">
       <Totals usage={sumOf(turns)} turns={turns.length} />
       <figure>
         <figcaption className="mb-1 text-xs text-muted">
-          Tokens a turn: <span className="text-session-1">in</span> and <span className="text-session-2">out</span>; a
+          Tokens per turn: <span className="text-session-1">in</span> and <span className="text-session-2">out</span>; a
           dashed line where a session began
         </figcaption>
         <Plot points={points} of="tokens" />
       </figure>
       {points.cost.some((value) => value !== null) && (
         <figure>
-          <figcaption className="mb-1 text-xs text-muted">Cost a turn, in US dollars</figcaption>
+          <figcaption className="mb-1 text-xs text-muted">Cost per turn, in US dollars</figcaption>
           <Plot points={points} of="cost" />
         </figure>
       )}
@@ -49,8 +47,8 @@ export function UsageTab() {
           </tr>
         </thead>
         <tbody>
-          {rows.map(([id, agent, usage, given]) => (
-            <SessionRow key={id} name={`${agent} ${id.slice(0, 8)}`} turns={given} amounts={amountsOf(usage)} />
+          {sessions.toReversed().map(({ id, agent, usage, turns }) => (
+            <SessionRow key={id} name={`${agent} ${id.slice(0, 8)}`} turns={turns} amounts={amountsOf(usage)} />
           ))}
         </tbody>
       </table>
@@ -75,9 +73,9 @@ function Totals({ usage, turns }: { usage: Usage; turns: number }) {
   const facts = [
     ['Turns', String(turns)],
     ['Tokens in', shown(read)],
-    ['of them from cache', shown(cached)],
+    ['of these, from the cache', shown(cached)],
     ['Tokens out', shown(written)],
-    ['Calls of the model', shown(calls)],
+    ['Model calls', shown(calls)],
     ['Cost', dollars(cost)],
   ];
   return (

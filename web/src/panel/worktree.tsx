@@ -15,7 +15,7 @@ interface WorktreeProps {
   onChanged(): void;
 }
 
-/** Of a conversation that works in a worktree of its own: what is to become of the changes there. */
+/** For a conversation with its own worktree: keeps or discards the changes there. */
 export function Worktree(props: WorktreeProps) {
   const { branch, unmerged } = props.changes.worktree;
   const may = useMay('approve');
@@ -28,16 +28,16 @@ export function Worktree(props: WorktreeProps) {
     return { id: `worktree.${id}`, title, group: 'Conversation', cli: `${line} ${options}`, run: () => ask(id) };
   };
   useActions([
-    ...(canKeep ? [action('keep', 'Keep what the agent changed…', '--commit MESSAGE --merge')] : []),
-    ...(canDiscard ? [action('discard', 'Discard what the agent changed…', '--discard --yes')] : []),
+    ...(canKeep ? [action('keep', 'Keep the agent’s changes…', '--commit MESSAGE --merge')] : []),
+    ...(canDiscard ? [action('discard', 'Discard the agent’s changes…', '--discard --yes')] : []),
   ]);
   return (
     <div className="space-y-2">
       <p className="text-muted">
-        In a worktree of its own, on the branch <code className="font-mono text-xs wrap-anywhere">{branch}</code>
+        In a separate worktree, on the branch <code className="font-mono text-xs wrap-anywhere">{branch}</code>
         {unmerged > 0 && ` · ${unmerged} ${unmerged === 1 ? 'commit' : 'commits'} not merged`}
       </p>
-      {may && isOpen && <p className="text-muted">What it changed can be kept or discarded when no turn is open.</p>}
+      {may && isOpen && <p className="text-muted">You can keep or discard the changes when no turn is open.</p>}
       <div className="flex flex-wrap gap-2 empty:hidden">
         {canKeep && (
           <Button small look="primary" onClick={() => ask('keep')}>
@@ -56,7 +56,7 @@ export function Worktree(props: WorktreeProps) {
   );
 }
 
-/** The command that does the same, before its options. */
+/** The equivalent command, without its options. */
 function useCommand(): string {
   const { id } = useConversationStore();
   return `throughline changes ${shellWord(useConversation(({ conversation }) => conversation?.key ?? id))}`;
@@ -75,7 +75,7 @@ function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { re
   const words = [hasChanges && `--commit ${shellWord(commit || 'MESSAGE')}`, merge && '--merge'].filter(Boolean);
   const run = async () => {
     const keeping = engine.keepChanges(id, { ...(hasChanges && { commit }), ...(merge && { merge }) });
-    // What cannot be merged may have been committed.
+    // If the merge fails, the commit may have been made.
     const kept = await keeping.finally(onChanged);
     const done = [kept.commit !== null && 'Committed', kept.merged !== null && 'Merged'].filter(Boolean);
     say(`${done.join(', ')}: ${kept.branch}`, 'good');
@@ -84,7 +84,7 @@ function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { re
     <Confirm
       open={open}
       onClose={onClose}
-      title="Keep what the agent changed"
+      title="Keep the agent’s changes"
       cli={`${line} ${words.join(' ')}`}
       label={hasChanges ? (merge ? 'Commit and merge' : 'Commit') : 'Merge'}
       look="primary"
@@ -93,7 +93,7 @@ function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { re
     >
       {hasChanges && (
         <label className="block">
-          Message of the commit
+          Commit message
           <input
             value={message}
             onChange={({ target }) => setMessage(target.value)}
@@ -106,7 +106,7 @@ function KeepDialog({ onChanged, hasChanges, open, onClose }: DialogProps & { re
       )}
       <p className="text-muted">
         {merge
-          ? 'Its commits are merged into the branch that is checked out there. Where git cannot do that alone, nothing is merged.'
+          ? 'The commits are merged into the branch that is checked out there. If there are conflicts, nothing is merged.'
           : 'The commit stays on the branch of the worktree.'}
       </p>
     </Confirm>
@@ -127,15 +127,15 @@ function DiscardDialog({ changes, onChanged, open, onClose }: DialogProps) {
     <Confirm
       open={open}
       onClose={onClose}
-      title="Discard what the agent changed"
+      title="Discard the agent’s changes"
       cli={`${line} --discard --yes`}
       label="Discard"
       otherwise="Keep it"
       run={run}
     >
       <p>
-        {count === 1 ? 'The change of 1 file' : `The changes of ${count} files`} in the worktree{' '}
-        {count === 1 ? 'is' : 'are'} thrown away. That cannot be undone. What is committed stays.
+        The uncommitted changes in {count === 1 ? '1 file' : `${count} files`} of the worktree are deleted. This cannot
+        be undone. Commits stay.
       </p>
     </Confirm>
   );

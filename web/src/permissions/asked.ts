@@ -2,20 +2,20 @@ import type { Permission } from 'throughline/client';
 import { isObject } from '../../../src/core/turn/content.ts';
 import { shellWord } from '../ui/shell-word.ts';
 
-/** What an agent asks for, taken apart for a person: nothing of it is left out. */
+/** What an agent asks for, in parts that a person can read. Together they are complete. */
 export interface Asked {
-  /** What the agent calls it: `edit`, `execute`; null: it does not say. */
+  /** The agent's name for the kind of tool: `edit`, `execute`; null: it gives none. */
   readonly kind: string | null;
-  /** The tool, where its name is not the title. */
+  /** The name of the tool; null: it gives none, or the title is the name. */
   readonly tool: string | null;
   /** Paths and addresses that it is about. */
   readonly targets: readonly string[];
-  /** The command line that would run; null: it is none. */
+  /** The command line that would run; null: the tool runs none. */
   readonly command: string | null;
   readonly diffs: readonly AskedDiff[];
-  /** What the agent says about it in words. */
+  /** Explanations of the agent. */
   readonly texts: readonly string[];
-  /** The rest of what the tool would be given, as JSON; null: nothing else. */
+  /** The other input of the tool, as JSON; null: there is none. */
   readonly input: string | null;
 }
 
@@ -31,8 +31,8 @@ export function askedOf({ title, toolCall }: Pick<Permission, 'title' | 'toolCal
   const input = isObject(call.rawInput) ? call.rawInput : {};
   const content = Array.isArray(call.content) ? call.content.filter(isObject) : [];
   const diffs = content.flatMap(diffOf);
-  const { command, told } = commandOf(input);
-  const rest = Object.entries(input).filter(([name]) => !told.includes(name));
+  const [field, command] = commandOf(input);
+  const rest = Object.entries(input).filter(([name]) => name !== field);
   return {
     kind: textIn(call.kind),
     tool: textIn(call.title) === title ? null : textIn(call.title),
@@ -44,16 +44,16 @@ export function askedOf({ title, toolCall }: Pick<Permission, 'title' | 'toolCal
   };
 }
 
-/** Agents name the command `command` or `cmd`, as a text or as a list of words. */
-function commandOf(input: Record<string, unknown>): { command: string | null; told: readonly string[] } {
+/** The command and the field that it is in: `command` or `cmd`, as a text or as a list of words. */
+function commandOf(input: Record<string, unknown>): readonly [string | null, string | null] {
   for (const name of ['command', 'cmd']) {
     const value = input[name];
-    if (typeof value === 'string') return { command: value, told: [name] };
+    if (typeof value === 'string') return [name, value];
     if (Array.isArray(value) && value.every((word) => typeof word === 'string')) {
-      return { command: value.map(shellWord).join(' '), told: [name] };
+      return [name, value.map(shellWord).join(' ')];
     }
   }
-  return { command: null, told: [] };
+  return [null, null];
 }
 
 function restOfInput(raw: unknown, rest: readonly (readonly [string, unknown])[]): string | null {
@@ -94,15 +94,16 @@ export function outcomeOf({ state, options, optionId, answeredBy, reason }: Perm
   return `Answered “${option?.name ?? optionId}”, by ${answeredBy ?? 'somebody'}.`;
 }
 
-/** A press that wants to answer: when it began, and whether a held key repeats it. Null: nothing was pressed (a screen reader). */
+/** A press of a pointer or a key: when it began, and whether a held key repeats it. */
 export interface Press {
   readonly at: number;
   readonly repeats: boolean;
 }
 
-/** A card that has just appeared, or moved, gets clicks and keys that were meant for what was there before. */
+/** A card that has just appeared or moved ignores clicks and keys: they may be meant for what was there before. */
 export const INERT_MS = 500;
 
+/** `press`: null if nothing was pressed (a screen reader). */
 export function mayAnswer(shownAt: number, press: Press | null, now: number): boolean {
   return !press?.repeats && (press?.at ?? now) - shownAt >= INERT_MS;
 }

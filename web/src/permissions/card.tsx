@@ -6,22 +6,22 @@ import { answerPermission } from '../data/permissions.ts';
 import { useClient, useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { lazily } from '../ui/lazily.tsx';
-import { ErrorNote } from '../ui/notes.tsx';
+import { ErrorNote, Verbatim } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 import { Ago } from '../ui/time.tsx';
 import { type Asked, askedOf, INERT_MS, mayAnswer, outcomeOf, type Press } from './asked.ts';
 
 const AskedDiffs = lazily(async () => (await import('./diffs.tsx')).AskedDiffs, NewTexts);
 
-export interface PermissionCardProps {
+interface PermissionCardProps {
   readonly permission: Permission;
-  /** When what is shown around it last moved, in the time of `performance.now()`. A card that moves is inert again. */
+  /** When the content around it last moved, in the time of `performance.now()`. A card that moves is inert again. */
   readonly movedAt?: number;
 }
 
 /**
- * A question of an agent, until it is answered, and then how it ended. It never takes the focus. It does nothing in the first half
- * second, nor by a held key: somebody who types or clicks somewhere else must not approve anything.
+ * An open question of an agent, or how it ended. It never takes the focus. It ignores everything in its first half second, and held
+ * keys always: somebody who types or clicks somewhere else must not approve anything by accident.
  */
 export function PermissionCard({ permission, movedAt = 0 }: PermissionCardProps) {
   const tl = useClient();
@@ -58,7 +58,7 @@ export function PermissionCard({ permission, movedAt = 0 }: PermissionCardProps)
       {may ? (
         <OptionRow options={permission.options} shownAt={shownAt} sending={sending} onAnswer={answer} />
       ) : (
-        <p className="mt-2 pl-6 text-muted">You may read this question, and not answer it.</p>
+        <p className="mt-2 pl-6 text-muted">You may not answer this question: that needs the scope approve.</p>
       )}
       {error !== null && (
         <div className="mt-2">
@@ -69,7 +69,7 @@ export function PermissionCard({ permission, movedAt = 0 }: PermissionCardProps)
   );
 }
 
-/** Rejecting comes first in the order of the keyboard, and is never styled less than allowing. */
+/** Options that reject come first in the tab order, and are never less prominent than those that allow. */
 function OptionRow({ options, shownAt, sending, onAnswer }: OptionRowProps) {
   const press = useRef<Press | null>(null);
   const isReady = useIsReady(shownAt);
@@ -81,14 +81,14 @@ function OptionRow({ options, shownAt, sending, onAnswer }: OptionRowProps) {
     press.current = null;
     if (may && sending === null) onAnswer(option);
   };
-  const isNo = ({ kind }: PermissionOption) => kind.startsWith('reject');
-  const ordered = [...options.filter(isNo), ...options.filter((option) => !isNo(option))];
+  const isReject = ({ kind }: PermissionOption) => kind.startsWith('reject');
+  const ordered = [...options.filter(isReject), ...options.filter((option) => !isReject(option))];
   return (
     <div className="mt-3 flex flex-wrap gap-2">
       {ordered.map((option) => (
         <Button
           key={option.optionId}
-          look={isNo(option) ? 'danger' : 'plain'}
+          look={isReject(option) ? 'danger' : 'plain'}
           aria-disabled={!isReady || sending !== null}
           className={clsx('transition-opacity', (!isReady || sending !== null) && 'opacity-50')}
           onPointerDown={() => pressed(false)}
@@ -99,11 +99,11 @@ function OptionRow({ options, shownAt, sending, onAnswer }: OptionRowProps) {
           }}
           onClick={() => answer(option)}
         >
-          {isNo(option) ? <Ban size={14} aria-hidden /> : <Check size={14} aria-hidden />}
+          {isReject(option) ? <Ban size={14} aria-hidden /> : <Check size={14} aria-hidden />}
           {option.name}
         </Button>
       ))}
-      {options.length === 0 && <p className="text-muted">The agent offers no answer. Cancel the turn to go on.</p>}
+      {options.length === 0 && <p className="text-muted">The agent offers no options. Cancel the turn to continue.</p>}
     </div>
   );
 }
@@ -146,21 +146,16 @@ function AskedView({ asked }: { asked: Asked }) {
   );
 }
 
-/** What the files would be, until their differences can be shown. */
+/** The new content of the files, until the differences can be shown. */
 function NewTexts({ diffs }: Pick<Asked, 'diffs'>) {
   return diffs.map(({ path, after }) => <Literal key={path} text={after} label={path} />);
 }
 
 function Literal({ text, label }: { text: string; label: string }) {
   return (
-    <section
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
-      tabIndex={0}
-      aria-label={label}
-      className="max-h-60 overflow-auto rounded border border-line bg-sunken p-2"
-    >
-      <pre className="font-mono text-xs whitespace-pre-wrap break-all">{text}</pre>
-    </section>
+    <Verbatim label={label} className="max-h-60">
+      {text}
+    </Verbatim>
   );
 }
 
@@ -185,7 +180,7 @@ function Outcome({ permission, outcome }: { permission: Permission; outcome: str
   );
 }
 
-/** When the card was last put where it is, in front of somebody: shown, moved, or seen again in its tab. */
+/** When the card last appeared at its position: it was rendered, it moved, or its tab became visible. */
 function useShownAt(movedAt: number): number {
   const [shownAt, setShownAt] = useState(() => performance.now());
   useEffect(() => {
@@ -196,7 +191,7 @@ function useShownAt(movedAt: number): number {
   return Math.max(shownAt, movedAt);
 }
 
-/** For the eye only: what counts is when a press began. */
+/** Only for the look of the buttons. Whether a press counts depends on when it began. */
 function useIsReady(shownAt: number): boolean {
   const [readyFor, setReadyFor] = useState(-1);
   useEffect(() => {

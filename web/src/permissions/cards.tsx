@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Permission } from 'throughline/client';
 import { useConversation } from '../data/conversation/use-conversation.ts';
-import { readPermission } from '../data/permissions.ts';
+
 import { useClient } from '../data/session.ts';
 import { PermissionCard } from './card.tsx';
 
-/** How long it stays on the screen how a question ended. */
-const TOLD_MS = 12_000;
+/** How long the outcome of a question is shown. */
+const OUTCOME_MS = 12_000;
 
-/** All questions of this conversation that wait, and how those ended that somebody has just seen here. */
+/** The open questions of this conversation, and the outcomes of those that have just ended. */
 export function PermissionCards() {
   const open = useConversation(({ permissions }) => permissions);
   const ended = useJustEnded(open);
@@ -24,7 +24,7 @@ export function PermissionCards() {
   );
 }
 
-/** The questions that were open here and are not any more, for a while. */
+/** The questions that were open on this page and have ended, for a while. */
 export function useJustEnded(open: readonly Permission[]): readonly Permission[] {
   const tl = useClient();
   const before = useRef<readonly Permission[]>([]);
@@ -33,12 +33,12 @@ export function useJustEnded(open: readonly Permission[]): readonly Permission[]
     const gone = before.current.filter(({ id }) => !open.some((one) => one.id === id));
     before.current = open;
     for (const { id } of gone) {
-      readPermission(tl, id).then(
+      tl.engine.permission(id).then(
         (permission) => {
           setEnded((known) => [...known.filter((one) => one.id !== id), permission]);
-          setTimeout(() => setEnded((known) => known.filter((one) => one.id !== id)), TOLD_MS);
+          setTimeout(() => setEnded((known) => known.filter((one) => one.id !== id)), OUTCOME_MS);
         },
-        () => {}, // erased with its conversation: there is nothing to tell
+        () => {}, // erased with its conversation: it has no outcome
       );
     }
   }, [tl, open]);

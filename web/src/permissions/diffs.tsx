@@ -2,7 +2,7 @@ import { clsx } from 'clsx';
 import { diffLines } from 'diff';
 import type { AskedDiff } from './asked.ts';
 
-/** What would be changed, whole: whoever approves it must be able to read all of it. */
+/** All lines of the files, also the unchanged ones: whoever approves a change must be able to read all of it. */
 export function AskedDiffs({ diffs }: { diffs: readonly AskedDiff[] }) {
   return diffs.map((diff) => <OneDiff key={diff.path} diff={diff} />);
 }
@@ -18,7 +18,7 @@ function OneDiff({ diff: { path, before, after } }: { diff: AskedDiff }) {
       <section
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
         tabIndex={0}
-        aria-label={`Change of ${path}`}
+        aria-label={`Changes in ${path}`}
         className="max-h-72 overflow-auto font-mono text-xs leading-5 whitespace-pre"
       >
         {changes.map(({ value, added, removed }, index) => (
@@ -40,7 +40,7 @@ function OneDiff({ diff: { path, before, after } }: { diff: AskedDiff }) {
   );
 }
 
-/** Every line with its sign: colours alone do not say it. */
+/** Puts the sign before every line: a colour must not be the only difference. */
 function signed(value: string, sign: string): string {
   const lines = value.replace(/\n$/, '').split('\n');
   return lines.map((line) => `${sign} ${line}`).join('\n');

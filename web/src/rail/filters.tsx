@@ -1,7 +1,7 @@
 import { clsx } from 'clsx';
 import { X } from 'lucide-react';
-import { useEffect, useState } from 'react';
 import type { ConversationState } from 'throughline/client';
+import { useAgents } from '../data/agents.ts';
 import { chooseFilter, type ListFilter, NO_FILTER, useList } from '../data/list.ts';
 import { useClient } from '../data/session.ts';
 import { IconButton } from '../ui/button.tsx';
@@ -11,14 +11,14 @@ interface Chosen {
   readonly states: readonly ConversationState[];
 }
 
-/** States as a person looks for them. */
+/** The choices of the state filter, each for one or more states. */
 const FILTER_STATES = {
   needs: { label: 'Needs you', states: ['asks', 'unrestored'] },
   running: { label: 'Running', states: ['running', 'queued'] },
   failed: { label: 'Failed', states: ['failed', 'interrupted', 'unrestored'] },
   idle: { label: 'Idle', states: ['idle'] },
 } as const satisfies Readonly<Record<string, Chosen>>;
-export type FilterState = keyof typeof FILTER_STATES;
+type FilterState = keyof typeof FILTER_STATES;
 
 /** Null: no filter by state. */
 function stateOf(states: readonly ConversationState[] | null): FilterState | null {
@@ -59,7 +59,7 @@ export function Filters() {
         onChoose={(days) => choose({ days: days === '' ? null : Number(days) })}
       />
       {filter !== NO_FILTER && (
-        <IconButton label="Remove the filters" small onClick={() => choose(NO_FILTER)}>
+        <IconButton label="Clear the filters" small onClick={() => choose(NO_FILTER)}>
           <X size={14} />
         </IconButton>
       )}
@@ -74,7 +74,7 @@ interface ChoiceProps {
   onChoose(value: string): void;
 }
 
-/** The browser's own: it is a sheet on phones, and knows the keyboard. */
+/** A native `select`: a sheet on phones, and usable by keyboard. */
 function Choice({ label, value, options, onChoose }: ChoiceProps) {
   return (
     <select
@@ -96,17 +96,10 @@ function Choice({ label, value, options, onChoose }: ChoiceProps) {
   );
 }
 
-/** Those that are configured, and those that have answered here. */
+/** The configured agents, and those of the loaded conversations. */
 function useAgentNames(): readonly string[] {
-  const tl = useClient();
+  const { agents } = useAgents();
   const known = useList((list) => list.known);
-  const [configured, setConfigured] = useState<readonly string[]>([]);
-  useEffect(() => {
-    tl.agents().then(
-      (agents) => setConfigured(agents.map(({ name }) => name)),
-      () => {}, // the names of the rows are left
-    );
-  }, [tl]);
-  const seen = [...known.values()].flatMap(({ lastAgent }) => (lastAgent === null ? [] : [lastAgent]));
-  return [...new Set([...configured, ...seen])].sort();
+  const used = [...known.values()].flatMap(({ lastAgent }) => lastAgent ?? []);
+  return [...new Set([...agents.map(({ name }) => name), ...used])].sort();
 }

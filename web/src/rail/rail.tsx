@@ -28,7 +28,7 @@ import { Rows } from './rows.tsx';
 
 const NOTHING = () => {};
 
-/** Where one can go: the places, a search over everything, and all conversations, most recently changed first. */
+/** The navigation: the main views, a search over everything, and all conversations, most recently changed first. */
 export function Rail({ onChosen = NOTHING, isSheet = false }: { onChosen?: () => void; isSheet?: boolean }) {
   const { phase, rows, error } = useList();
   const search = useSearch();
@@ -54,7 +54,7 @@ export function Rail({ onChosen = NOTHING, isSheet = false }: { onChosen?: () =>
           )}
         </div>
       )}
-      {!isSheet && <Places />}
+      {!isSheet && <MainLinks />}
       <div className="shrink-0 space-y-1.5 px-3 py-2">
         <div className="flex gap-1">
           <SearchField search={search} offersKey={!isSheet} />
@@ -95,18 +95,18 @@ function beginAction(run: () => void) {
   };
 }
 
-function Places() {
+function MainLinks() {
   const { needs } = useInbox();
   return (
-    <nav aria-label="Places" className="shrink-0 px-2">
-      <Place href="/" label="Inbox" icon={InboxIcon} count={needs.length} />
-      <Place href="/tasks" label="Tasks" icon={ListChecks} />
-      <Place href="/health" label="Health" icon={Activity} />
+    <nav aria-label="Main" className="shrink-0 px-2">
+      <MainLink href="/" label="Inbox" icon={InboxIcon} count={needs.length} />
+      <MainLink href="/tasks" label="Tasks" icon={ListChecks} />
+      <MainLink href="/health" label="Health" icon={Activity} />
     </nav>
   );
 }
 
-function Place({
+function MainLink({
   href,
   label,
   icon: Icon,
@@ -142,28 +142,29 @@ function Place({
 
 const ICONS = { system: Monitor, light: Sun, dark: Moon };
 
-/** Whose page it is, and how it looks. */
+/** Who is signed in, and the colour scheme. */
 function Foot() {
   const { owner, scopes } = useMe();
   const [scheme, next] = useScheme();
   const Icon = ICONS[scheme];
+  const signedInAs = `Signed in as ${owner}. Scopes: ${scopes.join(', ')}`;
   return (
     <div className="flex min-h-11 shrink-0 items-center gap-1 border-t border-line pr-2 pl-3 text-xs text-muted">
       <button
         type="button"
         className="flex min-w-0 flex-1 items-center gap-1.5 text-left pointer-coarse:min-h-11"
-        aria-label={`Signed in as ${owner}, may ${scopes.join(', ')}`}
-        {...tip(`Signed in as ${owner}. May: ${scopes.join(', ')}`)}
+        aria-label={signedInAs}
+        {...tip(signedInAs)}
       >
         <UserRound size={14} aria-hidden className="shrink-0" />
         <span className="truncate">{owner}</span>
         {!scopes.includes('prompt') && <span className="shrink-0 text-warn">read only</span>}
       </button>
-      <IconButton label={`Colours: ${SCHEMES[scheme]}`} small onClick={next}>
+      <IconButton label={`Colour scheme: ${SCHEMES[scheme]}`} small onClick={next}>
         <Icon size={15} />
       </IconButton>
       <IconButton
-        label="Keys"
+        label="Keyboard shortcuts"
         keys="?"
         small
         onClick={() =>

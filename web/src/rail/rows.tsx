@@ -15,11 +15,11 @@ const ROW_PX = 52;
 interface RowsProps {
   readonly rows: readonly Conversation[];
   onChosen(): void;
-  /** Whether j and k move in it. */
+  /** Whether j and k move the cursor. */
   readonly hasKeys: boolean;
 }
 
-/** Only the rows in sight exist, however many there are. */
+/** A virtual list: only visible rows are in the page. */
 export function Rows({ rows, onChosen, hasKeys }: RowsProps) {
   const tl = useClient();
   const hasMore = useList((state) => state.hasMore);
@@ -86,7 +86,7 @@ function moves(move: (by: number) => void) {
   ];
 }
 
-/** The row that keys move to: it gets the focus, and Enter opens it as any link. Without a move, it is the one that is open. */
+/** The row that keys have moved to; otherwise the open conversation. It gets the focus, and Enter opens it like any link. */
 function useCursor(
   rows: readonly Conversation[],
   openId: string | null,
@@ -105,7 +105,7 @@ function useCursor(
     if (row === undefined) return;
     setMoved(row.id);
     scrollTo(next);
-    // The row may come into being by scrolling.
+    // Scrolling may first have to create the row.
     requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`a[href="/c/${row.id}"]`)?.focus());
   };
   const latest = useRef(moveNow);

@@ -8,7 +8,7 @@ import { useMay } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
 import { ErrorNote } from '../ui/notes.tsx';
 
-/** The context of a turn could not be restored: the ways to go on, for those who may send. */
+/** What to do after a failed restore, for those who may send prompts. */
 export function WhatToDo({ turn }: { turn: Turn }) {
   const { submit, retry } = useVerbs();
   const may = useMay('prompt');

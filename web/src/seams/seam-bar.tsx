@@ -16,9 +16,9 @@ const LOOKS: Readonly<
   bad: { icon: CircleX, ink: 'text-bad', bar: 'border-bad/40', soft: 'bg-bad-soft' },
 };
 
-/** Where one session ended and another began, in one sentence. */
+/** A seam in one sentence, with its details when it is opened. */
 export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget: boolean }) {
-  // From the first moment on: what opens later would push what somebody came for out of sight.
+  // A target is open from the first render: opening it later would push the target out of view.
   const [isOpen, setOpen] = useOpened(n, isTarget);
   const turn = useTurn(n)?.turn ?? null;
   useEnding(n, seam);
@@ -66,7 +66,7 @@ export function SeamBar({ seam, n, isTarget }: { seam: Seam; n: number; isTarget
   );
 }
 
-/** A sentence that breaks between its parts. */
+/** Lines break between the parts of the sentence. */
 function Words({ words }: { words: Seam['words'] }) {
   return (
     <span className="text-ink">
@@ -83,10 +83,10 @@ function Words({ words }: { words: Seam['words'] }) {
   );
 }
 
-/** So many letters fit into one line of a phone. */
+/** About as many letters as fit into one line of a phone. */
 const SHORT = 30;
 
-/** Of a fork: where it came from. */
+/** In a fork: the link to the original. */
 function Original({ n }: { n: number }) {
   const parent = useConversation(({ conversation }) => conversation?.parent ?? null);
   if (parent?.n !== n - 1) return null;
@@ -100,7 +100,7 @@ function Original({ n }: { n: number }) {
   );
 }
 
-/** In the place of the seam while it is being made. */
+/** In the place of the seam during a restore. */
 export function RestoringBar({ restoring: { rung, done, total, tried } }: { restoring: Restoring }) {
   return (
     <section

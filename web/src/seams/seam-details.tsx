@@ -15,7 +15,7 @@ import { WhatToDo } from './failed-restore.tsx';
 import { cellsOf, type Share, stretchesOf, turnsText } from './strip.ts';
 import { ToldText } from './told-text.tsx';
 
-/** An opened seam: how the session got its context, what it has of it, and what it was told. */
+/** An opened seam: how the session got its context, which turns it has, and what it was told. */
 export function SeamDetails({ receipt, turn, n }: { receipt: Receipt; turn: Turn | null; n: number }) {
   const name = useConversation(({ conversation }) => conversation?.key ?? conversation?.id ?? '');
   return (
@@ -32,7 +32,7 @@ export function SeamDetails({ receipt, turn, n }: { receipt: Receipt; turn: Turn
         </Part>
       </div>
       {n > 1 && (
-        <Part title="What the session has of the turns before">
+        <Part title="Which earlier turns the session has">
           <Strip n={n} receipt={receipt} turn={turn} />
         </Part>
       )}
@@ -55,7 +55,7 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-/** Every rung, best first: what failed and why, what was taken, what was not tried or not needed. */
+/** Every rung, best first: which failed and why, which worked, which were not tried or not needed. */
 function Ladder({ receipt: { rung, tried } }: { receipt: Receipt }) {
   const taken = (RUNGS as readonly string[]).indexOf(rung);
   return (
@@ -86,7 +86,7 @@ function Ladder({ receipt: { rung, tried } }: { receipt: Receipt }) {
   );
 }
 
-/** What each rung does, for somebody who reads its name for the first time. */
+/** Explains each rung. */
 const WAYS: Readonly<Record<(typeof RUNGS)[number], string>> = {
   live: 'its process was still running',
   resume: 'the agent reopened its own session',
@@ -119,8 +119,8 @@ function Rung({ icon: Icon, ink, name, text, isTaken = false }: RungProps) {
 const PROOFS: Readonly<Record<Proof, { readonly icon: LucideIcon; readonly ink: string; readonly means: string }>> = {
   proved: { icon: Check, ink: 'text-good', means: 'seen in the agent’s own storage' },
   consistent: { icon: Check, ink: 'text-good', means: 'ids and repeated history agree' },
-  counted: { icon: Check, ink: 'text-good', means: 'we delivered all of it ourselves' },
-  none: { icon: CircleHelp, ink: 'text-warn', means: 'nothing shows it' },
+  counted: { icon: Check, ink: 'text-good', means: 'Throughline delivered all of it' },
+  none: { icon: CircleHelp, ink: 'text-warn', means: 'there is no proof' },
   refuted: { icon: CircleX, ink: 'text-bad', means: 'shown to be wrong' },
 };
 
@@ -138,19 +138,19 @@ function ProofLine({ when, proof }: { when: string; proof: Proof | null }) {
   );
 }
 
-/** What else the receipt says, where there is something to say. */
+/** The other facts of the receipt, if there are any. */
 function More({ receipt }: { receipt: Receipt }) {
   const { shortened, leftOut, unsettled, toolsRan, lockWaits, delivered, deliveredTokens } = receipt;
   const { unknownBefore, filesLeft } = receipt;
   const lines = [
     delivered > 0 &&
-      `${delivered} ${delivered === 1 ? 'turn was' : 'turns were'} told to it, about ${deliveredTokens.toLocaleString('en')} tokens`,
+      `${delivered} ${delivered === 1 ? 'turn was' : 'turns were'} delivered, about ${deliveredTokens.toLocaleString('en')} tokens`,
     shortened > 0 && `${shortened} of them shortened`,
-    leftOut.outputs > 0 && `${leftOut.outputs} outputs of tools left out or cut`,
+    leftOut.outputs > 0 && `${leftOut.outputs} tool outputs left out or shortened`,
     leftOut.images > 0 && `${leftOut.images} images only named`,
     leftOut.files > 0 && `${leftOut.files} files only named`,
-    unknownBefore !== null && `Something before turn ${unknownBefore} could not be read`,
-    filesLeft !== undefined && `The files of the work are not here, but at ${filesLeft}`,
+    unknownBefore !== null && `Some history before turn ${unknownBefore} could not be read`,
+    filesLeft !== undefined && `The working files are not here, but at ${filesLeft}`,
     unsettled && 'It was told that its last turn was interrupted',
     toolsRan.length > 0 && `Tools that ran in the replay: ${toolsRan.join(', ')}`,
     lockWaits.count > 0 && `Waited ${duration(lockWaits.ms)} for a lock`,
@@ -164,7 +164,7 @@ const SHARES: Readonly<Record<Share, { readonly look: string; readonly word: str
   carried: { look: 'bg-good', word: 'carried' },
   told: { look: 'bg-accent', word: 'told before the prompt' },
 };
-/** Cells for a thumb are larger. */
+/** Cells are larger on a touch screen, so there are fewer. */
 const CELLS = isTouch() ? 21 : 60;
 
 function Strip({ n, receipt, turn }: { n: number; receipt: Receipt; turn: Turn | null }) {
@@ -196,7 +196,7 @@ function Strip({ n, receipt, turn }: { n: number; receipt: Receipt; turn: Turn |
   );
 }
 
-/** The very words, asked for: they may be long. */
+/** The exact text, loaded by a button because it may be long. */
 function ToldSection({ turn, receipt }: { turn: Turn; receipt: Receipt }) {
   const [isShown, setShown] = useState(false);
   return (

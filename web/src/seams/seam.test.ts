@@ -45,7 +45,7 @@ const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
     'good Restored: The session file is gone · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
   ],
   [
-    'a process that ended with nothing to say about it',
+    'a process that ended without a known reason',
     {},
     { rung: 'resume', proof: 'proved', modelCalls: 1, condensed: 3 },
     'good Restored: Process had ended · resumed by the agent · 214 carried, 3 condensed, 0 dropped · proved · 1 model call · 1.2 s',
@@ -69,10 +69,10 @@ const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
     'good Restored: Handed over from codex to claude · rebuilt by transcript · 214 carried, 0 dropped · counted · 0 model calls · 1.2 s',
   ],
   [
-    'a handoff back to a living session',
+    'a handoff back to a live session',
     { previous: { agent: 'codex' } },
     { rung: 'live', proof: 'proved' },
-    'good Restored: Handed over from codex to claude · in its living session · 214 carried, 0 dropped · proved · 0 model calls · 1.2 s',
+    'good Restored: Handed over from codex to claude · in its live session · 214 carried, 0 dropped · proved · 0 model calls · 1.2 s',
   ],
   [
     'a fork',
@@ -99,12 +99,12 @@ const CASES: [string, Partial<SeamFacts>, Partial<Receipt>, string | null][] = [
     'bad Refuted: Process had ended · resumed by the agent · 214 carried, 0 dropped · refuted · 0 model calls · 1.2 s',
   ],
   [
-    'a fresh one, knowingly',
+    'a fresh session, on purpose',
     {},
     { rung: 'fresh', proof: 'none', carried: 0, dropped: 214 },
     'warn Fresh: Process had ended · without the history · 0 carried, 214 dropped · not proved · 0 model calls · 1.2 s',
   ],
-  ['a living session is no seam', {}, { rung: 'live', proof: 'proved' }, null],
+  ['a live session is no seam', {}, { rung: 'live', proof: 'proved' }, null],
   ['a first session has nothing to restore', { previous: null }, { rung: 'new', carried: 0 }, null],
   ['nothing is known', { receipts: [] }, {}, null],
 ];
@@ -115,7 +115,7 @@ test.each(CASES)('%s', (_name, facts, receipt, said) => {
   expect(seam && `${seam.tone} ${seam.verdict}: ${seam.words.join(' · ')}`).toBe(said);
 });
 
-test('a warm-up made the seam when the turn itself found a living session', () => {
+test('a warm-up made the seam if the turn itself found a live session', () => {
   const warm: Receipt = { ...RECEIPT, turn: null, rung: 'rehydrate', proof: 'proved' };
   const seam = seamOf({ ...FACTS, receipts: [warm, { ...RECEIPT, rung: 'live' }] });
   expect(seam?.receipt).toBe(warm);

@@ -4,20 +4,20 @@ import type { ReceiptRung } from '../../../src/core/restore/restore-settings.ts'
 import { duration } from '../ui/time.tsx';
 
 /*
- * A seam is where one session ended and another began, or where a session was revived other than by its living process. It stands
- * before the turn that it was for. After the last turn, it is that of a warm-up.
+ * A seam is where one session ended and another began, or where a session was restored into another process. It is shown before the turn
+ * that needed it. The seam of a warm-up is shown after the last turn.
  */
 
 export interface SeamFacts {
   /** The turn that follows; null: none yet. */
   readonly turn: Pick<Turn, 'agent'> | null;
-  /** The last turn before that had a session; null: there is none, or it is not loaded. */
+  /** The last turn before it that had a session; null: there is none, or it is not loaded. */
   readonly previous: Pick<Turn, 'agent'> | null;
-  /** Of the warm-ups since the turn before, then of the attempts of the turn. */
+  /** The receipts of the warm-ups since the previous turn, then those of the attempts of the turn. */
   readonly receipts: readonly Receipt[];
-  /** The turn before came from elsewhere: no session here has ended. */
+  /** The previous turn was imported: no session here has ended. */
   readonly imported: boolean;
-  /** Why the session before is not alive any more; null: not known. */
+  /** Why the previous session had ended; null: not known. */
   readonly ended: string | null;
   /** Set if the conversation was forked here. `title`: of the original; null: not known. */
   readonly fork: { readonly n: number; readonly title: string | null } | null;
@@ -27,9 +27,9 @@ export type Tone = 'good' | 'warn' | 'bad';
 
 export interface Seam {
   readonly tone: Tone;
-  /** One word for what it came to. */
+  /** The result in a word or two. */
   readonly verdict: string;
-  /** The parts of its sentence. */
+  /** The parts of the sentence. */
   readonly words: readonly string[];
   /** Null: nothing was restored here. */
   readonly receipt: Receipt | null;
@@ -49,7 +49,7 @@ function forkText({ n, title }: NonNullable<SeamFacts['fork']>): string {
   return `Forked${title === null ? '' : ` from “${title}”`} at turn ${n}`;
 }
 
-/** A first session has nothing to restore, and a living one needs nothing. */
+/** The first session has nothing to restore, and a live one needs no restore. */
 function isRestore({ rung, carried, dropped, condensed }: Receipt): boolean {
   if (rung === 'live') return false;
   return rung === 'none' || carried + dropped + condensed > 0;
@@ -62,7 +62,7 @@ function handoverOf({ turn, previous, receipts }: SeamFacts): string | null {
 }
 
 export const HOW: Readonly<Record<ReceiptRung, string>> = {
-  live: 'in its living session',
+  live: 'in its live session',
   resume: 'resumed by the agent',
   rehydrate: 'rebuilt in its own storage',
   transcript: 'rebuilt by transcript',
@@ -116,7 +116,7 @@ function verdictOf({ rung, proof, dropped }: Receipt): string {
   return dropped > 0 ? 'Restored in part' : 'Restored';
 }
 
-/** `unchecked`: this browser cannot compute hashes here (it can over HTTPS and on this machine). */
+/** `unchecked`: the browser cannot compute hashes, because the page is neither from HTTPS nor from localhost. */
 export type HashCheck = 'matches' | 'differs' | 'unchecked';
 
 /** The hash is that of the text of a transcript, and of the JSON of a prompt's content. */

@@ -1,10 +1,10 @@
 import type { Receipt, Turn } from 'throughline/client';
 
-/** What a session has of a turn: nothing, the agent's own summary, its words, or its words as we told them. */
+/** What a session has of a turn: nothing, the agent's own summary, its text, or its text as it was told before the prompt. */
 export type Share = 'dropped' | 'condensed' | 'carried' | 'told';
 
-/** Turns in a row of which a session has the same. */
-export interface Stretch {
+/** Consecutive turns with the same share. */
+interface Stretch {
   readonly share: Share;
   readonly from: number;
   readonly to: number;
@@ -13,8 +13,8 @@ export interface Stretch {
 type Counts = Pick<Receipt, 'carried' | 'condensed' | 'dropped' | 'rung'>;
 
 /**
- * The turns before turn `n`, from the first to the last. A budget drops the oldest, and an agent condenses the oldest of the rest; what
- * was told is the stretch that was recorded with the sending.
+ * The turns before turn `n`, from the first to the last. A budget drops the oldest turns, and an agent condenses the oldest of the rest.
+ * `delivered`: the turns that were told, as recorded when the prompt was sent.
  */
 export function stretchesOf(n: number, counts: Counts, delivered: NonNullable<Turn['sent']>['delivered']): Stretch[] {
   const last = n - 1;
@@ -34,7 +34,7 @@ export function stretchesOf(n: number, counts: Counts, delivered: NonNullable<Tu
   return all.filter(({ from, to }) => from <= to);
 }
 
-/** Cut into at most about `most` cells, so that a long conversation fits; each stretch has at least one. */
+/** Divides the stretches into about `most` cells, so that a long conversation fits. Each stretch has at least one. */
 export function cellsOf(stretches: readonly Stretch[], most: number): Stretch[] {
   const total = stretches.reduce((sum, { from, to }) => sum + to - from + 1, 0);
   const each = Math.max(1, Math.ceil(total / most));

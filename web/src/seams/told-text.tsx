@@ -1,7 +1,7 @@
 import { clsx } from 'clsx';
 import { Check, CircleHelp, CircleX, type LucideIcon } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import type { Told, ToldPart } from 'throughline/client';
+import type { ToldPart } from 'throughline/client';
 import { promptText } from '../../../src/core/turn/content.ts';
 import { useClient } from '../data/session.ts';
 import { ErrorNote, Skeleton } from '../ui/notes.tsx';
@@ -15,9 +15,9 @@ interface CheckedPart {
 type ToldState =
   | { readonly phase: 'loading' }
   | { readonly phase: 'failed'; readonly error: unknown }
-  | { readonly phase: 'ready'; readonly told: Told; readonly parts: readonly CheckedPart[] };
+  | { readonly phase: 'ready'; readonly parts: readonly CheckedPart[] };
 
-/** Exactly what the session of a turn was told, with its hashes computed anew in this browser. */
+/** Reads what the session of a turn was told, and checks the hashes in this browser. */
 function useTold(turnId: string, attempt: number): ToldState {
   const { engine } = useClient();
   const [state, setState] = useState<ToldState>({ phase: 'loading' });
@@ -26,7 +26,7 @@ function useTold(turnId: string, attempt: number): ToldState {
     const read = async () => {
       const told = await engine.told(turnId, { attempt });
       const parts = await Promise.all(told.parts.map(async (part) => ({ part, check: await checkTold(part) })));
-      if (isCurrent) setState({ phase: 'ready', told, parts });
+      if (isCurrent) setState({ phase: 'ready', parts });
     };
     read().catch((error) => isCurrent && setState({ phase: 'failed', error }));
     return () => {
@@ -36,7 +36,7 @@ function useTold(turnId: string, attempt: number): ToldState {
   return state;
 }
 
-/** Exactly what a session was told for an attempt at a turn, each part with its hash computed anew. */
+/** The exact text that a session was told for an attempt at a turn. The hash of each part is checked. */
 export function ToldText({ turnId, attempt }: { turnId: string; attempt: number }) {
   const state = useTold(turnId, attempt);
   if (state.phase === 'loading') return <Skeleton lines={3} />;
@@ -54,7 +54,7 @@ const CHECKS: Readonly<Record<HashCheck, { readonly icon: LucideIcon; readonly i
   {
     matches: { icon: Check, ink: 'text-good', word: 'matches' },
     differs: { icon: CircleX, ink: 'text-bad', word: 'does not match' },
-    unchecked: { icon: CircleHelp, ink: 'text-warn', word: 'checked by the server; here only over HTTPS' },
+    unchecked: { icon: CircleHelp, ink: 'text-warn', word: 'not checked: browsers do that only over HTTPS' },
   };
 
 function ToldPartView({ part, check }: CheckedPart) {
@@ -73,7 +73,7 @@ function ToldPartView({ part, check }: CheckedPart) {
         </span>
       </figcaption>
       <pre
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
         tabIndex={0}
         className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-xs leading-5 whitespace-pre-wrap"
       >

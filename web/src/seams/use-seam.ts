@@ -7,7 +7,7 @@ import { type Seam, seamOf } from './seam.ts';
 
 const NONE: readonly Receipt[] = [];
 
-/** The seam before a turn; `n` one beyond the last: after it. Null: there is none. */
+/** The seam before turn `n`, or after the last turn if `n` is one more than its number. Null: there is none. */
 export function useSeam(n: number): Seam | null {
   const turn = useTurn(n)?.turn ?? null;
   const previous = usePrevious(n);
@@ -25,19 +25,20 @@ export function useSeam(n: number): Seam | null {
   }, [turn, previous, imported, own, before, parent, title, ended, n]);
 }
 
-/** Reads why the session before had ended, where it was not seen here. */
+/** Reads why the session before the seam had ended. */
 export function useEnding(n: number, seam: Seam): void {
   const store = useConversationStore();
   const isWanted = seam.receipt !== null && seam.receipt.rung !== 'none';
   useEffect(() => {
-    // The sentence is true without it.
+    // If that fails, the seam shows a more general cause.
     if (isWanted) store.readEnding(n).catch(() => {});
   }, [store, n, isWanted]);
 }
 
-/** Turns that were never sent have no session. */
+/** How many turns back the previous session is searched. */
 const LOOK_BACK = 20;
 
+/** The last turn before turn `n` that had a session. Turns that were never sent have none. */
 function usePrevious(n: number): Turn | null {
   return useConversation(({ turns }) => {
     for (let at = n - 1; at > Math.max(0, n - LOOK_BACK); at -= 1) {
@@ -49,12 +50,12 @@ function usePrevious(n: number): Turn | null {
   });
 }
 
-/** By conversation and turn: the seams that somebody has opened or closed. */
+/** By conversation and turn: whether somebody has opened or closed the seam. */
 const useChosen = create<{ readonly chosen: ReadonlyMap<string, boolean> }>(() => ({ chosen: new Map() }));
 
 /**
- * Whether a seam is open, and how to change that. It is not kept where the seam is drawn: the one after the last turn is drawn elsewhere when the next turn
- * comes, and a row that leaves the screen is not drawn at all.
+ * Whether a seam is open, and a function that changes it. This is not the state of a component: the seam after the last turn is rendered
+ * elsewhere when the next turn arrives, and a row that leaves the screen is not rendered at all.
  */
 export function useOpened(n: number, isTarget: boolean): readonly [boolean, (isOpen: boolean) => void] {
   const name = `${useConversationStore().id} ${n}`;

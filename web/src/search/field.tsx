@@ -5,14 +5,14 @@ import { IconButton } from '../ui/button.tsx';
 import { Keys } from '../ui/keys.tsx';
 import type { Search } from './search.ts';
 
-/** Words to look for in titles and in everything that was said. `/` goes there, Enter opens the first hit, Escape leaves. */
+/** The search over titles and turns. `/` focuses it, Enter opens the first hit, Escape leaves it. */
 export function SearchField({ search, offersKey }: { search: Search; offersKey: boolean }) {
   const field = useRef<HTMLInputElement>(null);
   const { words, setWords, isBusy } = search;
   const [isWanted, setWanted] = useState(false);
   const focus = () => field.current?.select();
   const go = { id: 'search', title: 'Search all conversations', group: 'Conversations', keys: '/', run: focus };
-  // Typed fast, Enter comes before the answer.
+  // Enter may be pressed before the answer has arrived.
   useEffect(() => {
     if (!isWanted || isBusy) return;
     setWanted(false);
@@ -56,12 +56,12 @@ export function SearchField({ search, offersKey }: { search: Search; offersKey: 
   );
 }
 
-/** The way out of a search, or the key that leads into it. */
+/** Clears the search; while it is empty, shows its key. */
 function FieldEnd({ words, offersKey, onEnd }: { words: string; offersKey: boolean; onEnd(): void }) {
   return (
     <span className="absolute top-1/2 right-1 -translate-y-1/2">
       {words !== '' ? (
-        <IconButton label="End the search" small onClick={onEnd}>
+        <IconButton label="Clear the search" small onClick={onEnd}>
           <X size={14} />
         </IconButton>
       ) : (

@@ -7,7 +7,7 @@ import { nameOf, StateMark } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
 import { countOf, marked, pathOf, type Search } from './search.ts';
 
-/** Conversations by their titles, then turns, with all the words, best first. The last result stays until the next is here. */
+/** Conversations by title, then turns, best first. The previous result stays until the next one has arrived. */
 export function SearchResults({ search, onChosen }: { search: Search; onChosen(): void }) {
   const { found, isBusy } = search;
   if (found === null) return <div className="flex-1">{isBusy && <Skeleton lines={6} />}</div>;
@@ -78,7 +78,7 @@ function Marked({ text, words }: { text: string; words: string }) {
   );
 }
 
-/** As in the list, if the conversation was read there. */
+/** The state of the conversation, if the list has loaded it. */
 function Standing({ id }: { id: string }) {
   const row = useList((list) => list.known.get(id));
   if (row === undefined) return null;

@@ -16,7 +16,7 @@ describe('words to look for', () => {
 });
 
 test.each([
-  [[], 'Nothing has all these words.'],
+  [[], 'No title or turn contains all these words.'],
   [[1], '1 turn'],
   [[null, null, 4], '2 conversations by title, 1 turn'],
   [[null], '1 conversation by title'],

@@ -18,11 +18,11 @@ interface Found {
   readonly error: unknown;
 }
 
-/** How long somebody must have stopped typing. */
+/** A search starts after this pause in typing. */
 const QUIET_MS = 150;
 const MOST_HITS = 50;
 
-/** Searches while somebody types. An answer that is late is left out. */
+/** Searches while somebody types. Outdated answers are dropped. */
 export function useSearch(): Search {
   const tl = useClient();
   const [words, setWords] = useState('');
@@ -46,13 +46,13 @@ export function useSearch(): Search {
   return { words, setWords, found, isBusy: asked !== '' && found?.words !== asked };
 }
 
-/** Nothing to look for without a letter or a digit: the server refuses it. */
+/** The words with single spaces; empty without a letter or a digit, which the server refuses. */
 export function searchable(words: string): string {
   const plain = words.trim().replace(/\s+/g, ' ');
   return /[\p{L}\p{N}]/u.test(plain) ? plain : '';
 }
 
-/** Where a hit leads: its turn, with the words to highlight there; a title leads to the end of its conversation. */
+/** The address of a hit: its turn, with the words to highlight there. For a title: its conversation. */
 export function pathOf({ conversationId, n }: Pick<SearchHit, 'conversationId' | 'n'>, words: string): string {
   if (n === null) return `/c/${conversationId}`;
   return `/c/${conversationId}/turn/${n}?find=${encodeURIComponent(words)}`;
@@ -62,7 +62,7 @@ export function pathOf({ conversationId, n }: Pick<SearchHit, 'conversationId' |
 export function countOf(hits: readonly SearchHit[]): string {
   const titles = hits.filter(({ n }) => n === null).length;
   const turns = hits.length - titles;
-  if (hits.length === 0) return 'Nothing has all these words.';
+  if (hits.length === 0) return 'No title or turn contains all these words.';
   const parts = [
     titles > 0 && `${titles} ${titles === 1 ? 'conversation' : 'conversations'} by title`,
     turns > 0 && `${turns} ${turns === 1 ? 'turn' : 'turns'}`,
@@ -75,7 +75,7 @@ export interface Piece {
   readonly isHit: boolean;
 }
 
-/** A snippet in pieces, where those with one of the words are marked. */
+/** A snippet in pieces; those that are one of the words are marked. */
 export function marked(snippet: string, words: string): Piece[] {
   const pieces: Piece[] = [];
   let end = 0;
@@ -88,12 +88,11 @@ export function marked(snippet: string, words: string): Piece[] {
   return pieces;
 }
 
-/** Where a text has one of the words, from and to, rising. Case and accents do not count, as in the search. */
+/** Where a text contains one of the words, from and to, in ascending order. As in the search, case and accents do not count. */
 export function placesOfWords(text: string, words: string): (readonly [number, number])[] {
   const patterns = patternsOf(words);
-  // Most texts have none of them, and folding letter by letter is slow.
+  // Most texts contain none of them, and folding letter by letter, which keeps the positions, is slow.
   if (patterns.length === 0 || !anyOf(patterns).test(fold(text))) return [];
-  // It keeps the positions.
   const starts = new Map<number, number>();
   let [folded, at] = ['', 0];
   for (const character of text) {
@@ -108,13 +107,13 @@ export function placesOfWords(text: string, words: string): (readonly [number, n
   });
 }
 
-/** Whether a text has all the words, as the search counts it. */
+/** Whether a text contains all the words, by the rules of the search. */
 export function hasWords(text: string, words: string): boolean {
   const [patterns, folded] = [patternsOf(words), fold(text)];
   return patterns.length > 0 && patterns.every((pattern) => anyOf([pattern]).test(folded));
 }
 
-/** One for each word: the last one may be the beginning of a word, as in the search. */
+/** One pattern for each word. As in the search, the last word may be incomplete. */
 function patternsOf(words: string): string[] {
   const wanted = searchable(words)
     .split(' ')
@@ -126,11 +125,12 @@ function patternsOf(words: string): string[] {
   });
 }
 
-/** Whole words. */
+/** Matches whole words only. */
 function anyOf(patterns: readonly string[]): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{N}])(?:${patterns.join('|')})(?![\\p{L}\\p{N}])`, 'gu');
 }
 
-function fold(text: string): string {
+/** Without case and accents. */
+export function fold(text: string): string {
   return text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
 }

@@ -1,15 +1,15 @@
 import { useEffect, useMemo, useRef } from 'react';
 import { create } from 'zustand';
 
-/** Something that can be done from the palette, by keys, or by a button; the views that are shown offer theirs. */
+/** Something that can be done from the palette, by keys, or by a button. Each view offers its actions while it is shown. */
 export interface Action {
   readonly id: string;
   readonly title: string;
-  /** The heading that it stands under in the palette. */
+  /** The heading above it in the palette. */
   readonly group: string;
-  /** `Mod+K`, or `g i` (one after the other). Single keys do nothing while somebody types. */
+  /** `Mod+K`, or `g i` (one after the other). Keys without Mod do nothing while somebody types. */
   readonly keys?: string;
-  /** The same on the command line. */
+  /** The equivalent command. */
   readonly cli?: string;
   run(): void;
 }
@@ -35,7 +35,7 @@ export function useActions(actions: readonly Action[]): void {
   const latest = useRef(actions);
   latest.current = actions;
   const shape = actions.map(({ id, title, keys, cli }) => [id, title, keys, cli].join('\u0000')).join('\u0001');
-  // biome-ignore lint/correctness/useExhaustiveDependencies: offered again only when what is shown of them changes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: offered again only when a visible property changes
   useEffect(() => {
     const offer = latest.current.map((action, index) => ({ ...action, run: () => latest.current[index]?.run() }));
     useOffered.setState((before) => [...before, offer], true);

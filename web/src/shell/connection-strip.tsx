@@ -5,7 +5,7 @@ import { Button } from '../ui/button.tsx';
 import { CliLine } from '../ui/notes.tsx';
 import { useStrip } from './connection.ts';
 
-/** Above every view, while the page and the server do not hear each other. What was read stays readable below it. */
+/** Above every view while the page has no connection to the server. What was loaded stays readable below it. */
 export function ConnectionStrip() {
   const live = useLive();
   const strip = useStrip();
@@ -14,7 +14,7 @@ export function ConnectionStrip() {
       {strip?.kind === 'signed-out' && (
         <Line colour="bg-warn-soft" icon={<KeyRound size={14} className="text-warn" aria-hidden />}>
           <span className="min-w-0 flex-1">
-            You are signed out. Nothing is lost: drafts stay here. Open a new link in this browser, and go on.
+            You are signed out. Your drafts are kept. To continue, open a new sign-in link in this browser.
           </span>
           <CliLine line="throughline link" />
           <Button small onClick={() => void checkSignIn()}>
@@ -26,7 +26,7 @@ export function ConnectionStrip() {
         <Line colour="bg-warn-soft" icon={<Unplug size={14} className="text-warn" aria-hidden />}>
           <span className="min-w-0 flex-1">
             <strong className="font-medium">Not connected since {new Date(strip.since).toLocaleTimeString()}.</strong>{' '}
-            {strip.why} What is shown is from before. It is tried again by itself.
+            {strip.why} The page shows the last known state, and reconnects by itself.
           </span>
           <Button small onClick={() => live.wake()}>
             Try now
@@ -44,7 +44,7 @@ export function ConnectionStrip() {
 
 function caughtUp(missed: number): string {
   if (missed === 0) return 'Nothing was missed.';
-  return missed === 1 ? 'One event caught up.' : `${missed} events caught up.`;
+  return missed === 1 ? 'Caught up on one event.' : `Caught up on ${missed} events.`;
 }
 
 function Line({ colour, icon, children }: { colour: string; icon: ReactNode; children: ReactNode }) {

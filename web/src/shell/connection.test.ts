@@ -11,7 +11,7 @@ const GONE = {
   failure: { code: 'storage_gone', message: 'The data file was moved.' } as const,
 };
 
-describe('what is said of the connection', () => {
+describe('what the strip shows about the connection', () => {
   test.each<[string, ConnectionFacts, number, unknown]>([
     ['connected', at('open'), 99_000, null],
     ['lost for a moment', at('waiting'), 3_900, null],
@@ -25,7 +25,7 @@ describe('what is said of the connection', () => {
       { kind: 'lost', why: 'The data file was moved.' },
     ],
     ['back after it was shown', at('open', { wasLost: true }, 12), 2_000, { kind: 'back', missed: 12 }],
-    ['back, and it was read', at('open', { wasLost: true }, 12), 7_000, null],
+    ['back for some seconds', at('open', { wasLost: true }, 12), 7_000, null],
     ['back before anybody noticed', at('open', {}, 12), 1_100, null],
     ['signed out', at('closed', { isOver: true }), 1_000, { kind: 'signed-out' }],
   ])('%s', (_name, facts, now, strip) => {

@@ -2,16 +2,16 @@ import { useEffect, useState } from 'react';
 import { checkSignIn, useLive, useSession } from '../data/session.ts';
 import type { HubState } from '../live/hub.ts';
 
-/** Shorter interruptions are nobody's business. */
+/** Shorter interruptions are not shown. */
 const SHOWN_AFTER_MS = 3_000;
-/** How long it says that it is connected again. */
+/** How long the strip shows that the page is connected again. */
 const BACK_MS = 5_000;
 
 export interface ConnectionFacts {
   readonly connection: Pick<HubState, 'state' | 'since' | 'missed' | 'failure'>;
   /** The sign-in of this browser has ended. */
   readonly isOver: boolean;
-  /** The device says that it has a network. */
+  /** The browser reports that the device is online. */
   readonly hasNetwork: boolean;
   /** An interruption was shown before this connection. */
   readonly wasLost: boolean;
@@ -23,7 +23,7 @@ export type Strip =
   | { readonly kind: 'back'; readonly missed: number }
   | null;
 
-/** What to say of the connection; null: nothing. */
+/** What to show about the connection; null: nothing. */
 export function stripOf({ connection, isOver, hasNetwork, wasLost }: ConnectionFacts, now: number): Strip {
   const { state, since, missed, failure } = connection;
   if (isOver) return { kind: 'signed-out' };
@@ -45,13 +45,13 @@ export function useStrip(): Strip {
     return live.onState((state) => {
       setConnection(state);
       setNow(Date.now());
-      // Refused for good: the sign-in may have ended.
+      // The server refused the stream: the sign-in may have ended.
       if (state.state === 'closed') void checkSignIn();
     });
   }, [live]);
   const strip = stripOf({ connection, isOver, hasNetwork: navigator.onLine, wasLost }, now);
   const isLost = strip?.kind === 'lost';
-  // It changes by the clock alone as well: after 3 seconds, and again when it has been read.
+  // The strip also changes with time: it appears after 3 seconds, and "connected again" disappears after 5.
   const changesIn = (connection.state === 'open' ? BACK_MS : SHOWN_AFTER_MS) - (now - connection.since);
   useEffect(() => {
     if (isLost) setWasLost(true);
@@ -64,7 +64,7 @@ export function useStrip(): Strip {
   return strip;
 }
 
-/** A cookie may have expired, or another tab may have got a new one, while nobody looked. */
+/** While the tab was hidden, its cookie may have expired, or another tab may have got a new one. */
 function useSignInChecks(): void {
   useEffect(() => {
     const check = () => document.visibilityState === 'visible' && void checkSignIn();

@@ -10,10 +10,10 @@ export function useKeyboard(): void {
   useEffect(() => {
     let first: { readonly key: string; readonly at: number } | null = null;
     const onKey = (event: KeyboardEvent) => {
-      // While an input method composes, keys belong to it.
+      // While an input method composes, it handles the keys.
       if (event.defaultPrevented || event.isComposing || event.repeat) return;
       const pressed = pressedKeys(event);
-      // What is open above the page has the keys.
+      // An open dialog handles its own keys.
       const isCovered = document.querySelector('[role=dialog]') !== null;
       if ((isTyping(event.target) || isCovered) && !pressed.includes('Mod+')) return;
       const sequence = first !== null && event.timeStamp - first.at < SEQUENCE_MS ? `${first.key} ${pressed}` : null;
@@ -28,7 +28,7 @@ export function useKeyboard(): void {
   }, []);
 }
 
-/** As actions name them: `Mod+K`, `Shift+?` is `?`. */
+/** The keys in the notation of actions: `Mod+K`. Shift is part of the character: `?`, not `Shift+?`. */
 export function pressedKeys(
   event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'>,
   apple = isApple(),

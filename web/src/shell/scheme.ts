@@ -1,12 +1,12 @@
 import { useEffect } from 'react';
 import { usePreference } from '../data/preferences.ts';
 
-export const SCHEMES = { system: 'as the system', light: 'light', dark: 'dark' } as const;
-export type Scheme = keyof typeof SCHEMES;
+export const SCHEMES = { system: 'same as the system', light: 'light', dark: 'dark' } as const;
+type Scheme = keyof typeof SCHEMES;
 
 const NEXT: Readonly<Record<Scheme, Scheme>> = { system: 'light', light: 'dark', dark: 'system' };
 
-/** The colours that were chosen in this browser, and the next choice. */
+/** The colour scheme that was chosen in this browser, and a function that switches to the next one. */
 export function useScheme(): readonly [Scheme, () => void] {
   const [stored, store] = usePreference('scheme');
   const scheme = stored === 'light' || stored === 'dark' ? stored : 'system';

@@ -62,12 +62,12 @@ export function Shell() {
   );
 }
 
-/** What the address names. The previous view stays until the next one is loaded. */
+/** The view of the current address. The previous view stays until the next one is loaded. */
 function View() {
   const [path, go] = useLocation();
-  useActions(placesToGo(go));
+  useActions(goActions(go));
   const loaded = useDeferredValue(path);
-  // From one conversation to another nothing has to be loaded.
+  // From one conversation to another no code has to be loaded.
   const shown = isConversation(path) && isConversation(loaded) ? path : loaded;
   return (
     <Suspense fallback={<Skeleton lines={6} />}>
@@ -80,7 +80,7 @@ function View() {
         <Route path="/tasks/:id?">{({ id }) => <Tasks id={id ?? null} />}</Route>
         <Route path="/health" component={Health} />
         <Route>
-          <Empty title="There is nothing at this address.">
+          <Empty title="Page not found.">
             <Link href="/" className="touch text-accent underline">
               Go to the inbox
             </Link>
@@ -95,18 +95,18 @@ function isConversation(path: string): boolean {
   return path.startsWith('/c/');
 }
 
-/** The palette and the keys. Loaded after everything else: keys that are typed before it is there would do something else. */
+/** The palette and the help. The palette is preloaded, because keys that are typed before it is shown would do something else. */
 function Overlays() {
   const [shown, setShown] = useState<'palette' | 'help' | null>(null);
   const close = () => setShown(null);
   useEffect(() => {
-    const timer = setTimeout(() => Palette.ahead(), 1_000);
+    const timer = setTimeout(() => Palette.preload(), 1_000);
     return () => clearTimeout(timer);
   }, []);
   const group = 'Help';
   useActions([
-    { id: 'palette', title: 'Everything that can be done', group, keys: 'Mod+K', run: () => setShown('palette') },
-    { id: 'help.keys', title: 'Keys and commands', group, keys: '?', run: () => setShown('help') },
+    { id: 'palette', title: 'Command palette', group, keys: 'Mod+K', run: () => setShown('palette') },
+    { id: 'help.keys', title: 'Keyboard shortcuts and commands', group, keys: '?', run: () => setShown('help') },
   ]);
   return (
     <Suspense fallback={null}>
@@ -124,14 +124,14 @@ function NotLoadedDialog({ open, onClose }: { open: boolean; onClose(): void }) 
   );
 }
 
-/** What follows from the list of conversations, by itself: what is shown is not rendered whenever the list changes. */
+/** Effects of the list of conversations. A component of its own, so that a change of the list does not render the whole page. */
 function Attention() {
   useAttention();
   useDemoFirst();
   return null;
 }
 
-/** What waits for somebody is in the title and, when asked for, told by the browser; what is open counts as seen. */
+/** Shows in the title, and as notifications, how much needs a person. The open conversation is marked as seen. */
 function useAttention(): void {
   const inbox = useInbox();
   const [, go] = useLocation();
@@ -151,7 +151,7 @@ function useAttention(): void {
   }, [row]);
 }
 
-/** Somebody who opens the page for the first time, where there is only the demo, begins at its seam. */
+/** On the first visit, if there is only the demo: opens the demo at its seam. */
 function useDemoFirst(): void {
   const [path, go] = useLocation();
   const [visited, setVisited] = usePreference('first-run.visited');
@@ -165,21 +165,19 @@ function useDemoFirst(): void {
   }, [isReady, visited, setVisited, path, only, go]);
 }
 
-function placesToGo(go: (path: string) => void): Action[] {
-  const place = (id: string, title: string, path: string, keys: string): Action => {
-    return { id, title, group: 'Go to', keys, run: () => go(path) };
-  };
+function goActions(go: (path: string) => void): Action[] {
+  const group = 'Go to';
   return [
-    place('go.inbox', 'Inbox', '/', 'g i'),
-    place('go.tasks', 'Tasks', '/tasks', 'g t'),
-    place('go.health', 'Health', '/health', 'g h'),
+    { id: 'go.inbox', title: 'Inbox', group, keys: 'g i', run: () => go('/') },
+    { id: 'go.tasks', title: 'Tasks', group, keys: 'g t', run: () => go('/tasks') },
+    { id: 'go.health', title: 'Health', group, keys: 'g h', run: () => go('/health') },
   ];
 }
 
 const TAB =
   'flex min-h-12 flex-1 flex-col items-center justify-center gap-0.5 text-[11px] text-muted aria-[current=page]:text-accent';
 
-/** The places to go, within reach of a thumb. */
+/** The main navigation of a phone, within reach of a thumb. */
 function BottomBar({ onConversations }: { onConversations(): void }) {
   const [path] = useLocation();
   const tab = (href: string, label: string, Icon: typeof Activity) => (
@@ -190,7 +188,7 @@ function BottomBar({ onConversations }: { onConversations(): void }) {
   );
   return (
     <nav
-      aria-label="Places"
+      aria-label="Main"
       className="flex shrink-0 border-t border-line bg-surface pb-[env(safe-area-inset-bottom)] sm:hidden"
     >
       {tab('/', 'Inbox', InboxIcon)}
@@ -206,7 +204,7 @@ function BottomBar({ onConversations }: { onConversations(): void }) {
 
 const TONES: Readonly<Record<Said['tone'], string>> = { good: 'text-good', bad: 'text-bad', plain: 'text-ink' };
 
-/** What the page has to say, read out by screen readers as well. Below the header: further down it would cover the composer. */
+/** Messages of the page, also for screen readers. They are below the header: further down they would cover the composer. */
 function Corner() {
   const said = useSaid();
   return (

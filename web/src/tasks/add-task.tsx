@@ -10,7 +10,7 @@ import { shellWord } from '../ui/shell-word.ts';
 
 const FIELD = 'pointer-coarse:min-h-11 mt-1 block w-full rounded-md border border-line bg-surface px-2 py-1.5 text-sm';
 
-/** The fields of the form, by their names. Empty ones are left out, and the settings decide. */
+/** The fields of the form by name. For empty ones the settings decide. */
 interface Fields {
   readonly goal: string;
   readonly gate: string;
@@ -21,7 +21,7 @@ interface Fields {
   readonly maxIterations: string;
 }
 
-/** One task with what most people give it. A plan of several is a file: `throughline task run --file`. */
+/** Adds one task with the most common options. A plan of several tasks is a file: `throughline task run --file`. */
 export function AddTask({ open, onClose }: { open: boolean; onClose(): void }) {
   return (
     <Dialog open={open} onClose={onClose} title="Add a task">
@@ -32,7 +32,7 @@ export function AddTask({ open, onClose }: { open: boolean; onClose(): void }) {
 
 const read = (form: HTMLFormElement) => Object.fromEntries(new FormData(form)) as unknown as Fields;
 
-/** Sends what is in the form. However often that is tried, unchanged it is one task. */
+/** Sends the form. If it is sent again without a change, it is still one task. */
 function useAdding(onAdded: () => void) {
   const tl = useClient();
   const [, go] = useLocation();
@@ -73,7 +73,7 @@ function TaskForm({ onClose }: { onClose(): void }) {
         Goal
         <textarea name="goal" required rows={3} className={FIELD} placeholder="What should be true at the end?" />
       </label>
-      {/* A gate runs on the server. */}
+      {/* A gate is a command that runs on the server, so it needs the scope admin. */}
       {mayRun && (
         <label className="block">
           Gate: a command that passes when the goal is reached
@@ -142,7 +142,7 @@ function planOf({ goal, gate, name, milestone, agent, budget, maxIterations }: F
   };
 }
 
-/** The same on the command line. */
+/** The equivalent command. */
 function cliOf({ goal, gate, name, milestone, agent, budget, maxIterations }: Fields): string {
   const options = { gate, name, milestone, agent, budget, 'max-iterations': maxIterations };
   const words = Object.entries(options).flatMap(([option, value]) =>

@@ -61,13 +61,13 @@ test('many iterations have no dots', () => {
   expect(dotsOf(task('running', { maxIterations: 50 }))).toBeNull();
 });
 
-test('the budget that is used up most counts', () => {
+test('of two budgets, the one that is spent most counts', () => {
   expect(spentShare(task('running'))).toBeNull();
   const progress = { iteration: 1, spent: { ...NOTHING, costMicros: 500, inputTokens: 90 } };
   expect(spentShare(task('running', { budget: { costMicros: 1_000, tokens: 100 }, progress }))).toBe(0.9);
 });
 
-test('what has ended cannot be cancelled, and what is done cannot be retried', () => {
+test('a task that has ended cannot be cancelled, and one that is done cannot be retried', () => {
   expect(canBe(task('running'))).toEqual({ cancelled: true, retried: false });
   expect(canBe(task('running', { cancelRequested: true })).cancelled).toBe(false);
   expect(canBe(task('asking'))).toEqual({ cancelled: true, retried: true });

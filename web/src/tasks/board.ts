@@ -1,12 +1,5 @@
 import type { Task, TaskState, Usage } from 'throughline/client';
 
-/** A column of the board. */
-export interface Column {
-  readonly title: string;
-  readonly states: readonly TaskState[];
-  readonly tasks: readonly Task[];
-}
-
 const COLUMNS: readonly (readonly [string, readonly TaskState[]])[] = [
   ['Needs you', ['asking']],
   ['Running', ['running']],
@@ -15,24 +8,21 @@ const COLUMNS: readonly (readonly [string, readonly TaskState[]])[] = [
   ['Failed or cancelled', ['failed', 'cancelled']],
 ];
 
-/** The tasks by state, in their order; `milestone`: only those of it. */
-export function columnsOf(tasks: readonly Task[], milestone: string | null): Column[] {
+/** The columns of the board. `milestone`: only its tasks; null: all. */
+export function columnsOf(tasks: readonly Task[], milestone: string | null) {
   const shown = milestone === null ? tasks : tasks.filter((task) => task.milestone === milestone);
-  return COLUMNS.map(([title, states]) => ({
-    ...{ title, states },
-    tasks: shown.filter(({ state }) => states.includes(state)),
-  }));
+  return COLUMNS.map(([title, states]) => ({ title, tasks: shown.filter(({ state }) => states.includes(state)) }));
 }
 
 export function milestonesOf(tasks: readonly Task[]): string[] {
   return [...new Set(tasks.flatMap(({ milestone }) => milestone ?? []))].toSorted((a, b) => a.localeCompare(b));
 }
 
-export type Dot = 'done' | 'current' | 'left';
+type Dot = 'done' | 'current' | 'left';
 
 const MOST_DOTS = 12;
 
-/** One dot an iteration of this round; null: too many for dots. */
+/** One dot for each iteration of this round; null: too many for dots. */
 export function dotsOf({ state, maxIterations, progress }: Task): readonly Dot[] | null {
   if (maxIterations > MOST_DOTS) return null;
   const isOver = state === 'done' || state === 'failed' || state === 'cancelled';
@@ -43,7 +33,7 @@ export function dotsOf({ state, maxIterations, progress }: Task): readonly Dot[]
   });
 }
 
-/** How much of the budget was spent, from 0 to 1 and beyond; null: there is none. */
+/** The spent share of the budget, above 1 if it is exceeded; null: there is no budget. */
 export function spentShare({ budget, progress }: Task): number | null {
   const { costMicros, tokens } = budget;
   const shares = [
@@ -57,7 +47,7 @@ function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens
   return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
 }
 
-/** What can be done with it now. */
+/** Whether the task can be cancelled or retried now. */
 export function canBe({ state, cancelRequested }: Task): { readonly cancelled: boolean; readonly retried: boolean } {
   const isOver = state === 'done' || state === 'failed' || state === 'cancelled';
   return {

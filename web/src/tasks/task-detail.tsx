@@ -15,7 +15,7 @@ import { Ago, duration } from '../ui/time.tsx';
 import { canBe } from './board.ts';
 import { TaskProgress, TaskStateMark } from './task-marks.tsx';
 
-/** One task: its goal, every turn with what its gate said and what was decided, and what can be done. */
+/** One task: its goal, its actions, and every iteration with its turns, gates and decisions. */
 export function TaskDetail({ id }: { id: string }) {
   const { report, error } = useReport(id);
   if (report === null) {
@@ -61,12 +61,12 @@ export function TaskDetail({ id }: { id: string }) {
   );
 }
 
-/** Read again whenever the board has changed it. */
+/** Read again whenever the task on the board has changed. */
 function useReport(id: string): { readonly report: TaskReport | null; readonly error: unknown } {
   const tl = useClient();
   const listed = useTasks(({ tasks }) => tasks.find((task) => task.id === id));
   const [state, setState] = useState<{ report: TaskReport | null; error: unknown }>({ report: null, error: null });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `listed` is another value when the task has changed
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `listed` is a new object when the task has changed
   useEffect(() => {
     let isCurrent = true;
     tl.tasks.report(id).then(
@@ -80,7 +80,7 @@ function useReport(id: string): { readonly report: TaskReport | null; readonly e
   return state;
 }
 
-/** What the palette offers. Left out: it cannot be done now. */
+/** The actions for the palette. An argument that is left out cannot be done now. */
 function taskActions(name: string, { cancel, retry }: { cancel?: () => void; retry?: () => void }): Action[] {
   const [cancels, retries] = [
     `throughline task cancel ${shellWord(name)}`,
@@ -93,7 +93,7 @@ function taskActions(name: string, { cancel, retry }: { cancel?: () => void; ret
   ];
 }
 
-/** Cancel, or go on with words of a person. */
+/** Cancels the task, or continues it with a message to the agent. */
 function Answering({ task }: { task: Task }) {
   const tl = useClient();
   const [words, setWords] = useState('');
@@ -106,7 +106,7 @@ function Answering({ task }: { task: Task }) {
       say(done, 'good');
       void readTasks(tl);
     }, sayError);
-  const cancel = () => void act(tl.tasks.cancel(task.id), 'The task was asked to stop.');
+  const cancel = () => void act(tl.tasks.cancel(task.id), 'The task is being cancelled.');
   const retry = () => void act(tl.tasks.retry(task.id, words.trim() ? { say: words } : {}), 'The task continues.');
   useActions(taskActions(name, { ...(can.cancelled && { cancel }), ...(can.retried && { retry }) }));
   if (!can.cancelled && !can.retried) return null;
@@ -114,9 +114,9 @@ function Answering({ task }: { task: Task }) {
     <section aria-label="Actions" className="space-y-2 rounded-lg border border-line bg-surface p-3">
       {can.retried && (
         <>
-          <p className="text-[13px]">{task.progress.decision?.reason ?? 'It can continue.'}</p>
+          <p className="text-[13px]">{task.progress.decision?.reason ?? 'The task can continue.'}</p>
           <textarea
-            aria-label="Words for the agent"
+            aria-label="Message to the agent"
             rows={2}
             value={words}
             onChange={(event) => setWords(event.target.value)}
@@ -141,7 +141,7 @@ function Answering({ task }: { task: Task }) {
   );
 }
 
-/** Leads to the turn itself. A report has only its id, and an address its number. */
+/** Opens a turn. The report has only its id, and the address needs its number. */
 function OpenTurn({ id }: { id: string }) {
   const { engine } = useClient();
   const [, go] = useLocation();

@@ -22,7 +22,7 @@ export function TaskStateMark({ state }: { state: TaskState }) {
   );
 }
 
-/** How far the round is, and how much of the budget is gone. */
+/** The iterations of the round, and how much of the budget is spent. */
 export function TaskProgress({ task }: { task: Task }) {
   const dots = dotsOf(task);
   const share = spentShare(task);

@@ -13,7 +13,7 @@ import { columnsOf, milestonesOf } from './board.ts';
 import { TaskDetail } from './task-detail.tsx';
 import { TaskProgress, TaskStateMark } from './task-marks.tsx';
 
-/** `/tasks` and `/tasks/:id`: goals that agents work on by themselves. */
+/** `/tasks` and `/tasks/:id`: the board, and one task. */
 export function Tasks({ id }: { id: string | null }) {
   useKeepTasks();
   const [adding, setAdding] = useState(false);
@@ -29,7 +29,7 @@ export function Tasks({ id }: { id: string | null }) {
   );
 }
 
-/** `onAdd`: null where this browser may not. */
+/** `onAdd`: null if this browser may not add tasks. */
 function Board({ onAdd }: { onAdd: (() => void) | null }) {
   const { phase, error, tasks, hasMore } = useTasks();
   const [milestone, setMilestone] = useState<string | null>(null);
@@ -68,7 +68,9 @@ function Board({ onAdd }: { onAdd: (() => void) | null }) {
         </Empty>
       )}
       {tasks.length > 0 && <Columns tasks={tasks} milestone={milestone} />}
-      {hasMore && <p className="border-t border-line px-4 py-2 text-xs text-muted">Only the newest 200 are shown.</p>}
+      {hasMore && (
+        <p className="border-t border-line px-4 py-2 text-xs text-muted">Only the newest 200 tasks are shown.</p>
+      )}
     </div>
   );
 }
@@ -121,12 +123,12 @@ function Card({ task }: { task: Task }) {
   );
 }
 
-/** The last line that the gate wrote, often all that one has to know. */
+/** The last line that the gate printed. Often it is enough. */
 function GateLine({ verdict, lastLine }: NonNullable<Task['progress']['lastGate']>) {
   const colour = verdict === 'pass' ? 'border-good' : 'border-warn';
   return (
     <span className={`block truncate border-l-2 pl-2 font-mono text-xs text-muted ${colour}`} title={lastLine}>
-      <span className="sr-only">The gate wrote: </span>
+      <span className="sr-only">The gate printed: </span>
       {lastLine}
     </span>
   );

@@ -9,15 +9,15 @@ import { ErrorNote } from '../ui/notes.tsx';
 import { type Found, findTurns, NOTHING_SOUGHT, nextOf, rangesOf, type Sought, useFinding } from './find.ts';
 import type { Target } from './turn-row.tsx';
 
-/** Somebody types: the search waits for the end of the word. */
+/** A search starts after this pause in typing. */
 const TYPING_MS = 150;
-/** More places on one screen are not told apart anyway. */
+/** More highlights on one screen would only cost time. */
 const MOST_RANGES = 2_000;
 
-/** Asked for with the words of the search, which led to turn `at`. Null: somebody types the words. */
+/** Opened with the words of a search, which led to turn `at`. Null: somebody types the words. */
 type FindRequest = { readonly words: string; readonly at: number } | { readonly words: null };
 
-/** Whether the bar is shown (a request, another object each time), by its key or because the address has the words of the search. */
+/** Why the bar is shown: by its key, or because the address has the words of a search. A new object each time; null: it is closed. */
 export function useFindRequest(target: Target) {
   const [request, setRequest] = useState<FindRequest | null>(null);
   const [path, go] = useLocation();
@@ -27,7 +27,7 @@ export function useFindRequest(target: Target) {
   }, [words, target]);
   const close = () => {
     setRequest(null);
-    // The same hit can be opened again.
+    // Without the words in the address, the same hit can be opened again.
     if (words !== null) go(path, { replace: true });
   };
   return { request, open: () => setRequest({ words: null }), close };
@@ -39,7 +39,7 @@ interface FindBarProps {
   onClose(): void;
 }
 
-/** Finds words in the whole conversation, also where it is not loaded. */
+/** Finds words in the whole conversation, also in turns that are not loaded. */
 export function FindBar({ request, scroller, onClose }: FindBarProps) {
   const input = useRef<HTMLInputElement>(null);
   const { sought, setSought, at, setAt } = useSought(request, input);
@@ -56,7 +56,7 @@ export function FindBar({ request, scroller, onClose }: FindBarProps) {
   const onKeyDown = (event: React.KeyboardEvent) => {
     if (event.nativeEvent.isComposing) return;
     if (event.key === 'Escape') onClose();
-    // The last thing that was said is looked at first.
+    // The search goes from the end to the start.
     if (event.key === 'Enter') step(event.shiftKey ? 1 : -1);
   };
   return (
@@ -78,10 +78,10 @@ export function FindBar({ request, scroller, onClose }: FindBarProps) {
         <span role="status" className="px-1 text-xs whitespace-nowrap text-muted tabular-nums">
           {error === null && countText(sought, found, at)}
         </span>
-        <IconButton label="Earlier" keys="Enter" small disabled={turns.length === 0} onClick={() => step(-1)}>
+        <IconButton label="Earlier match" keys="Enter" small disabled={turns.length === 0} onClick={() => step(-1)}>
           <ChevronUp size={15} />
         </IconButton>
-        <IconButton label="Later" keys="Shift+Enter" small disabled={turns.length === 0} onClick={() => step(1)}>
+        <IconButton label="Later match" keys="Shift+Enter" small disabled={turns.length === 0} onClick={() => step(1)}>
           <ChevronDown size={15} />
         </IconButton>
         <IconButton label="Close" keys="Escape" small onClick={onClose}>
@@ -93,7 +93,7 @@ export function FindBar({ request, scroller, onClose }: FindBarProps) {
   );
 }
 
-/** What somebody looks for and where they are, as they came with it or as they type. */
+/** What somebody looks for, and the turn of the current match: from the request, or as they type. */
 function useSought(request: FindRequest, input: { readonly current: HTMLInputElement | null }) {
   const [sought, setSought] = useState(NOTHING_SOUGHT);
   const [at, setAt] = useState<number | null>(null);
@@ -102,7 +102,7 @@ function useSought(request: FindRequest, input: { readonly current: HTMLInputEle
       input.current?.focus();
       return input.current?.select();
     }
-    // Whoever comes from the search may go on to its next hit: the focus stays there.
+    // The focus stays in the search results, so that keys can go on to the next hit.
     setSought({ text: request.words, isWords: true });
     setAt(request.at);
   }, [request, input]);
@@ -111,12 +111,12 @@ function useSought(request: FindRequest, input: { readonly current: HTMLInputEle
   return { sought, setSought, at, setAt };
 }
 
-/** Null: nothing is known yet. */
+/** `found`: null if the first page has not been searched yet. */
 function countText({ text }: Sought, found: Found | null, at: number | null): string {
   if (text.trim() === '') return '';
   if (found === null) return 'searching';
   const { turns, from } = found;
-  // A turn that the search led to may not be reached yet.
+  // The turn of a hit may not have been searched yet.
   const place = at === null || !turns.includes(at) ? '' : `${turns.indexOf(at) + 1} of `;
   const rest = from > 1 ? ` · searching, ${from - 1} left` : '';
   return `${place}${turns.length} ${turns.length === 1 ? 'turn' : 'turns'}${rest}`;
@@ -147,7 +147,7 @@ function useFound(sought: Sought): { readonly found: Found | null; readonly erro
   return state;
 }
 
-/** Marks the words wherever they are shown, without touching what is shown: a selection stays. */
+/** Highlights the words without changing the elements, so that a selection stays. */
 function useHighlights(scroller: FindBarProps['scroller'], sought: Sought, at: number | null): void {
   useEffect(() => {
     const root = scroller.current;

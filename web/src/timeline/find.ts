@@ -6,7 +6,7 @@ import type { ToolPart } from '../../../src/core/turn/record.ts';
 import { readRange } from '../data/conversation/reads.ts';
 import { hasWords, placesOfWords } from '../search/search.ts';
 
-/** What somebody looks for: the text as they typed it, or, when they come from the search, its words, wherever each stands. */
+/** What somebody looks for: a text as it was typed, or the words of a search, in any order. */
 export interface Sought {
   readonly text: string;
   readonly isWords: boolean;
@@ -14,9 +14,9 @@ export interface Sought {
 
 export const NOTHING_SOUGHT: Sought = { text: '', isWords: false };
 
-/** How far a search through a conversation has come. */
+/** The progress of a search through a conversation. */
 export interface Found {
-  /** The turns that contain it, rising. */
+  /** The turns that contain it, in ascending order. */
   readonly turns: readonly number[];
   /** Turns before this one were not searched yet; 1: all were. */
   readonly from: number;
@@ -24,7 +24,7 @@ export interface Found {
 
 const PAGE = 200;
 
-/** What an open turn has said so far, by its number: there is no record of it yet. */
+/** The parts of open turns so far, by number: they have no record yet. */
 export type OpenParts = ReadonlyMap<number, readonly RecordPart[]>;
 
 /** Searches prompts, answers, thoughts and tools from the end to the start, a page at a time. Stops when the signal aborts. */
@@ -52,26 +52,29 @@ export async function* findTurns(
   }
 }
 
-/** What is shown of a part, also where it is folded. */
+/** The visible text of a part, also of a folded one. */
 function textOf(part: RecordPart): string {
   return part.type === 'tool' ? toolText(part) : part.text;
 }
 
-/** Its line, its command, and what it printed. */
+/** Its name, target, command and output. */
 export function toolText({ name, target, input, output }: ToolPart): string {
-  const { command } = (input ?? {}) as { command?: unknown };
-  return [name, target, typeof command === 'string' ? command : null, output]
-    .filter((text) => text !== null)
-    .join('\n');
+  return [name, target, commandIn(input), output].filter((text) => text !== null).join('\n');
 }
 
-/** What somebody looks for now, and the turn where they are. */
+/** The command in the input of a tool; null: there is none. */
+export function commandIn(input: ToolPart['input']): string | null {
+  const { command } = (input ?? {}) as { command?: unknown };
+  return typeof command === 'string' ? command : null;
+}
+
+/** What somebody looks for now, and the turn of the current match. */
 export const useFinding = create<{ readonly sought: Sought; readonly at: number | null }>(() => ({
   sought: NOTHING_SOUGHT,
   at: null,
 }));
 
-/** Whether a part of turn `n` is shown that is folded at first: as somebody left it, otherwise when it has what is looked for there. */
+/** Whether a foldable part of turn `n` is open: as somebody chose, otherwise when it contains the current match. */
 export function useFold(n: number, text: () => string): readonly [boolean, () => void] {
   const [chosen, choose] = useState<boolean | null>(null);
   const isFound = useFinding(({ sought, at }) => at === n && isIn(text(), sought));
@@ -81,21 +84,16 @@ export function useFold(n: number, text: () => string): readonly [boolean, () =>
 
 function isIn(text: string, sought: Sought): boolean {
   if (sought.isWords) return hasWords(text, sought.text);
-  return sought.text.trim() !== '' && folded(text).includes(folded(sought.text));
+  return sought.text.trim() !== '' && text.toLowerCase().includes(sought.text.toLowerCase());
 }
 
-/** Without the differences that nobody types. */
-function folded(text: string): string {
-  return text.toLowerCase();
-}
-
-/** The next one to look at: after (1) or before (-1) the turn where somebody is, and around the end. */
+/** The next match after (1) or before (-1) turn `at`. After the last one comes the first again, and before the first the last. */
 export function nextOf(turns: readonly number[], at: number, step: 1 | -1): number | null {
   const next = step === 1 ? turns.find((n) => n > at) : turns.findLast((n) => n < at);
   return next ?? (step === 1 ? turns[0] : turns.at(-1)) ?? null;
 }
 
-/** Where it stands in what is shown. */
+/** Where it is in the rendered text. */
 export function rangesOf(root: Element, sought: Sought, most: number): Range[] {
   const ranges: Range[] = [];
   const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
@@ -112,10 +110,10 @@ export function rangesOf(root: Element, sought: Sought, most: number): Range[] {
   return ranges;
 }
 
-/** Where a text has the words as they were typed, from and to, rising. */
+/** Where a text contains the words as they were typed, from and to, in ascending order. */
 function placesOf(text: string, words: string): (readonly [number, number])[] {
-  const [plain, wanted] = [folded(text), folded(words)];
-  // A character may have another length in small letters. Then its place is not known.
+  const [plain, wanted] = [text.toLowerCase(), words.toLowerCase()];
+  // A few characters change their length in lower case. Then the positions are not known.
   if (plain.length !== text.length) return [];
   const places: (readonly [number, number])[] = [];
   for (let at = plain.indexOf(wanted); at !== -1; at = plain.indexOf(wanted, at + wanted.length)) {

@@ -1,13 +1,14 @@
 import { FileText, Link2, Music } from 'lucide-react';
 import { memo, useState } from 'react';
 import type { ContentBlock, Prompt } from 'throughline/client';
+import { fileNameIn } from '../data/drafts/prompt.ts';
 import { Button } from '../ui/button.tsx';
 
-/** A longer prompt is folded. */
+/** A prompt that is longer is folded. */
 const SHOWN_LINES = 14;
 const SHOWN_CHARACTERS = 1_800;
 
-/** What a person or a program said, as it was given. */
+/** The prompt of a turn, as it was given. */
 export const PromptView = memo(function PromptView({ prompt }: { prompt: Prompt }) {
   const texts = prompt.flatMap((block) => (block.type === 'text' ? [block.text] : []));
   const others = prompt.filter(({ type }) => type !== 'text');
@@ -47,7 +48,7 @@ function Words({ text }: { text: string }) {
   );
 }
 
-/** Formats that browsers show; in an `img` nothing of them can run. */
+/** Formats that browsers show. In an `img`, no script in them runs. */
 const IMAGE = /^image\/(png|jpeg|gif|webp|avif|svg\+xml)$/;
 
 function Attached({ block }: { block: ContentBlock }) {
@@ -55,7 +56,7 @@ function Attached({ block }: { block: ContentBlock }) {
     return (
       <img
         src={`data:${block.mimeType};base64,${block.data}`}
-        alt={nameIn(block.uri) ?? 'An image of the prompt'}
+        alt={fileNameIn(block.uri) ?? 'Image in the prompt'}
         className="h-44 max-w-full rounded border border-line bg-surface object-contain"
       />
     );
@@ -76,19 +77,10 @@ function labelOf(block: ContentBlock): readonly [typeof FileText, string] {
     case 'resource_link':
       return [Link2, block.name || block.uri];
     case 'resource':
-      return [FileText, nameIn(block.resource.uri) ?? block.resource.uri];
+      return [FileText, fileNameIn(block.resource.uri) ?? block.resource.uri];
     case 'image':
       return [FileText, `Image, ${block.mimeType}`];
     default:
       return [FileText, 'Text'];
-  }
-}
-
-function nameIn(uri: string | undefined): string | null {
-  const name = uri?.split('/').at(-1) ?? '';
-  try {
-    return decodeURIComponent(name) || null;
-  } catch {
-    return name || null; // not encoded
   }
 }

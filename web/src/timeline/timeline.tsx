@@ -14,11 +14,11 @@ import { FindBar, useFindRequest } from './find-bar.tsx';
 import { TurnMenu } from './turn-menu.tsx';
 import { type Target, TurnRow } from './turn-row.tsx';
 
-/** What a turn is high that was not measured yet. */
+/** The height in pixels of a turn that has not been measured yet. */
 const ESTIMATE = 240;
-/** Somebody within so many pixels of the end follows it. */
+/** Within this many pixels of the end, the view follows the end. */
 const AT_END = 48;
-/** Turns are read well before somebody sees them. */
+/** How many turns before and after the visible ones are loaded. */
 const AHEAD = 30;
 
 const FIND = {
@@ -36,11 +36,11 @@ const TO_END = {
   cli: 'throughline show KEY --last 1',
 };
 
-/** What was said and done, in order. Only what is near the screen is in the page. */
+/** All turns in order, as a virtual list. */
 export function Timeline() {
   const last = useConversation((state) => state.last);
   const phase = useConversation((state) => state.phase);
-  // The previous conversation was shown for as long as that made sense.
+  // No delay: the previous conversation was shown during the first part of the wait.
   if (phase === 'loading') {
     return (
       <div className="min-h-0 flex-1">
@@ -51,8 +51,8 @@ export function Timeline() {
   if (last === 0) {
     return (
       <div className="min-h-0 flex-1 overflow-y-auto">
-        <Empty title="Nothing was said yet.">
-          <p>Write a prompt below. The conversation stays, whatever happens to the agent.</p>
+        <Empty title="No turns yet.">
+          <p>Write a prompt below. The conversation is stored, even if the agent’s session is lost.</p>
         </Empty>
       </div>
     );
@@ -64,7 +64,7 @@ function Turns({ last }: { last: number }) {
   const scroller = useRef<HTMLDivElement>(null);
   const target = useTarget();
   const [isHeld, setHeld] = useState(target !== null);
-  // An address was opened, and nobody has scrolled since: whoever happens to be at the end does not follow it.
+  // True from the opening of a turn or seam until somebody scrolls: the end is not followed, even if it is visible.
   const isArriving = useRef(target !== null);
   const hasArrived = () => {
     isArriving.current = false;
@@ -96,7 +96,7 @@ function Turns({ last }: { last: number }) {
       <div
         ref={scroller}
         className="h-full overflow-y-auto [overflow-anchor:none]"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
         tabIndex={0}
         role="log"
         aria-live="off"
@@ -119,7 +119,7 @@ function Turns({ last }: { last: number }) {
   );
 }
 
-/** How high turns were when a conversation was left: whoever comes back sees it in one step. */
+/** The heights of turns when a conversation was left. With them, coming back renders it without jumps. */
 const measured = new WeakMap<ConversationStore, VirtualItem[]>();
 
 /** The rows near the screen. `isHeld`: the end is not followed. */
@@ -140,13 +140,13 @@ function useTurnList(scroller: { readonly current: HTMLDivElement | null }, last
     initialMeasurementsCache: measured.get(store) ?? [],
   });
   useEffect(() => () => void measured.set(store, virtualizer.takeSnapshot()), [store, virtualizer]);
-  // What is above the screen grows without moving what is on it, also while somebody scrolls up.
+  // When rows above the screen change their height, the visible ones do not move, also while somebody scrolls up.
   virtualizer.shouldAdjustScrollPositionOnItemSizeChange = ({ key, end, start }, _, { scrollOffset, itemSizeCache }) =>
     itemSizeCache.has(key) ? end <= (scrollOffset ?? 0) : start < (scrollOffset ?? 0);
   return virtualizer;
 }
 
-/** Whoever opens something looks at it: the end is not followed until they scroll there. */
+/** After somebody has opened something, the end is not followed until they scroll there. */
 function opensSomething(target: EventTarget): boolean {
   return target instanceof Element && target.closest('[aria-expanded], summary, [data-opens]') !== null;
 }
@@ -161,12 +161,12 @@ interface RowProps {
   readonly list: List;
 }
 
-/** Rendered when it moves. What a turn says while it grows at the end moves no other. */
+/** Memoized: the growth of the last turn does not render the other rows. */
 const Row = memo(function Row({ n, isLast, start, target, list }: RowProps) {
   const isLoaded = useConversation(({ turns }) => turns.has(n));
   return (
     <div
-      // A turn that is not loaded has no height of its own: measuring it would move what is below when it comes.
+      // A turn that is not loaded has only an estimated height. Measuring it would move the rows below when it is loaded.
       ref={isLoaded ? list.measureElement : undefined}
       data-index={n - 1}
       data-turn={n}
@@ -180,7 +180,7 @@ const Row = memo(function Row({ n, isLast, start, target, list }: RowProps) {
   );
 });
 
-/** What happens after the last turn: a session is restored ahead of the next prompt. */
+/** After the last turn: the restore of a warm-up, before the next prompt. */
 function Tail({ n, target }: { n: number; target: Target }) {
   const warming = useConversation((state) => state.warming);
   const seam = useSeam(n);
@@ -209,7 +209,7 @@ function useTarget(): Target {
   return known.current;
 }
 
-/** At the turn that the address names, else where somebody stopped reading, else at the end. The place is kept in this browser. */
+/** Scrolls to the turn of the address, or to where somebody stopped reading, or to the end. Stores the position in this browser. */
 function usePlace(
   list: List,
   scroller: { readonly current: HTMLDivElement | null },
@@ -218,7 +218,7 @@ function usePlace(
 ): void {
   const store = useConversationStore();
   const isPlaced = useRef(false);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only another address moves somebody
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another address scrolls
   useLayoutEffect(() => {
     const kept = isPlaced.current ? null : readPlace(store.id);
     isPlaced.current = true;
@@ -272,22 +272,21 @@ function useReadAhead(virtualizer: List, last: number): void {
   const store = useConversationStore();
   const { startIndex, endIndex } = virtualizer.range ?? {};
   useEffect(() => {
-    // Where somebody looks is not known before the first layout.
+    // Before the first layout there is no range.
     if (startIndex === undefined || endIndex === undefined) return;
-
-    // What fails is tried again when somebody scrolls on; the reconnect strip says why.
+    // Scrolling tries again after a failure. The connection strip shows the reason.
     store.load(Math.max(1, startIndex + 1 - AHEAD), Math.min(last, endIndex + 1 + AHEAD)).catch(() => {});
   }, [store, startIndex, endIndex, last]);
 }
 
 interface Scrolling {
-  /** Somebody came to the end. */
+  /** The view has reached the end. */
   onEnd(): void;
-  /** There is less or more room: a question, the queue or the first steps are shown around it. Or turns were measured, and are higher than expected. */
+  /** The height of the view changed (a question, the queue or the first steps appeared), or measured turns moved the end out of view. */
   onResized(wasAtEnd: boolean): void;
 }
 
-/** Whether the end is out of sight. */
+/** Whether the end is far out of view. */
 function useScrolling(scroller: { readonly current: HTMLDivElement | null }, scrolling: Scrolling): boolean {
   const [isAway, setAway] = useState(false);
   const latest = useRef(scrolling);
@@ -321,7 +320,7 @@ function useScrolling(scroller: { readonly current: HTMLDivElement | null }, scr
   return isAway;
 }
 
-/** Whoever sends a prompt here sees its answer, wherever they were. */
+/** After a prompt was sent from this page, scrolls to its answer. */
 function useOwnPrompts(list: List, onSent: () => void): void {
   const sends = useConversation((state) => state.sends);
   const seen = useRef(sends);
@@ -335,13 +334,12 @@ function useOwnPrompts(list: List, onSent: () => void): void {
   }, [list, sends]);
 }
 
-/** Following has stopped: back to the end with one click. */
 function ToEnd({ onClick }: { onClick(): void }) {
   return (
     <div className="pointer-events-none absolute inset-x-0 bottom-3 flex justify-center">
       <Button small className="pointer-events-auto bg-raised shadow-md" onClick={onClick}>
         <ArrowDown size={14} aria-hidden />
-        To the end
+        Go to the end
       </Button>
     </div>
   );

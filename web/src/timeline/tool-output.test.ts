@@ -5,7 +5,7 @@ test('a change of a file has its lines with signs and numbers', () => {
   const pieces = piecesOf('[diff src/a.ts, line 12]\n-old\n+new\n+more');
   expect(pieces).toEqual([
     {
-      ...{ kind: 'diff', path: 'src/a.ts', line: 12 },
+      ...{ kind: 'diff', path: 'src/a.ts' },
       lines: [
         { sign: '-', text: 'old', number: 12 },
         { sign: '+', text: 'new', number: 12 },

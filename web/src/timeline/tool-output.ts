@@ -1,15 +1,15 @@
 import { DIFF_BEGINS } from '../../../src/core/turn/record.ts';
 
-/** What a tool printed and changed, in its order. */
+/** What a tool printed and changed, in order. */
 export type OutputPiece =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'diff'; readonly path: string; readonly line: number; readonly lines: readonly DiffLine[] };
+  | { readonly kind: 'diff'; readonly path: string; readonly lines: readonly DiffLine[] };
 
 interface DiffLine {
-  readonly sign: '-' | '+' | ' ';
+  readonly sign: '-' | '+';
   readonly text: string;
-  /** Its number, of a removed line in the old file; null: it has none (a note that something was cut). */
-  readonly number: number | null;
+  /** Its number in the new file; of a removed line, in the old file. */
+  readonly number: number;
 }
 
 const HEADING = new RegExp(`^\\${DIFF_BEGINS}(.*), line (\\d+)\\]$`);
@@ -33,15 +33,14 @@ export function piecesOf(output: string): OutputPiece[] {
     }
     flush();
     const end = endOfDiff(lines, at + 1);
-    const line = Number(first);
-    pieces.push({ kind: 'diff', path, line, lines: diffLines(lines.slice(at + 1, end), line) });
+    pieces.push({ kind: 'diff', path, lines: diffLines(lines.slice(at + 1, end), Number(first)) });
     at = end - 1;
   }
   flush();
   return pieces;
 }
 
-/** A diff goes on for as long as lines begin with a sign. */
+/** A diff ends before the first line without a sign. */
 function endOfDiff(lines: readonly string[], from: number): number {
   const end = lines.findIndex((line, index) => index >= from && !/^[-+]/.test(line));
   return end === -1 ? lines.length : end;
@@ -56,7 +55,7 @@ function diffLines(lines: readonly string[], first: number): DiffLine[] {
   });
 }
 
-/** How much a change is, for its one line: `+3 −1`. */
+/** How many lines were added and removed; null: nothing was changed. */
 export function changeOf(pieces: readonly OutputPiece[]): { readonly added: number; readonly removed: number } | null {
   const lines = pieces.flatMap((piece) => (piece.kind === 'diff' ? piece.lines : []));
   if (lines.length === 0) return null;

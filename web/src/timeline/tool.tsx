@@ -19,7 +19,7 @@ import { memo, useMemo } from 'react';
 import type { ToolPart } from '../../../src/core/turn/record.ts';
 import { CopyButton } from '../ui/notes.tsx';
 import { duration } from '../ui/time.tsx';
-import { toolText, useFold } from './find.ts';
+import { commandIn, toolText, useFold } from './find.ts';
 import { changeOf, type OutputPiece, piecesOf } from './tool-output.ts';
 import { type ToolState, toolState } from './turn-words.ts';
 
@@ -38,19 +38,19 @@ const ENDS: Readonly<Record<ToolState, { readonly icon: LucideIcon; readonly wor
   running: { icon: CircleDashed, word: 'running', ink: 'text-accent' },
   completed: { icon: Check, word: 'done', ink: 'text-good' },
   failed: { icon: CircleX, word: 'failed', ink: 'text-bad' },
-  unknown: { icon: CircleDashed, word: 'end not seen', ink: 'text-muted' },
+  unknown: { icon: CircleDashed, word: 'outcome unknown', ink: 'text-muted' },
 };
 
 interface ToolProps {
   readonly tool: ToolPart;
   /** The number of its turn. */
   readonly n: number;
-  /** Its turn still runs. */
-  readonly isOpen: boolean;
+  /** Its turn is running. */
+  readonly isRunning: boolean;
 }
 
-/** One line; what it printed and changed when somebody asks. */
-export const Tool = memo(function Tool({ tool, n, isOpen: isRunning }: ToolProps) {
+/** One line. When it is opened, also what the tool printed and changed. */
+export const Tool = memo(function Tool({ tool, n, isRunning }: ToolProps) {
   const [isShown, toggle] = useFold(n, () => toolText(tool));
   const pieces = useMemo(() => (tool.output === null ? [] : piecesOf(tool.output)), [tool.output]);
   const state = toolState(tool.status, isRunning);
@@ -89,7 +89,8 @@ export const Tool = memo(function Tool({ tool, n, isOpen: isRunning }: ToolProps
 });
 
 function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece[] }) {
-  const command = tool.kind === 'execute' ? commandOf(tool) : null;
+  // The whole command; the target may be only its beginning.
+  const command = tool.kind === 'execute' ? (commandIn(tool.input) ?? tool.target) : null;
   return (
     <div className="mt-1 mb-2 space-y-2 pl-5.5">
       {pieces.map((piece, index) =>
@@ -100,9 +101,7 @@ function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece
         ),
       )}
       {pieces.length === 0 && command !== null && <Output text="" command={command} />}
-      {pieces.length === 0 && command === null && (
-        <p className="text-xs text-muted">It printed nothing that is known.</p>
-      )}
+      {pieces.length === 0 && command === null && <p className="text-xs text-muted">No output was recorded.</p>}
       {tool.input !== null && command === null && (
         <details className="text-xs text-muted">
           <summary className="cursor-pointer pointer-coarse:py-3.5">Input</summary>
@@ -113,16 +112,10 @@ function Opened({ tool, pieces }: { tool: ToolPart; pieces: readonly OutputPiece
   );
 }
 
-/** The whole command; the one line of a tool has only its beginning. */
-function commandOf({ input, target }: ToolPart): string | null {
-  const { command } = (input ?? {}) as { command?: unknown };
-  return typeof command === 'string' ? command : target;
-}
-
 function Output({ text, command }: { text: string; command: string | null }) {
   return (
     <div className="group/output relative rounded border border-line bg-sunken">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it */}
       <pre className="max-h-96 overflow-auto px-2.5 py-2 font-mono text-xs leading-5 whitespace-pre-wrap" tabIndex={0}>
         {command !== null && (
           <span className="text-ink">
@@ -145,9 +138,9 @@ function Diff({ piece: { path, lines } }: { piece: Extract<OutputPiece, { kind: 
     <figure className="overflow-hidden rounded border border-line">
       <figcaption className="border-b border-line bg-sunken px-2.5 py-1 font-mono text-xs break-all">{path}</figcaption>
       <section
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
         tabIndex={0}
-        aria-label={`Change of ${path}`}
+        aria-label={`Changes in ${path}`}
         className="max-h-96 overflow-auto font-mono text-xs leading-5"
       >
         {lines.map(({ sign, text, number }, index) => (

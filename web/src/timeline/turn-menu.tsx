@@ -13,6 +13,7 @@ import { useVerbs } from '../data/conversation/verbs.ts';
 import { useMay } from '../data/session.ts';
 import { ToldText } from '../seams/told-text.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { copyText } from '../ui/notes.tsx';
 import { say, sayError } from '../ui/say.ts';
 
 const ITEM =
@@ -21,7 +22,7 @@ const ITEM =
 /** The turn whose menu is open, and its button. */
 const useOpened = create<{ readonly n: number; readonly button: HTMLElement } | null>(() => null);
 
-/** Opens the one menu that all turns share. Rows are made in great numbers: each has only a button. */
+/** Opens the menu that all turns share. There are many rows, so each has only a button. */
 export function TurnMenuButton({ n }: { n: number }) {
   const isOpen = useOpened((opened) => opened?.n === n);
   return (
@@ -38,7 +39,7 @@ export function TurnMenuButton({ n }: { n: number }) {
   );
 }
 
-/** What can be done with one turn: the menu of every `TurnMenuButton`. A stream does not render it. */
+/** The menu of every `TurnMenuButton`. Memoized: a stream does not render it. */
 export const TurnMenu = memo(function TurnMenu() {
   const opened = useOpened();
   const [told, setTold] = useState<number | null>(null);
@@ -84,7 +85,7 @@ function ItemsOf({ item: { turn, parts }, onTold }: { item: TurnItem; onTold(): 
       {item('Copy answer', Copy, act.copyAnswer)}
       {item('Copy prompt', Copy, act.copyPrompt)}
       {mayPrompt && item('Send again', RotateCcw, act.retry, !hasEnded(turn.state))}
-      {mayPrompt && item('Fork before it', GitFork, act.forkBefore)}
+      {mayPrompt && item('Fork before this turn', GitFork, act.forkBefore)}
       {item('What the session was told', ScrollText, onTold, turn.sent === null)}
     </>
   );
@@ -108,15 +109,14 @@ function useTurnActions(turn: Turn, parts: readonly RecordPart[]) {
   const verbs = useVerbs();
   const { id } = useConversationStore();
   const [, go] = useLocation();
-  const copy = (text: () => string, what: string) => () =>
-    void navigator.clipboard.writeText(text()).then(() => say(`${what} copied.`), sayError);
+  const copy = (text: () => string, what: string) => () => void copyText(text(), () => say(`${what} copied.`));
   const attempt = (work: () => Promise<void>) => () => void work().catch(sayError);
   return {
     copyLink: copy(() => `${location.origin}/c/${id}/turn/${turn.n}`, 'Link'),
     copyAnswer: copy(() => replyText(parts), 'Answer'),
     copyPrompt: copy(() => promptText(turn.prompt), 'Prompt'),
     retry: attempt(() => verbs.retry(turn.id)),
-    /** A new conversation with everything before, and the prompt with its files to write anew. */
+    /** Opens a new conversation with all turns before this one, and the prompt with its files in the composer. */
     forkBefore: attempt(async () => go(`~${await verbs.goBack(turn)}`)),
   };
 }

@@ -18,7 +18,7 @@ import { doing, factsOf, noticeText, replacedText } from './turn-words.ts';
 
 export type Target = { readonly kind: 'turn' | 'seam'; readonly n: number } | null;
 
-/** A turn with the seam before it. Nothing of it depends on other turns, so a stream renders one row only. */
+/** A turn with the seam before it. It does not depend on other turns, so a stream renders one row only. */
 export const TurnRow = memo(function TurnRow({ n, target }: { n: number; target: Target }) {
   const item = useTurn(n);
   const seam = useSeam(n);
@@ -86,18 +86,19 @@ const Heading = memo(function Heading({ n, createdAt }: Pick<Turn, 'n' | 'create
 interface PartProps {
   readonly part: RecordPart;
   readonly n: number;
-  /** More of it may come. */
+  /** More of the part may come. */
   readonly isOpen: boolean;
+  /** The turn is running. */
   readonly isRunning: boolean;
 }
 
 function Part({ part, n, isOpen, isRunning }: PartProps) {
-  if (part.type === 'tool') return <Tool tool={part} n={n} isOpen={isRunning} />;
+  if (part.type === 'tool') return <Tool tool={part} n={n} isRunning={isRunning} />;
   if (part.type === 'thought') return <Thought text={part.text} n={n} isOpen={isOpen} />;
   return <Markdown text={part.text} isOpen={isOpen} />;
 }
 
-/** Folded: what counts is what it came to. */
+/** Folded at first: the answer matters more. */
 function Thought({ text, n, isOpen }: { text: string; n: number; isOpen: boolean }) {
   const [isShown, toggle] = useFold(n, () => text);
   return (
@@ -185,15 +186,10 @@ function Replaced({ turn, text }: { turn: Turn; text: string }) {
   );
 }
 
-/** In the place of a turn that is being read. */
+/** In the place of a turn that is being loaded. */
 function Unloaded({ n }: { n: number }) {
   return (
-    <div
-      className="mx-auto h-40 max-w-3xl px-4 pb-7"
-      role="status"
-      aria-busy="true"
-      aria-label={`Turn ${n} is being loaded`}
-    >
+    <div className="mx-auto h-40 max-w-3xl px-4 pb-7" role="status" aria-busy="true" aria-label={`Loading turn ${n}`}>
       <div className="h-10 rounded-lg bg-sunken" />
       <div className="mt-3 h-4 w-3/4 rounded bg-sunken" />
       <div className="mt-2 h-4 w-1/2 rounded bg-sunken" />
@@ -201,7 +197,7 @@ function Unloaded({ n }: { n: number }) {
   );
 }
 
-/** The colour of a session, in the order in which sessions were opened. An id that only changed keeps the colour; null: none is known. */
+/** Null: the session is not known. */
 function useSessionColour(id: string | null): string | null {
   const order = useConversation(({ sessions }) => (id === null ? undefined : sessionOrders(sessions).get(id)));
   return order === undefined ? null : sessionColour(order);

@@ -2,15 +2,15 @@ import type { RecordPart, Turn } from 'throughline/client';
 import type { Notice, TurnItem } from '../data/conversation/model.ts';
 import { count, duration } from '../ui/time.tsx';
 
-/** What a turn that has not ended does right now. */
+/** What a turn that has not ended is doing. */
 export function doing({ turn, parts, restoring }: Pick<TurnItem, 'turn' | 'parts' | 'restoring'>): string {
   if (turn.stranded !== null) return turn.stranded.message;
   if (turn.cancelRequested) return 'Stopping';
   if (turn.state === 'queued') return turn.delayed?.message ?? 'Queued';
-  if (turn.state === 'waiting') return 'Waits for your answer';
+  if (turn.state === 'waiting') return 'Waiting for your answer';
   if (restoring !== null) return 'Restoring context';
   const last = parts.at(-1);
-  if (last === undefined) return turn.sent === null ? 'Starting' : 'Waiting for the first words';
+  if (last === undefined) return turn.sent === null ? 'Starting' : 'Waiting for the agent';
   return DOING[last.type](last);
 }
 
@@ -23,8 +23,8 @@ const DOING: Readonly<Record<RecordPart['type'], (part: RecordPart) => string>> 
 export function noticeText(notice: Notice): string {
   switch (notice.kind) {
     case 'stalled': {
-      const what = notice.tool === null ? 'No sign of the agent' : `${notice.tool} has been running without a sign`;
-      const end = notice.endsInMs === null ? '' : ` It is ended in ${duration(notice.endsInMs)} if that stays so.`;
+      const what = notice.tool === null ? 'No output from the agent' : `${notice.tool} is running without output`;
+      const end = notice.endsInMs === null ? '' : ` Without output, the turn ends in ${duration(notice.endsInMs)}.`;
       return `${what} for ${duration(notice.silentMs)}.${end}`;
     }
     case 'retrying':
@@ -34,7 +34,7 @@ export function noticeText(notice: Notice): string {
   }
 }
 
-/** What stands below an ended turn, in small letters. */
+/** The facts below an ended turn. */
 export function factsOf(turn: Turn): string[] {
   const { usage, startedAt, endedAt, imported, recovered, retryOf } = turn;
   const tokens = usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
@@ -43,12 +43,12 @@ export function factsOf(turn: Turn): string[] {
     startedAt !== null && endedAt !== null && !imported ? duration(endedAt - startedAt) : '',
     tokens > 0 ? `${count(tokens)} tokens` : '',
     imported ? 'imported' : '',
-    recovered ? 'end read from the agent’s storage' : '',
-    retryOf !== null ? 'retried' : '',
+    recovered ? 'outcome read from the agent’s storage' : '',
+    retryOf !== null ? 'retry' : '',
   ].filter((fact) => fact !== '');
 }
 
-/** A turn that a change of the queue ended, or null. */
+/** Why a turn ended in the queue; null: it did not. */
 export function replacedText({ replacedBy, state, sent }: Turn): string | null {
   if (replacedBy !== null) return 'Edited or moved in the queue';
   return state === 'cancelled' && sent === null ? 'Cancelled before it began' : null;
@@ -56,7 +56,7 @@ export function replacedText({ replacedBy, state, sent }: Turn): string | null {
 
 export type ToolState = 'running' | 'completed' | 'failed' | 'unknown';
 
-/** A tool without an end runs as long as its turn does. */
+/** A tool without an outcome is running while its turn is. */
 export function toolState(status: 'completed' | 'failed' | 'unknown', isOpen: boolean): ToolState {
   return status === 'unknown' && isOpen ? 'running' : status;
 }

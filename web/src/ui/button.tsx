@@ -15,7 +15,7 @@ const LOOKS: Readonly<Record<Look, string>> = {
 const SHAPE =
   'inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md font-medium select-none disabled:opacity-45 pointer-coarse:min-h-11 pointer-coarse:min-w-11';
 
-export interface ButtonProps extends ComponentProps<'button'> {
+interface ButtonProps extends ComponentProps<'button'> {
   readonly look?: Look;
   readonly small?: boolean;
 }
@@ -25,8 +25,8 @@ export function Button({ look = 'plain', small = false, className, type = 'butto
   return <button type={type} className={clsx(SHAPE, size, LOOKS[look], className)} {...rest} />;
 }
 
-export interface IconButtonProps extends Omit<ButtonProps, 'children'> {
-  /** What it does: its name for everybody, and its tip. */
+interface IconButtonProps extends Omit<ButtonProps, 'children'> {
+  /** What it does: its accessible name, and its tip. */
   readonly label: string;
   readonly keys?: string;
   readonly children: ReactNode;

@@ -2,7 +2,7 @@ import type { Session } from 'throughline/client';
 
 const SESSION_COLOURS = 6;
 
-/** The colour of a session, by its place in the order in which sessions were opened. */
+/** The colour of a session. `order`: its number in the order in which sessions were opened, from 0. */
 export function sessionColour(order: number): string {
   return `var(--color-session-${(order % SESSION_COLOURS) + 1})`;
 }
@@ -11,7 +11,7 @@ type Opened = Pick<Session, 'id' | 'origin' | 'parent' | 'openedAt'>;
 
 const known = new WeakMap<readonly Opened[], ReadonlyMap<string, number>>();
 
-/** The place of each session in that order, by id; made once for a list. An id that only changed keeps the place. */
+/** The order number of each session by id, computed once for each list. A rotated session (only its id changed) keeps its number. */
 export function sessionOrders(sessions: readonly Opened[]): ReadonlyMap<string, number> {
   const before = known.get(sessions);
   if (before !== undefined) return before;

@@ -23,7 +23,7 @@ const SHAPES = {
 
 export function Dialog({ open, onClose, title, children, shape = 'middle', className }: DialogProps) {
   const popup = useRef<HTMLDivElement>(null);
-  // Where one writes, if there is such a place. A finger would get the keyboard over everything, and the first button a tip.
+  // The first field, if there is one. By touch it would open the screen keyboard, and a focused button would show its tip.
   const focused = (by: string) =>
     (by === 'touch' ? null : popup.current?.querySelector<HTMLElement>('input, textarea, select')) ?? popup.current;
   return (
@@ -52,25 +52,25 @@ export function Dialog({ open, onClose, title, children, shape = 'middle', class
   );
 }
 
-export interface ConfirmProps {
+interface ConfirmProps {
   readonly open: boolean;
   onClose(): void;
   readonly title: string;
   /** What will happen, and what can be chosen. */
   readonly children: ReactNode;
-  /** The same on the command line. */
+  /** The equivalent command. */
   readonly cli: string;
-  /** What the button says that does it. */
+  /** The text of the button that does it. */
   readonly label: string;
-  /** What the other one says. */
+  /** The text of the other button; left out: `Cancel`. */
   readonly otherwise?: string;
   readonly look?: 'danger' | 'primary';
   readonly disabled?: boolean;
-  /** Does it, and the dialog closes. What it throws is shown, and the dialog stays. */
+  /** When it resolves, the dialog closes. When it rejects, the dialog stays open and shows the error. */
   run(): Promise<void>;
 }
 
-/** Asks before something is done that somebody might regret. */
+/** Asks for confirmation. */
 export function Confirm(props: ConfirmProps) {
   const { open, onClose, title } = props;
   return (
@@ -115,7 +115,7 @@ function Question({ onClose, children, cli, label, otherwise, look, disabled, ru
   );
 }
 
-/** A choice in such a question. */
+/** A checkbox with its label. */
 export function Choice({ label, value, onChange }: { label: string; value: boolean; onChange(value: boolean): void }) {
   return (
     <label className="flex items-center gap-2 pointer-coarse:min-h-11">

@@ -1,6 +1,8 @@
 const NAMES: Readonly<Record<string, string>> = {
   Mod: isApple() ? '⌘' : 'Ctrl',
   Shift: '⇧',
+  ArrowUp: '↑',
+  ArrowDown: '↓',
   Enter: '↵',
   Escape: 'Esc',
 };
@@ -9,8 +11,11 @@ const NAMES: Readonly<Record<string, string>> = {
 export function Keys({ keys }: { keys: string }) {
   return (
     <span className="inline-flex gap-1">
-      {keys.split(/[+ ]/).map((key) => (
-        <kbd key={key} className="rounded border border-line bg-sunken px-1 font-sans text-[11px] leading-4 text-muted">
+      {keys.split(/[+ ]/).map((key, index) => (
+        <kbd
+          key={String(index)}
+          className="rounded border border-line bg-sunken px-1 font-sans text-[11px] leading-4 text-muted"
+        >
           {NAMES[key] ?? key}
         </kbd>
       ))}

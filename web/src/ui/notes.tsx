@@ -1,13 +1,13 @@
 import { clsx } from 'clsx';
 import { Check, Copy, TriangleAlert } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
-import { toldOf } from '../data/errors.ts';
+import { describeError } from '../data/errors.ts';
 import { IconButton } from './button.tsx';
 import { say } from './say.ts';
 
-/** What went wrong, what to do, and the same on the command line. */
+/** What went wrong, what to do, and the command to try instead. */
 export function ErrorNote({ error, cli, children }: { error: unknown; cli?: string; children?: ReactNode }) {
-  const { message, hint, code } = toldOf(error);
+  const { message, hint, code } = describeError(error);
   return (
     <div role="alert" className="flex gap-2 rounded-md border border-line bg-bad-soft p-3 text-sm">
       <TriangleAlert size={16} className="mt-0.5 shrink-0 text-bad" aria-hidden />
@@ -24,7 +24,7 @@ export function ErrorNote({ error, cli, children }: { error: unknown; cli?: stri
   );
 }
 
-/** The same action on the command line. */
+/** A command, with a button that copies it. */
 export function CliLine({ line }: { line: string }) {
   return (
     <div className="flex items-center gap-1 rounded border border-line bg-sunken pl-2 font-mono text-xs">
@@ -44,28 +44,29 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
     const timer = setTimeout(() => setCopied(false), 1_500);
     return () => clearTimeout(timer);
   }, [copied]);
-  // A page of an insecure origin has no clipboard, and a browser may refuse it.
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      setCopied(true);
-    } catch {
-      say('The browser does not let this page copy. Select the text instead.', 'bad');
-    }
-  };
   return (
-    <IconButton label={copied ? 'Copied' : label} small onClick={() => void copy()}>
+    <IconButton label={copied ? 'Copied' : label} small onClick={() => void copyText(text, () => setCopied(true))}>
       {copied ? <Check size={14} /> : <Copy size={14} />}
     </IconButton>
   );
 }
 
-/** Text as it is, in a box of its own. Whoever has no mouse scrolls it with the keys, so it takes the focus. */
+/** Copies to the clipboard, then calls back. A page of an insecure origin has no clipboard, and a browser may refuse it. */
+export async function copyText(text: string, onCopied: () => void): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    onCopied();
+  } catch {
+    say('The browser does not allow this page to copy. Select the text instead.', 'bad');
+  }
+}
+
+/** Text as it is, in a box. It can be focused, so that keys scroll it. */
 export function Verbatim({ children, label, className }: { children: ReactNode; label: string; className?: string }) {
   return (
     <section
       aria-label={label}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll it
       tabIndex={0}
       className={clsx(
         'overflow-auto rounded border border-line bg-sunken p-2 font-mono text-xs whitespace-pre-wrap wrap-anywhere',
@@ -77,7 +78,7 @@ export function Verbatim({ children, label, className }: { children: ReactNode; 
   );
 }
 
-/** Nothing is here, and what could be. */
+/** In the place of an empty list or view. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="mx-auto max-w-md px-6 py-16 text-center">
@@ -87,7 +88,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** Grey bars in place of what is loading, and only when that takes long enough to be noticed. */
+/** Grey bars in place of what is loading. They appear after a short wait, so that a fast answer does not flicker. */
 export function Skeleton({ lines = 3, afterMs = 150 }: { lines?: number; afterMs?: number }) {
   const [shown, setShown] = useState(afterMs === 0);
   useEffect(() => {

@@ -1,5 +1,5 @@
 import { create } from 'zustand';
-import { toldOf } from '../data/errors.ts';
+import { describeError } from '../data/errors.ts';
 
 export interface Said {
   readonly id: number;
@@ -9,20 +9,23 @@ export interface Said {
   readonly tone: 'good' | 'bad' | 'plain';
 }
 
-/** What the page says in its corner, the newest last. */
+/** The messages in the corner of the page, the newest last. */
 export const useSaid = create<readonly Said[]>(() => []);
 
 let ids = 0;
-/** Long enough to read. What went wrong stays until it is closed. */
+/** How long a message is shown. An error stays until it is closed. */
 const SHOWN_MS = 6_000;
+
+/** Said after a live session was ended. */
+export const SESSION_ENDED = 'Session ended. Nothing that was said is lost.';
 
 export function say(text: string, tone: Said['tone'] = 'plain'): void {
   add({ text, tone });
 }
 
-/** Says what went wrong, and what to do. */
+/** Shows what went wrong, and what to do. */
 export function sayError(error: unknown): void {
-  const { message, hint } = toldOf(error);
+  const { message, hint } = describeError(error);
   add({ text: message, tone: 'bad', ...(hint !== null && { hint }) });
 }
 

@@ -1,4 +1,4 @@
-/** A word that a shell takes as it is. */
+/** Quotes a word for a shell, if needed. */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

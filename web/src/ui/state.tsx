@@ -18,7 +18,7 @@ interface Look {
   readonly colour: string;
 }
 
-/** What a state is called, and how it looks: never by colour alone. */
+/** The name and the look of each state. A colour is never the only difference. */
 export const STATES: Readonly<Record<ConversationState, Look>> = {
   asks: { word: 'Asks you', icon: CircleHelp, colour: 'text-accent' },
   running: { word: 'Running', icon: CirclePlay, colour: 'text-good' },
@@ -33,7 +33,7 @@ const STRANDED: Look = { word: 'Stranded', icon: Unplug, colour: 'text-warn' };
 
 interface MarkProps {
   readonly state: ConversationState;
-  /** Why nobody goes on with it, which matters more than how it stands; left out or null: it goes on. */
+  /** Why no process runs it, shown instead of the state; left out or null: it is not stranded. */
   readonly stranded?: Conversation['stranded'];
   readonly className?: string;
 }
@@ -48,7 +48,7 @@ export function StateMark({ state, stranded = null, className }: MarkProps) {
   );
 }
 
-/** What people call a conversation. */
+/** The name of a conversation for people. */
 export function nameOf({ title, key }: { readonly title: string; readonly key: string | null }): string {
   return title || key || 'Untitled';
 }

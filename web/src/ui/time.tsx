@@ -39,7 +39,7 @@ export function bytes(amount: number): string {
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${BYTES[power]}`;
 }
 
-/** How long ago, with the exact time for whoever asks. */
+/** How long ago, with the exact time as a tooltip. */
 export function Ago({ at, className }: { at: number; className?: string }) {
   const now = useMinute();
   return (
@@ -52,7 +52,7 @@ export function Ago({ at, className }: { at: number; className?: string }) {
 const useClock = create(() => Date.now());
 let isTicking = false;
 
-/** The time, anew every half minute: one clock for all that is shown. */
+/** The current time, updated every half minute by one timer for the whole page. */
 function useMinute(): number {
   useEffect(() => {
     if (isTicking) return;

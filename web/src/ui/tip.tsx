@@ -2,10 +2,10 @@ import { Tooltip } from '@base-ui/react/tooltip';
 import { useEffect, useState } from 'react';
 import { Keys } from './keys.tsx';
 
-/** So long a pointer rests on a control before its tip shows. */
+/** How long a pointer rests on a control before its tip is shown. */
 const DELAY_MS = 400;
 
-/** What a control has for its tip. Never the only place where something is said: touch screens do not show it. */
+/** The attributes of a control with a tip. Touch screens do not show tips, so a tip repeats what is said elsewhere. */
 export function tip(text: string, keys?: string) {
   return { 'data-tip': text, ...(keys !== undefined && { 'data-tip-keys': keys }) };
 }
@@ -16,7 +16,7 @@ interface Shown {
   readonly keys: string | undefined;
 }
 
-/** The one tip of the page, for every control that has `tip(…)`. One for each control would cost more than all else that a row has. */
+/** The one tip of the page, for every control with `tip(…)`. A tooltip component in each control would make long lists slow. */
 export function Tips() {
   const [shown, show] = useState<Shown | null>(null);
   useEffect(() => watchTips(show), []);
@@ -39,7 +39,7 @@ export function Tips() {
   );
 }
 
-/** Shown when a pointer rests on the control, or keys bring the focus there; gone when it leaves, or something is pressed. */
+/** Shows the tip when the pointer rests on the control, or keys focus it. Hides it when either leaves, or something is pressed. */
 function watchTips(show: (shown: Shown | null) => void): () => void {
   let timer = 0;
   const hide = () => {

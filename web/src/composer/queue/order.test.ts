@@ -12,6 +12,6 @@ test.each([
   expect(moved(['a', 'b', 'c'], from, to)).toEqual(order);
 });
 
-test('every turn is named, with what becomes of one', () => {
+test('every turn is listed, with its change', () => {
   expect(queueOf(['a', 'b'], { b: { drop: true } })).toEqual([{ turn: 'a' }, { turn: 'b', drop: true }]);
 });

@@ -11,7 +11,7 @@ import { Button, IconButton } from '../../ui/button.tsx';
 import { sayError } from '../../ui/say.ts';
 import { moved, queueOf } from './order.ts';
 
-/** The prompts that wait, in the order in which they will run: to edit, move and cancel. Who may only read sees them. */
+/** The queued prompts, in the order in which they will run. They can be edited, moved and cancelled, except with read-only access. */
 export function Queue({ turns }: { turns: readonly Turn[] }) {
   const { requeue } = useVerbs();
   const may = useMay('prompt');
@@ -36,7 +36,7 @@ export function Queue({ turns }: { turns: readonly Turn[] }) {
   return (
     <section aria-label="Queued prompts" className="mb-2 text-[13px]">
       <h3 className="mb-1 text-xs text-muted">
-        {turns.length === 1 ? '1 prompt waits' : `${turns.length} prompts wait`}
+        {turns.length === 1 ? '1 queued prompt' : `${turns.length} queued prompts`}
         {delayed !== null && `: ${delayed.message}`}
       </h3>
       <ol className="max-h-48 space-y-1 overflow-y-auto">
@@ -63,7 +63,7 @@ export function Queue({ turns }: { turns: readonly Turn[] }) {
 
 const labelOf = (words: string, place: number) => `Queued prompt ${place + 1}: ${words.slice(0, 80)}`;
 
-/** Nothing can be done with it. */
+/** A queued prompt with read-only access. */
 function ReadTurn({ turn, place }: Pick<QueuedTurnProps, 'turn' | 'place'>) {
   const words = promptText(turn.prompt);
   return (
@@ -174,7 +174,7 @@ function EditedTurn({ turn, onEdit, onDone }: QueuedTurnProps & { onDone(): void
   return (
     <li className="rounded-md border border-accent bg-surface p-2">
       <textarea
-        aria-label={`Queued prompt of turn ${turn.n}`}
+        aria-label={`Edit the queued prompt of turn ${turn.n}`}
         className="max-h-40 w-full resize-none bg-transparent outline-none field-sizing-content"
         value={text}
         ref={focusAtEnd}
@@ -190,7 +190,7 @@ function EditedTurn({ turn, onEdit, onDone }: QueuedTurnProps & { onDone(): void
       />
       <div className="flex justify-end gap-2">
         <Button small look="quiet" onClick={onDone}>
-          Leave as it was
+          Discard the edit
         </Button>
         <Button small onClick={() => void save()}>
           Save

@@ -11,7 +11,7 @@ test('a plan replaces the one before', () => {
   expect(after(plan('first'), plan('then')).plan).toEqual([{ content: 'then', status: 'in_progress' }]);
 });
 
-test('commands have their name, what they do, and what comes after them', () => {
+test('commands have a name, a description and a hint', () => {
   const availableCommands = [{ name: 'review', description: 'Reviews', input: { hint: 'what' } }, { name: 'compact' }];
   expect(after({ sessionUpdate: 'available_commands_update', availableCommands }).commands).toEqual([
     { name: 'review', description: 'Reviews', hint: 'what' },
@@ -19,7 +19,7 @@ test('commands have their name, what they do, and what comes after them', () => 
   ]);
 });
 
-test('the model, the mode and the rest are told apart, also where values stand in groups', () => {
+test('the model, the mode and the other options are distinguished, also if values are grouped', () => {
   const configOptions = [
     {
       ...{ id: 'llm', name: 'Model', category: 'model', type: 'select', currentValue: 'a' },
@@ -47,7 +47,7 @@ test.each([
   { sessionUpdate: 'plan', entries: 'none' },
   { sessionUpdate: 'available_commands_update', availableCommands: [null, { name: 3 }] },
   { sessionUpdate: 'config_option_update', configOptions: [{ id: '' }, 4] },
-])('anything else than expected is left out: %j', (update) => {
+])('unexpected values are ignored: %j', (update) => {
   expect(after(update)).toMatchObject({ commands: [], options: [] });
 });
 
@@ -56,7 +56,7 @@ test('every other update changes nothing', () => {
   expect(after(update)).toBe(NOTHING_ANNOUNCED);
 });
 
-test('what an agent offers is known from the newest of its conversations in which it said so, without what was chosen there', async () => {
+test('the options of an agent come from its newest conversation that has some, without their current values', async () => {
   const model = { id: 'model', name: 'Model', category: 'model', currentValue: 'b' };
   const options = ['a', 'b'].map((value) => ({ value, name: value }));
   const update = { sessionUpdate: 'config_option_update', configOptions: [{ ...model, options }] };

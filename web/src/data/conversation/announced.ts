@@ -1,12 +1,12 @@
 import { isObject } from '../../../../src/core/turn/content.ts';
 import type { Update } from '../../../../src/core/turn/update.ts';
 
-/** What an agent says of itself in updates of its turns (ACP). Anything else than expected in them is left out. */
+/** What an agent announces about itself in updates of its turns (ACP). Unexpected values are ignored. */
 export interface Announced {
-  /** What it means to do, as it last said; null: nothing. */
+  /** Its latest plan; null: none. */
   readonly plan: readonly PlanEntry[] | null;
   readonly commands: readonly AgentCommand[];
-  /** Empty: it has not said which there are. */
+  /** Empty: it has announced none. */
   readonly options: readonly ConfigOption[];
   readonly modes: readonly Named[];
   readonly mode: string | null;
@@ -20,7 +20,7 @@ export interface PlanEntry {
 export interface AgentCommand {
   readonly name: string;
   readonly description: string;
-  /** What comes after it; null: nothing. */
+  /** What to type after it; null: nothing. */
   readonly hint: string | null;
 }
 
@@ -38,7 +38,7 @@ export interface ConfigOption extends Named {
 
 export const NOTHING_ANNOUNCED: Announced = { plan: null, commands: [], options: [], modes: [], mode: null };
 
-/** The same value where the update says nothing of this. */
+/** Returns the same object if the update is about something else. */
 export function afterUpdate(before: Announced, update: Update): Announced {
   const fields = update as Readonly<Record<string, unknown>>;
   switch (update.sessionUpdate) {
@@ -58,12 +58,12 @@ export function afterUpdate(before: Announced, update: Update): Announced {
   }
 }
 
-/** The option by which a model is chosen; null: the agent has not announced one. */
+/** The option for the model; null: the agent has announced none. */
 export function modelOption({ options }: Pick<Announced, 'options'>): ConfigOption | null {
   return options.find(({ id }) => id === 'model') ?? options.find(({ category }) => category === 'model') ?? null;
 }
 
-/** The modes of the agent, whichever way it announces them. */
+/** The modes of the agent, announced as modes or as an option. */
 export function modesOf({ modes, mode, options }: Announced): { values: readonly Named[]; current: string | null } {
   if (modes.length > 0) return { values: modes, current: mode };
   const option = options.find(({ id, category }) => id === 'mode' || category === 'mode');
@@ -71,7 +71,7 @@ export function modesOf({ modes, mode, options }: Announced): { values: readonly
   return { values: option?.values ?? [], current };
 }
 
-/** Everything else that can be chosen. */
+/** The options that are neither the model nor the mode. */
 export function otherOptions(announced: Announced): readonly ConfigOption[] {
   const model = modelOption(announced);
   return announced.options.filter((option) => option !== model && option.id !== 'mode' && option.category !== 'mode');
@@ -93,7 +93,7 @@ function command({ name, description, input }: Record<string, unknown>): AgentCo
 function configOption(option: Record<string, unknown>): ConfigOption[] {
   const { type, category, currentValue, options } = option;
   const current = typeof currentValue === 'string' || typeof currentValue === 'boolean' ? currentValue : null;
-  // Values may stand in groups.
+  // Values may be grouped.
   const flat = objectsIn(options).flatMap((one) => (Array.isArray(one.options) ? objectsIn(one.options) : [one]));
   const values = type === 'boolean' ? null : flat.flatMap((one) => named(one, 'value'));
   return named(option, 'id').map((name) => ({ ...name, category: textIn(category), current, values }));

@@ -5,11 +5,11 @@ export interface Beginning {
   readonly title: string;
   readonly key: string;
   readonly cwd: string;
-  /** Works in a worktree of the repository that the directory is in. */
+  /** Work in a new worktree of the repository of the directory. */
   readonly worktree: boolean;
 }
 
-/** Makes it; its id. A key that exists is that conversation, unless its directory is another one: then `refused`. */
+/** Creates the conversation and returns its id. If the key exists, returns that conversation, or throws `refused` if its directory differs. */
 export async function createConversation(
   tl: ThroughlineClient,
   from: Beginning,

@@ -9,9 +9,9 @@ export interface TurnItem {
   readonly turn: Turn;
   /** Text, thoughts and tools in the order in which they came. */
   readonly parts: readonly RecordPart[];
-  /** While its session is being restored. */
+  /** The progress of its restore; null: none is running. */
   readonly restoring: Restoring | null;
-  /** What holds it up right now; null: nothing. */
+  /** What delays it now; null: nothing. */
   readonly notice: Notice | null;
 }
 
@@ -27,22 +27,22 @@ export type Notice =
       readonly endsInMs: number | null;
     }
   | { readonly kind: 'retrying'; readonly message: string }
-  | { readonly kind: 'locked'; readonly waits: number; readonly ms: number };
+  | { readonly kind: 'locked'; readonly ms: number };
 
 export function itemOf(turn: Turn, parts: readonly RecordPart[] = []): TurnItem {
   return { turn, parts, restoring: null, notice: null };
 }
 
-/** What an open turn has said and done so far. Each event counts once, whether it came with a page or live. */
+/** The parts of an open turn so far. Each event is added once, whether it came with a page or live. */
 export class LiveParts {
   #builder = new PartsBuilder();
   #lastSeq = 0;
 
-  /** Returns whether there is something new. */
+  /** Returns whether the parts have changed. */
   add(event: ConversationEvent): boolean {
     if (event.seq <= this.#lastSeq) return false;
     this.#lastSeq = event.seq;
-    // What an attempt said that was given up is not part of the answer.
+    // A new attempt starts over: what the previous one said is not part of the answer.
     if (event.kind === 'turn.started') this.#builder = new PartsBuilder();
     if (event.kind !== 'turn.update') return event.kind === 'turn.started';
     this.#builder.add(event.payload.update, event.at);
@@ -54,7 +54,7 @@ export class LiveParts {
   }
 }
 
-/** The item after an event of its turn. Its parts come from `LiveParts`, and the turn itself is read again where it matters. */
+/** The item after an event of its turn. Its parts come from `LiveParts`. After important events the turn itself is read again. */
 export function afterEvent(item: TurnItem, event: ConversationEvent): TurnItem {
   const { turn } = item;
   switch (event.kind) {
@@ -87,7 +87,7 @@ export function afterEvent(item: TurnItem, event: ConversationEvent): TurnItem {
   }
 }
 
-/** What is being restored after an event: of a turn, or of a warm-up. */
+/** The progress of a restore after an event, for a turn or a warm-up; null: none is running. */
 function restoringAfter(restoring: Restoring | null, event: ConversationEvent): Restoring | null {
   const tried = restoring?.tried ?? [];
   switch (event.kind) {
@@ -104,7 +104,7 @@ function restoringAfter(restoring: Restoring | null, event: ConversationEvent): 
   }
 }
 
-/** Receipts by their place, with one that is new or is known better now. */
+/** Receipts by turn, with one added. It replaces an earlier version of the same receipt. */
 export function withReceipt(
   known: ReadonlyMap<number, readonly Receipt[]>,
   { n, receipt }: Restore,
@@ -115,20 +115,20 @@ export function withReceipt(
   return new Map(known).set(n, [...others, receipt]);
 }
 
-/** Why a session is not alive any more; null: the event is not about that. */
+/** Why a session is no longer live; null: the event is about something else. */
 export function endingIn(event: ConversationEvent): string | null {
   return event.kind === 'session.changed' && event.payload.state !== 'live' ? event.payload.reason : null;
 }
 
-/** What belongs to no single turn. */
+/** The state that belongs to no single turn. */
 export interface Shared {
-  /** What the agent last said of itself. */
+  /** What the agent last announced. */
   readonly announced: Announced;
-  /** By the number of the turn; those of warm-ups by that of the last turn before. */
+  /** By turn number. Those of a warm-up are under the last turn before it. */
   readonly receipts: ReadonlyMap<number, readonly Receipt[]>;
-  /** While a warm-up restores the session. */
+  /** The progress of the restore of a warm-up; null: none is running. */
   readonly warming: Restoring | null;
-  /** Why the session before a turn was not alive any more when the turn came, by its number, as far as it is known here. */
+  /** Why the session before a turn had ended, by turn number. Missing: not known. */
   readonly endings: ReadonlyMap<number, string>;
 }
 
@@ -140,8 +140,8 @@ export const NOTHING_SHARED: Shared = {
 };
 
 /**
- * `head`: the last turn that was sent and has ended, where the receipt of a warm-up has its place. `next`: the turn that is to come, or
- * the first that is open.
+ * `head`: the last turn that was sent and has ended; the receipt of a warm-up is stored under it. `next`: the first open turn, or the
+ * number of the next one.
  */
 export function sharedAfter(
   shared: Shared,
@@ -173,7 +173,7 @@ function afterRestoring(item: TurnItem, event: ConversationEvent): TurnItem {
     case 'restore.receipt':
       return { ...item, restoring: restoringAfter(item.restoring, event) };
     case 'session.locked':
-      return { ...item, notice: { kind: 'locked', waits: event.payload.waits, ms: event.payload.ms } };
+      return { ...item, notice: { kind: 'locked', ms: event.payload.ms } };
     case 'session.opened':
     case 'session.changed': {
       const isNew = event.kind === 'session.opened' || item.turn.sessionId === null;

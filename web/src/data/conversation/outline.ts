@@ -3,7 +3,7 @@ import type { Engine, TurnOutline } from 'throughline/client';
 import { useClient } from '../session.ts';
 import { useConversation, useConversationStore } from './use-conversation.ts';
 
-export interface OutlineState {
+interface OutlineState {
   /** All turns by number; null: they are being read. */
   readonly turns: readonly TurnOutline[] | null;
   readonly error: unknown;
@@ -11,13 +11,13 @@ export interface OutlineState {
 
 const PAGE = 1_000;
 
-/** Every turn without what was said, read again from the first open one whenever a turn changes. */
+/** Every turn without its text. Read again from the first open turn whenever a turn changes. */
 export function useOutline(): OutlineState {
   const tl = useClient();
   const { id } = useConversationStore();
   const change = useConversation(({ last, conversation }) => `${last} ${conversation?.lastSeq ?? 0}`);
   const [state, setState] = useState<OutlineState>({ turns: null, error: null });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `change` says that there is something new
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `change` triggers a new read
   useEffect(() => {
     let isCurrent = true;
     const known = endedBeforeOpen(state.turns ?? []);

@@ -1,10 +1,10 @@
 import type { ConversationEvent, Engine, Restore, TurnRecord, TurnView } from 'throughline/client';
 import { endingIn, itemOf, type TurnItem } from './model.ts';
 
-/** So many turns are read at once. */
+/** How many turns are read at once. */
 export const PAGE = 40;
 
-/** So many events there are at most between two turns, as far as anybody looks. */
+/** How many events after the end of a turn are searched. */
 const EVENTS_BETWEEN = 40;
 
 /** The page that a turn is on. */
@@ -17,11 +17,11 @@ interface Read {
   readonly restores: readonly Restore[];
 }
 
-/** The turns of a page with what was said in them, and the receipts. `last`: the last turn that is known. */
+/** The turns of a page with their parts, and the receipts. `last`: the number of the last known turn. */
 export async function readPage(engine: Engine, id: string, page: number, last: number): Promise<Read> {
-  // With the last turn of the page before: a seam is about two turns.
+  // Includes the last turn of the page before: a seam is between two turns.
   const after = Math.max(page * PAGE - 1, 0);
-  // After the last turn there is nothing to ask for.
+  // There is nothing to read after the last turn.
   const range = { after, upTo: Math.min((page + 1) * PAGE, Math.max(last, after + 1)) };
   const [turns, records, restores] = await Promise.all([
     readRange(range, (part) => engine.turns(id, part)),
@@ -32,7 +32,7 @@ export async function readPage(engine: Engine, id: string, page: number, last: n
   return { items: itemsOf(turns, records), restores: restores.filter(({ n }) => n <= end) };
 }
 
-/** The last turns, as many as a page has and the one before it: fewer if they are large. */
+/** The last turns: a page and the turn before it, or fewer if they are large. */
 export async function readEnd(engine: Engine, id: string): Promise<Read> {
   const end = { before: 'end', limit: PAGE + 1 } as const;
   const [turns, records, restores] = await Promise.all([
@@ -64,12 +64,12 @@ export async function readEvents(engine: Engine, id: string, turn: number): Prom
     const [first] = page;
     if (first === undefined) return pages.flat();
     pages.unshift(page);
-    if (first.kind === 'turn.queued') return pages.flat(); // its first
+    if (first.kind === 'turn.queued') return pages.flat(); // the first event of every turn
     before = first.seq;
   }
 }
 
-/** Why the session before a turn had ended: it is said between the end of the turn before and this one. Null: nowhere. */
+/** Why the session before a turn had ended, from the events between the previous turn and this one. Null: not recorded. */
 export async function readEndingBefore(engine: Engine, id: string, n: number, lastSeq: number): Promise<string | null> {
   const [end] = await engine.events(id, { turn: n - 1, limit: 1 });
   if (end === undefined) return null; // imported: it ended elsewhere
@@ -81,7 +81,7 @@ export async function readEndingBefore(engine: Engine, id: string, n: number, la
   return ending === undefined ? null : (endingIn(ending) ?? '');
 }
 
-/** A page of large values is short: the rest is read after it. */
+/** Reads all of a range. A page of large values is shorter than its limit. */
 export async function readRange<T extends { readonly n: number }>(
   { after, upTo }: { after: number; upTo: number },
   read: (part: { after: number; limit: number }) => Promise<readonly T[]>,

@@ -9,23 +9,23 @@ import {
   type TurnItem,
 } from './model.ts';
 
-/** One conversation as the page has it. Turns are loaded in pages, those near the end first; the rest when somebody looks there. */
+/** One conversation as loaded by the page. Turns are loaded in pages: the end first, the others when somebody scrolls there. */
 export interface ConversationState extends Shared {
   readonly phase: 'loading' | 'ready' | 'failed';
   readonly error: unknown;
   readonly conversation: Conversation | null;
-  /** The number of its last event, as far as it is known here. */
+  /** The number of its last known event. */
   readonly lastSeq: number;
   /** The number of its last turn; 0: it has none. Turns are numbered from 1 without gaps. */
   readonly last: number;
-  /** By number. One that is missing is not loaded. */
+  /** By number. Missing: not loaded. */
   readonly turns: ReadonlyMap<number, TurnItem>;
   readonly sessions: readonly Session[];
   /** The questions that wait for an answer, oldest first. */
   readonly permissions: readonly Permission[];
-  /** Somebody has ended its session on this page, and no turn has begun since. */
+  /** Its session was killed on this page, and no turn has started since. */
   readonly isKilled: boolean;
-  /** How often a prompt was sent from this page: each time its answer is brought into view. */
+  /** How often a prompt was sent from this page. Each time the timeline scrolls to the answer. */
   readonly sends: number;
 }
 
@@ -43,7 +43,7 @@ export const NOTHING: ConversationState = {
   sends: 0,
 };
 
-/** What is to be read again. */
+/** What has to be read again. */
 export interface Look {
   readonly turns: Set<string>;
   sessions: boolean;
@@ -52,8 +52,8 @@ export interface Look {
 }
 
 /**
- * What follows from events: the new state of what they are about, and what has to be read. `partsOf`: what an open turn has said.
- * `early`: those of turns that are not known yet.
+ * Applies events to the state. `partsOf`: the parts of an open turn. Returns the change, what has to be read, and in `early` the events
+ * of turns that are not loaded yet.
  */
 export function afterEvents(
   before: ConversationState,
@@ -73,7 +73,7 @@ export function afterEvents(
     if (kind.startsWith('session.') || kind === 'turn.ended') look.sessions = true;
     if (kind.startsWith('permission.')) look.permissions = true;
     if (kind.startsWith('conversation.') || kind === 'turn.ended') look.conversation = true;
-    // Somebody goes on with it.
+    // A process continues the stranded conversation.
     if (kind !== 'turn.update' && (before.conversation?.stranded ?? null) !== null) look.conversation = true;
     if (kind === 'turn.started') isKilled = false;
     shared = sharedAfter(shared, event, placesIn(turns, before.last));
@@ -93,7 +93,7 @@ export function afterEvents(
   return { change: { lastSeq, turns, announced, receipts, warming, endings, isKilled }, look, early };
 }
 
-/** The last turn that was sent and has ended, and the first after it that is open, or is to come. */
+/** The last turn that was sent and has ended, and the first open turn after it, or the number of the next one. */
 function placesIn(turns: ReadonlyMap<number, TurnItem>, last: number): { head: number; next: number } {
   let next = last + 1;
   for (let n = last; n > 0; n -= 1) {

@@ -12,7 +12,7 @@ afterAll(() => void vi.unstubAllGlobals());
 const CONVERSATION = { id: 'c', lastSeq: 4, logId: 'log' };
 const ASKED = { conversationId: 'c', seq: 5, kind: 'permission.asked', turnId: null, at: 1, payload: {} };
 
-/** A server that can be gone, and what a store has asked of the stream. */
+/** A server that can be away, and what the store has asked of the stream. */
 class Server {
   isGone = false;
   questions: object[] = [];
@@ -50,7 +50,7 @@ class Server {
   } as unknown as Live;
 }
 
-test('what could not be read while the server was gone is read when it is back', async () => {
+test('what could not be read while the server was away is read when it is back', async () => {
   const server = new Server();
   const store = new ConversationStore(server.tl, server.live, 'c');
   await store.open();
@@ -66,7 +66,7 @@ test('what could not be read while the server was gone is read when it is back',
   expect(server.listeners.size).toBe(0);
 });
 
-test('what a turn says in the same moment in which it is heard of is shown, also when it says nothing more', async () => {
+test('what a turn says before it is loaded is shown, also when it says nothing more', async () => {
   const server = new Server();
   const store = new ConversationStore(server.tl, server.live, 'c');
   await store.open();
@@ -82,7 +82,7 @@ test('what a turn says in the same moment in which it is heard of is shown, also
   store.close();
 });
 
-test('how far a restore is shows, also when it began before the turn was known, and nothing more is said of it', async () => {
+test('the progress of a restore is shown, also when it began before the turn was loaded, and no more events follow', async () => {
   const server = new Server();
   const store = new ConversationStore(server.tl, server.live, 'c');
   await store.open();
@@ -108,7 +108,7 @@ test('events are followed from before the end was read, so that none is missing'
   expect(store.state.getState()).toMatchObject({ phase: 'ready', conversation: { lastSeq: 4 } });
 });
 
-test('what was known of another log is not followed', async () => {
+test('a known conversation of another log is not followed', async () => {
   const server = new Server();
   const store = new ConversationStore(server.tl, server.live, 'c');
   await store.open({ ...CONVERSATION, lastSeq: 9, logId: 'another' } as Conversation);

@@ -14,19 +14,19 @@ export class ConversationStore {
   readonly #engine: Engine;
   readonly #live: Live;
   readonly #parts = new Map<string, LiveParts>();
-  /** What happened in turns before they were known here, by their ids. */
+  /** Events of turns that are not loaded yet, by turn id. */
   readonly #early = new Map<string, ConversationEvent[]>();
   readonly #loading = new Map<number, Promise<void>>();
   readonly #newest = new Newest();
   readonly #endingsRead = new Set<number>();
   #waiting: ConversationEvent[] = [];
-  /** A frame was asked for, in which they are applied. */
-  #isAsked = false;
+  /** The waiting events will be applied in the next frame. */
+  #isScheduled = false;
   #stop: () => void = () => {};
   #closed = false;
   #askedAnnounced = false;
-  /** What could not be read because the server was gone, to be read when it is back. */
-  #owed: Look | null = null;
+  /** What could not be read because the server was away. It is read when the connection is back. */
+  #unread: Look | null = null;
 
   constructor(tl: ThroughlineClient, live: Live, id: string) {
     this.id = id;
@@ -35,8 +35,9 @@ export class ConversationStore {
   }
 
   /**
-   * Its end first: what somebody who opens it looks at. `known`: as it was read before. Events are followed from before its end is read,
-   * or something would be missing: from `known` on, so that everything can be asked for at once, and otherwise after it was read.
+   * Reads the end first, because that is what is shown. `known`: the conversation as it was read earlier. Events are followed from a
+   * point before the end was read, so that none is missing: from `known`, so that all requests run at once; without it, from the
+   * conversation that is read first.
    */
   async open(known: Conversation | null = null): Promise<void> {
     try {
@@ -48,7 +49,7 @@ export class ConversationStore {
         this.#readSessions(),
         this.#readPermissions(),
       ]);
-      // The log was put back to an earlier state since it was known.
+      // The log was replaced after `known` was read.
       if (conversation.logId !== from.logId) return this.open();
       if (this.#closed) return;
       this.state.setState({ conversation, lastSeq: from.lastSeq, phase: 'ready' });
@@ -65,7 +66,7 @@ export class ConversationStore {
     const [first, last] = [items.at(0)?.turn.n ?? 1, items.at(-1)?.turn.n ?? 0];
     const page = pageOf(last);
     if (last > 0 && first <= Math.max(1, page * PAGE)) this.#loading.set(page, Promise.resolve());
-    // Large turns make a short page.
+    // If the turns are large, the server has returned fewer of them.
     else if (last > 0) await this.load(last - PAGE / 4, last);
   }
 
@@ -74,7 +75,7 @@ export class ConversationStore {
     this.#stop();
   }
 
-  /** Loads the pages with these turns, if they are not here yet. */
+  /** Loads the pages with these turns, if they are not loaded yet. */
   async load(from: number, to: number): Promise<void> {
     const pages: Promise<void>[] = [];
     for (let page = pageOf(from); page <= pageOf(to); page += 1) pages.push(this.#loadPage(page));
@@ -85,7 +86,7 @@ export class ConversationStore {
     let loading = this.#loading.get(page);
     if (loading === undefined) {
       loading = this.#readPage(page).catch((error) => {
-        // The next one who looks there tries again.
+        // The next call tries again.
         this.#loading.delete(page);
         throw error;
       });
@@ -104,7 +105,7 @@ export class ConversationStore {
     this.#put(await Promise.all(items.map((item) => (hasBegun(item) ? this.#withEvents(item) : item))));
   }
 
-  /** With what a running turn has said, and what it waits for, before we came. */
+  /** Adds what a running turn has said so far, and its notices. */
   async #withEvents(item: TurnItem): Promise<TurnItem> {
     const events = await readEvents(this.#engine, this.id, item.turn.n);
     const live = new LiveParts();
@@ -114,7 +115,7 @@ export class ConversationStore {
     return { ...events.reduce(afterEvent, item), parts: live.parts };
   }
 
-  /** Why the session before this turn had ended. */
+  /** Reads why the session before this turn had ended. */
   async readEnding(n: number): Promise<void> {
     const { endings, conversation } = this.state.getState();
     if (this.#endingsRead.has(n) || endings.has(n) || conversation === null) return;
@@ -124,7 +125,7 @@ export class ConversationStore {
     this.state.setState((now) => ({ endings: new Map(now.endings).set(n, ending) }));
   }
 
-  /** What its agent said of itself before the page was opened, once. Without it there is less to choose from, and nothing is missing. */
+  /** Reads once what the agent announced before the page was opened. If that fails, there is only less to choose from. */
   readAnnounced(): void {
     if (this.#askedAnnounced) return;
     this.#askedAnnounced = true;
@@ -136,19 +137,19 @@ export class ConversationStore {
     );
   }
 
-  /** Ends the processes of its live sessions; how many there were. */
+  /** Ends the processes of its live sessions. Returns how many there were. */
   async kill(): Promise<number> {
     const ended = await this.#engine.kill(this.id);
     this.state.setState({ isKilled: true });
     return ended.length;
   }
 
-  /** A prompt was sent from this page: whoever did that looks for its answer. */
+  /** To be called after a prompt was sent from this page: the timeline scrolls to its answer. */
   hasSent(): void {
     this.state.setState(({ sends }) => ({ sends: sends + 1 }));
   }
 
-  /** Every turn that waits, and those that do not any more. */
+  /** Reads all queued turns, and those that have left the queue. */
   async readQueue(): Promise<void> {
     const queued = await this.#engine.queue(this.id, { limit: 200 });
     const { turns } = this.state.getState();
@@ -166,9 +167,9 @@ export class ConversationStore {
 
   #follow({ lastSeq: after, logId: log }: Conversation): void {
     const stopLooking = this.#live.onState(({ state }) => {
-      if (state !== 'open' || this.#owed === null) return;
-      const { turns } = this.#owed;
-      this.#owed = null;
+      if (state !== 'open' || this.#unread === null) return;
+      const { turns } = this.#unread;
+      this.#unread = null;
       this.#look({ turns, sessions: true, permissions: true, conversation: true });
     });
     const stopFollowing = this.#live.follow(
@@ -177,8 +178,8 @@ export class ConversationStore {
       {
         onEvent: (event) => {
           this.#waiting.push(event);
-          if (this.#isAsked) return;
-          this.#isAsked = true;
+          if (this.#isScheduled) return;
+          this.#isScheduled = true;
           nextFrame(() => this.#apply());
         },
         onEnd: (error) => this.state.setState({ phase: 'failed', error }),
@@ -190,9 +191,9 @@ export class ConversationStore {
     };
   }
 
-  /** Once a frame, however many have come. */
+  /** Applies the waiting events, once in a frame. */
   #apply(): void {
-    this.#isAsked = false;
+    this.#isScheduled = false;
     if (this.#closed) return;
     const events = this.#waiting;
     this.#waiting = [];
@@ -217,7 +218,7 @@ export class ConversationStore {
     return parts;
   }
 
-  /** Reads again what events only name. */
+  /** Reads what events only refer to. */
   #look(what: Look): void {
     const looks = [...what.turns].map((id) => this.#readTurn(id));
     if (what.sessions) looks.push(this.#readSessions());
@@ -225,7 +226,7 @@ export class ConversationStore {
     if (what.conversation) looks.push(this.readConversation());
     Promise.all(looks).catch((error) => {
       if (this.#closed) return;
-      this.#owed = { ...what, turns: new Set([...(this.#owed?.turns ?? []), ...what.turns]) };
+      this.#unread = { ...what, turns: new Set([...(this.#unread?.turns ?? []), ...what.turns]) };
       this.state.setState({ error });
     });
   }
@@ -234,7 +235,7 @@ export class ConversationStore {
     const turn = await this.#newest.of(id, this.#engine.turn(id));
     if (turn === null) return;
     const known = this.state.getState().turns.get(turn.n);
-    // What it has said and done may have come before it was known here.
+    // Some of its events may have arrived before the turn was loaded.
     const item = known === undefined ? this.#newItem(turn) : { ...known, turn };
     this.#early.delete(id);
     const [record] = isOpen(item) ? [] : await this.#engine.records(this.id, { after: turn.n - 1, limit: 1 });
@@ -274,7 +275,7 @@ function hasBegun(item: TurnItem): boolean {
 
 const HIDDEN_MS = 100;
 
-/** In the next frame. A tab that is hidden, or is about to be, has none, and its state must not fall behind. */
+/** In the next frame, or after a short wait: a hidden tab gets no frames, and its state must not fall behind. */
 function nextFrame(work: () => void): void {
   const frame = requestAnimationFrame(() => {
     clearTimeout(timer);

@@ -11,9 +11,9 @@ import { ConversationStore } from './store.ts';
 /** The conversation that a view and everything in it is about. */
 export const ConversationContext = createContext<ConversationStore | null>(null);
 
-/** So long the previous conversation stays when the next one takes its time. */
+/** How long the previous conversation stays while the next one is loading. */
 const KEPT_MS = 150;
-/** So many conversations stay current after somebody has left them, so that coming back shows them at once. */
+/** How many conversations are kept current after somebody has left them, so that coming back shows them at once. */
 const KEPT = 5;
 
 interface Kept {
@@ -23,10 +23,10 @@ interface Kept {
   readonly opened: Promise<void>;
 }
 
-/** The one that was opened last is the last. */
+/** By id, in the order in which they were opened. */
 const kept = new Map<string, Kept>();
 
-/** The conversation with this id, opened if it is not yet. Until it can be shown, it is the previous one. */
+/** The conversation with this id. It is opened if needed. Until it can be shown, returns the previous one. */
 export function useOpenConversation(id: string): ConversationStore | null {
   const [tl, live] = [useClient(), useLive()];
   const next = useMemo(() => opened(tl, live, id), [tl, live, id]);
@@ -64,7 +64,7 @@ function opened(tl: ThroughlineClient, live: Live, id: string): Kept {
 
 export function useConversationStore(): ConversationStore {
   const store = useContext(ConversationContext);
-  if (store === null) throw new Error('this component belongs into a conversation');
+  if (store === null) throw new Error('this component needs a ConversationContext');
   return store;
 }
 

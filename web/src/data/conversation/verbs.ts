@@ -5,27 +5,27 @@ import { forgetDraft, NEW, putDraft } from '../drafts/draft.ts';
 import { useClient } from '../session.ts';
 import { useConversationStore } from './use-conversation.ts';
 
-/** What somebody can do with the conversation that is shown. Each throws what the server answers. */
+/** The actions on the open conversation. Each throws the error of the server. */
 export interface Verbs {
   rename(title: string): Promise<void>;
-  /** Ends the processes of its live sessions; how many there were. */
+  /** Ends the processes of its live sessions. Returns how many there were. */
   kill(): Promise<number>;
   cancel(turn: string): Promise<void>;
-  /** Sends a prompt that is not a draft. */
+  /** Sends a prompt without a draft. */
   submit(prompt: Parameters<Engine['submit']>[1], options?: Parameters<Engine['submit']>[2]): Promise<void>;
   retry(turn: string): Promise<void>;
-  /** `turn`: the last one to take along; left out: all. */
+  /** `turn`: the last turn of the copy; left out: all turns are copied. */
   fork(turn?: number): Promise<Conversation>;
-  /** A fork before a turn, with the prompt of that turn in its composer; its address. Before the first: a new conversation. */
+  /** Forks before a turn, puts the prompt of that turn into the composer, and returns the address. Before the first turn: a new conversation. */
   goBack(turn: Turn): Promise<string>;
   verify(): Promise<ChainCheck>;
-  /** Makes this server's place its place, in which it has no files yet. */
+  /** Moves it to the place of this server, without its working files. */
   move(): Promise<void>;
   erase(what: { readonly sandbox: boolean; readonly discard: boolean }): Promise<Erased>;
   /** The whole conversation as JSON. */
   exported(): Promise<Blob>;
   warm(agent: string | null): Promise<Receipt | null>;
-  /** Edits, moves and drops queued turns. After a conflict the queue is read again, and then this throws. */
+  /** Edits, moves and drops queued turns. The queue is read again afterwards, also after an error. */
   requeue(turns: readonly QueueTurn[]): Promise<void>;
 }
 

@@ -7,16 +7,16 @@ import { afterSending, type NextTurn, submitOptions } from './choices.ts';
 import { type Attachment, attachmentsIn, promptOf, tooMuch, wordsIn } from './prompt.ts';
 
 /*
- * What somebody writes and has not sent. It survives a reload, and is cleared only when the server has accepted the prompt.
+ * A prompt that somebody writes and has not sent. It survives a reload, and is cleared only when the server has accepted the prompt.
  *
  *   writing ──▶ sending ──▶ writing (empty)       accepted
- *                       ──▶ writing (as it was)   refused, or nobody answered: the next try has the same request id
+ *                       ──▶ writing (unchanged)   refused, or no answer: the next try has the same request id
  *
- * The request id is kept with the draft before anything is sent, and dropped with the first change: so one draft is one turn, however
- * often it is sent, also after a reload in between.
+ * The request id is stored with the draft before it is sent, and removed by the first change. So one draft becomes one turn, however
+ * often it is sent, also after a reload.
  */
 
-export interface Draft {
+interface Draft {
   readonly text: string;
   readonly attachments: readonly Attachment[];
   readonly next: NextTurn;
@@ -25,7 +25,7 @@ export interface Draft {
   readonly error: unknown;
 }
 
-/** Where somebody writes before there is a conversation. */
+/** The id of the draft for a new conversation. */
 export const NEW = 'new';
 
 const drafts = new Map<string, StoreApi<Draft>>();
@@ -40,7 +40,7 @@ export function draftOf(id: string): StoreApi<Draft> {
   void readFiles(id).then((attachments) => {
     if (attachments.length > 0) draft.setState((now) => ({ attachments: [...attachments, ...now.attachments] }));
   });
-  // Another tab, or another view of this one, has written it.
+  // Another tab has changed it.
   watchPreference(`draft.${id}`, (value) => {
     if (!isWriting) draft.setState({ text: value ?? '' });
   });
@@ -51,7 +51,7 @@ export function useDraft(id: string): Draft {
   return useStore(draftOf(id));
 }
 
-/** Storage that is full or switched off gives back something else than was written. */
+/** Set while this tab writes: storage that is full or switched off would return another text than the draft has. */
 let isWriting = false;
 
 export function editDraft(id: string, change: Partial<Pick<Draft, 'text' | 'attachments' | 'next'>>): void {
@@ -65,10 +65,10 @@ export function editDraft(id: string, change: Partial<Pick<Draft, 'text' | 'atta
   if (change.attachments !== undefined) void writeFiles(id, change.attachments);
 }
 
-/** An hour more or less does not count, and a note for every letter would. */
+/** The time of a draft is stored at most once an hour, not for every letter. */
 const NOTE_MS = 3_600_000;
 
-/** Keeps when it was written last, and by whom: drafts are not kept for ever (`freeDrafts`). */
+/** Stores when it was written last, and by whom, so that old drafts can be deleted (`freeDrafts`). */
 function noteWritten(id: string): void {
   const { text, attachments, next } = draftOf(id).getState();
   const isNothing = text === '' && attachments.length === 0 && Object.keys(next).length === 0;
@@ -84,13 +84,13 @@ export interface Written {
   readonly owner: string;
 }
 
-/** Null: there is no note, or it is not ours. */
+/** Null: nothing valid is stored. */
 export function writtenIn(stored: string | null): Written | null {
   const [, at, owner] = /^(\d+) (.*)$/s.exec(stored ?? '') ?? [];
   return at === undefined || owner === undefined ? null : { at: Number(at), owner };
 }
 
-/** Deletes the draft with everything that was kept for it. */
+/** Deletes the draft with everything that is stored for it. */
 export function forgetDraft(id: string): void {
   editDraft(id, { text: '', attachments: [], next: {} });
 }
@@ -100,7 +100,7 @@ export function putDraft(id: string, prompt: Prompt): void {
   editDraft(id, { text: wordsIn(prompt), attachments: attachmentsIn(prompt) });
 }
 
-/** Sends the draft to a conversation. `agent`: who would answer without a choice. Returns whether it was accepted. */
+/** Sends the draft. `agent`: who answers if none is chosen. `to`: the id of the conversation. Null: not accepted; the draft has the error. */
 export async function sendDraft(
   tl: ThroughlineClient,
   id: string,
@@ -132,7 +132,7 @@ export async function sendDraft(
   }
 }
 
-/** Clears what was accepted, and keeps what was written since. */
+/** Clears what was accepted, and keeps what was written after it. */
 function accepted(id: string, text: string, attachments: readonly Attachment[]): void {
   const now = draftOf(id).getState();
   editDraft(id, {
@@ -142,7 +142,7 @@ function accepted(id: string, text: string, attachments: readonly Attachment[]):
   });
 }
 
-/** The turn of this request is stored: a lost reply, or a reload, has left its draft behind. */
+/** Clears the draft if its turn is stored: the reply was lost, or the page was reloaded before it arrived. */
 export function clearIfAccepted(id: string, requestId: string): void {
   const { text, attachments, isSending } = draftOf(id).getState();
   if (!isSending && readPreference(`sending.${id}`) === requestId) accepted(id, text, attachments);
@@ -152,7 +152,7 @@ function readJson<T>(name: string): T | null {
   try {
     return JSON.parse(readPreference(name) ?? 'null') as T | null;
   } catch {
-    return null; // somebody else wrote it
+    return null; // not valid
   }
 }
 
@@ -160,7 +160,7 @@ function writeJson(name: string, value: object): void {
   writePreference(name, Object.keys(value).length === 0 ? null : JSON.stringify(value));
 }
 
-/** Files are too large for `localStorage`. A browser without a database forgets them with the page. */
+/** Files are too large for `localStorage`. Without IndexedDB they are lost when the page is closed. */
 function openFiles(): Promise<IDBDatabase> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open('throughline.drafts', 1);

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { NEW, writtenIn } from './draft.ts';
-import { sorted } from './free.ts';
+import { sortDrafts } from './free.ts';
 
 const DAY = 86_400_000;
 const NOW = 100 * DAY;
 
-test('old drafts are freed, whoever wrote them; it is asked for the conversations of one’s own alone, oldest first', () => {
+test('old drafts of every owner are deleted; only conversations of this owner are checked, oldest first', () => {
   const drafts = new Map([
     ['fresh', { at: NOW - DAY, owner: 'ann' }],
     ['older', { at: NOW - 20 * DAY, owner: 'ann' }],
@@ -14,12 +14,12 @@ test('old drafts are freed, whoever wrote them; it is asked for the conversation
     ['old', { at: NOW - 40 * DAY, owner: 'ann' }],
     [NEW, { at: NOW - DAY, owner: 'ann' }],
   ]);
-  expect(sorted(drafts, 'ann', NOW)).toEqual({ old: ['old', 'bobs-old'], ask: ['older', 'fresh'] });
+  expect(sortDrafts(drafts, 'ann', NOW)).toEqual({ old: ['old', 'bobs-old'], check: ['older', 'fresh'] });
 });
 
-test('few conversations are asked for in one visit', () => {
+test('one visit checks few conversations', () => {
   const drafts = new Map(Array.from({ length: 99 }, (_, n) => [`c${n}`, { at: NOW - n, owner: 'ann' }] as const));
-  expect(sorted(drafts, 'ann', NOW).ask).toEqual(Array.from({ length: 20 }, (_, n) => `c${98 - n}`));
+  expect(sortDrafts(drafts, 'ann', NOW).check).toEqual(Array.from({ length: 20 }, (_, n) => `c${98 - n}`));
 });
 
 test.each([

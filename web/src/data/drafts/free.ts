@@ -4,12 +4,12 @@ import { preferenceNames, readPreference, writePreference } from '../preferences
 import { useClient, useMe } from '../session.ts';
 import { forgetDraft, NEW, type Written, writtenIn } from './draft.ts';
 
-/** What nobody has sent in so long is not sent any more. */
+/** A draft that was not edited for this long is deleted. */
 const KEPT_MS = 28 * 86_400_000;
-/** So many conversations are asked for in one visit, those that were written to longest ago first. */
-const MOST_ASKED = 20;
+/** For how many drafts one visit checks whether the conversation still exists. The oldest come first. */
+const MOST_CHECKED = 20;
 
-/** Once a visit: frees the drafts of erased conversations, and those that nobody has touched for four weeks. */
+/** Once a visit, deletes the drafts of erased conversations, and those that were not edited for four weeks. */
 export function useFreeDrafts(): void {
   const tl = useClient();
   const { owner } = useMe();
@@ -17,27 +17,27 @@ export function useFreeDrafts(): void {
 }
 
 async function freeDrafts(tl: ThroughlineClient, owner: string): Promise<void> {
-  const { old, ask } = sorted(writtenDrafts(owner), owner, Date.now());
+  const { old, check } = sortDrafts(writtenDrafts(owner), owner, Date.now());
   for (const id of old) forgetDraft(id);
-  for (const id of ask) {
+  for (const id of check) {
     if (!(await isGone(tl, id))) continue;
     forgetDraft(id);
     writePreference(`place.${id}`, null);
   }
 }
 
-/** Which drafts are too old, and of which conversations it is asked whether they are still there: one of another owner is never found. */
-export function sorted(drafts: ReadonlyMap<string, Written>, owner: string, now: number) {
+/** Which drafts are too old, and for which to check the conversation: only those of this owner, because others are never found. */
+export function sortDrafts(drafts: ReadonlyMap<string, Written>, owner: string, now: number) {
   const byAge = [...drafts].sort(([, a], [, b]) => a.at - b.at);
   const isOld = ({ at }: Written) => now - at > KEPT_MS;
   const mine = byAge.filter(([id, written]) => id !== NEW && !isOld(written) && written.owner === owner);
   return {
     old: byAge.filter(([, written]) => isOld(written)).map(([id]) => id),
-    ask: mine.map(([id]) => id).slice(0, MOST_ASKED),
+    check: mine.map(([id]) => id).slice(0, MOST_CHECKED),
   };
 }
 
-/** Every draft of this browser. One without a note of its time counts as written now. */
+/** Every draft of this browser. One without a stored time counts as written now. */
 function writtenDrafts(owner: string): Map<string, Written> {
   const drafts = new Map<string, Written>();
   for (const kind of ['draft.', 'choices.', 'sending.', 'written.']) {

@@ -6,11 +6,11 @@ const text = (words: string) => new TextEncoder().encode(words);
 const PNG = bytes(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3);
 
 describe('a file as a block', () => {
-  test('an image is known by its bytes, whatever it is called', () => {
+  test('an image is recognised by its bytes, whatever its name is', () => {
     expect(blockOf('notes.txt', PNG)).toMatchObject({ type: 'image', mimeType: 'image/png' });
   });
 
-  test('a text goes with its name', () => {
+  test('a text is sent with its name', () => {
     expect(blockOf('a b.md', text('# Hi'))).toEqual({
       type: 'resource',
       resource: { uri: 'file:///a%20b.md', text: '# Hi' },
@@ -19,20 +19,20 @@ describe('a file as a block', () => {
 
   test.each([
     ['a zero byte', bytes(65, 0, 66)],
-    ['what is no UTF-8', bytes(0xff, 0xfe, 0xfd)],
+    ['a text that is not UTF-8', bytes(0xff, 0xfe, 0xfd)],
   ])('%s is refused with its name and what to do', (_name, content) => {
-    expect(() => blockOf('x.bin', content)).toThrow(/^x\.bin is neither text .* Name its path/);
+    expect(() => blockOf('x.bin', content)).toThrow(/^x\.bin is neither text .* Write its path/);
   });
 
-  test('one that no prompt could hold is refused', () => {
-    expect(() => blockOf('big.txt', new Uint8Array(9 * 2 ** 20))).toThrow('big.txt has 9 MiB, and 8 MiB can be sent.');
+  test('a file that is larger than a prompt may be is refused', () => {
+    expect(() => blockOf('big.txt', new Uint8Array(9 * 2 ** 20))).toThrow('big.txt has 9 MiB; the limit is 8 MiB.');
   });
 });
 
 describe('a prompt', () => {
   const file = { id: '1', name: 'a.md', block: blockOf('a.md', text('hi')) };
 
-  test('ends with the words', () => {
+  test('ends with its text', () => {
     expect(promptOf('Look', [file]).map(({ type }) => type)).toEqual(['resource', 'text']);
     expect(promptOf('  ', [file])).toHaveLength(1);
   });
@@ -40,10 +40,10 @@ describe('a prompt', () => {
   test('of more than 8 MiB is refused before it is sent', () => {
     const half = { ...file, block: blockOf('h.txt', text('x'.repeat(4.1 * 2 ** 20))) };
     expect(tooMuch(promptOf('both', [half]))).toBeNull();
-    expect(tooMuch(promptOf('both', [half, half]))).toContain('8 MiB can be sent');
+    expect(tooMuch(promptOf('both', [half, half]))).toContain('the limit is 8 MiB');
   });
 
-  test('keeps its files when its words are edited', () => {
+  test('keeps its files when its text is edited', () => {
     const prompt = promptOf('Look', [file]);
     expect(withWords(prompt, 'Read')).toEqual([file.block, { type: 'text', text: 'Read' }]);
     expect(wordsIn(prompt)).toBe('Look');

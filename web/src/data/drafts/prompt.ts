@@ -8,32 +8,32 @@ export interface Attachment {
 }
 
 const MEBIBYTE = 2 ** 20;
-/** What the server takes for one prompt. */
+/** The largest request that the server accepts for a prompt. */
 const MOST_OF_PROMPT = 8 * MEBIBYTE;
-/** What a request has besides the prompt. */
+/** Room for the rest of the request. */
 const REST_OF_REQUEST = 4_096;
 
-const IN_WORDS = 'Name its path in the prompt, and let the agent read it.';
+const WRITE_ITS_PATH = 'Write its path in the prompt instead: the agent can read it.';
 
-/** The files in the order in which they were added, and then the words: what comes last is what the person says. */
+/** The files in the order in which they were added, and then the text. */
 export function promptOf(text: string, attachments: readonly Attachment[]): Prompt {
   const blocks = attachments.map(({ block }) => block);
   return text.trim() === '' ? blocks : [...blocks, { type: 'text', text }];
 }
 
-/** Why these cannot be sent together; null: they can. */
+/** Why the prompt is too large to be sent; null: it is not. */
 export function tooMuch(prompt: Prompt): string | null {
   const bytes = new TextEncoder().encode(JSON.stringify(prompt)).length + REST_OF_REQUEST;
   if (bytes <= MOST_OF_PROMPT) return null;
-  return `The prompt and its files have ${mebibytes(bytes)} together, and ${mebibytes(MOST_OF_PROMPT)} can be sent. Attach fewer files, or name their paths in the prompt.`;
+  return `The prompt and its files have ${mebibytes(bytes)}; the limit is ${mebibytes(MOST_OF_PROMPT)}. Attach fewer files, or write their paths in the prompt.`;
 }
 
-/** An image or a text as a block. Throws with the name of the file and what to do instead. */
+/** An image or a text as a block. Throws an error that names the file and says what to do instead. */
 export function blockOf(name: string, bytes: Uint8Array<ArrayBuffer>): ContentBlock {
-  // A larger one would never be sent, and would make the page slow.
+  // A larger file could not be sent, and would make the page slow.
   if (bytes.length > MOST_OF_PROMPT) {
     throw new Error(
-      `${name} has ${mebibytes(bytes.length)}, and ${mebibytes(MOST_OF_PROMPT)} can be sent. ${IN_WORDS}`,
+      `${name} has ${mebibytes(bytes.length)}; the limit is ${mebibytes(MOST_OF_PROMPT)}. ${WRITE_ITS_PATH}`,
     );
   }
   const mimeType = imageType(bytes);
@@ -42,7 +42,7 @@ export function blockOf(name: string, bytes: Uint8Array<ArrayBuffer>): ContentBl
   return { type: 'resource', resource: { uri, text: textOf(name, bytes) } };
 }
 
-/** Every image type that agents take, by its first bytes: the ending of a name may be wrong. Null: it is none of them. */
+/** The type of an image that agents accept, by its first bytes: the extension of the name may be wrong. Null: it is none. */
 function imageType(bytes: Uint8Array): string | null {
   const at = (index: number, text: string) => [...text].every((char, i) => bytes[index + i] === char.charCodeAt(0));
   if (at(0, '\u0089PNG\r\n\u001a\n')) return 'image/png';
@@ -55,9 +55,9 @@ function textOf(name: string, bytes: Uint8Array<ArrayBuffer>): string {
   try {
     if (!bytes.includes(0)) return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    // The same sentence as for a file with zero bytes.
+    // The same error as for a file with zero bytes.
   }
-  throw new Error(`${name} is neither text in UTF-8 nor a PNG, JPEG, GIF or WebP image. ${IN_WORDS}`);
+  throw new Error(`${name} is neither text in UTF-8 nor a PNG, JPEG, GIF or WebP image. ${WRITE_ITS_PATH}`);
 }
 
 function base64(bytes: Uint8Array): string {
@@ -73,17 +73,17 @@ function mebibytes(bytes: number): string {
   return `${Math.ceil((bytes / MEBIBYTE) * 10) / 10} MiB`;
 }
 
-/** The words of a prompt, for a field to edit them in. */
+/** The text of a prompt, for an editing field. */
 export function wordsIn(prompt: Prompt): string {
   return prompt.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }
 
-/** The same prompt with other words. */
+/** The same prompt with another text. */
 export function withWords(prompt: Prompt, text: string): Prompt {
   return promptOf(text, attachmentsIn(prompt));
 }
 
-/** What goes with the words of a prompt, to send it again. */
+/** The attachments of a prompt, to send it again. */
 export function attachmentsIn(prompt: Prompt): Attachment[] {
   return prompt
     .filter(({ type }) => type !== 'text')
@@ -93,11 +93,15 @@ export function attachmentsIn(prompt: Prompt): Attachment[] {
 function nameOf(block: ContentBlock): string {
   if (block.type === 'resource_link') return block.name;
   const uri = block.type === 'resource' ? block.resource.uri : block.type === 'image' ? block.uri : undefined;
-  const name = uri?.split('/').at(-1);
-  if (!name) return block.type;
+  return fileNameIn(uri) ?? block.type;
+}
+
+/** The last part of a URI or a path; null: it has none. */
+export function fileNameIn(uri: string | undefined): string | null {
+  const name = uri?.split('/').at(-1) ?? '';
   try {
-    return decodeURIComponent(name);
+    return decodeURIComponent(name) || null;
   } catch {
-    return name; // no URI, but it names the file all the same
+    return name; // a path that is not encoded
   }
 }
