@@ -15,7 +15,7 @@ export function sandboxAt(work: string): OpenSandbox {
   return localSandbox({ id: 'test', work, state: work, processes: processesAt('test') });
 }
 
-/** A place for agents of tests, with everything that they start. `dispose` ends all of it. */
+/** Sandboxes for agents of tests. `dispose` ends everything that they started. */
 export class TestSandboxes {
   readonly root = mkdtempSync(join(tmpdir(), 'throughline-agent-'));
   readonly all = directorySandboxes({ root: this.root, place: 'test', processes: processesAt('test') });
@@ -41,14 +41,14 @@ export class TestSandboxes {
 
   async dispose(): Promise<void> {
     await Promise.all(this.#sessions.map((session) => session.kill()));
-    // What an agent has started may write until it is ended, a moment after the agent.
+    // Programs that an agent started end a moment after it, and may write until then.
     rmSync(this.root, { recursive: true, force: true, maxRetries: 20 });
   }
 }
 
 export const text = (...texts: string[]): Prompt => texts.map((one) => ({ type: 'text', text: one }));
 
-/** Sends a prompt and hands on every event as it comes. */
+/** Sends a prompt and yields every event as it comes. */
 export function send(
   session: AgentSession,
   content: Prompt | string,
@@ -69,7 +69,7 @@ export interface Told {
   readonly proof: string | null;
 }
 
-/** Consumes a prompt to its end. */
+/** Reads the events of a prompt to its end. */
 export async function told(stream: AsyncIterable<AgentEvent>): Promise<Told> {
   const events: AgentEvent[] = [];
   for await (const event of stream) events.push(event);
@@ -88,7 +88,7 @@ function replyOf(events: readonly AgentEvent[]): string {
   return texts.join('');
 }
 
-/** How often a tool that appends a line to the file has had its effect. */
+/** How often a tool that appends a line to the file has run. */
 export function effects(file: string): number {
   try {
     return readFileSync(file, 'utf8').trim().split('\n').length;
@@ -97,7 +97,7 @@ export function effects(file: string): number {
   }
 }
 
-/** Polls until it holds; fails after a while. A look may cost much: who has waited for long looks less often. */
+/** Polls until it holds. Fails after the time limit. Polls less often after a while, because `holds` may be expensive. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 120_000): Promise<void> {
   const start = performance.now();
   while (!(await holds())) {

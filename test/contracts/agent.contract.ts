@@ -7,23 +7,23 @@ import type { Agent, AgentEvent, AgentSession, OpenHow } from '../../src/ports/a
 import { ask, effects, send, type TestSandboxes, type Told, told, until } from './agent-sandbox.ts';
 import { identityOf } from './liveness.ts';
 
-/** What the suite needs of an agent, besides the port: words that make it do what is to be seen. */
+/** What the suite needs of an agent, besides the port: prompts that make it do certain things. */
 export interface AgentUnderTest {
   readonly agent: Agent;
   readonly sandboxes: TestSandboxes;
   /** Tells it a codeword. */
   tell(codeword: string): Prompt;
-  /** Asks for every codeword it knows; its answer must hold each of them. */
+  /** Asks for every codeword that it knows. Its answer must contain each of them. */
   readonly recall: Prompt;
-  /** Makes it answer a little and then go on until it is cancelled. */
+  /** Makes it answer a little, and then continue until it is cancelled. */
   readonly endless: Prompt;
   /** Makes it call a tool that appends a line to the file in the working directory, then end. */
   tool(file: string): Prompt;
-  /** Makes it call that tool, answer a little, and then go on until it is cancelled. */
+  /** Makes it call that tool, answer a little, and then continue until it is cancelled. */
   toolThenEndless(file: string): Prompt;
 }
 
-/** An agent, a sandbox for it, and what makes sessions there. */
+/** An agent, a sandbox for it, and functions that open sessions there. */
 async function readyWith(setUp: () => Promise<AgentUnderTest>) {
   const given = await setUp();
   const { agent, sandboxes } = given;
@@ -42,13 +42,13 @@ async function readyWith(setUp: () => Promise<AgentUnderTest>) {
 type Ready = Awaited<ReturnType<typeof readyWith>>;
 
 function idOf(session: AgentSession): string {
-  if (session.id === null) throw new Error('the session has no name yet');
+  if (session.id === null) throw new Error('the session has no id yet');
   return session.id;
 }
 
 /**
- * One suite over the Agent port, for every adapter. What an agent's traits say it cannot do must then fail as data. Real agents take long
- * to start: tests that need no session of their own share one.
+ * One suite for the Agent port, for every adapter. What an agent cannot do, by its traits, must fail as data. Real agents take long to
+ * start, so tests share a session where they can.
  */
 export function agentContract(name: string, setUp: () => Promise<AgentUnderTest>): void {
   describe(`the agent contract: ${name}`, () => {
@@ -63,7 +63,7 @@ function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
   describe('in one session', () => {
     let given: Ready;
     let session: AgentSession;
-    /** What was known of it when it was opened, and after its first turn. */
+    /** What was known of the session when it was opened; `first`: after its first turn. */
     let opened: { readonly how: OpenHow; readonly id: string | null; readonly started: readonly object[] };
     let first: Told & { readonly position: string | null; readonly id: string | null };
     let named: object | null;
@@ -85,34 +85,34 @@ function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
     });
     afterAll(() => given.sandboxes.dispose());
 
-    /** The session, or the next one if the last test has left none. */
+    /** The session, or a new one if the last test has ended it. */
     const living = async () => {
       if (!session.alive) session = await given.open();
       return session;
     };
 
-    test('a new session has a process of its own, and the id that was assigned if one was', () => {
+    test('a new session has its own process, and the assigned id if there is one', () => {
       const { how, id } = opened;
       expect(session.alive).toBe(true);
       if (session.process) expect(systemProcesses.status(identityOf(session.process))).toBe('alive');
       if (how.kind === 'new' && how.id !== null) expect(id).toBe(how.id);
     });
 
-    test('the program that it names is the one that a session is opened in', () => {
+    test('a session is opened in the program that the agent names', () => {
       if (named !== null) expect(opened.started).toContainEqual(named);
     });
 
     test('a prompt is answered; `ended` comes once, and last', () => {
       const { events, outcome, reply, position } = first;
       expect(outcome).toMatchObject({ kind: 'completed' });
-      // Nobody else is there: what the turn has put into the storage is where that stands.
+      // Nobody else uses the session, so the position after the turn is that of the storage.
       if (outcome.position !== undefined) expect(outcome.position).toBe(position);
       expect(reply).not.toBe('');
       expect(events.filter((event) => event.type === 'ended')).toHaveLength(1);
       expect(events.at(-1)?.type).toBe('ended');
     });
 
-    test('a session has a name by the end of its first turn', () => {
+    test('a session has an id by the end of its first turn', () => {
       expect(first.id).toEqual(expect.any(String));
     });
 
@@ -135,14 +135,14 @@ function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
       expect((await ask(other, given.recall)).reply).not.toContain('amber');
     });
 
-    test('a prompt that lands where it should is proved; one that does not is refuted', async () => {
+    test('a prompt at the expected position is proved, and one at another position is refuted', async () => {
       const second = await ask(session, given.tell('ebony'), { expected: await session.position() });
       const wrong = await ask(session, given.tell('flint'), { expected: '7:some-other-entry' });
       const proofs = [first, second, wrong].map(({ proof }) => proof);
       expect(proofs).toEqual(given.traits.position ? ['proved', 'proved', 'refuted'] : [null, null, null]);
     });
 
-    test('a prompt whose signal was aborted before is never sent', async () => {
+    test('a prompt whose signal is already aborted is never sent', async () => {
       const { outcome } = await ask(await living(), given.tell('never'), { signal: AbortSignal.abort() });
       expect(outcome).toEqual({ kind: 'cancelled' });
       expect((await ask(session, given.recall)).reply).not.toContain('never');
@@ -160,7 +160,7 @@ function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
       expect(events.filter((event) => event.type === 'ended')).toHaveLength(1);
     });
 
-    test('one prompt in flight: a second one is refused, and the first is not disturbed', async () => {
+    test('a second prompt is refused while one runs, and the first is not disturbed', async () => {
       await living();
       const abort = new AbortController();
       let second: Awaited<ReturnType<typeof ask>> | null = null;
@@ -176,7 +176,7 @@ function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
       expect(first.at(-1)).toMatchObject({ type: 'ended', outcome: { kind: 'cancelled' } });
     });
 
-    test('whoever stops listening does not leave the agent working', async () => {
+    test('the agent stops working when nobody reads its events any more', async () => {
       await living();
       for await (const event of send(session, given.endless)) if (event.type === 'update') break;
       await until('the session is free or gone', async () => {
@@ -197,8 +197,8 @@ function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
       expect(effects(file)).toBe(2);
     });
 
-    test('events that nobody takes for a while are all there, in order', async () => {
-      // The same prompt twice, taken at once and late: what is random in it aside, both have to tell the same.
+    test('events that are read late are complete and in order', async () => {
+      // The same prompt twice, read at once and late: except for what is random, both must have the same events.
       const atOnce = await ask(await living(), given.tool('late.log'));
       const iterator = send(session, given.tool('late.log'))[Symbol.asyncIterator]();
       const next = await iterator.next();
@@ -208,7 +208,7 @@ function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
       expect(late.reply).toBe(atOnce.reply);
     });
 
-    test('killed in the middle of a turn, the process is gone and the turn is lost', async () => {
+    test('after a kill in the middle of a turn, the process has ended and the turn is lost', async () => {
       await living();
       const events: AgentEvent[] = [];
       for await (const event of send(session, given.endless)) {
@@ -220,7 +220,7 @@ function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
       if (session.process) expect(systemProcesses.status(identityOf(session.process))).toBe('dead');
     });
 
-    test('a session whose process has ended takes no prompt, and says so without throwing', async () => {
+    test('a session whose process has ended refuses a prompt without throwing', async () => {
       await session.kill();
       const { events, outcome } = await ask(session, given.tell('amber'));
       expect(events).toHaveLength(1);
@@ -229,7 +229,7 @@ function inOneSession(setUp: () => Promise<AgentUnderTest>): void {
   });
 }
 
-/** A session of three turns, and what is known of it without its process. */
+/** A session of three turns, and what can be read of it without its process. */
 function inAClosedSession(setUp: () => Promise<AgentUnderTest>): void {
   describe('in a closed session', () => {
     let given: Ready;
@@ -246,7 +246,7 @@ function inAClosedSession(setUp: () => Promise<AgentUnderTest>): void {
     });
     afterAll(() => given.sandboxes.dispose());
 
-    test('the position rises with every turn and is read without the process; without the trait it is null', async () => {
+    test('the position changes with every turn and can be read without the process; without the trait it is null', async () => {
       const { agent, sandbox, traits } = given;
       expect(await agent.position(idOf(session), sandbox)).toBe(positions[2]);
       await session.close();
@@ -256,7 +256,7 @@ function inAClosedSession(setUp: () => Promise<AgentUnderTest>): void {
       expect(await agent.position('no-such-session', sandbox)).toBeNull();
     });
 
-    test('what was said in a session can be read before it is adopted, and nothing is changed by that', async () => {
+    test('the history of a session can be read before it is adopted, and reading changes nothing', async () => {
       const { agent, sandbox, traits } = given;
       if (agent.history === undefined) return;
       const signal = new AbortController().signal;
@@ -265,7 +265,7 @@ function inAClosedSession(setUp: () => Promise<AgentUnderTest>): void {
       const position = await agent.position(id, sandbox);
       const history = await agent.history(id, sandbox, signal);
       expect(await agent.position(id, sandbox)).toBe(position);
-      // An agent that can neither repeat it nor show its storage is not asked.
+      // An agent that can neither load the history nor show its storage has none.
       if (history === null) return expect(traits.load || traits.position).toBe(false);
       expect(history).toMatchObject({ unknownBefore: false, condensed: 0, position });
       const prompts = history.turns.map(({ prompt }) => promptText(prompt));
@@ -285,7 +285,7 @@ function inSessionsOfTheirOwn(setUp: () => Promise<AgentUnderTest>): void {
     });
     afterEach(() => given.sandboxes.dispose());
 
-    test('traits are the same whenever they are asked for', async () => {
+    test('traits do not change', async () => {
       const { agent, sandbox, traits } = given;
       expect(await agent.traits(sandbox)).toEqual(traits);
       expect(traits.version).not.toBe('');
@@ -350,8 +350,8 @@ function inSessionsOfTheirOwn(setUp: () => Promise<AgentUnderTest>): void {
       };
       for await (const event of send(session, given.toolThenEndless('tail.log'), { id: prompt })) {
         if (event.type !== 'update' || event.update.sessionUpdate !== 'agent_message_chunk') continue;
-        // An agent may say a thing before it writes it down.
-        if (traits.position) await until('it has written that down', hasBoth);
+        // An agent may send an update before it stores it.
+        if (traits.position) await until('it has stored that', hasBoth);
         await session.kill();
       }
       if (!traits.position) {
@@ -373,8 +373,7 @@ async function* startingWith(first: AgentEvent, rest: AsyncIterator<AgentEvent>)
 const OF_THE_TURN = /_chunk$|^tool_call|^plan$/;
 
 /**
- * What was said and done, in order. Into how many chunks it was cut, and when its cost, its commands and the like were told, is
- * the agent's own affair.
+ * What the agent said and did, in order. Not the number of chunks, nor when it reported its usage, commands and the like: these may differ.
  */
 function shapeOf(events: readonly AgentEvent[]): string[] {
   const kinds = events.flatMap((event) => {

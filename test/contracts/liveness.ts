@@ -3,15 +3,15 @@ import { systemProcesses } from '../../src/host/processes.ts';
 
 export { systemProcesses };
 
-/** Whether a process still does anything. A zombie does not; whoever adopted it may take long to notice its end. */
+/** Whether a process runs. A zombie does not count: its parent may take long to collect it. */
 export function isAlive(pid: number): boolean {
   const identity = systemProcesses.identify(pid);
   return identity !== null && systemProcesses.status(identity) === 'alive';
 }
 
-/** What the sandboxes of this machine know of a process in them. */
+/** The identity of a process in a sandbox of this machine. */
 export function identityOf(process: SandboxProcess | null | undefined): ProcessIdentity {
   const identity = process ? identityOfLocal(process) : null;
-  if (identity === null) throw new Error(`${JSON.stringify(process)} is no process of this machine`);
+  if (identity === null) throw new Error(`${JSON.stringify(process)} is not a process of this machine`);
   return identity;
 }

@@ -1,19 +1,19 @@
-// Databases that older versions of this program wrote; `schemas/README.md` says what is in them.
+// Databases that older versions of this program wrote. `schemas/README.md` describes them.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { brotliDecompressSync } from 'node:zlib';
 
-/** Puts the database of an older version there. */
+/** Writes the database of an older version to this path. */
 export function writeOlder(file: string, schema: number): void {
   const name = `schemas/schema-${String(schema).padStart(2, '0')}.db.br`;
   writeFileSync(file, brotliDecompressSync(readFileSync(new URL(name, import.meta.url))), { mode: 0o600 });
   const db = new DatabaseSync(file);
-  db.exec('PRAGMA journal_mode = WAL'); // as every version had it; making the copy has lost it
+  db.exec('PRAGMA journal_mode = WAL'); // as in every version; the stored copy does not have it
   db.close();
 }
 
-/** Makes the directory the data home that the database of this schema is from. Returns the database. */
+/** Makes the directory a data home with the database of this schema. Returns the path of the database. */
 export function fillHome(home: string, schema: number): string {
   mkdirSync(home, { recursive: true });
   const file = join(home, 'throughline.db');

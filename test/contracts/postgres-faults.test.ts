@@ -17,7 +17,7 @@ import { ANN, begun, claim, claimRequest, codeOf, enqueue, newConversation, upda
 
 const server = postgresServer();
 
-/** The error of an attempt to open, with all that a log would show of it. */
+/** The error of an attempt to open, with everything that a log would show of it. */
 async function refusal(url: string): Promise<{ error: ThroughlineError; shown: string }> {
   const error = await openPostgresStore({ url, connections: 2 }).then(
     async (store) => {
@@ -34,7 +34,7 @@ if (NO_POSTGRES === null) describe('a PostgreSQL store', faults);
 else test('the faults of a PostgreSQL store', (context) => context.skip(NO_POSTGRES ?? ''));
 
 function faults(): void {
-  test('says what keeps it from being opened, and never the password', async () => {
+  test('says why it cannot be opened, and never shows the password', async () => {
     const secret = randomUUID();
     const role = `r_${secret.slice(0, 8)}`;
     await server().query(`CREATE ROLE ${role} LOGIN PASSWORD '${secret}'`);
@@ -79,7 +79,7 @@ function faults(): void {
     });
   });
 
-  test('goes on beside a newer version that has added to its tables', async () => {
+  test('works beside a newer version that has added columns to its tables', async () => {
     const name = await server().database();
     const store = await openPostgresStore({ url: server().url(name), connections: 2 });
     const { conversation, turn, holder } = await begun(store);
@@ -93,7 +93,7 @@ function faults(): void {
     await store.close();
   });
 
-  test('a database that only allows reading is said so, and can still be read', async () => {
+  test('reports a database that is read-only, and can still read it', async () => {
     const name = await server().database();
     const store = await openPostgresStore({ url: server().url(name), connections: 2 });
     const id = await newConversation(store);
@@ -109,7 +109,7 @@ function faults(): void {
     await store.close();
   });
 
-  test('a replica is refused, and one that has become a replica can still be read', async () => {
+  test('refuses to open a replica, and can still read a database that has become one', async () => {
     const replica = new PostgresServer();
     onTestFinished(async () => {
       await replica.stop();
@@ -134,7 +134,7 @@ function faults(): void {
     await store.close();
   });
 
-  test('a full disk of the database server is said so, and can still be read; it goes on when there is space', async (context) => {
+  test('reports a full disk of the database server, can still read, and continues when there is space', async (context) => {
     const folder = join(server().folder, 'small');
     if (!mountSmall(folder, 24)) return context.skip(NO_SMALL_DISK);
     const { uid, gid } = NOBODY;
@@ -156,7 +156,7 @@ function faults(): void {
     const makeSpace = fill(folder);
     const numbers = [0];
     const refused = async () => {
-      // Tables have a little space in the pages that they have.
+      // Tables have a little free space in their existing pages.
       for (;;) numbers.push(await large());
     };
     expect(await codeOf(refused())).toBe('storage_full');
@@ -168,7 +168,7 @@ function faults(): void {
     await store.close();
   });
 
-  test('its connections are bounded and counted, and verbs wait for one', async () => {
+  test('limits and counts its connections, and verbs wait for a free one', async () => {
     const url = server().url(await server().database());
     let read: () => StoreConnections = () => ({ most: 0, used: 0, idle: 0, waiting: 0 });
     const onConnections = (given: typeof read) => {
@@ -185,7 +185,7 @@ function faults(): void {
     await store.close();
   });
 
-  test('many open an empty database at the same moment', async () => {
+  test('several processes can open an empty database at the same moment', async () => {
     const url = server().url(await server().database());
     const stores = await Promise.all(Array.from({ length: 5 }, () => openPostgresStore({ url, connections: 2 })));
     const id = await newConversation(stores[0] as Store);
@@ -193,7 +193,7 @@ function faults(): void {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test('leases are measured by the clock of the database, whatever the clocks of the servers say', async () => {
+  test('measures leases by the clock of the database, whatever the clocks of the servers say', async () => {
     const url = server().url(await server().database());
     const [a, b] = [await openPostgresStore({ url }), await openPostgresStore({ url })];
     const { conversation, turn, holder, fence } = await begun(a);
@@ -207,14 +207,14 @@ function faults(): void {
     }
     const last = (await a.findConversation(ANN, conversation))?.updatedAt ?? 0;
     expect(Math.abs(last - Date.now())).toBeLessThan(3_600_000);
-    // The lease is over: the next one has it, and the late writer is refused.
+    // The lease has expired: the next worker gets it, and the late writer is refused.
     await server().query('UPDATE leases SET ready_at = 0', [], new URL(url).pathname.slice(1));
     expect((await claim(b, { worker: worker('w2', 2), conversation })).fence.epoch).toBe(2);
     expect(await codeOf(holder.write(update(turn.id, 'too late')))).toBe('lease_lost');
     await Promise.all([a.close(), b.close()]);
   });
 
-  test('what a process wrote that told nobody is found by the slow look', async () => {
+  test('finds by polling what was written without a notification', async () => {
     const url = server().url(await server().database());
     const store = await openPostgresStore({ url, connections: 2, pollMs: 20 });
     const heard = new Promise<void>((resolve) => {
@@ -237,7 +237,7 @@ function faults(): void {
     const cut = enqueue(a, conversation).catch((error: ThroughlineError) => error.code);
     await until('it is cut', () => network.isCut);
     const began = performance.now();
-    // Whoever meets the lock is told so after a while, and asks again.
+    // A caller that meets the lock gets an error after a while, and tries again.
     const refused = new Set<string>();
     const accepted = await until('PostgreSQL has ended it', () =>
       enqueue(b, conversation).catch(({ code }: ThroughlineError) => void refused.add(code)),
@@ -250,7 +250,7 @@ function faults(): void {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test('behind a pooler in transaction mode, a process sees by its slow look what another has written', async (context) => {
+  test('behind a pooler in transaction mode, a process sees by polling what another has written', async (context) => {
     if (NO_POOLER !== null) return context.skip(NO_POOLER);
     await using pooler = await Pooler.of(server());
     const url = pooler.url(await server().database());
@@ -271,12 +271,12 @@ function faults(): void {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test('behind a pooler, "listen" names the server for hearing of others; another database is refused', async (context) => {
+  test('behind a pooler, "listen" names the server for notifications; another database is refused', async (context) => {
     if (NO_POOLER !== null) return context.skip(NO_POOLER);
     await using pooler = await Pooler.of(server());
     const name = await server().database();
     const url = pooler.urlWithListen(name, server());
-    // Nobody looks by himself as long as this test takes.
+    // No store polls during this test.
     const open = () => openPostgresStore({ url, connections: 2, pollMs: 3_600_000 });
     const [a, b] = await Promise.all([open(), open()]);
     const heard = new Promise<readonly string[] | null>((resolve) => {
@@ -297,7 +297,7 @@ function faults(): void {
     });
   });
 
-  test('whatever others notify on its channel, it lives on, and looks at everything', async () => {
+  test('after any foreign notification on its channel, it continues and checks everything', async () => {
     const name = await server().database();
     const store = await openPostgresStore({ url: server().url(name), connections: 2, pollMs: 3_600_000 });
     const heard: (readonly string[] | null)[] = [];
@@ -309,7 +309,7 @@ function faults(): void {
     await store.close();
   });
 
-  test('after the server was restarted it goes on, and says that it does not answer meanwhile', async () => {
+  test('reports a server that does not answer, and continues after it was restarted', async () => {
     const url = server().url(await server().database());
     const health = new ProcessHealth();
     const store = await openPostgresStore({ url, connections: 2, health });
@@ -319,7 +319,7 @@ function faults(): void {
     expect(await codeOf(store.findConversation(ANN, id))).toBe('storage_busy');
     expect(health.reasons()).toMatchObject([{ code: 'storage_busy', unready: true }]);
     await server().start();
-    // Nobody has written yet: the store looks by itself.
+    // Nobody has written yet: the store checks by itself.
     await until('it is well again', () => health.reasons().length === 0);
     expect((await enqueue(store, id)).n).toBe(1);
     await store.close();

@@ -12,7 +12,7 @@ const server = postgresServer();
 if (NO_POSTGRES === null) describe('a PostgreSQL store', limits);
 else test('the limits of a PostgreSQL store', (context) => context.skip(NO_POSTGRES ?? ''));
 
-/** Nobody can add a row to these tables until the function is called that is returned. */
+/** Locks these tables, so that nobody can add a row until the returned function is called. */
 async function hold(database: string, tables: string): Promise<() => Promise<void>> {
   const client = await server().connect(database);
   await client.query(`BEGIN; LOCK TABLE ${tables} IN SHARE ROW EXCLUSIVE MODE`);
@@ -45,7 +45,7 @@ function limits(): void {
     const forks = sources.flatMap(({ owner, id }) => Array.from({ length: 4 }, () => store.fork(owner, id, 1, spec())));
     const imports = owners.map((owner) => store.importConversation(owner, spec(), history));
     await until('some of them wait', async () => (await waiting(database)) >= 3);
-    // None of these needs what is held.
+    // None of these needs the locked table.
     await holder.write(update(turn.id, 'still here'));
     expect((await enqueue(store, conversation)).n).toBe(2);
     expect(await store.renew([fence], 60_000)).toEqual([]);
@@ -55,7 +55,7 @@ function limits(): void {
     await store.close();
   });
 
-  test('a search that takes too long is ended, and says so', async () => {
+  test('ends a search that takes too long, and reports that', async () => {
     const database = await server().database();
     const store = await openPostgresStore({ url: server().url(database), searchMs: 200 });
     await begun(store);
@@ -73,7 +73,7 @@ function limits(): void {
     await store.close();
   });
 
-  test('a conversation that somebody has locked is said so, and everything else goes on', async () => {
+  test('reports a conversation that another process has locked, and everything else continues', async () => {
     const database = await server().database();
     const health = new ProcessHealth();
     const store = await openPostgresStore({ url: server().url(database), health, lockMs: 200 });
@@ -89,7 +89,7 @@ function limits(): void {
       message: expect.stringContaining('lock'),
     });
     expect(health.reasons(), 'the others can be written').toEqual([]);
-    expect(await store.renew([fence, other.fence], 5_000), 'one that is locked is not lost').toEqual([]);
+    expect(await store.renew([fence, other.fence], 5_000), 'a locked lease is not lost').toEqual([]);
     await other.holder.write(update(other.turn.id, 'still here'));
     await client.query('ROLLBACK');
     await client.end();
@@ -97,7 +97,7 @@ function limits(): void {
     await store.close();
   });
 
-  test('a connection for hearing of others that is made while the store is closed ends with it', async () => {
+  test('a connection for notifications that is being made while the store is closed ends with it', async () => {
     await using network = await Network.to(join(server().folder, 'socket/.s.PGSQL.5432'));
     const database = await server().database();
     const store = await openPostgresStore({ url: network.url(server().url(database)), connections: 1 });
@@ -133,7 +133,7 @@ function limits(): void {
       if (code !== null) refused.push(code);
       return code === null;
     });
-    // Before, each of its connections was waited for for 60 seconds.
+    // In an earlier version, each silent connection was waited for for 60 seconds.
     expect(performance.now() - began).toBeLessThan(30_000);
     expect(new Set(refused)).toEqual(new Set(['storage_busy']));
     await holder.write(update(turn.id, 'still here'));

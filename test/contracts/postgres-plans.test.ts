@@ -1,5 +1,5 @@
-// Statements of a PostgreSQL store are planned once, often while its tables are empty. Their plans must be those for large tables: a row is found by an
-// index that leads to it alone, and not among all rows of its owner or all turns of its conversation.
+// Statements of a PostgreSQL store are planned once, often while its tables are empty. Their plans must be good for large tables: each row is
+// found by a selective index, and not by a scan of all rows of its owner or all turns of its conversation.
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/ports/store.ts';
@@ -33,7 +33,7 @@ else test('plans of a PostgreSQL store', (context) => context.skip(NO_POSTGRES ?
 
 /** Tables that grow without end. */
 const LARGE = ['conversations', 'leases', 'turns', 'records', 'words', 'events', 'sessions', 'receipts', 'permissions'];
-/** Indexes of many rows with the same beginning, and the column that leads to few. */
+/** Indexes whose first columns match many rows, with the column that a condition must have to match few. */
 const NEEDS: Readonly<Record<string, RegExp>> = {
   conversations_key: /\bkey\b/,
   conversations_recent: /\bupdated_at\b/,
@@ -45,7 +45,7 @@ const NEEDS: Readonly<Record<string, RegExp>> = {
   leases_waiting: /\bdriver\b/,
   permissions_owner: /\bno\b/,
 };
-/** What is held or open now: few rows, however many there were. */
+/** Indexes of what is held or open now: few rows, however large the table is. */
 const SMALL = ['leases_held', 'leases_waiting', 'turns_open', 'permissions_open', 'permissions_asking'];
 
 interface Node {
@@ -57,12 +57,12 @@ interface Node {
 }
 
 function plans() {
-  test('whatever a turn needs is found by an index that leads to it alone, in tables that are empty', async () => {
+  test('every statement of a turn uses a selective index, even when it is planned on empty tables', async () => {
     const url = server().url(await server().database());
     const kept = await keptDuring(async () => {
       const store = await openPostgresStore({ url });
       onTestFinished(() => store.close());
-      // One alone, and several at once: they share statements.
+      // Once alone, and several at once: then they share statements.
       await everyVerb(store);
       await Promise.all([everyVerb(store), everyVerb(store), everyVerb(store)]);
     });
@@ -86,7 +86,7 @@ async function emptyDatabase(): Promise<string> {
   return name;
 }
 
-/** The statements whose plans connections of this process keep. */
+/** The prepared statements that connections of this process send during the work. */
 async function keptDuring(work: () => Promise<void>): Promise<Set<string>> {
   const { prototype } = pg.Client as unknown as { prototype: { query: (...args: unknown[]) => unknown } };
   const { query } = prototype;
@@ -104,7 +104,7 @@ async function keptDuring(work: () => Promise<void>): Promise<Set<string>> {
   return kept;
 }
 
-/** What turns of a conversation ask of the store. */
+/** Calls every verb that turns of a conversation use. */
 async function everyVerb(store: Store): Promise<void> {
   const { conversation, turn, holder } = await begun(store, { key: `key-${crypto.randomUUID()}` });
   const opened = session();

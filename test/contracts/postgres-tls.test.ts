@@ -1,4 +1,4 @@
-// A real PostgreSQL that takes connections of other machines only with TLS, at an address of the loopback that is its own.
+// A real PostgreSQL that accepts TCP connections only with TLS, at its own address of the loopback.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { chownSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { ANN, newConversation } from './store/world.ts';
 const NO_OPENSSL =
   spawnSync('openssl', ['version']).status === 0 ? null : 'openssl, which makes the certificate, is not installed.';
 
-test('a PostgreSQL store talks with TLS, to a server whose certificate it trusts alone', async (context) => {
+test('a PostgreSQL store uses TLS, and only to a server whose certificate it trusts', async (context) => {
   const missing = NO_POSTGRES ?? NO_OPENSSL;
   if (missing !== null) return context.skip(missing);
   const subnet = `127.${randomInt(1, 255)}.${randomInt(1, 255)}`;
@@ -50,7 +50,7 @@ test('a PostgreSQL store talks with TLS, to a server whose certificate it trusts
   }
 });
 
-/** Lets others in only with TLS. Returns the file of the authority, which is the certificate itself. */
+/** Makes the server accept TCP only with TLS. Returns the file of the authority, which is the certificate itself. */
 function demandTls({ folder }: PostgresServer, host: string): string {
   const data = join(folder, 'data');
   const [key, certificate] = [join(data, 'server.key'), join(data, 'server.crt')];

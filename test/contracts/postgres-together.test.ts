@@ -1,4 +1,4 @@
-// What many callers ask of a PostgreSQL store at the same moment shares statements: each gets its own answer, or its own error.
+// Calls to a PostgreSQL store at the same moment share statements. Each caller must get its own answer, or its own error.
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -51,7 +51,7 @@ async function claimed(store: Store, by?: WorkerInfo) {
 /** The sessions of a database that wait for a lock. */
 const WAITING = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock'`;
 
-/** The statements that all connections of this process send meanwhile. */
+/** The statements that all connections of this process send during the work. */
 async function sentDuring(work: () => Promise<unknown>): Promise<string[]> {
   const { prototype } = pg.Client as unknown as { prototype: { query: (...args: unknown[]) => unknown } };
   const { query } = prototype;
@@ -74,18 +74,18 @@ interface Sends {
   readonly connection: { readonly stream: { destroy(): void } };
 }
 
-/** The next COMMIT is done; then the connection ends with a fault whose code says nothing to us. */
+/** The next COMMIT succeeds, and then its connection fails with an error code that the store does not know. */
 function loseCommit(): void {
   const { prototype } = pg.Client as unknown as { prototype: Sends };
   const { query } = prototype;
-  const giveBack = () => {
+  const restore = () => {
     prototype.query = query;
   };
-  onTestFinished(giveBack);
+  onTestFinished(restore);
   prototype.query = function (this: Sends, ...args) {
     const answer = query.apply(this, args);
     if (args[0] !== 'COMMIT') return answer;
-    giveBack();
+    restore();
     return (answer as Promise<unknown>).then(() => {
       this.connection.stream.destroy();
       throw Object.assign(new Error('write EPROTO'), { code: 'EPROTO' });
@@ -94,7 +94,7 @@ function loseCommit(): void {
 }
 
 function together() {
-  test('each reads its own, from few statements; what is not there is missing for its caller alone', async () => {
+  test('share few statements, and each gets its own answer; only the caller of something missing gets an error', async () => {
     const store = await opened();
     const ids = await Promise.all(
       Array.from({ length: MANY }, (_, i) => newConversation(store, { key: `c${i}` }, i % 2 === 0 ? ANN : BOB)),
@@ -118,7 +118,7 @@ function together() {
     }
   });
 
-  test('writes of many are few transactions, and one that is refused changes nothing for the others', async () => {
+  test('share few transactions for their writes, and a refused write does not affect the others', async () => {
     const store = await opened();
     const ids = await Promise.all(Array.from({ length: MANY }, () => newConversation(store)));
     const turns = await Promise.all(ids.map((id) => enqueue(store, id)));
@@ -143,7 +143,7 @@ function together() {
     }
   });
 
-  test('a row that the database refuses is refused to its caller alone', async () => {
+  test('get no error because of a row of another caller that the database refuses', async () => {
     const store = await opened();
     const ids = await Promise.all(Array.from({ length: 8 }, () => newConversation(store)));
     const taken = await enqueue(store, ids[0] ?? '');
@@ -154,7 +154,7 @@ function together() {
     expect(open).toEqual(ids.map((_, i) => [2, 1, 1, 0][i] ?? 1));
   });
 
-  test('a conversation that another process has locked does not hold up the others', async () => {
+  test('do not wait for a conversation that another process has locked, except its own caller', async () => {
     const store = await opened();
     const ids = await Promise.all(Array.from({ length: 4 }, () => newConversation(store)));
     const name = new URL(urls.get(store) ?? '').pathname.slice(1);
@@ -172,7 +172,7 @@ function together() {
     await other.end();
   });
 
-  test('conversations that another process has locked leave connections for everything else', async () => {
+  test('find free connections although another process has locked many conversations', async () => {
     const url = server().url(await server().database());
     const store = await openPostgresStore({ url, connections: 6, lockMs: 300_000 });
     onTestFinished(() => store.close());
@@ -193,9 +193,9 @@ function together() {
     await other.end();
   });
 
-  test('the first prompt to a key that exists by now shares no transaction with another verb of that conversation', async () => {
+  test('do not share a transaction if one is a first prompt to a key that exists by now and the other uses that conversation', async () => {
     const store = await opened();
-    await claimed(store); // the worker is known from then on
+    await claimed(store); // so that the worker is known
     const conversation = await newConversation(store, { key: 'notes' });
     const creates = { ...spec({ key: 'notes' }), id: 'another-id' };
     const [claim, { turn }] = await Promise.all([
@@ -210,7 +210,7 @@ function together() {
     expect((await store.verify(ANN, conversation)).broken).toBe(null);
   });
 
-  test('what is asked of one conversation happens in the order in which it was asked', async () => {
+  test('have their calls for one conversation done in the order of the calls', async () => {
     const store = await opened();
     const ids = await Promise.all(Array.from({ length: 5 }, () => newConversation(store)));
     const turns = await Promise.all(ids.flatMap((id) => Array.from({ length: 6 }, () => enqueue(store, id))));
@@ -221,7 +221,7 @@ function together() {
     ['before', 0],
     ['after', 1],
   ] as const)(
-    'a connection ends %s the COMMIT of many has arrived: each caller is told, and may ask again',
+    'each get an error, and can try again, when the connection ends %s their common COMMIT has arrived',
     async (side, stored) => {
       await using network = await Network.to(join(server().folder, 'socket/.s.PGSQL.5432'));
       const store = await openPostgresStore({ url: network.url(server().url(await server().database())) });
@@ -232,27 +232,27 @@ function together() {
       const codes = await Promise.all(turns.map((turn) => codeOf(store.enqueue(ANN, turn))));
       expect(codes).toEqual(ids.map(() => 'storage_busy'));
       const open = async () => Promise.all(ids.map(async (id) => (await store.findConversation(ANN, id))?.open));
-      // The server may still be at it.
-      await until('what was sent has its end', async () => (await open()).every((count) => count === stored));
+      // The server may still be working on it.
+      await until('the transaction has ended', async () => (await open()).every((count) => count === stored));
       const again = await Promise.all(turns.map((turn) => store.enqueue(ANN, turn)));
       expect(again.map(({ duplicate, turn }) => [duplicate, turn.n])).toEqual(ids.map(() => [stored === 1, 1]));
       expect(await open()).toEqual(ids.map(() => 1));
     },
   );
 
-  test('after a COMMIT whose answer was lost nothing is run again, whatever the driver says of the connection', async () => {
+  test('have nothing repeated after a COMMIT whose answer was lost, whatever error the driver reports', async () => {
     const store = await opened();
     const ids = await Promise.all(Array.from({ length: 8 }, () => newConversation(store)));
     loseCommit();
     const codes = await Promise.all(ids.map((id) => codeOf(enqueue(store, id))));
-    expect(codes, 'not "conflict": the turn that they would find is their own').toEqual(ids.map(() => 'storage_busy'));
+    expect(codes, 'not "conflict" with their own turn').toEqual(ids.map(() => 'storage_busy'));
     for (const id of ids) expect(await store.findConversation(ANN, id)).toMatchObject({ open: 1 });
     loseCommit();
     expect(await codeOf(newConversation(store, { key: 'notes' })), 'in a transaction of its own').toBe('storage_busy');
     expect(await newConversation(store, { key: 'notes' }), 'it is there').not.toBe('');
   });
 
-  test('many that write the same long texts in another order do not wait for each other in a circle', async () => {
+  test('do not deadlock when they write the same long texts in different orders', async () => {
     const a = await opened();
     const url = urls.get(a) ?? '';
     const name = new URL(url).pathname.slice(1);
@@ -279,7 +279,7 @@ function together() {
     expect(sent.filter((text) => text === 'ROLLBACK')).toEqual([]);
   });
 
-  test('many that take over from the same workers in another order do not wait for each other in a circle', async () => {
+  test('do not deadlock when they take over from the same workers in different orders', async () => {
     const a = await opened();
     const url = urls.get(a) ?? '';
     const name = new URL(url).pathname.slice(1);
@@ -290,9 +290,9 @@ function together() {
       [a, mine],
       [b, yours],
     ] as const)
-      await claimed(store, own); // known from then on
+      await claimed(store, own); // so that the worker is known
     const gone = ['w1', 'w2', 'w3'].map((id, i) => worker(id, 20 + i));
-    // Each holds one conversation for either.
+    // Each holds two conversations, one for each of the two stores to take over.
     const ids: [string, string][] = [];
     for (const one of gone)
       ids.push([(await claimed(a, one)).fence.conversation, (await claimed(a, one)).fence.conversation]);
@@ -323,7 +323,7 @@ function together() {
     expect(await server().query("SELECT id FROM workers WHERE id LIKE 'w%'", [], name)).toEqual([]);
   });
 
-  test('the first prompt to a new key, with the same request id at another server at the same moment, is one turn', async () => {
+  test('make one turn when two servers get the first prompt to a new key with the same request id', async () => {
     const a = await opened();
     const b = await openPostgresStore({ url: urls.get(a) ?? '' });
     onTestFinished(() => b.close());
@@ -339,7 +339,7 @@ function together() {
       const [asked] = args as [string | { text: string }];
       const isLook = /c\.key = |t\.request_id = /.test(typeof asked === 'string' ? asked : asked.text);
       if (isLook) looks += 1;
-      // Between the two looks of the one, the other one has stored its own.
+      // Between the two lookups of the first store, the other one stores its own turn.
       if (looks !== 2 || other !== null) return query.apply(this, args);
       other = b.enqueue(ANN, first());
       return other.then(() => query.apply(this, args));

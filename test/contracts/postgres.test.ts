@@ -12,14 +12,14 @@ else describe('a PostgreSQL store', () => test('keeps to the contract', (context
 
 let database: Promise<{ name: string; client: Client }> | null = null;
 const time = { now: 0, monotonic: 0 };
-/** Opened for earlier tests, and not closed by them. A new one has to make connections, and PostgreSQL plans every statement anew on each. */
+/** Stores of earlier tests, for reuse. A new one would have to connect, and PostgreSQL would plan every statement again. */
 const spare: Store[] = [];
 afterAll(async () => {
   await Promise.all(spare.map((store) => store.close()));
   await (await database)?.client.end();
 });
 
-/** One database for all, emptied for each: making a new one takes longer than most tests. */
+/** One database for all tests, emptied for each. To create a new one takes longer than most tests. */
 async function site(): Promise<StoreSite> {
   database ??= newDatabase();
   const { name, client } = await database;
@@ -28,7 +28,7 @@ async function site(): Promise<StoreSite> {
   const stops: (() => void)[] = [];
   Object.assign(time, { now: Date.UTC(2026, 0, 15, 12), monotonic: 5_000 });
   return {
-    // Boots and their clocks are nothing to it: the time of leases is the database's, for all.
+    // Ignores the boot: leases use the clock of the database.
     async open() {
       const store = spare.pop() ?? (await newStore(name));
       opened.add(store);
@@ -79,7 +79,7 @@ async function tables(client: Client): Promise<string[]> {
 
 let known: Promise<string[]> | null = null;
 
-/** Row by row, and in any order: TRUNCATE makes new files for every table and index. */
+/** Deletes rows, without checking references. TRUNCATE is slower: it makes new files for every table and index. */
 async function empty(client: Client): Promise<void> {
   known ??= tables(client);
   const own = (await known).filter((table) => table !== 'facts').map((table) => `DELETE FROM ${table}`);

@@ -1,4 +1,4 @@
-// A process of its own on a database: started by the tests of the SQLite store with a file, a role and a name.
+// A program that uses a database in its own process. The tests of the SQLite store start it with a file, a role and a name.
 import { DatabaseSync } from 'node:sqlite';
 import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
 import {
@@ -29,7 +29,7 @@ const ROLES: Record<string, () => Promise<void>> = {
     await newConversation(store, { id: name, key: name });
     await store.close();
   },
-  /** Adds turns to a shared conversation and events to one of its own; says what was acknowledged. */
+  /** Adds turns to a shared conversation and events to its own one. Prints what was acknowledged. */
   async write() {
     const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
     const own = await newConversation(store, { id: `own-${name}` });
@@ -44,7 +44,7 @@ const ROLES: Record<string, () => Promise<void>> = {
     }
     await store.close();
   },
-  /** Takes whatever turn there is, and ends it. */
+  /** Claims and ends turns until there are none. */
   async work() {
     const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
     for (;;) {
@@ -60,7 +60,7 @@ const ROLES: Record<string, () => Promise<void>> = {
     }
     await store.close();
   },
-  /** Says what the bell notifies it of, without the poll, until its input ends. */
+  /** Prints what the bell reports, without polling, until its input is closed. */
   async listen() {
     const never = setInterval(() => {}, 2 ** 31 - 1).unref();
     globalThis.setInterval = (() => never) as typeof setInterval;
@@ -68,12 +68,12 @@ const ROLES: Record<string, () => Promise<void>> = {
     const stop = store.listen((moved) => say({ moved }));
     say('ready');
     for await (const _ of process.stdin) {
-      // Only its end counts.
+      // Only waits for the end of the input.
     }
     stop();
     await store.close();
   },
-  /** Has the database open, as a program of another version does, and writes when told. */
+  /** Keeps the database open, as a program of another version does, and writes at each line of input. */
   async hold() {
     const db = new DatabaseSync(file, { timeout: 1_000 });
     db.exec('PRAGMA journal_mode = WAL');
@@ -85,7 +85,7 @@ const ROLES: Record<string, () => Promise<void>> = {
     }
     db.close();
   },
-  /** Says whether no other process has it open. */
+  /** Prints whether another process has the database open. */
   async alone() {
     const db = new DatabaseSync(file, { timeout: 0 });
     try {
@@ -97,7 +97,7 @@ const ROLES: Record<string, () => Promise<void>> = {
       db.close();
     }
   },
-  /** Writes when told, and says that it is durable. */
+  /** Writes at each line of input, and prints a line when it is durable. */
   async enqueue() {
     const store = await openSqliteStore({ file, clock, boot: 'boot-1' });
     const id = await newConversation(store, { id: name });

@@ -1,4 +1,4 @@
-// What tests of the SQLite store share: a folder that goes away after the test, and processes on a database in it.
+// For tests of the SQLite store: a folder that is removed after the test, and processes that use a database in it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
@@ -28,7 +28,7 @@ export async function openAt(file: string, busyMs?: number): Promise<Store> {
 
 const PROGRAM = testProgram(new URL('sqlite-child.ts', import.meta.url));
 
-/** A process of its own that plays a role on the database; `sqlite-child.ts` has the roles. */
+/** A process that uses the database in one of the roles of `sqlite-child.ts`. */
 export class Child {
   readonly process: ChildProcess;
   readonly lines: unknown[] = [];
@@ -53,7 +53,7 @@ export class Child {
     });
   }
 
-  /** Resolves with all that it said, once it has ended well. */
+  /** Resolves with all lines when it has ended. Throws if it failed. */
   async done(): Promise<unknown[]> {
     const code = await this.#exited;
     if (code !== 0) throw new Error(`The child ended with ${code}: ${this.#errors.join('')}`);

@@ -41,7 +41,7 @@ async function site(): Promise<StoreSite> {
   };
 }
 
-/** Every row of every table that holds rows of its own, but the number of commits. */
+/** Every row of every real table, except the number of commits. */
 function dump(file: string): string {
   const db = new DatabaseSync(file, { readOnly: true });
   const tables = db

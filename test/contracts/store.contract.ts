@@ -21,7 +21,7 @@ import { totals } from './store/totals.ts';
 import { turns } from './store/turns.ts';
 import type { StoreHarness, StoreSite, World } from './store/world.ts';
 
-/** What every store must do. Written against the port alone: a new store calls it with a harness of its own. */
+/** What every store must do. Uses only the port: a new store calls it with its own harness. */
 export function storeContract(harness: StoreHarness): void {
   describe(`a ${harness.name} store`, () => {
     let site: StoreSite;

@@ -5,7 +5,7 @@ import type { SessionStorage } from '../../src/agents/claude/transcript/locate.t
 import type { Folder } from '../../src/ports/sandbox.ts';
 import { localFolder } from '../../src/sandboxes/shared/local-folder.ts';
 
-/** A transcript of a test, by its path. `root`: the folder that is trusted; left out: the nearest one that exists. */
+/** A transcript of a test, by its path. `root`: the trusted folder. Left out: the nearest one that exists. */
 export function transcriptAt(file: string, root?: string): Transcript {
   const { folder, path } = placeOf(file, root);
   return new Transcript(folder, path);

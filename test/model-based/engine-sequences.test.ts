@@ -7,7 +7,7 @@ import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
 import type { Command, Setup } from './engine/commands.ts';
 import { World } from './engine/world.ts';
 
-// Sequences that have broken a rule once, or that chance comes upon too seldom.
+// Sequences that once broke a rule, or that the random ones reach too seldom.
 const folder = mkdtempSync(join(tmpdir(), 'throughline-sequences-'));
 let time = () => 0;
 let store: Store;
@@ -55,12 +55,12 @@ test('an agent that names the session of another conversation gives nothing of i
   await play({ a: 'plain' }, [submit(0), submit(0), steal, submit(1), submit(1)]);
 });
 
-test('a session that somebody used between two attempts stays given up, also when the turn then fails', async () => {
+test('a session that somebody else used between two attempts stays diverged, also when the turn then fails', async () => {
   const onlyThere = { rung: 'live' } as const;
   await play({}, [submit(0), submit(0, { script: 'fails and is used', restore: onlyThere }), submit(0)]);
 });
 
-test('an id that comes back brings no answer along that was given under it before, wherever the engine dies', async () => {
+test('a session with the id of an earlier one brings no answer of that one, wherever the engine dies', async () => {
   const crash = (passes: number): Command => ({ do: 'crash', engine: 0, passes, children: false, wait: 0 });
   for (let passes = 20; passes < 70; passes += 1) {
     await play({ a: 'late to name itself' }, [
@@ -75,7 +75,7 @@ test('an id that comes back brings no answer along that was given under it befor
   }
 });
 
-test('a session that was reopened on the agent’s word alone does not pass for a known one while it lives', async () => {
+test('a session that was reopened without proof does not count as proved while it is live', async () => {
   const auto = { policy: 'auto' } as const;
   await play({ b: 'unproved' }, [
     { do: 'hollow', how: 'openly', wait: 0 },
@@ -88,7 +88,7 @@ test('a session that was reopened on the agent’s word alone does not pass for 
   ]);
 });
 
-test('a session that was opened hollowly on the agent’s word alone is used again only where that is asked for', async () => {
+test('a session that was reopened empty and without proof is used again only under the policy "auto"', async () => {
   const auto = { policy: 'auto' } as const;
   await play({ a: 'unproved' }, [
     { do: 'hollow', how: 'openly', wait: 0 },
@@ -100,7 +100,7 @@ test('a session that was opened hollowly on the agent’s word alone is used aga
   ]);
 });
 
-test('a prompt that failed is told once, also when the engine dies before the next attempt', async () => {
+test('a failed prompt is not in the context of the next attempt, also when the engine dies in between', async () => {
   for (let passes = 28; passes < 52; passes += 1) {
     await play({ a: 'like Claude' }, [
       submit(0),

@@ -9,7 +9,7 @@ import { World } from './engine/world.ts';
 import { checkSequences } from './sequences.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'throughline-model-'));
-/** The time of the sequence that runs: one store serves them all, and its leases run by it. */
+/** The time of the current sequence. All sequences share one store, and its leases use this time. */
 let time = () => 0;
 let store: Store;
 
@@ -23,7 +23,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the promise is kept, whatever dies, wakes up, fails or interferes in whatever order', {
+test('the promises are kept, whatever is killed, continues, fails or interferes, in any order', {
   timeout: 3_600_000,
 }, async () => {
   let count = 0;

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { seedOfRun } from '../faults/harness/random.ts';
 
 /**
- * Runs random sequences of commands and, when one breaks a rule, shrinks it to the shortest that still does and prints it
- * line by line. THROUGHLINE_SEED repeats a run, THROUGHLINE_LONG makes it twenty times as long, THROUGHLINE_QUICK a fifth.
+ * Runs random sequences of commands. If one breaks a rule, it is shrunk to the shortest that still does, and printed line by line.
+ * THROUGHLINE_SEED repeats a run, THROUGHLINE_LONG makes it twenty times as long, THROUGHLINE_QUICK a fifth as long.
  */
 export interface Sequences<Setup, Command> {
   readonly name: string;
@@ -36,7 +36,7 @@ export async function checkSequences<Setup, Command>(sequences: Sequences<Setup,
   });
   const result = await fc.check(property, { seed, numRuns });
   if (!result.failed) return;
-  // Once more, so that the notes are those of the shortest sequence.
+  // Runs it once more, so that the notes are those of the shortest sequence.
   const [setup, commands] = result.counterexample as [Setup, Command[]];
   const again = await property.run([setup, commands]).catch((error: unknown) => ({ error }));
   const fault = result.errorInstance ?? again;

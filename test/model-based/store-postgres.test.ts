@@ -20,10 +20,10 @@ afterAll(async () => {
   for (const store of stores) await store.close();
 });
 
-test('a PostgreSQL store does what the rules say, whatever happens in whatever order', {
+test('a PostgreSQL store follows the rules, whatever happens, in any order', {
   timeout: 3_600_000,
 }, (context) => {
   if (NO_POSTGRES !== null) context.skip(NO_POSTGRES);
-  // A statement is a message to another process here: a hundredth of the sequences take as long as a tenth on a file.
+  // Few sequences, because here a statement is a message to another process and takes about ten times as long.
   return storeSequences({ name: 'postgres store', runs: 40, clock, stores: () => stores });
 });

@@ -13,7 +13,7 @@ let stores: Store[] = [];
 
 beforeAll(async () => {
   const open = () => openSqliteStore({ file: join(folder, 'model.db'), clock: times, boot: 'boot' });
-  // Two of them, as two processes would have: nothing may be known to one alone.
+  // Two stores on one file, as two processes have them: no state may be in only one of them.
   stores = [await open(), await open()];
 });
 
@@ -22,6 +22,6 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the store does what the rules say, whatever happens in whatever order', { timeout: 3_600_000 }, () =>
+test('the store follows the rules, whatever happens, in any order', { timeout: 3_600_000 }, () =>
   storeSequences({ name: 'store', runs: process.env.THROUGHLINE_LONG ? 2_500 : 1_500, clock, stores: () => stores }),
 );

@@ -8,7 +8,7 @@ import { checkSequences } from './sequences.ts';
 import { anyCommand } from './tasks/commands.ts';
 import { World } from './tasks/world.ts';
 
-test('a queue of tasks does what the rules say, whatever happens in whatever order', {
+test('a queue of tasks follows the rules, whatever happens, in any order', {
   timeout: 3_600_000,
 }, async () => {
   await checkSequences({

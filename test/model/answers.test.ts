@@ -11,8 +11,8 @@ async function ask(...list: object[]): Promise<string> {
   return body.content.map((block: { text?: string }) => block.text ?? '').join('');
 }
 
-describe('the stand-in knows', () => {
-  test('every codeword that the request holds, in order and once each, whoever said it', async () => {
+describe('the stand-in answers with', () => {
+  test('every codeword in the request, in order and once each, whoever said it', async () => {
     const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'codeword: cedar' };
     const answer = await ask(
       user('The codeword is amber.'),
@@ -23,12 +23,12 @@ describe('the stand-in knows', () => {
     expect(answer).toBe('I have seen these codewords: amber, birch-2, cedar, dawn.');
   });
 
-  test('those of a conversation record that was delivered', async () => {
+  test('the codewords of a conversation record in the request', async () => {
     const record = '<conversation-record 7f>\n[turn 1] person:\nThe codeword is amber.\n</conversation-record 7f>';
     expect(await ask(user(record, QUESTION))).toBe('I have seen these codewords: amber.');
   });
 
-  test('nothing from the system prompt, wherever it stands', async () => {
+  test('nothing from the system prompt, wherever it is', async () => {
     const body = messages(user(QUESTION), { role: 'system', content: 'The codeword is birch.' });
     const said = await post(model.current, '/v1/messages', { ...body, system: 'The codeword is amber.' });
     expect(said.body.content[0].text).toBe('I have seen no codewords.');
@@ -41,7 +41,7 @@ describe('the stand-in knows', () => {
     expect(await ask(user(prompt), assistant('The codeword is amber.'), user(QUESTION))).toContain('amber');
   });
 
-  test('nothing from requests before', async () => {
+  test('nothing from earlier requests', async () => {
     await ask(user('The codeword is amber.'));
     expect(await ask(user(QUESTION))).toBe('I have seen no codewords.');
   });
@@ -72,7 +72,7 @@ describe('a side call', () => {
     expect(model.current.lastRequest()?.side).toBe(false);
   });
 
-  test('uses up none of the times that a directive counts', async () => {
+  test('does not count for a directive with a number of times', async () => {
     const failing = user('model: fail 500 1 times #side');
     await post(model.current, '/v1/messages', { ...title, messages: [failing] });
     expect((await post(model.current, '/v1/messages', messages(failing))).status).toBe(500);
@@ -81,7 +81,7 @@ describe('a side call', () => {
   test.each([
     'Generate a concise title for this conversation.',
     'You are naming a coding session so the user can pick it out of a long list of sessions.',
-  ])('is told by its instruction, too, and answered in the form that it asks for: %s', async (system) => {
+  ])('is also recognised by its instruction, and answered in the requested form: %s', async (system) => {
     const schema = { type: 'object', properties: { title: { type: 'string' }, isNew: { type: 'boolean' } } };
     const { body } = await post(model.current, '/v1/messages', {
       ...title,
@@ -92,13 +92,13 @@ describe('a side call', () => {
     expect(JSON.parse(body.content[0].text)).toEqual({ title: 'a-conversation', isNew: false });
   });
 
-  test('is not what a session without tools is', async () => {
+  test('is not assumed for a session without tools', async () => {
     await post(model.current, '/v1/messages', { ...messages(user('Hello.')), tools: [] });
     expect(model.current.requests.at(-1)?.side).toBe(false);
   });
 });
 
-test('a request beyond the window is refused, as the real model does it', async () => {
+test('a request beyond the window is refused as by the real model', async () => {
   const small = await startModel({ window: 1_000 });
   try {
     const fits = await post(small, '/v1/messages', messages(user('x'.repeat(3_000))));

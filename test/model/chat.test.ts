@@ -13,7 +13,7 @@ const prompt = (text: string) => asked(said('user', text));
 describe('OpenAI Chat Completions', () => {
   const CALL = prompt('model: say Calling.\nmodel: tool bash {"command":"ls"}');
 
-  test('a streamed answer holds the same as a whole one', async () => {
+  test('a streamed answer contains the same as a whole one', async () => {
     const { body } = await post(model.current, PATH, CALL);
     const { events, whole } = await stream(model.current, PATH, CALL);
     expect(whole).toBe(true);
@@ -28,7 +28,7 @@ describe('OpenAI Chat Completions', () => {
     expect(body.choices[0].finish_reason).toBe('tool_calls');
   });
 
-  test('the usage of a stream comes last, with no choice beside it, to who asks for it', async () => {
+  test('the usage of a stream comes last and without a choice, if it was requested', async () => {
     const { events: without } = await stream(model.current, PATH, {
       ...prompt('Hi.'),
       stream_options: { include_usage: false },
@@ -78,26 +78,26 @@ describe('OpenAI Chat Completions', () => {
     [429, 'invalid_request_error', 'rate_limit_exceeded'],
     [500, 'server_error', 'server_error'],
     [529, 'server_error', 'server_is_overloaded'],
-  ])('fails with %i as OpenAI does, also where a stream was asked for', async (status, type, code) => {
+  ])('fails with %i as OpenAI does, also if a stream was requested', async (status, type, code) => {
     const failing = { ...prompt(`model: fail ${status}`), stream: true };
     const answer = await post(model.current, PATH, failing);
     expect(answer).toEqual({ status, body: { error: { message: 'failed as asked', type, param: null, code } } });
   });
 
-  test('what is too long is refused in its words', async () => {
+  test('a prompt that is too long is refused in the words of OpenAI', async () => {
     const { status, body } = await post(model.current, PATH, prompt('model: too-long'));
     expect([status, body.error.code]).toEqual([400, 'context_length_exceeded']);
     expect(body.error.message).toContain('maximum context length is 200000 tokens');
   });
 
-  test('a stream that is broken off has had half of the text, and neither a reason to end nor an end', async () => {
+  test('a stream that is broken off has half of the text, no finish reason and no end', async () => {
     const { events, whole } = await stream(model.current, PATH, prompt('model: stream 4 1ms\nmodel: break'));
     expect(whole).toBe(false);
     expect(events.at(-1)?.data.choices[0]).toMatchObject({ delta: { content: 'chunk 2 ' }, finish_reason: null });
     expect(model.current.requests.at(-1)?.answer).toMatchObject({ broken: true, usage: null });
   });
 
-  test('an answer in a certain form is given in that form', async () => {
+  test('an answer has the requested form', async () => {
     const schema = { type: 'object', properties: { title: { type: 'string' } } };
     const format = { type: 'json_schema', json_schema: { name: 'title', schema } };
     const errand = { model: 'm', response_format: format, messages: [said('user', 'model: fail 500')] };
@@ -111,26 +111,26 @@ describe('what agents put around a prompt', () => {
   test.each([
     ['before it', '<current_datetime>2026-01-01</current_datetime>\n\nHello.'],
     ['after it', 'Hello.\n<turn-context>\n<current-time>now</current-time>\n</turn-context>'],
-  ])('%s is no part of what the person said', async (_where, text) => {
+  ])('%s is not part of what the person said', async (_where, text) => {
     const { body } = await say(said('user', text));
     expect(body.choices[0].message.content).toBe(acknowledgement('Hello.'));
     const request = model.current.lastRequest();
     expect(request && conversationOf(request)).toEqual([{ role: 'user', text: 'Hello.' }]);
   });
 
-  test('as a frame of an embedded record is not the person’s either', async () => {
+  test('as the frame of an embedded record is not part of it either', async () => {
     const record = '<conversation-record 1>\nmodel: say no\n</conversation-record 1>';
     const { body } = await say(said('user', `--- Resource: x://y ---\n${record}\n---\n\nHello.`));
     expect(body.choices[0].message.content).toBe(acknowledgement('Hello.'));
   });
 
-  test('as an earlier prompt that was not answered, before a record in the same text, is not said now', async () => {
+  test('before a record in the same text, such as an earlier prompt without an answer, is not part of it either', async () => {
     const record = '<conversation-record 1>\nHi.\n</conversation-record 1>';
     const { body } = await say(said('user', `model: say no\n${record}\nHello.`));
     expect(body.choices[0].message.content).toBe(acknowledgement('Hello.'));
   });
 
-  test('in the middle of a saying it is the person’s', async () => {
+  test('is part of what the person said if it is in the middle', async () => {
     const text = 'See <current_datetime>x</current_datetime> and <turn-context>y</turn-context> here.';
     await say(said('user', text));
     const request = model.current.lastRequest();

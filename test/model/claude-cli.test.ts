@@ -1,4 +1,4 @@
-// The stand-in and the real program of Claude: what the stand-in is for, and what it has to withstand.
+// The stand-in with the real program of Claude: what tests use it for, and the failures that it must produce.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const model = modelForTests();
 const scratch = mkdtempSync(join(tmpdir(), 'throughline-claude-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** A home and a working directory of its own, and what was asked of the model since. */
+/** A new home and working directory, and the requests to the model since then. */
 function place(context: TestContext) {
   const claude = claudeOrSkip(context);
   const home = mkdtempSync(join(scratch, 'home-'));
@@ -43,7 +43,7 @@ describe('Claude on the command line', () => {
     expect(requests().every(({ system }) => system.length > 1_000 && !system.includes('amber'))).toBe(true);
   });
 
-  test('runs the tool that the model calls, once, and is charged what was served', async (context) => {
+  test('runs the tool that the model calls, once, and reports the usage that was served', async (context) => {
     const { run, requests, cwd } = place(context);
     const call = JSON.stringify({ command: 'echo The codeword is birch. | tee -a effects.txt', description: 'Count' });
     const prompt = `model: tool Bash ${call}\nWhich codewords have you seen?`;
@@ -58,7 +58,7 @@ describe('Claude on the command line', () => {
     expect(result.usage?.input_tokens).toBe(served.reduce((sum, tokens) => sum + tokens, 0));
   });
 
-  test('tries again after failures, and goes on', async (context) => {
+  test('retries after failures, and continues', async (context) => {
     const { run, requests } = place(context);
     const { lines, result } = await run('model: fail 529 2 times #cli\nmodel: say Here I am.');
     expect(lines.filter(({ subtype }) => subtype === 'api_retry')).toHaveLength(2);
@@ -75,19 +75,19 @@ describe('Claude on the command line', () => {
     expect(result).toMatchObject({ subtype: 'success', is_error: true, terminal_reason: 'api_error' });
   });
 
-  test('retracts the part of an answer that broke off, and asks again', async (context) => {
+  test('retracts the part of an answer that broke off, and sends the request again', async (context) => {
     const { run, requests } = place(context);
     const prompt = 'model: stream 4 200ms\nmodel: break 1 times #cli';
     const { lines, result } = await run(prompt, ['--include-partial-messages']);
     expect(result).toMatchObject({ is_error: false, result: 'chunk 1 chunk 2 chunk 3 chunk 4 ' });
-    // One that was busy for so long that the end found it with the beginning unread has nothing to take back.
+    // If Claude was busy and had not read the beginning when the stream broke off, it has nothing to retract.
     const begun = lines.filter((line) => JSON.stringify(line).includes('"text":"chunk 1 "'));
     const abandoned = { abandoned_blocks: { from_block_index: 0 } };
     expect(lines.filter((line) => 'abandoned_blocks' in line)).toMatchObject(begun.length === 2 ? [abandoned] : []);
     expect(requests().map(({ answer }) => answer?.broken)).toEqual([true, false]);
   });
 
-  test('learns that the prompt is too long', async (context) => {
+  test('reports that the prompt is too long', async (context) => {
     const { code, result } = await place(context).run('model: too-long');
     expect(code).toBe(1);
     expect(result).toMatchObject({ is_error: true, terminal_reason: 'prompt_too_long' });

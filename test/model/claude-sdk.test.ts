@@ -1,4 +1,4 @@
-// The stand-in and the real SDK of Claude: one process that takes prompt after prompt.
+// The stand-in with the real SDK of Claude: one process that gets several prompts.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,14 +12,14 @@ const model = modelForTests();
 const scratch = mkdtempSync(join(tmpdir(), 'throughline-claude-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** As far as it is used here. Its types are not imported: where it is not installed, the type check has to pass, too. */
+/** What is used of it here. Its types are not imported, because the type check must pass without the package. */
 interface Sdk {
   query(request: { prompt: AsyncIterable<object>; options: object }): AsyncGenerator<ClaudeLine> & {
     interrupt(): Promise<unknown>;
   };
 }
 
-test('the SDK holds a conversation in one process by streaming input', async (context) => {
+test('the SDK has a conversation in one process with streaming input', async (context) => {
   const claude = claudeOrSkip(context);
   const sdk = (await import(/* @vite-ignore */ pathToFileURL(claude.sdk).href)) as Sdk;
   const prompts = prompter();
@@ -32,7 +32,7 @@ test('the SDK holds a conversation in one process by streaming input', async (co
       includePartialMessages: true,
     },
   });
-  /** Sends one prompt and gives all that comes up to its result. */
+  /** Sends one prompt. Returns all lines up to its result. */
   const turn = async (text: string, onLine: (line: ClaudeLine) => void = () => {}): Promise<ClaudeLine[]> => {
     prompts.send(text);
     const lines: ClaudeLine[] = [];
@@ -56,7 +56,7 @@ test('the SDK holds a conversation in one process by streaming input', async (co
     ...['user', 'assistant', 'user', 'assistant', 'user'],
   ]);
 
-  // An answer that the agent stops is broken off on our side, too, and the next prompt is answered.
+  // When the agent stops an answer, the stand-in breaks it off as well, and the next prompt is answered.
   let stopped: Promise<unknown> | undefined;
   const cut = await turn('model: stream 1000 100ms', ({ event }) => {
     if (isTextDelta(event)) stopped ??= query.interrupt();
@@ -74,7 +74,7 @@ function isTextDelta(event: unknown): boolean {
   return (event as { delta?: { type?: string } } | undefined)?.delta?.type === 'text_delta';
 }
 
-/** Prompts given one by one to who takes a stream of them. */
+/** Turns prompts that are sent one by one into a stream. */
 function prompter() {
   const waiting: string[] = [];
   let wake = () => {};

@@ -12,7 +12,7 @@ test('say answers with its text', async () => {
   expect(body.content).toEqual([{ type: 'text', text: 'onetwo' }]);
 });
 
-test('a line that is no directive is complained about', async () => {
+test('a malformed directive is reported in the answer', async () => {
   const { body } = await say(messages(user('model: tool Bash {"command"')));
   expect(body.content[0].text).toBe('Unknown directive: tool Bash {"command"');
 });
@@ -22,7 +22,7 @@ describe('tool', () => {
     'model: say first\nmodel: tool Bash {"command":"a"}\nmodel: tool Bash {"command":"b"}\nmodel: say end',
   );
 
-  test('is called once for each result that the request holds, and then the rest is said', async () => {
+  test('is called after each result in the request, and then the rest is said', async () => {
     const first = await say(messages(prompt));
     expect(first.body.stop_reason).toBe('tool_use');
     expect(first.body.content).toMatchObject([{ text: 'first' }, { name: 'Bash', input: { command: 'a' } }]);
@@ -43,7 +43,7 @@ describe('tool', () => {
     expect(body.content[0].text).toBe('I have seen these codewords: amber.');
   });
 
-  test('is not called where it is not offered, unless that is asked for', async () => {
+  test('is not called if it is not offered, unless the directive forces it', async () => {
     const without = { ...messages(user('model: tool Write {}')), tools: [BASH] };
     expect((await say(without)).body.content).toEqual([{ type: 'text', text: 'I have no tool Write here.' }]);
     const { body } = await say({ ...messages(user('model: tool! Write {}')), tools: [] });
@@ -87,7 +87,7 @@ describe('fail', () => {
     expect(answer).toEqual({ status, body: { type: 'error', error: { type, message: 'failed as asked' } } });
   });
 
-  test('N times is counted by the text of the line, whoever asks', async () => {
+  test('"N times" is counted by the text of the line, over all requests', async () => {
     const statuses = async (line: string) => (await say(messages(user(`${line}\nHello.`)))).status;
     const line = 'model: fail 529 2 times';
     expect([await statuses(line), await statuses(line), await statuses(line)]).toEqual([529, 529, 200]);
@@ -95,7 +95,7 @@ describe('fail', () => {
   });
 });
 
-test('slow may be told to wait the first time only', async () => {
+test('slow "1 times" waits only the first time', async () => {
   const line = 'model: slow 600000ms 1 times';
   void say(messages(user(line))).catch(() => {}); // ends with the model
   await expect.poll(() => model.current.requests.at(-1)?.messages.at(-1)?.text).toBe(line);
@@ -126,7 +126,7 @@ test('stream "1 times" is left out the second time', async () => {
 describe('break', () => {
   const prompt = messages(user('model: stream 4 1ms\nmodel: break 1 times'));
 
-  test('ends the stream in the middle of the text, and charges nothing', async () => {
+  test('ends the stream in the middle of the text, without usage', async () => {
     const before = model.current.served.answers;
     const { events, whole } = await stream(model.current, '/v1/messages', prompt);
     expect(whole).toBe(false);
@@ -136,7 +136,7 @@ describe('break', () => {
     expect((await stream(model.current, '/v1/messages', prompt)).whole).toBe(true);
   });
 
-  test('ends an answer that is not streamed in the middle, too', async () => {
+  test('also ends an answer that is not streamed in the middle', async () => {
     await expect(say(messages(user('model: break')))).rejects.toThrow();
   });
 });

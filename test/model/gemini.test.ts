@@ -13,7 +13,7 @@ const prompt = (text: string) => asked(said('user', { text }));
 describe('Gemini generateContent', () => {
   const CALL = prompt('model: say Calling.\nmodel: tool shell {"command":"ls"}');
 
-  test('a streamed answer holds the same as a whole one', async () => {
+  test('a streamed answer contains the same as a whole one', async () => {
     const { body } = await post(model.current, WHOLE, CALL);
     const { events, whole } = await stream(model.current, STREAM, CALL);
     expect(whole).toBe(true);
@@ -66,7 +66,7 @@ describe('Gemini generateContent', () => {
     expect(request && conversationOf(request)).toHaveLength(1);
   });
 
-  test('tokens are counted the same way when asked for ahead', async () => {
+  test('countTokens gives the same number as the answer', async () => {
     const { body } = await post(model.current, `${MODEL}:countTokens`, prompt('Hi.'));
     const answer = await post(model.current, WHOLE, prompt('Hi.'));
     expect(answer.body.usageMetadata.promptTokenCount).toBe(body.totalTokens);
@@ -77,18 +77,18 @@ describe('Gemini generateContent', () => {
     [429, 'RESOURCE_EXHAUSTED'],
     [500, 'INTERNAL'],
     [529, 'UNAVAILABLE'],
-  ])('fails with %i as Gemini does, also where a stream was asked for', async (code, status) => {
+  ])('fails with %i as Gemini does, also if a stream was requested', async (code, status) => {
     const answer = await post(model.current, STREAM, prompt(`model: fail ${code}`));
     expect(answer).toEqual({ status: code, body: { error: { code, message: 'failed as asked', status } } });
   });
 
-  test('what is too long is refused in its words', async () => {
+  test('a prompt that is too long is refused in the words of Gemini', async () => {
     const { status, body } = await post(model.current, STREAM, prompt('model: too-long'));
     expect([status, body.error.status]).toEqual([400, 'INVALID_ARGUMENT']);
     expect(body.error.message).toContain('input token count (200001) exceeds the maximum');
   });
 
-  test('a stream that is broken off has had half of the text, and no reason to end', async () => {
+  test('a stream that is broken off has half of the text, and no finish reason', async () => {
     const { events, whole } = await stream(model.current, STREAM, prompt('model: stream 4 1ms\nmodel: break'));
     expect(whole).toBe(false);
     expect(events.at(-1)?.data.candidates[0]).toEqual({
@@ -98,7 +98,7 @@ describe('Gemini generateContent', () => {
     expect(model.current.requests.at(-1)?.answer).toMatchObject({ broken: true, usage: null });
   });
 
-  test('a prompt is judged on the side, in the form that is asked for, and its directives wait', async () => {
+  test('a side call gets an answer in the requested form, and follows no directives', async () => {
     const responseJsonSchema = { type: 'OBJECT', properties: { why: { type: 'STRING' }, score: { type: 'INTEGER' } } };
     const generationConfig = { responseMimeType: 'application/json', responseJsonSchema };
     const { contents } = prompt('model: fail 500');
@@ -107,7 +107,7 @@ describe('Gemini generateContent', () => {
     expect(model.current.requests.at(-1)?.side).toBe(true);
   });
 
-  test('a stream that is no series of events is not known, and said so', async () => {
+  test('a stream in another format than SSE is not found, and recorded', async () => {
     const answer = await post(model.current, `${MODEL}:streamGenerateContent`, prompt('Hi.'));
     expect(answer.status).toBe(404);
     expect(model.current.others.at(-1)).toBe(`POST ${MODEL}:streamGenerateContent`);

@@ -1,4 +1,4 @@
-// Speaks to the stand-in as a program would, without an agent.
+// Sends requests to the stand-in directly, without an agent.
 import { afterAll, beforeAll } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
 
@@ -11,7 +11,7 @@ export function modelForTests(): { readonly current: Model } {
   afterAll(() => model?.close());
   return {
     get current() {
-      if (!model) throw new Error('asked for before the tests began');
+      if (!model) throw new Error('the stand-in is started before the tests; use it only in them');
       return model;
     },
   };
@@ -66,7 +66,7 @@ export const user = (...texts: string[]) => ({
 export const assistant = (text: string) => ({ role: 'assistant', content: [{ type: 'text', text }] });
 export const BASH = { name: 'Bash', input_schema: { type: 'object' } };
 
-/** What Claude sends, without what does not matter here. */
+/** A request as Claude sends it, without what does not matter here. */
 export function messages(...list: object[]): { model: string; tools: object[]; messages: object[] } {
   return { model: 'claude-test', tools: [BASH], messages: list };
 }

@@ -8,7 +8,7 @@ const model = modelForTests();
 describe('Anthropic Messages', () => {
   const TOOL = 'model: say Calling.\nmodel: tool Bash {"command":"ls"}';
 
-  test('a streamed answer holds the same as a whole one', async () => {
+  test('a streamed answer contains the same as a whole one', async () => {
     const { body } = await post(model.current, '/v1/messages?beta=true', messages(user(TOOL)));
     const { events } = await stream(model.current, '/v1/messages?beta=true', messages(user(TOOL)));
     expect(events.map(({ event, data }) => [event, data.index ?? null])).toEqual([
@@ -29,13 +29,13 @@ describe('Anthropic Messages', () => {
     expect(events[7]?.data.usage.output_tokens).toBe(body.usage.output_tokens);
   });
 
-  test('ids are never the same twice', async () => {
+  test('ids are unique', async () => {
     const ids = await Promise.all([1, 2, 3].map(() => post(model.current, '/v1/messages', messages(user('Hi.')))));
     expect(new Set(ids.map(({ body }) => body.id)).size).toBe(3);
     expect(ids[0]?.body.id).toMatch(/^msg_\w+$/);
   });
 
-  test('tokens are counted the same way when asked for ahead', async () => {
+  test('count_tokens gives the same number as the answer', async () => {
     const asked = messages(user('Hi.'));
     const { body } = await post(model.current, '/v1/messages/count_tokens', asked);
     const answer = await post(model.current, '/v1/messages', asked);
@@ -49,7 +49,7 @@ describe('OpenAI Responses', () => {
   const said = (role: string, text: string) => ({ type: 'message', role, content: [{ type: 'input_text', text }] });
   const asked = (...input: object[]) => ({ model: 'm', instructions: 'Be good.', tools: [SHELL], input });
 
-  test('a streamed answer holds the same as a whole one', async () => {
+  test('a streamed answer contains the same as a whole one', async () => {
     const request = asked(said('user', 'model: say Calling.\nmodel: tool shell {"command":["ls"]}'));
     const { body } = await post(model.current, '/v1/responses', request);
     const { events } = await stream(model.current, '/v1/responses', request);
@@ -103,7 +103,7 @@ describe('OpenAI Responses', () => {
     expect(body.output).toMatchObject([{ type: 'custom_tool_call', name: 'apply_patch', input: 'x' }]);
   });
 
-  test('what is too long fails inside of the stream', async () => {
+  test('a prompt that is too long fails inside of the stream', async () => {
     const { events, status } = await stream(model.current, '/v1/responses', asked(said('user', 'model: too-long')));
     expect(status).toBe(200);
     expect(events.at(-1)).toMatchObject({
@@ -147,7 +147,7 @@ describe('the record of requests', () => {
     }
   });
 
-  test('is kept of packed bodies, too', async () => {
+  test('also has requests with compressed bodies', async () => {
     const bytes = Buffer.from(JSON.stringify(messages(user('model: say unpacked'))));
     for (const [encoding, body] of [
       ['gzip', gzipSync(bytes)],
@@ -161,7 +161,7 @@ describe('the record of requests', () => {
 });
 
 describe('the server', () => {
-  test('answers probes, lists a model, and notes what it does not know', async () => {
+  test('answers probes, lists a model, and records unknown requests', async () => {
     const { url, others } = model.current;
     expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
     expect(await (await fetch(`${url}/v1/models?limit=9`)).json()).toMatchObject({ data: [{ id: 'stand-in' }] });
@@ -170,12 +170,12 @@ describe('the server', () => {
     expect(others.slice(-4)).toEqual(['HEAD /', 'GET /v1/models?limit=9', 'GET /v1beta/models', 'GET /api/hello']);
   });
 
-  test('refuses what is no JSON object', async () => {
+  test('refuses a body that is not a JSON object', async () => {
     const response = await fetch(`${model.current.url}/v1/messages`, { method: 'POST', body: '[1' });
     expect(response.status).toBe(400);
   });
 
-  test('closes while answers are under way', async () => {
+  test('can be closed while it answers', async () => {
     const one = await startModel();
     const answer = post(one, '/v1/messages', messages(user('model: slow 60000ms'))).catch((error: Error) => error);
     while (one.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -49,7 +49,7 @@ function bridgeOf(machine: Machine, awakeMs = 60_000): MachineBridge {
   return new MachineBridge('m', { vendor, place: 'test', port: 1, awakeMs, program });
 }
 
-test('without the token, the bridge answers nothing', async () => {
+test('without the token, the bridge refuses every request', async () => {
   const url = await bridgeAt('right');
   for (const token of ['', 'wrong', 'right2']) {
     await expect(sendToBridge({ url, token }, 'realPath', { path: '/' })).rejects.toBeInstanceOf(NotAnswered);
@@ -59,7 +59,7 @@ test('without the token, the bridge answers nothing', async () => {
   expect((await sendToBridge({ url, token: 'right' }, 'realPath', { path: '/' })).head).toBe('/');
 });
 
-test('a bridge of another version is asked to leave, and another one is started', async () => {
+test('a bridge of another version is ended, and a new one is started', async () => {
   const left: string[] = [];
   let running = { url: await bridgeAt('old', left), file: { version: 'before', port: 1, token: 'old' } };
   const next = await bridgeAt('new', left);
@@ -76,7 +76,7 @@ test('a bridge of another version is asked to leave, and another one is started'
   expect(left).toEqual(['old']);
 });
 
-test('a machine stays awake while it is used, and no longer', async () => {
+test('a machine is kept awake only while it is used', async () => {
   const url = await bridgeAt('token');
   const extend = vi.fn(async () => {});
   const bridge = bridgeOf(

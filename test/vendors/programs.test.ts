@@ -9,7 +9,7 @@ const { end } = localProcesses(processes);
 const never = new AbortController().signal;
 const SLEEPS = ['/bin/sh', '-c', 'sleep 100000'];
 
-test('a program that nobody asks about is ended and forgotten; one that somebody asks about is not', async () => {
+test('a program without requests is ended and forgotten; one with an open request is not', async () => {
   const programs = new Programs(spawn, end, 50);
   await programs.start('asked', SLEEPS, { env: {} });
   const asked = await programs.get('asked');
@@ -25,7 +25,7 @@ test('a program that nobody asks about is ended and forgotten; one that somebody
   await asked.child.exited;
 });
 
-test('a request that is sent twice starts one program, and gives it its input once', async () => {
+test('a repeated request starts one program, and repeated input reaches it once', async () => {
   const programs = new Programs(spawn, end);
   const start = () => programs.start('one', ['/bin/cat'], { env: {} });
   const [first, second] = await Promise.all([start(), start()]);
@@ -42,7 +42,7 @@ test('a request that is sent twice starts one program, and gives it its input on
   expect(await program.input(9, Buffer.alloc(0), true, never)).toBe(true);
   await program.child.exited;
   const said = async (from: number) => Buffer.from((await program.output('stdout', from, never)).bytes).toString();
-  // Who asks again has the same again; what comes before an offset was fetched.
+  // The same offset gives the same output again. Output before an offset counts as read.
   expect([await said(0), await said(0), await said(6), await said(9)]).toEqual(['hello you', 'hello you', 'you', '']);
   expect(await program.exit(never)).toEqual({ code: 0, signal: null });
 });

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 const folder = import.meta.dirname;
 const TSC = join(folder, '../../node_modules/typescript/bin/tsc');
 
-test('what we use of the packages of vendors fits the types that they publish', async (context) => {
+test('our use of the vendors’ packages agrees with the types that they publish', async (context) => {
   if (!existsSync(join(folder, 'node_modules/e2b'))) {
     context.skip('the packages of vendors are not installed: run "node scripts/setup.js test/vendors"');
   }

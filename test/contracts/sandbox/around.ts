@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import type { Child, OpenSandbox, Sandboxes } from '../../../src/ports/sandbox.ts';
 
 export interface GivenSandboxes {
-  /** Sandboxes of one place, as each of our processes makes them for itself. */
+  /** A new object for the sandboxes of one place, as another process of ours would have it. */
   sandboxes(): Sandboxes;
-  /** A command that opens the sandbox "one" in a process of ours, starts `words` there, prints its identity as JSON, and stays. */
+  /** A command that opens the sandbox "one" in a process of ours, starts `words` there, prints its identity as JSON, and waits. */
   starter(words: readonly string[]): readonly [string, ...string[]];
-  /** Each has a home of its own. */
+  /** Each sandbox has its own home directory. */
   readonly ownHomes?: boolean;
-  /** Agents see nothing else of the machine that we run on. */
+  /** Agents see nothing else of the machine. */
   readonly isolated?: boolean;
-  /** A start takes long: the commands of a test run in one shell that waits for them. */
+  /** A start takes long, so the commands of a test run in one shell. */
   readonly slowStarts?: boolean;
-  /** How often a race is tried, where every step takes long. Left out: 300 times. */
+  /** How often a race is tried. Left out: 300 times. Fewer where every step takes long. */
   readonly rounds?: number;
-  /** Removes all of it. */
+  /** Removes all sandboxes. */
   dispose(): Promise<void>;
 }
 
@@ -23,12 +23,12 @@ export interface Around {
   readonly given: GivenSandboxes;
   readonly sandboxes: Sandboxes;
   readonly sandbox: OpenSandbox;
-  /** Runs a command of an agent to its end and gives its output. Throws when it fails. */
+  /** Runs a command of an agent to its end. Returns its output. Throws when it fails. */
   run(script: string): Promise<string>;
   start(script: string, options?: { readonly partOf?: Child['identity'] }): Promise<Child>;
 }
 
-/** `started`: everything that has to be ended after a test. */
+/** `started`: gets everything that must be ended after a test. */
 export async function aroundOf(given: GivenSandboxes, started: Child[]): Promise<Around> {
   const sandboxes = given.sandboxes();
   const sandbox = await sandboxes.open('one', { cwd: null });
@@ -47,7 +47,7 @@ export async function aroundOf(given: GivenSandboxes, started: Child[]): Promise
   return { given, sandboxes, sandbox, start, run: given.slowStarts ? inOneShell(start) : run };
 }
 
-/** The same as `run`, one command after the other. */
+/** The same as `run`, but one command after the other in one shell. */
 function inOneShell(start: Around['start']): Around['run'] {
   let shell: Promise<(script: string) => Promise<string>> | null = null;
   let last: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-// Sandboxes in bubblewrap, for tests; and as a program: a process of ours that starts another one there, and does not look after it.
+// Sandboxes in bubblewrap, for tests. As a program: starts another program in one, and does not end it.
 import { execFileSync } from 'node:child_process';
 import { isolationSettings } from '../../../src/core/sandbox/sandbox-settings.ts';
 import { processesAt } from '../../../src/host/processes.ts';
@@ -8,7 +8,7 @@ import { directorySandboxes } from '../../../src/sandboxes/directory/directory-s
 
 type SandboxSettings = Parameters<typeof isolationSettings>[0];
 
-/** Why tests of it are skipped here; null: they are not. */
+/** Why tests of it are skipped here. Null: they are not. */
 export function whyNoBubblewrap(): string | null {
   try {
     execFileSync('bwrap', ['--version'], { stdio: 'ignore' });

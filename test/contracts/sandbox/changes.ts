@@ -7,12 +7,12 @@ import { ThroughlineError } from '../../../src/core/errors.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import type { Around } from './around.ts';
 
-/** As an agent does it: without settings of anybody. */
+/** Git without the settings of a user or the machine. */
 const GIT = `export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 git() { command git -c user.name=a -c user.email=a@example.org -c safe.directory='*' "$@"; }`;
 const COMMIT = `${GIT}; git init -q; printf 'one\\n' > a; printf 'x\\n' > b; git add .; git commit -qm one`;
 
-/** Each of them runs a program when git does something with the repository. */
+/** Settings and hooks that each make git run a program. */
 const TRAPS = `mkdir .git/hooks 2>/dev/null; printf '#!/bin/sh\\ntouch "%s/ran"\\ncat\\n' "$PWD" > .git/evil; chmod +x .git/evil
 evil=$PWD/.git/evil
 for hook in post-index-change reference-transaction post-checkout; do cp .git/evil .git/hooks/$hook; done
@@ -26,7 +26,7 @@ printf '* filter=evil diff=evil\\n' > .git/attr`;
 export function changesContract(around: () => Around): void {
   test('shows what an agent changed since its last commit, and runs nothing that its repository names', async () => {
     const { sandboxes, sandbox, run } = around();
-    // The trap works: git itself runs it.
+    // This shows that the trap works: git itself runs it.
     await run(`${COMMIT}; ${TRAPS}; printf 'two\\n' > a; git status >/dev/null; [ -e ran ] || exit 9; rm ran b
       mkdir -p 'c d'; printf 'new\\n' > 'c d/ä'; ln -s /etc/passwd link`);
     const { head, files, more } = await sandboxes.changes('one', { cwd: null });
@@ -41,7 +41,7 @@ export function changesContract(around: () => Around): void {
     expect(await (await sandbox.folder(sandbox.work)).stat('ran')).toBeNull();
   });
 
-  test('shows no file that the agent could not read, whatever its repository says', async (context) => {
+  test('shows no file that the agent cannot read, whatever is in its repository', async (context) => {
     const { given, sandboxes, run } = around();
     if (!given.isolated) context.skip('its agents can read what we can');
     const [outside, secret] = [temporaryFolder(), `secret-${randomUUID()}`];
@@ -66,7 +66,7 @@ export function changesContract(around: () => Around): void {
     }
   });
 
-  test('compares a directory with the repository that begins above it, which the agent does not see', async (context) => {
+  test('compares a directory with the repository above it, which the agent does not see', async (context) => {
     const { given, sandboxes } = around();
     await expect(sandboxes.changes('one', { cwd: null })).rejects.toMatchObject({ code: 'not_found' });
     if (!given.isolated) context.skip('its agents see all directories');
@@ -79,7 +79,7 @@ export function changesContract(around: () => Around): void {
       (await sandboxes.changes('three', { cwd })).files.map(({ path, change }) => [path, change]);
     expect(await shown()).toEqual([['s', 'modified']]);
     if (given.slowStarts) return;
-    // One of the agent's own is another one.
+    // If the agent makes its own repository there, that one counts.
     execFileSync('/bin/sh', ['-c', `${GIT}; git init -q`], { cwd });
     expect(await shown()).toEqual([['s', 'untracked']]);
   });

@@ -1,4 +1,4 @@
-// Sandboxes in containers, for tests; and as a program: a process of ours that starts another one there, and does not look after it.
+// Sandboxes in containers, for tests. As a program: starts another program in one, and does not end it.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ export const PROGRAMS = ['/usr', dirname(dirname(realpathSync(process.execPath))
   (path, at) => at === 0 || !path.startsWith('/usr'),
 );
 
-/** A folder to run in without any image: all that it has are links into what is bound. Docker puts its init into /sbin, so that is no link. */
+/** A root folder without an image. It has only links into what is bound. Docker puts its init into /sbin, so that is a folder there. */
 export function writeRootfs(folder: string, engine: EngineName = 'podman'): string {
   const [own, links] = engine === 'docker' ? [['sbin'], []] : [[], ['sbin']];
   for (const name of ['etc', 'proc', 'sys', 'dev', 'tmp', 'run', 'var/tmp', 'usr', ...own])
@@ -29,7 +29,7 @@ export function writeRootfs(folder: string, engine: EngineName = 'podman'): stri
   return folder;
 }
 
-/** The same folder for docker, which runs images alone. It has no programs and stays for the next run. */
+/** The same folder as an image for docker, which cannot run a folder. It has no programs, and stays for the next run. */
 const IMAGE = 'throughline-test:1';
 
 export const containerSettings = (rootfs: string, settings: Omit<SandboxSettings, 'kind'> = {}): SandboxSettings => ({
@@ -42,7 +42,7 @@ export const containerSettings = (rootfs: string, settings: Omit<SandboxSettings
 const looked = new Map<EngineName, Promise<string | null>>();
 const INSTALL = { podman: 'apt-get install podman runc catatonit', docker: 'apt-get install docker.io' };
 
-/** Why tests of it are skipped here; null: they are not. A look starts containers, so the files of one process share it. */
+/** Why tests of it are skipped here. Null: they are not. The check starts containers, so all files of one process share it. */
 export function whyNo(engine: EngineName): Promise<string | null> {
   const look = looked.get(engine) ?? lookFor(engine);
   looked.set(engine, look);
@@ -72,7 +72,7 @@ function importInto(engine: EngineName, rootfs: string): void {
   execFileSync('/bin/sh', ['-c', script, 'sh', engine, rootfs, IMAGE], { stdio: 'ignore' });
 }
 
-/** Below `base`: the folder that they run in, and the sandboxes. */
+/** `base`: the folder with the root folder and the sandboxes. */
 export function containerSandboxes(
   base: string,
   settings: Omit<SandboxSettings, 'kind'>,

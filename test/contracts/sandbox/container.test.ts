@@ -16,7 +16,7 @@ import { sandboxContract } from './sandbox.contract.ts';
 
 const STARTER = fileURLToPath(new URL('container-given.ts', import.meta.url));
 
-// One for all: whether containers can be had with it is looked at once.
+// One folder for all tests, so that only one check for containers is made.
 const base = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-sandboxes-')));
 writeRootfs(join(base, 'rootfs'));
 afterAll(() => rmSync(base, { recursive: true, force: true }));
@@ -27,7 +27,7 @@ async function contained(engine: EngineName): Promise<GivenSandboxes> {
     ownHomes: true,
     isolated: true,
     slowStarts: true,
-    rounds: 50, // the code that reads and writes is the directory's, which has more
+    rounds: 50, // fewer, because the code for files is that of directories, which are tested with more
     sandboxes: () => containerSandboxes(base, { network: 'none', engine }),
     starter: (words) => [process.execPath, STARTER, base, engine, ...words],
     dispose: async () => rmSync(root, { recursive: true, force: true }),
@@ -73,11 +73,11 @@ function killedStarter(engine: EngineName): void {
     await expect.poll(() => sandboxes.status(stored)).toBe('dead');
   });
 
-  test('is found by its label when nothing else is left, and ended', async () => {
+  test('is found by its label when nothing else is left of it, and ended', async () => {
     const { label, stored, identity, kill, sandboxes } = await started();
     const isOf = ({ id }: SandboxProcess) => id.includes(identity.mark);
     expect((await sandboxes.orphans()).filter(isOf)).toEqual([]);
-    // The guard first: it would act when we are gone. Then its starter, which would act when the engine's client is.
+    // The guard first, because it would act when its starter has ended. Then the starter, then the engine's client.
     const guards = processesWith('cmdline', label).filter((pid) => pid !== identity.client.pid);
     expect(guards).toHaveLength(1);
     for (const pid of guards) process.kill(pid, 'SIGKILL');
@@ -85,7 +85,7 @@ function killedStarter(engine: EngineName): void {
     process.kill(identity.client.pid, 'SIGKILL');
     const orphans = (await sandboxes.orphans()).filter(isOf);
     expect(orphans.map(({ kind }) => kind)).toEqual(['container']);
-    // As an engine whose processes are not ours to see: by the label alone.
+    // Only by the label, as with an engine whose processes we cannot see.
     const unseen = { ...processesAt('test'), endMarked: async () => {}, end: async () => 'ended' as const };
     const byLabel = containerProcesses(unseen, 'test', engine);
     expect(await byLabel.status(stored)).toBe('alive');

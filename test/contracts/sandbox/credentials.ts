@@ -7,7 +7,7 @@ import type { Agent } from '../../../src/ports/agent.ts';
 import type { Child, OpenSandbox } from '../../../src/ports/sandbox.ts';
 import { type Around, textOf } from './around.ts';
 
-/** What is handed to an agent reaches its program in every kind of sandbox, and nothing else sees it. */
+/** In every kind of sandbox, the credentials of an agent reach its program, and nothing else sees them. */
 export function credentialsContract(around: () => Around): void {
   /** Opens a session of an agent whose program is a shell command. */
   async function opened(values: Record<string, Credentials>, owner: string, script: string) {
@@ -24,7 +24,7 @@ export function credentialsContract(around: () => Around): void {
   }
 
   describe('credentials', () => {
-    test('each owner has its own, in the environment of the agent’s program, and in no argument of any process', async () => {
+    test('of each owner are in the environment of the agent’s program, and in no argument of any process', async () => {
       const [anns, bobs] = [randomUUID(), randomUUID()];
       const values = { ann: { AGENT_KEY: anns }, bob: { AGENT_KEY: bobs } };
       const ready = 'echo ready; read -r line; printf %s "$AGENT_KEY"';
@@ -32,9 +32,9 @@ export function credentialsContract(around: () => Around): void {
       if (ann === undefined || bob === undefined) expect.unreachable();
       await Promise.all([ann.line(), bob.line()]);
       const said = argumentsOfAll();
-      expect(said).toContain('read -r line'); // this shows that the arguments of such programs are seen at all
+      expect(said).toContain('read -r line'); // this shows that the arguments of such programs can be seen
       expect(said.includes(anns) || said.includes(bobs)).toBe(false);
-      // A command that the agent chooses is no part of this.
+      // A command that the agent starts does not get them.
       const command = await ann.handed.spawn(['/bin/sh', '-c', 'printf "<%s>" "$AGENT_KEY"'], {
         ...{ env: {}, partOf: ann.child.identity },
       });
@@ -42,7 +42,7 @@ export function credentialsContract(around: () => Around): void {
       expect(await Promise.all([ann.rest(), bob.rest()])).toEqual([anns, bobs]);
     });
 
-    test('a file is written into a home of its own, when its value is new, and refused where there is none', async () => {
+    test('in a file are written into the home of the sandbox when they have changed, and refused where the home is a person’s', async () => {
       const show = 'cat "$HOME/.agent/login"; stat -c %a "$HOME/.agent/login"; echo renewed > "$HOME/.agent/login"';
       const values = (value: string) => ({ ann: { '~/.agent/login': value } });
       if (!around().sandbox.ownHome) {
@@ -58,7 +58,7 @@ export function credentialsContract(around: () => Around): void {
   });
 }
 
-/** A program whose output is read in two parts: its first line, then what it says when its input ends. */
+/** Reads the output of a program in two parts: its first line, and what it prints after its input was closed. */
 function read(child: Child) {
   const output = child.stdout[Symbol.asyncIterator]();
   const errors = textOf(child.stderr);
@@ -83,7 +83,7 @@ function read(child: Child) {
   };
 }
 
-/** Its program is the script; everything else is missing. */
+/** An agent whose program is the script. It can do nothing else. */
 function shellAgent(script: string, started: { child: Child; sandbox: OpenSandbox }[]): Agent {
   const nothing = async () => null;
   return {
@@ -95,7 +95,7 @@ function shellAgent(script: string, started: { child: Child; sandbox: OpenSandbo
   };
 }
 
-/** Of every process of this machine. */
+/** The arguments of every process of this machine. */
 function argumentsOfAll(): string {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -1,4 +1,4 @@
-// A process of ours that starts a program in a sandbox, and does not look after it.
+// Starts a program in a sandbox, and does not end it.
 import { processesAt } from '../../../src/host/processes.ts';
 import { directorySandboxes } from '../../../src/sandboxes/directory/directory-sandboxes.ts';
 

@@ -19,7 +19,7 @@ async function directories(): Promise<GivenSandboxes> {
   };
 }
 
-/** As on a system without /proc, where an agent that is quick enough could win. */
+/** As on a system without /proc, where an agent could win a race. */
 async function withoutProc(): Promise<GivenSandboxes> {
   const given = await directories();
   return {

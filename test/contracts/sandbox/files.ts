@@ -9,11 +9,11 @@ const ALL = { most: 1_000_000 };
 
 export function filesContract(around: () => Around): void {
   const folder = () => around().sandbox.folder(around().sandbox.state);
-  /** As an agent that works in the folder of its own files. */
+  /** Runs a script as an agent, in its state directory. */
   const inState = (script: string) => around().run(`cd '${around().sandbox.state}' && ${script}`);
 
   describe('files', () => {
-    test('what is put is read and listed by us and by agents, and is private', async () => {
+    test('files can be read and listed by us and by agents, and those that we put are private', async () => {
       const files = await folder();
       expect(await files.put('a/b/c.txt', 'hello')).toBe('written');
       expect(await inState('cat a/b/c.txt; stat -c %a a/b a/b/c.txt')).toBe('hello700\n600\n');
@@ -27,7 +27,7 @@ export function filesContract(around: () => Around): void {
       );
     });
 
-    test('a folder need not exist before something is put into it', async () => {
+    test('a folder is created when something is put into it', async () => {
       const files = await around().sandbox.folder(`${around().sandbox.state}/not/yet`);
       expect([await files.stat(''), await files.list(''), await files.room('')]).toEqual([null, null, null]);
       expect(await files.put('x', '1')).toBe('written');
@@ -35,14 +35,14 @@ export function filesContract(around: () => Around): void {
       expect(await inState('cat not/yet/x')).toBe('1');
     });
 
-    test('links of the path that was named are followed', async () => {
+    test('links in the path of the folder itself are followed', async () => {
       await inState('mkdir real && ln -s real named && printf there > real/x');
       const files = await around().sandbox.folder(`${around().sandbox.state}/named`);
       expect(files.path).toBe(`${await around().sandbox.realPath(around().sandbox.state)}/real`);
       expect(text(await files.read('x', ALL))).toBe('there');
     });
 
-    test('what is missing is null, false or nothing to do', async () => {
+    test('for a missing file, reading gives null, appending gives false, and removing does nothing', async () => {
       const files = await folder();
       await files.put('file', 'x');
       for (const path of ['none', 'none/deep', 'file/below']) {
@@ -57,7 +57,7 @@ export function filesContract(around: () => Around): void {
       await files.remove('none/deep');
     });
 
-    test('a part of a file is read by its range, and never more than was asked for', async () => {
+    test('a range of a file can be read, and never more than that', async () => {
       const files = await folder();
       await files.put('x', '0123456789');
       const part = async (from: number, most: number) => text(await files.read('x', { from, most }));
@@ -69,7 +69,7 @@ export function filesContract(around: () => Around): void {
       expect((await files.read('x', { most: 3 }))?.size).toBe(10);
     });
 
-    test('a long file comes whole', async () => {
+    test('a long file is read completely', async () => {
       const files = await folder();
       const content = Buffer.alloc(5_000_001, 'abcdefg');
       expect(await files.put('long', content)).toBe('written');
@@ -100,7 +100,7 @@ export function filesContract(around: () => Around): void {
       expect(await files.list('')).toEqual([{ name: 'x', kind: 'file' }]);
     });
 
-    test('of many that put at once, one has written', async () => {
+    test('when many put the same file at once, exactly one writes it', async () => {
       const [one, other] = await Promise.all([folder(), around().given.sandboxes().open('one', { cwd: null })]);
       const writers = [one, await other.folder(other.state)];
       const results = await Promise.all(
@@ -152,7 +152,7 @@ export function filesContract(around: () => Around): void {
 function watchContract(around: () => Around): void {
   const inState = (script: string) => around().run(`cd '${around().sandbox.state}' && ${script}`);
 
-  test('whoever watches a file is told when it appears, grows, is replaced and goes, until he stops', async () => {
+  test('a watcher of a file is notified when it appears, grows, is replaced or removed, until it stops', async () => {
     const files = await around().sandbox.folder(around().sandbox.state);
     let told = 0;
     const watch = await files.watch('folder/x', () => {

@@ -1,4 +1,4 @@
-// What every kind of sandbox that isolates its agents keeps from them. What only one kind has is in its own escapes.test.ts.
+// What every kind of sandbox that isolates agents must keep from them. Tests of only one kind are in its escapes.test.ts.
 import { spawn } from 'node:child_process';
 import {
   closeSync,
@@ -37,19 +37,19 @@ interface Folders {
 export interface GivenIsolation {
   /** The name of the folder of the project. */
   readonly project: string;
-  /** `others`: left out, nothing else is fixed, and the data home is that of the folders. */
+  /** `others`: files that must not be changed, and another data home than that of the folders. */
   sandboxes(
     folders: Folders,
     settings: Isolating,
     others?: { readonly fixed?: string[]; readonly root?: string },
   ): Sandboxes;
-  /** A command that starts `words` in the sandbox "one", from a process of ours of its own. */
+  /** A command that starts `words` in the sandbox "one", from another process of ours. */
   starter(folders: Folders, words: readonly string[]): readonly [string, ...string[]];
-  /** Why there are no limits for all processes of a sandbox together; null: there are. */
+  /** Why there are no limits for all processes of a sandbox together. Null: there are. */
   whyNoLimits(): string | null;
-  /** How many processes of it are not the agent's. */
+  /** How many processes in it are not the agent's. */
   readonly ownProcesses: number;
-  /** The program that isolates writes to the agent's stderr, too. */
+  /** The program that isolates also writes to the agent's stderr. */
   readonly writesToStderr?: boolean;
 }
 
@@ -106,21 +106,21 @@ export function startingIn(given: GivenIsolation) {
 
 type Starting = ReturnType<typeof startingIn>;
 
-/** A system call by its number on x64 and on arm64; prints the error. */
+/** Makes a system call, by its number on x64 and on arm64, and prints the error. */
 export const call = (x64: number, arm64: number, args: string) =>
   `perl -e '$! = 0; my @given = (${args}); syscall(${process.arch === 'arm64' ? arm64 : x64}, @given); print "$!"' 2>&1`;
 
-/** `starting`: as it is inside of the `describe` of the kind. */
+/** `starting`: made inside of the `describe` of the kind. */
 export function isolationContract(starting: Starting): void {
   const { given, folders, startIn, start, sh, node } = starting;
 
-  test('working above the data home, it neither sees nor moves it, nor what was named as fixed, itself or through us', async () => {
+  test('in a directory above the data home, an agent can neither read nor move it, nor change fixed files, itself or through us', async () => {
     const wide = join(folders.base, 'wide');
     const [data, config] = [join(wide, 'a/b/data'), join(wide, 'c/config.json')];
     for (const folder of [data, join(wide, 'c')]) mkdirSync(folder, { recursive: true });
     writeFileSync(join(data, 'token'), SECRET);
     writeFileSync(config, '{}');
-    // The data home is named by a link, as it may be in a person's settings.
+    // The data home is named by a link, as it may be in settings.
     const root = join(folders.base, 'data-link');
     symlinkSync(data, root);
     const sandboxes = given.sandboxes(folders, { network: 'none' }, { fixed: [config], root });
@@ -142,11 +142,11 @@ export function isolationContract(starting: Starting): void {
     expect(readFileSync(config, 'utf8')).toBe('{}');
   });
 
-  test('has no file open but its own three, whatever we were started with', async () => {
+  test('has only its three standard files open, whatever files we have open', async () => {
     const { base, root } = folders;
     const script = 'readlink /proc/self/fd/* > fds; read line < fds';
     const [program, ...words] = given.starter(folders, ['/bin/sh', '-c', script]);
-    // A folder of ours, open in our process. Node itself closes those with low numbers when it starts a program, and no others.
+    // A folder that is open in our process. When Node starts a program, it closes only files with low numbers.
     const folder = openSync(base, 'r');
     const numbers = [...Array(31).fill('ignore'), folder];
     const ours = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit', ...numbers] });
@@ -158,11 +158,11 @@ export function isolationContract(starting: Starting): void {
     expect(open.filter((to) => to.startsWith('/') && to !== '/dev/null' && !/\/fds$|^\/proc\//.test(to))).toEqual([]);
   });
 
-  test('is told by SIGTERM to end, before it is killed', async () => {
+  test('gets SIGTERM before it is killed', async () => {
     const script = 'trap "echo told; exit 3" TERM; echo ready; while :; do sleep 0.05; done';
     const child = await start(['/bin/sh', '-c', script]);
     const output = child.stdout[Symbol.asyncIterator]();
-    // The shell may say that its own program was ended. Unread, that would be waited for.
+    // The shell may report on stderr that its own program was ended. If nobody read that, the exit would wait.
     void textOf(child.stderr);
     expect(String((await output.next()).value)).toBe('ready\n');
     child.kill('SIGTERM');
@@ -171,7 +171,7 @@ export function isolationContract(starting: Starting): void {
     expect(await child.exited).toEqual({ code: 3, signal: null });
   });
 
-  test('of 500 processes gets as many as it may have; of 4 GB as much memory; files as many', async (context) => {
+  test('gets no more processes, memory and open files than its limits', async (context) => {
     const why = given.whyNoLimits();
     if (why !== null) context.skip(why);
     const settings: Isolating = { network: 'none', limits: { processes: 80, memoryMb: 256, openFiles: 100 } };
@@ -180,7 +180,7 @@ export function isolationContract(starting: Starting): void {
       settings,
     );
     expect(bomb.out.split('\n')[0]).toBe('100');
-    // The shell gives up at the first process that it cannot have.
+    // The shell ends when it cannot start a process.
     expect(bomb.code === 2 || Number(bomb.out.split('\n')[1]) <= 80 + given.ownProcesses).toBe(true);
     expect(bomb.said).toMatch(/fork/i);
     const hog = await node(
@@ -194,7 +194,7 @@ export function isolationContract(starting: Starting): void {
   describe('and the network', () => networkContract(starting));
 }
 
-/** Connects, and prints what came of it. */
+/** Tries to connect, and prints the result. */
 const reach = (host: string, port: number) =>
   `await new Promise((done) => { const s = require('net').connect({ host: '${host}', port: ${port} }, () => { console.log('reached ${host}'); s.destroy(); done(); }); s.on('error', (e) => { console.log(e.code); done(); }); s.setTimeout(60_000, () => s.destroy(new Error('silent'))); });`;
 
@@ -230,7 +230,7 @@ function networkContract({ given, start, sh, node }: Starting): void {
   });
 
   test.each(['none', 'all'] as const)(
-    '%s: has no sockets that leave every network, as those to the machine below',
+    '%s: cannot open sockets that bypass the network, such as vsock',
     async (network) => {
       // By family: unix, IPv4, IPv6, netlink; then packet, tipc, bluetooth, alg, vsock, xdp.
       const opens = (family: number, kind: number) =>
@@ -242,7 +242,7 @@ function networkContract({ given, start, sh, node }: Starting): void {
     },
   );
 
-  test('model: reaches what is allowed and nothing else, and has the key of the model never', async () => {
+  test('model: reaches only what is allowed, and never gets the key of the model', async () => {
     const asked: string[] = [];
     const model = createServer((request, response) => {
       asked.push(`${request.method} ${request.url} ${request.headers['x-api-key']}`);
@@ -271,7 +271,7 @@ function networkContract({ given, start, sh, node }: Starting): void {
     expect(out + said).not.toContain(SECRET);
   });
 
-  test('model: by a command that it has chosen, it does not choose what the model is', async () => {
+  test('model: a command that the agent starts cannot change the address of the model', async () => {
     const ours = createServer((_, response) => response.end('a service of this machine'));
     const port = await listening(ours, 0, '127.0.0.1');
     const settings: Isolating = { network: 'model', key: {} };

@@ -6,7 +6,7 @@ const text = (read: { readonly bytes: Uint8Array } | null) => read && Buffer.fro
 const ALL = { most: 1_000_000 };
 const PREPARE = 'mkdir secret && printf secret > secret/x';
 
-/** An agent that prepares the folder `own` of its files, and a secret beside it. */
+/** Runs scripts as an agent that prepares the folder `own`, with a secret beside it. */
 function attacking(around: () => Around) {
   const inState = (script: string) => around().run(`cd '${around().sandbox.state}' && ${script}`);
   return {
@@ -16,7 +16,7 @@ function attacking(around: () => Around) {
   };
 }
 
-/** Whatever an agent puts in the way: nothing is read, written or removed outside of the folder. */
+/** Whatever an agent prepares, nothing is read, written or removed outside of the folder. */
 export function linksContract(around: () => Around): void {
   const { folder, attack, secret } = attacking(around);
 
@@ -33,7 +33,7 @@ export function linksContract(around: () => Around): void {
       const files = await folder();
       await expect(files.read(path, ALL)).rejects.toEqual(refused);
       await expect(files.put(path, 'mine')).rejects.toEqual(refused);
-      // Beside it, another name may be free; through a link to a folder, none is.
+      // Another name may be written beside a link to a file, but not through a link to a folder.
       const beside = await files.put(`${path}2`, 'mine').catch((error) => error.code);
       expect(['written', 'refused']).toContain(beside);
       await expect(files.replace(path, 'mine')).rejects.toEqual(refused);
@@ -42,7 +42,7 @@ export function linksContract(around: () => Around): void {
       expect(await secret()).toMatch(/^secret(deep\n)?x\n$/);
     });
 
-    test('a link is described and removed, not what it leads to', async () => {
+    test('a link itself is described and removed, not its target', async () => {
       await attack(`${PREPARE} && ln -s ../secret/x own/x && ln -s ../secret own/folder && ln -s nowhere own/broken`);
       const files = await folder();
       for (const name of ['x', 'folder', 'broken']) {
@@ -54,7 +54,7 @@ export function linksContract(around: () => Around): void {
       expect(await secret()).toBe('secretx\n');
     });
 
-    test('links that lead nowhere and in a circle are refused for writing, and make nothing', async () => {
+    test('writing through a broken or circular link is refused, and creates nothing', async () => {
       await attack('ln -s ../made own/nowhere && ln -s circle own/circle');
       const files = await folder();
       for (const path of ['nowhere', 'nowhere/x', 'circle', 'circle/x']) {
@@ -115,7 +115,7 @@ export function linksContract(around: () => Around): void {
 export function racesContract(around: () => Around): void {
   const { folder, attack, secret } = attacking(around);
 
-  test('an agent that swaps a folder for a link all the time gets nothing out, and nothing in', async () => {
+  test('an agent that constantly swaps a folder for a link cannot make us read or write outside of the folder', async () => {
     await attack(`${PREPARE} && mkdir own/swap && printf own > own/swap/x`);
     const swap =
       'while [ ! -e stop ]; do mv own/swap own/aside; ln -s ../secret own/swap; rm own/swap; mv own/aside own/swap; done';

@@ -5,8 +5,8 @@ import type { SandboxProcess } from '../../../src/ports/sandbox.ts';
 import { type Around, textOf } from './around.ts';
 
 /**
- * A program that is deaf to the end of its input and to polite signals, with a child like it in a session of its own. Both hold the
- * pipe, and say so there.
+ * A program that ignores the end of its input, SIGHUP and SIGTERM, with such a child in its own process session. Both hold the pipe
+ * open, and write their name to it.
  */
 const deaf = (pipe: string) =>
   `exec 9>'${pipe}'; trap '' HUP TERM; setsid sh -c 'trap "" HUP TERM; echo child >&9; sleep 100000' & echo leader >&9; sleep 100000`;
@@ -14,7 +14,7 @@ const deaf = (pipe: string) =>
 export function processesContract(around: () => Around): void {
   programsContract(around);
 
-  /** A pipe that shows who lives: its reader comes to the end when nobody holds it any more. */
+  /** A pipe that shows who is alive: its reader ends when no process holds it any more. */
   async function pipe(name: string) {
     const { run, start, sandbox } = around();
     const path = `${sandbox.work}/${name}`;
@@ -39,7 +39,7 @@ export function processesContract(around: () => Around): void {
   }
 
   describe('processes', () => {
-    test('another process of ours finds one by its identity, as it was stored, and ends it with its children', async () => {
+    test('another process of ours finds one by its stored identity, and ends it with its children', async () => {
       const held = await pipe('held');
       const child = await around().start(deaf(held.path));
       await held.holds('child', 'leader');
@@ -54,7 +54,7 @@ export function processesContract(around: () => Around): void {
       expect(await others.end(stored)).toBe('ended');
     });
 
-    test('when one is killed, what it has started ends as well', async () => {
+    test('when one is killed, its children end as well', async () => {
       const held = await pipe('held');
       const child = await around().start(deaf(held.path));
       await held.holds('child', 'leader');
@@ -65,7 +65,7 @@ export function processesContract(around: () => Around): void {
       expect(await around().sandboxes.end(child.identity)).toBe('ended');
     });
 
-    test('a part ends with the whole; the whole does not end with a part', async () => {
+    test('a process that is part of another ends with it, but not the other way round', async () => {
       const { start, sandboxes } = around();
       const [heldByWhole, heldByPart, heldByOther] = [await pipe('whole'), await pipe('part'), await pipe('other')];
       const whole = await start(deaf(heldByWhole.path));
@@ -81,7 +81,7 @@ export function processesContract(around: () => Around): void {
       await Promise.all([whole.exited, other.exited]);
     });
 
-    test('a part ends by itself, with its own code', async () => {
+    test('a process that is part of another ends by itself with its own exit code', async () => {
       const { start } = around();
       const whole = await start('read -r go');
       const part = await start('exit 7', { partOf: whole.identity });
@@ -89,7 +89,7 @@ export function processesContract(around: () => Around): void {
       expect(whole.alive).toBe(true);
     });
 
-    test('what was started before a crash of ours is found again by its identity and ended', async () => {
+    test('after a crash of ours, a process is found by its identity and ended', async () => {
       const held = await pipe('held');
       const [program, ...args] = around().given.starter(['/bin/sh', '-c', deaf(held.path)]);
       const ours = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -113,7 +113,7 @@ export function processesContract(around: () => Around): void {
 
 function programsContract(around: () => Around): void {
   describe('programs', () => {
-    test('are found by name and by path, and what is none is not', async () => {
+    test('are found by name and by path, and other files are not', async () => {
       const { sandbox, run } = around();
       const shell = await sandbox.find('sh');
       expect(shell).toMatch(/^\/.*\/sh$/);
@@ -125,7 +125,7 @@ function programsContract(around: () => Around): void {
       }
     });
 
-    test('start in the working directory or where they are told to, with the environment of the sandbox', async () => {
+    test('start in the working directory or the given one, with the environment of the sandbox', async () => {
       const { sandbox, run } = around();
       expect(await run('pwd; printf %s "$HOME"')).toBe(`${sandbox.work}\n${sandbox.home}`);
       expect(sandbox.env.PATH).toContain('/');
@@ -135,13 +135,13 @@ function programsContract(around: () => Around): void {
       await child.exited;
     });
 
-    test('what is missing is agent_unavailable', async () => {
+    test('that do not exist are agent_unavailable', async () => {
       const unavailable = expect.objectContaining({ code: 'agent_unavailable' });
       const spawned = around().sandbox.spawn(['no-such-program-here'], { env: {} });
       await expect(spawned).rejects.toEqual(unavailable);
     });
 
-    test('a sandbox for a look is empty, has the same programs, and is gone afterwards', async () => {
+    test('run in a sandbox for a probe as well, which is empty and removed afterwards', async () => {
       const { given, sandboxes, sandbox } = around();
       const before = (await sandboxes.list()).ids;
       expect(before).toContain('one');
@@ -156,7 +156,7 @@ function programsContract(around: () => Around): void {
         await child.exited;
         expect((await sandboxes.list()).ids.toSorted()).toEqual(before.toSorted());
       }
-      // It may also be that this sandbox has never seen it.
+      // In some kinds of sandboxes this folder was never visible.
       const left = await sandbox.folder(work).catch(() => null);
       expect((await left?.stat('')) ?? null).toBeNull();
       await using there = await sandboxes.probe({ cwd: sandbox.work });

@@ -8,7 +8,7 @@ import { filesContract } from './files.ts';
 import { linksContract, racesContract } from './links.ts';
 import { processesContract } from './processes.ts';
 
-/** Those whose files somebody else looks after can leave that part out. */
+/** A caller can choose some of the parts. */
 const PARTS = {
   ...{ files: filesContract, links: linksContract, races: racesContract, processes: processesContract },
   ...{ credentials: credentialsContract, changes: changesContract },

@@ -1,4 +1,4 @@
-// Connections by ssh: whom we talk to, who we are, and what happens when nobody answers any more.
+// Connections by ssh: the key of the machine, our key, and a machine that does not answer any more.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,13 +52,13 @@ const shown = (name: string, run: () => Promise<void>) =>
   });
 
 describe('the key of the machine', () => {
-  shown('one that is not known is refused, with the key and what to do', async () => {
+  shown('is refused if it is unknown, with the key and what to do', async () => {
     const { message, hint } = await refusal({ hostKey: null });
     expect(message).toMatch(/^The key of .+ is not known: ssh-ed25519 SHA256:/);
     expect(hint).toContain(sshd.settings.hostKey ?? 'none');
   });
 
-  shown('one that has changed is refused', async () => {
+  shown('is refused if it has changed', async () => {
     const other = keyPair('ed25519').public;
     expect((await refusal({ hostKey: other })).message).toMatch(/has changed: it is ssh-ed25519 SHA256:/);
     const knownHosts = file('changed', `[127.0.0.1]:${sshd.settings.port} ${other}\n`);
@@ -67,12 +67,12 @@ describe('the key of the machine', () => {
     expect(hint).toContain(knownHosts);
   });
 
-  shown('one that is known as another kind of key is refused', async () => {
+  shown('is refused if only another kind of key is known', async () => {
     const hostKey = keyPair('ecdsa').public;
     expect((await refusal({ hostKey })).message).toMatch(/has no key of the known kind/);
   });
 
-  shown('one that a file knows is accepted', async () => {
+  shown('is accepted if it is in the file of known hosts', async () => {
     const line = `[127.0.0.1]:${sshd.settings.port} ${sshd.settings.hostKey}\n`;
     const knownHosts = file('known', `# a comment\n${line}`);
     const sandbox = await sandboxesWith({ hostKey: null, knownHosts }).open('one', { cwd: null });
@@ -81,7 +81,7 @@ describe('the key of the machine', () => {
 });
 
 describe('our key', () => {
-  shown('one that the machine does not accept, cannot be used or can be read by others is refused', async () => {
+  shown('is refused if the machine does not accept it, it cannot be used, or others can read it', async () => {
     const identityFile = file('another', keyPair('ed25519').private);
     expect((await refusal({ identityFile })).message).toContain(`does not accept the key ${identityFile}`);
     const { hint } = await refusal({
@@ -92,7 +92,7 @@ describe('our key', () => {
     expect((await refusal({ identityFile: join(sshd.folder, 'none') })).message).toContain('ENOENT');
   });
 
-  shown('the ssh agent has it, if no file is named', async () => {
+  shown('comes from the ssh agent if no file is named', async () => {
     const before = process.env.SSH_AUTH_SOCK;
     onTestFinished(() => {
       if (before === undefined) delete process.env.SSH_AUTH_SOCK;
@@ -104,14 +104,14 @@ describe('our key', () => {
     const agent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
     onTestFinished(() => void agent.kill());
     process.env.SSH_AUTH_SOCK = socket;
-    // 2: it cannot be reached; 1: it has no key.
+    // The status 2 means that it cannot be reached, 1 that it has no key.
     await until('the ssh agent answers', () => spawnSync('ssh-add', ['-l'], { stdio: 'ignore' }).status === 1);
     expect((await refusal({ identityFile: null })).message).toContain('accepts no key of the ssh agent');
     execFileSync('ssh-add', ['-q', sshd.settings.identityFile ?? ''], { stdio: 'ignore' });
     await sandboxesWith({ identityFile: null }).open('one', { cwd: null });
   });
 
-  shown('what an agent has in its environment is no argument of any program there', async () => {
+  shown('and the environment of an agent are in no argument of a program there', async () => {
     const secret = `secret-${process.pid}-${Date.now()}`;
     const sandbox = await sandboxesWith({}).open('one', { cwd: null });
     const child = await sandbox.spawn(['/bin/sh', '-c', 'printf %s "$KEY"; read -r go'], { env: { KEY: secret } });
@@ -142,7 +142,7 @@ describe('a machine', () => {
     },
   );
 
-  shown('has more connections for more programs, and is connected again when they are lost', async () => {
+  shown('gets more connections for more programs, and is connected again when they are lost', async () => {
     const sandboxes = sandboxesWith({});
     const sandbox = await sandboxes.open('one', { cwd: null });
     const children: Child[] = [];
@@ -156,7 +156,7 @@ describe('a machine', () => {
     const output = last.stdout[Symbol.asyncIterator]();
     expect(String((await output.next()).value)).toBe('7\n');
     expect(sshd.signal('SIGKILL')).toBeGreaterThan(1);
-    // Nobody saw its end, so it was ended over another connection.
+    // Its own connection was lost, so it was ended over another one.
     const ended = [
       { value: undefined, done: true },
       { code: null, signal: null },
@@ -165,7 +165,7 @@ describe('a machine', () => {
     expect(await sandboxes.status(last.identity)).toBe('dead');
   });
 
-  shown('that hears nothing from us ends what we have started there, with its children', async () => {
+  shown('that gets nothing from us any more ends the programs that we started there, with their children', async () => {
     const settings = { ...sshd.settings, silenceSeconds: 6 };
     const deaf = `trap '' HUP TERM; setsid sh -c 'trap "" HUP TERM; exec sleep 100000' & sleep 100000`;
     const ours = spawn(process.execPath, [STARTER, JSON.stringify(settings), '/bin/sh', '-c', deaf], { stdio: 'pipe' });
@@ -181,7 +181,7 @@ describe('a machine', () => {
     await until('nothing of it runs', () => withMark(mark).length === 0);
   });
 
-  shown('that does not answer any more is given up, and its programs have ended', async () => {
+  shown('that does not answer any more is given up, and its programs are ended', async () => {
     const sandboxes = sandboxesWith({ silenceSeconds: 6 });
     const sandbox = await sandboxes.open('one', { cwd: null });
     const child = await sandbox.spawn(['/bin/sh', '-c', `trap '' HUP TERM; sleep 100000; sleep 100000`], { env: {} });
@@ -205,7 +205,7 @@ function withMark(mark: string): string[] {
     try {
       return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark);
     } catch {
-      return false; // it has ended, or is another user's
+      return false; // it has ended, or belongs to another user
     }
   });
 }

@@ -1,4 +1,4 @@
-// A process of ours that starts a program in a sandbox of another machine, and does not look after it.
+// Starts a program in a sandbox of another machine, and does not end it.
 import { processesAt } from '../../../src/host/processes.ts';
 import { sshSandboxes } from '../../../src/sandboxes/ssh/ssh-sandboxes.ts';
 

@@ -1,4 +1,4 @@
-// A real sshd on the loopback, with keys, settings and a home of its own. Each connection is a process of its own, started by us.
+// A real sshd on the loopback, with its own keys, settings and home. We start one process for each connection.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -19,7 +19,7 @@ import type { SshSandboxSettings } from '../../../src/sandboxes/ssh/ssh-sandboxe
 
 const PROGRAM = '/usr/sbin/sshd';
 
-/** Why tests of it are skipped here; null: they are not. */
+/** Why tests of it are skipped here. Null: they are not. */
 export function whyNoSshd(): string | null {
   try {
     accessSync(PROGRAM, constants.X_OK);
@@ -29,7 +29,7 @@ export function whyNoSshd(): string | null {
   }
 }
 
-/** A new pair of keys, as files have them. Not made by ssh2: about one in 250 of its Ed25519 keys cannot be read. */
+/** A new pair of keys, in the format of key files. Not made by ssh2, because about one in 250 of its Ed25519 keys cannot be read. */
 export function keyPair(
   type: 'ed25519' | 'ecdsa',
   passphrase = '',
@@ -46,14 +46,14 @@ export function keyPair(
 
 export interface Sshd {
   readonly settings: Omit<SshSandboxSettings, 'processes'>;
-  /** The same, as they stand in a settings file. */
+  /** The same, as in a settings file. */
   readonly sandbox: { readonly root: string; readonly hostKey: string } & Record<string, unknown>;
   readonly folder: string;
   /** The home of the user there. */
   readonly home: string;
-  /** The processes of the connections that are open. */
+  /** The processes of all open connections. */
   connections(): number[];
-  /** Signals the processes of every connection: not those that run on behalf of the user. */
+  /** Signals the processes of every connection, but not the user's programs. */
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): number;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -118,7 +118,7 @@ PermitRootLogin yes
   };
 }
 
-/** One that has just ended needs no signal any more. */
+/** Ignores a process that has just ended. */
 function kill(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -127,13 +127,13 @@ function kill(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** A process of sshd, and those of sshd that it has started. */
+/** A process of sshd, and its child processes that are also sshd. */
 function withSshdBelow(pid: number): number[] {
   const below = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(name) === pid);
   return [pid, ...below.map(Number).flatMap(withSshdBelow)];
 }
 
-/** Null: it has ended, or is no process of sshd. */
+/** Null: it has ended, or is not a process of sshd. */
 function parentOf(pid: string): number | null {
   try {
     const [, name, rest = ''] = /^\d+ \((.*)\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];

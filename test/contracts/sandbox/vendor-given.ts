@@ -1,5 +1,4 @@
-// Sandboxes in machines of a vendor, for tests; and as a program: a process of ours that starts another one there, and does not look after
-// it.
+// Sandboxes in machines of a vendor, for tests. As a program: starts another program in one, and does not end it.
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ const SOURCES = new URL('../../../src/', import.meta.url);
 export const VENDORS = ['vercel', 'e2b'] as const;
 type Kind = (typeof VENDORS)[number];
 
-/** `root`: the folder of the machines. `around`: what a test puts around the vendor. */
+/** `root`: the folder of the machines. `around`: wraps the vendor. */
 export function sandboxesOf(
   kind: Kind,
   root: string,
@@ -37,7 +36,7 @@ export function sandboxesOf(
   });
 }
 
-/** Several tests use the same machines, one after the other: to start one takes longer than a test. */
+/** Tests use the same machines, one after the other, because to start one takes longer than a test. */
 export class VendorGiven implements GivenSandboxes {
   readonly kind: Kind;
   readonly service: Service;
@@ -55,7 +54,7 @@ export class VendorGiven implements GivenSandboxes {
     return [process.execPath, import.meta.filename, this.kind, this.service.root, ...words];
   }
 
-  /** After one test: what it has left in the sandboxes. */
+  /** Removes what a test left in the sandboxes. */
   async dispose(): Promise<void> {
     for (const { id } of this.service.all()) {
       const sandboxes = join(this.service.root, id, 'files/.throughline/sandboxes');

@@ -1,4 +1,4 @@
-// A machine of a vendor is made, rests, is woken, and may be gone.
+// The life of a vendor's machine: it is created, rests, is woken, and may be lost.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, type TestContext, test } from 'vitest';
 import { removeLeftOver } from '../../../src/engine/sandboxes/leave.ts';
@@ -14,7 +14,7 @@ describe.each(VENDORS)('machines of %s, with a double of its package', (kind) =>
   afterAll(() => given?.service.dispose());
   const givenOrSkip = (context: TestContext) => given ?? context.skip(why ?? '');
 
-  test('one that rests keeps its files and runs nothing; whoever opens it wakes it', async (context) => {
+  test('a resting one keeps its files and runs nothing; to open it wakes it', async (context) => {
     const machines = givenOrSkip(context);
     const { service } = machines;
     const sandboxes = machines.sandboxes();
@@ -26,27 +26,27 @@ describe.each(VENDORS)('machines of %s, with a double of its package', (kind) =>
     expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
     expect(await sandboxes.status(child.identity)).toBe('dead');
     expect(await sandboxes.end(child.identity)).toBe('ended');
-    // Nobody has woken it by asking.
+    // These questions have not woken it.
     expect(service.all().map(({ id }) => service.state(id))).toEqual([null]);
     expect(await sandboxes.files('rests', { cwd: null, match: '' })).toEqual({ paths: [], more: true });
 
-    // Another process of ours, and the one that had it open: both go on.
+    // Both another process of ours and the one that had it open can use it.
     const other = await machines.sandboxes().open('rests', { cwd: null });
     for (const sandbox of [before, other]) {
       const read = await (await sandbox.folder(sandbox.state)).read('kept', { most: 100 });
       expect(Buffer.from(read?.bytes ?? '').toString()).toBe('yes');
     }
-    // Its number may be another process's by now, which is left alone.
+    // Another process may have its pid by now; that one is left alone.
     expect(await sandboxes.status(child.identity)).toBe('dead');
     const next = await other.spawn(['/bin/sh', '-c', 'echo again'], { env: {} });
     expect(await textOf(next.stdout)).toBe('again\n');
     await next.exited;
   });
 
-  test('one that is put to rest is not woken by those who ask it meanwhile', async (context) => {
+  test('one that is put to rest is not woken by questions during that time', async (context) => {
     const { service } = givenOrSkip(context);
     const machines = () => service.all().filter(({ id, metadata }) => `${id} ${metadata.name}`.includes('-s-asked'));
-    // It ends what runs in a machine at once, and says a moment later that the machine rests.
+    // This vendor ends the programs in a machine at once, and reports a moment later that the machine rests.
     let late: Machine | null = null;
     const around = (vendor: Vendor): Vendor => ({
       ...vendor,
@@ -71,7 +71,7 @@ describe.each(VENDORS)('machines of %s, with a double of its package', (kind) =>
     await sandboxes.remove('asked');
   });
 
-  test('one that is gone is made again, empty; one that is removed is no longer found', async (context) => {
+  test('one that was lost is created again, empty; one that was removed is no longer found', async (context) => {
     const machines = givenOrSkip(context);
     const { service } = machines;
     const sandboxes = machines.sandboxes();
@@ -88,7 +88,7 @@ describe.each(VENDORS)('machines of %s, with a double of its package', (kind) =>
     await sandboxes.remove('goes');
   });
 
-  test('one that no conversation has is deleted, unless programs or unsaved work are in it', async (context) => {
+  test('one that no conversation uses is deleted, unless it has programs or unsaved work', async (context) => {
     const sandboxes = givenOrSkip(context).sandboxes();
     const looking = { signal: AbortSignal.timeout(600_000), monotonic: () => performance.now() };
     const remove = (check = async () => {}) => removeLeftOver(sandboxes, 'left', looking, check);
@@ -110,7 +110,7 @@ describe.each(VENDORS)('machines of %s, with a double of its package', (kind) =>
     await remove();
   });
 
-  test('a directory of this machine is refused, and a wrong key says so', async (context) => {
+  test('refuse a directory of this machine, and report a wrong key', async (context) => {
     const sandboxes = givenOrSkip(context).sandboxes();
     const refused = expect.objectContaining({ code: 'refused' });
     await expect(sandboxes.open('one', { cwd: '/tmp' })).rejects.toEqual(refused);

@@ -1,4 +1,4 @@
-// Writes the database of this checkout's schema into this folder: `node test/contracts/schemas/write.js`. Run it before a migration is added.
+// `node test/contracts/schemas/write.js` writes a database with the current schema into this folder. Run it before you add a migration.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -33,7 +33,7 @@ function adopted(texts: readonly string[], set: Partial<AdoptedSession> = {}, un
   return { ref: fresh('ref'), id: fresh('native'), agent: AGENT, storage: 'here', history, ...set };
 }
 
-/** What an adopted session brings into a conversation, with the turn that names it. */
+/** What happens when a turn names a session that the conversation adopts. */
 export function adopting(world: World): void {
   test('the turns of an adopted session come before the turn that names it, and are part of the history', async () => {
     const { store } = world;
@@ -66,7 +66,7 @@ export function adopting(world: World): void {
     expect((await store.verify(ANN, id)).broken).toBeNull();
   });
 
-  test('what the conversation had before stays first, and the session lacks it', async () => {
+  test('earlier turns of the conversation stay first, and are recorded as missing in the adopted session', async () => {
     const { store } = world;
     const id = await newConversation(store);
     await enqueue(store, id);
@@ -78,7 +78,7 @@ export function adopting(world: World): void {
     const asked = await enqueue(store, id, { adopts });
     expect(asked.n).toBe(5);
     expect(await store.sessions(ANN, id)).toMatchObject([{ id: adopts.id, watermark: 4, dropped: 1 }]);
-    // Whoever holds the conversation goes on with the turn.
+    // The holder of the conversation continues with the turn.
     const next = await nextTurn(store, fence);
     if (next === null) throw new Error('nothing was begun');
     await holder.write(sending(next.id), ending(next));
@@ -114,7 +114,7 @@ export function adopting(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('what could not be read of it stays known as unknown, also in a fork', async () => {
+  test('that a part of its history is unknown stays recorded, also in a fork', async () => {
     const { store } = world;
     const id = await newConversation(store);
     const adopts = adopted(['two', 'three'], {}, true);
@@ -128,7 +128,7 @@ export function adopting(world: World): void {
     expect(await codeOf(store.unknownParts(BOB, id))).toBe('not_found');
   });
 
-  test('the first turn of a session that was adopted unread follows something unknown, also when its worker died', async () => {
+  test('the first turn of a session that was adopted unread is recorded as following an unknown part', async () => {
     const { store } = world;
     const conversation = await newConversation(store);
     await enqueue(store, conversation);

@@ -4,7 +4,7 @@ import type { Store } from '../../../src/ports/store.ts';
 import { ANN, asking, begun, endingUnsent, enqueue, newConversation, update, type World } from './world.ts';
 
 export function bell(world: World): void {
-  test('a listener hears of what its own process writes', async () => {
+  test('a listener is notified of what its own process writes', async () => {
     const { store } = world;
     const id = await newConversation(store);
     const heard = listening(store);
@@ -13,7 +13,7 @@ export function bell(world: World): void {
     heard.stop();
   });
 
-  test('a listener hears of what another handle writes, whatever the verb', async () => {
+  test('a listener is notified of what another handle writes by any verb', async () => {
     const { store, site } = world;
     const other = await site.open();
     const { conversation, turn, holder, fence } = await begun(store);
@@ -32,7 +32,7 @@ export function bell(world: World): void {
     heard.stop();
   });
 
-  test('what its holder writes is told as its own, and what anybody else does to the conversation is not', async () => {
+  test('writes of the holder are notified as its own, and those of others to the conversation are not', async () => {
     const { store } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     const heard = listening(store);
@@ -52,7 +52,7 @@ export function bell(world: World): void {
     heard.stop();
   });
 
-  test('what happens at the same moment as a write of the holder is not lost in it, also beside a refusal', async () => {
+  test('a write of another at the same moment as one of the holder is not notified as its own, also beside a refusal', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const heard = listening(store);
@@ -66,7 +66,7 @@ export function bell(world: World): void {
     heard.stop();
   });
 
-  test('to another handle nothing is told as its own', async () => {
+  test('for another handle nothing is notified as its own', async () => {
     const { store, site } = world;
     const other = await site.open();
     const { conversation, turn, holder } = await begun(store);
@@ -76,7 +76,7 @@ export function bell(world: World): void {
     heard.stop();
   });
 
-  test('what the listener reads when it is called is there', async () => {
+  test('when a listener is called, it can read what was written', async () => {
     const { store, site } = world;
     const other = await site.open();
     const id = await newConversation(store);
@@ -91,7 +91,7 @@ export function bell(world: World): void {
     stop();
   });
 
-  test('a listener that stopped hears nothing, and others go on', async () => {
+  test('a listener that stopped is not notified, and others still are', async () => {
     const { store } = world;
     const id = await newConversation(store);
     const [a, b] = [listening(store), listening(store)];
@@ -103,18 +103,18 @@ export function bell(world: World): void {
     b.stop();
   });
 
-  test('without news nobody is called for long', async () => {
+  test('listeners are not called without a change', async () => {
     const { store, site } = world;
     await begun(store);
     const heard = listening(await site.open());
     await sleep(700);
-    // One may tell of what came just before, one is the first look at the storage. A bell that rings by itself rings at every look.
+    // One call may be about what came just before, and one is for the first poll. A faulty bell would call at every poll.
     expect(heard.count()).toBeLessThanOrEqual(2);
     heard.stop();
   });
 }
 
-/** Remembers what was heard, and waits for a conversation to be among it. */
+/** Records the notifications, and waits for one about a conversation. */
 function listening(store: Store) {
   let hints: { moved: readonly string[] | null; own: ReadonlySet<string> | undefined }[] = [];
   let wake = () => {};
@@ -130,8 +130,8 @@ function listening(store: Store) {
       hints = [];
     },
     /**
-     * Resolves when it was heard of; what was heard before is forgotten then. `own`: all that was heard of it is said to be its
-     * holder's.
+     * Resolves when there is a notification about the conversation, and then forgets all. `own`: all of them were notified as the
+     * holder's own.
      */
     async about(id: string): Promise<{ own: boolean }> {
       const deadline = Date.now() + 120_000;

@@ -40,7 +40,7 @@ export function commits(world: World): void {
     expect((await store.findConversation(ANN, conversation))?.lastSeq).toBe(seqs.length);
   });
 
-  test('a reader goes on from any number, and another handle reads the same', async () => {
+  test('a reader can continue from any number, and another handle reads the same', async () => {
     const { store, site } = world;
     const { conversation, turn, holder } = await begun(store);
     for (let i = 0; i < 10; i += 1) await holder.write(update(turn.id, `${i}`));
@@ -118,7 +118,7 @@ export function commits(world: World): void {
     expect(await codeOf(holder.write(...fine))).toBeNull();
   });
 
-  test('one verb that is refused does not harm those that were asked at the same time', async () => {
+  test('a refused verb does not affect others at the same time', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const results = await Promise.allSettled([
@@ -138,7 +138,7 @@ export function commits(world: World): void {
     expect((await kinds(store, conversation)).slice(-3)).toEqual(['turn.update', 'turn.queued', 'turn.update']);
   });
 
-  test('sent is a fact with its session, position and process, and is written once', async () => {
+  test('that a turn was sent is stored with its session, position and process, and only once', async () => {
     const { store } = world;
     const { turn, holder } = await begun(store);
     const opened = session();
@@ -166,7 +166,7 @@ export function commits(world: World): void {
     expect(await codeOf(holder.write(endingUnsent(next)))).toBe('conflict');
   });
 
-  test('trying again within the turn makes it unsent, with one more attempt', async () => {
+  test('a retry within the turn makes it unsent, with one more attempt', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const failure = { code: 'agent_failed', message: 'Overloaded.' } as const;
@@ -192,7 +192,7 @@ export function commits(world: World): void {
     expect((await kinds(store, conversation)).filter((kind) => kind === 'turn.ended')).toHaveLength(1);
   });
 
-  test('the end says how it went, with a long answer cut in the event and whole in the record', async () => {
+  test('the end of a turn has its outcome, and a long answer is cut in the event and complete in the record', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const text = 'word '.repeat(4000);
@@ -213,7 +213,7 @@ export function commits(world: World): void {
     expect(stored?.parts).toEqual([{ type: 'text', text }]);
   });
 
-  test('what ended and had been sent is the history; what was never sent is not', async () => {
+  test('turns that were sent and have ended are the history; those that were never sent are not', async () => {
     const { store } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     await holder.write(endingUnsent(turn));
@@ -243,7 +243,7 @@ export function commits(world: World): void {
     expect(await codeOf(a.holder.write(endingUnsent(b.turn)))).toBe('not_found');
   });
 
-  test('a fence of no lease writes nothing', async () => {
+  test('a fence without a lease writes nothing', async () => {
     const { store } = world;
     const id = await newConversation(store);
     const never = { conversation: id, owner: ANN, epoch: 0 };

@@ -30,7 +30,7 @@ import {
 const LOST = { code: 'agent_failed', message: 'It failed.' } as const;
 
 export function conversations(world: World): void {
-  test('a conversation is made with all that the caller set, and its first event says so', async () => {
+  test('a conversation is created with everything that the caller set, and its first event shows it', async () => {
     const { store } = world;
     const restore = { ...DEFAULT_RESTORE, policy: 'auto', lastTurns: 4 } as const;
     const set = spec({ key: 'ticket-1', title: 'Named', agent: 'other', cwd: '/somewhere', place: 'any', restore });
@@ -57,7 +57,7 @@ export function conversations(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('a key made by several callers at once is made once', async () => {
+  test('several callers that create the same key at once create one conversation', async () => {
     const { store, site } = world;
     const other = await site.open();
     for (const key of ['a', 'b', 'c']) {
@@ -69,7 +69,7 @@ export function conversations(world: World): void {
     }
   });
 
-  test('without a key a conversation is always made', async () => {
+  test('without a key a new conversation is always created', async () => {
     const { store } = world;
     const [a, b] = [await newConversation(store), await newConversation(store)];
     expect(a).not.toBe(b);
@@ -101,7 +101,7 @@ export function conversations(world: World): void {
     expect(await store.findConversation(ANN, 'nothing')).toBeNull();
   });
 
-  test('the list begins with what changed last, and pages neither repeat nor leave out, also at equal times', async () => {
+  test('the list begins with the last change, and pages neither repeat nor skip one, also at equal times', async () => {
     const { store, site } = world;
     const ids: string[] = [];
     for (let i = 0; i < 5; i += 1) ids.push(await newConversation(store));
@@ -120,7 +120,7 @@ export function conversations(world: World): void {
     expect(new Set(listed)).toEqual(new Set([...ids, newest]));
   });
 
-  test('its state, last agent, open questions and usage go with its turns', async () => {
+  test('its state, last agent, open questions and usage follow its turns', async () => {
     const { store } = world;
     const id = await newConversation(store);
     const now = async () => {
@@ -162,7 +162,7 @@ export function conversations(world: World): void {
       await holder.write(sending(next.id), ending(next, { ...end, record: record(next, end) }));
       expect(await now()).toEqual([state, 'scripted', 0, 7]);
     }
-    // What was copied ended elsewhere.
+    // The turns of a fork ended elsewhere, so they do not count.
     expect(await store.fork(ANN, id, first.n, spec({ agent: 'other' }))).toMatchObject({
       ...{ state: 'idle', lastAgent: 'scripted', usage: { inputTokens: 0 } },
     });
@@ -177,7 +177,7 @@ export function conversations(world: World): void {
     expect(await store.findConversation(ANN, conversation)).toMatchObject({ state: 'queued', openPermissions: 0 });
   });
 
-  test('the list is filtered by agent, states and time of the last change, in pages, for its owner alone', async () => {
+  test('the list is filtered by agent, states and time of the last change, in pages, only for its owner', async () => {
     const { store, site } = world;
     const made: string[] = [];
     const add = async (agent: string, open: boolean) => {
@@ -215,7 +215,7 @@ export function conversations(world: World): void {
     expect(await listed({ until: start })).toEqual([]);
   });
 
-  test('the first prompt names a conversation that nobody has named, and only the first', async () => {
+  test('the first prompt, and only the first, gives a title to a conversation without one', async () => {
     const { store } = world;
     const id = await newConversation(store);
     await enqueue(store, id, { prompt: prompt('Fix the login\nplease') });
@@ -237,7 +237,7 @@ export function conversations(world: World): void {
     expect(titles.map((event) => event.payload.title)).toEqual(['From the prompt', 'By the agent', 'Mine', 'Mine too']);
   });
 
-  test('after close every verb says closed, and what was asked before is still done', async () => {
+  test('after close every verb is refused as closed, and earlier calls are still done', async () => {
     const { store, site } = world;
     const id = await newConversation(store);
     const accepted = enqueue(store, id);

@@ -25,7 +25,7 @@ import {
 } from './world.ts';
 
 export function copies(world: World): void {
-  test('a fork has the records up to its turn, its numbers go on, and its events begin anew', async () => {
+  test('a fork has the records up to its turn, continues their numbers, and starts its own events', async () => {
     const { store } = world;
     const { conversation } = await told(world, 3);
     const forked = await store.fork(ANN, conversation, 2, spec({ key: 'fork', agent: null }));
@@ -47,7 +47,7 @@ export function copies(world: World): void {
     expect(await store.countRecordsAfter(ANN, forked.id, 1)).toBe(1);
   });
 
-  test('a fork and its source do not touch each other, and a fork has none of the source’s sessions', async () => {
+  test('a fork and its source do not affect each other, and a fork has none of the source’s sessions', async () => {
     const { store } = world;
     const { conversation, holder } = await told(world, 2);
     const forked = await store.fork(ANN, conversation, 2, spec());
@@ -60,7 +60,7 @@ export function copies(world: World): void {
     expect((await store.findConversation(ANN, conversation))?.head).toBe(3);
   });
 
-  test('a fork can be forked, and long content stays whole', async () => {
+  test('a fork can be forked, and long content stays complete', async () => {
     const { store } = world;
     const { conversation } = await told(world, 1, 'long '.repeat(10_000));
     const first = await store.fork(ANN, conversation, 1, spec());
@@ -71,7 +71,7 @@ export function copies(world: World): void {
     expect(second.parent?.hash).toBe(first.parent?.hash);
   });
 
-  test('a fork takes the title of its source unless it is given one', async () => {
+  test('a fork has the title of its source unless it is given one', async () => {
     const { store } = world;
     const { conversation } = await told(world, 1);
     const source = await store.findConversation(ANN, conversation);
@@ -85,7 +85,7 @@ export function copies(world: World): void {
     });
   });
 
-  test('what cannot be forked is said and makes nothing', async () => {
+  test('an impossible fork is refused and creates nothing', async () => {
     const { store, site } = world;
     const { conversation } = await told(world, 1);
     await newConversation(store, { key: 'taken' });
@@ -97,7 +97,7 @@ export function copies(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('an import has the records it was given, closed sessions, and goes on with the next number', async () => {
+  test('an import has the given records and closed sessions, and continues with the next number', async () => {
     const { store } = world;
     const records = [foreign(2, 's1'), foreign(5, 's2', 'x'.repeat(9000))];
     const sessions = [
@@ -136,7 +136,7 @@ export function copies(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('what was imported and forked can be searched', async () => {
+  test('imported and forked turns can be searched', async () => {
     const { store } = world;
     const made = await store.importConversation(ANN, spec(), { records: [foreign(1, 's')], sessions: [] });
     const forked = await store.fork(ANN, made.id, 1, spec());
@@ -144,7 +144,7 @@ export function copies(world: World): void {
     expect(new Set(hits.map(({ conversation }) => conversation))).toEqual(new Set([made.id, forked.id]));
   });
 
-  test('of a very long answer the beginning can be searched', async () => {
+  test('only the beginning of a very long answer can be searched', async () => {
     const { store } = world;
     const long = foreign(1, 's', `beginning ${'x '.repeat(600_000)} ending`);
     await store.importConversation(ANN, spec(), { records: [long], sessions: [] });
@@ -153,7 +153,7 @@ export function copies(world: World): void {
   });
 }
 
-/** A conversation with so many completed turns, in one session. */
+/** A conversation with this number of completed turns, in one session. */
 async function told({ store }: World, count: number, text = 'Tell me.') {
   const { conversation, turn, holder } = await begun(store);
   const opened = session();

@@ -27,7 +27,7 @@ import {
 const SECRET = 'swordfish';
 
 export function erasing(world: World): void {
-  test('nothing that was said is left, and the chain can still be checked', async () => {
+  test('erases everything that was said, and the chain can still be verified', async () => {
     const { store, site } = world;
     const { conversation, fence, turn } = await said(world);
     expect(await site.contents()).toContain(SECRET);
@@ -49,7 +49,7 @@ export function erasing(world: World): void {
     expect(await store.renew([fence], 1_000)).toEqual([fence]);
   });
 
-  test('its key and its request ids are free again', async () => {
+  test('frees the key and the request ids', async () => {
     const { store } = world;
     const { conversation } = await said(world);
     await store.eraseConversation(ANN, conversation);
@@ -58,7 +58,7 @@ export function erasing(world: World): void {
     expect((await enqueue(store, next.conversation.id, { requestId: 'once' })).n).toBe(1);
   });
 
-  test('with a head, only what ends there is erased', async () => {
+  test('with a head, erases only if the chain ends there', async () => {
     const { store } = world;
     const { conversation } = await said(world);
     const { head } = await store.verify(ANN, conversation);
@@ -75,14 +75,14 @@ export function erasing(world: World): void {
     expect(await store.verify(ANN, conversation, head)).toMatchObject({ kept: true });
   });
 
-  test('one with an open turn is not erased', async () => {
+  test('is refused while a turn is open', async () => {
     const { store } = world;
     const { conversation } = await begun(store);
     expect(await codeOf(store.eraseConversation(ANN, conversation))).toBe('conflict');
     expect(await store.findConversation(ANN, conversation)).not.toBeNull();
   });
 
-  test('a task that worked in it is left without words, as numbers; one that is open keeps it from being erased', async () => {
+  test('removes the words of a task that worked in it, and keeps the numbers; is refused while such a task is open', async () => {
     const { store, site } = world;
     const { conversation } = await said(world);
     const gate = { kind: 'command', command: SECRET, timeoutMs: 1 } as const;
@@ -114,7 +114,7 @@ export function erasing(world: World): void {
     expect((await store.tasks.events(ANN, { after: 0, limit: 9 })).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test('a task whose words are gone is not tried again', async () => {
+  test('makes it impossible to retry a task whose words were erased', async () => {
     const { store } = world;
     const { conversation } = await said(world);
     const [task] = await added(store, { goal: SECRET });
@@ -125,7 +125,7 @@ export function erasing(world: World): void {
     expect(await codeOf(store.tasks.retry(ANN, task.id, { by: 'ann', say: null }))).toBe('conflict');
   });
 
-  test('what a fork has of it stays, long texts included', async () => {
+  test('leaves what a fork has of it, long texts included', async () => {
     const { store } = world;
     const long = `${SECRET} `.repeat(2_000);
     const { conversation, turn } = await said(world, long);
@@ -137,7 +137,7 @@ export function erasing(world: World): void {
     expect(await store.findTurn(ANN, turn)).toBeNull();
   });
 
-  test('tells what it had outside of the store', async () => {
+  test('returns what the conversation had outside of the store', async () => {
     const { store } = world;
     const { conversation } = await said(world, SECRET, { cwd: '/projects/notes' });
     const { cwd, sessions } = await store.eraseConversation(ANN, conversation);
@@ -145,14 +145,14 @@ export function erasing(world: World): void {
     expect(sessions).toMatchObject([{ agent: 'scripted', storage: 'scripted', process: null }]);
   });
 
-  test('does not name sessions that came with an import: they were used elsewhere', async () => {
+  test('does not return sessions that came with an import, because they were used elsewhere', async () => {
     const { store } = world;
     const sessions = [{ id: 's1', agent: 'scripted', origin: 'new', watermark: 0, parent: null }] as const;
     const { id } = await store.importConversation(ANN, spec(), { records: [], sessions });
     expect(await store.eraseConversation(ANN, id)).toEqual({ cwd: null, sessions: [] });
   });
 
-  test('with its sandbox is refused while somebody else works in that, and changes nothing then', async () => {
+  test('with its sandbox is refused and changes nothing while others work in that sandbox', async () => {
     const { store } = world;
     const { conversation } = await said(world);
     const sandbox = '/home/sandboxes/one';
@@ -179,7 +179,7 @@ export function erasing(world: World): void {
     );
   });
 
-  test('its sandbox is found by its id afterwards, by its owner alone, as long as nobody shares it', async () => {
+  test('lets only its owner find its sandbox by the id of the conversation afterwards, as long as nobody shares it', async () => {
     const { store } = world;
     const { conversation } = await said(world);
     const found = await store.findToErase(ANN, conversation);
@@ -198,7 +198,7 @@ export function erasing(world: World): void {
     expect((await store.census()).erased).toEqual([]);
   });
 
-  test('a claim does not find it, named or not', async () => {
+  test('makes it impossible to claim the conversation, named or not', async () => {
     const { store } = world;
     const { conversation } = await said(world);
     await store.eraseConversation(ANN, conversation);
@@ -209,7 +209,7 @@ export function erasing(world: World): void {
   });
 }
 
-/** A conversation in which something was said, everywhere where it can be. */
+/** A conversation with a text everywhere where it can be stored. */
 async function said({ store }: World, text = SECRET, set: Partial<NewConversation> = {}) {
   const words = [{ type: 'text', text }] as const;
   const conversation = await newConversation(store, { key: 'notes', ...set });

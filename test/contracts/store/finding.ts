@@ -31,17 +31,17 @@ export function finding(world: World): void {
     expect(await store.search(ANN, 'where', 9)).toHaveLength(2);
     expect(await store.search(ANN, 'where', 1)).toHaveLength(1);
     expect(await store.search(ANN, 'cellar cat', 9)).toEqual([]);
-    // The last word may be the beginning of one; the others are whole, and a single letter begins too many.
+    // The last word may be a prefix, but not a single letter. The others must be whole words.
     expect(await store.search(ANN, 'report cell', 9)).toHaveLength(1);
     expect(await store.search(ANN, 'cell report', 9)).toEqual([]);
     expect(await store.search(ANN, 'c', 9)).toEqual([]);
   });
 
-  test('a conversation is found by its title, once, and by the newest one alone', async () => {
+  test('a conversation is found by its title, once, and only by the current one', async () => {
     const { store } = world;
     const { conversation } = await spoken(world, 'Invoices of März', 'Sent.');
     const found = (words: string) => store.search(ANN, words, 9);
-    expect(await found('marz inv')).toMatchObject([{ conversation, n: 1 }]); // its turn has the words, too
+    expect(await found('marz inv')).toMatchObject([{ conversation, n: 1 }]); // its turn also has the words
     await store.setTitle(ANN, conversation, 'Rounding of amounts', 'caller');
     const title = 'Rounding of amounts';
     expect(await found('ROUNDING amou')).toEqual([{ conversation, key: null, title, n: null, snippet: title }]);
@@ -52,7 +52,7 @@ export function finding(world: World): void {
     expect(await found('taxes')).toEqual([]);
   });
 
-  test('titles come before turns, and take at most half of the places when there are turns', async () => {
+  test('titles come before turns, and are at most half of the results when there are turns', async () => {
     const { store } = world;
     const turns = [await spoken(world, 'Where is the harbour?', 'South.'), await spoken(world, 'A harbour?', 'North.')];
     const named: string[] = [];
@@ -82,7 +82,7 @@ export function finding(world: World): void {
     ['cat OR 1=1', 0],
     ['cat*', 1],
     ['ca* dog', 0],
-    ['ca*', 1], // as without the sign: the last word may have begun
+    ['ca*', 1], // as without the sign: the last word may be a prefix
     ['NEAR(cat dog)', 0],
     ['prompt:cat', 0],
     ["cat' --", 1],
@@ -90,7 +90,7 @@ export function finding(world: World): void {
     ['cat AND', 0],
     ['-cat', 1],
     ['^dog', 1],
-  ])('nothing in a search is read as an expression: %s', async (query, hits) => {
+  ])('nothing in a search is interpreted as an expression: %s', async (query, hits) => {
     const { store } = world;
     await spoken(world, 'The cat.', 'A dog.');
     expect(await store.search(ANN, query, 9)).toHaveLength(hits);
@@ -107,7 +107,7 @@ export function finding(world: World): void {
     expect(await store.search(ANN, 'secretword', 9)).toEqual([]);
   });
 
-  test('nothing is found by a name with an unpaired surrogate, also not what has U+FFFD in its place', async () => {
+  test('a name with an unpaired surrogate finds nothing, also not a name with U+FFFD in its place', async () => {
     const { store } = world;
     const id = await newConversation(store, { key: 'a\ufffd' });
     const { id: turn } = await enqueue(store, id, { requestId: 'a\ufffd' });
@@ -124,7 +124,7 @@ export function finding(world: World): void {
     }
   });
 
-  test('an untouched chain of events is whole', async () => {
+  test('an unchanged chain of events is verified', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     for (let i = 0; i < 700; i += 100) await holder.write(...Array.from({ length: 100 }, () => update(turn.id, 'ä')));
@@ -132,7 +132,7 @@ export function finding(world: World): void {
     expect((await store.verify(ANN, await newConversation(store))).broken).toBeNull();
   });
 
-  test('a head that was kept is found in the chain again, however much was added since', async () => {
+  test('an earlier head is found in the chain, however much was added since', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const { head } = await store.verify(ANN, conversation);

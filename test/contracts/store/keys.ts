@@ -3,7 +3,7 @@ import type { NewKey, NewLink } from '../../../src/ports/store.ts';
 import { ANN, BOB, codeOf, fresh, type World } from './world.ts';
 
 export function keys(world: World): void {
-  test('a key is found by its id alone, and says on whose behalf it acts', async () => {
+  test('a key is found by its id alone, and has its owner and for whom it may act', async () => {
     const { store, site } = world;
     const made = newKey({ expiresAt: 9_000_000_000_000, scopes: ['read', 'act-as'], owners: 'app:*' });
     const created = await store.createKey(ANN, made);
@@ -14,7 +14,7 @@ export function keys(world: World): void {
     expect(await store.createKey(BOB, newKey())).toMatchObject({ owners: null });
   });
 
-  test('each owner has a list of their own, newest first', async () => {
+  test('each owner has a separate list, newest first', async () => {
     const { store } = world;
     const made = [newKey(), newKey(), newKey()];
     for (const [index, key] of made.entries()) await store.createKey(index === 1 ? BOB : ANN, key);
@@ -22,7 +22,7 @@ export function keys(world: World): void {
     expect((await store.keys(BOB)).map(({ id }) => id)).toEqual([made[1]?.id]);
   });
 
-  test('a revoked key stays revoked from the first time on, and is still found', async () => {
+  test('a revoked key keeps the time of its first revocation, and is still found', async () => {
     const { store } = world;
     const { id } = await store.createKey(ANN, newKey());
     const { revokedAt } = await store.revokeKey(ANN, id);
@@ -32,7 +32,7 @@ export function keys(world: World): void {
     expect(await codeOf(store.revokeKey(ANN, 'another'))).toBe('not_found');
   });
 
-  test('an id is taken once, whoever has it', async () => {
+  test('an id can be used once, also by different owners', async () => {
     const { store } = world;
     const made = newKey();
     await store.createKey(ANN, made);
@@ -40,7 +40,7 @@ export function keys(world: World): void {
     expect((await store.findKey(made.id))?.owner).toBe(ANN);
   });
 
-  test('a one-time link is taken once, in whatever process and at the same moment, and gives what was granted', async () => {
+  test('a one-time link can be used once, also by several processes at the same moment, and grants what it was made for', async () => {
     const { store, site } = world;
     const others = [store, await site.open(), await site.open()];
     const made = [newLink({ scopes: ['read', 'prompt'], grantEnds: 9_000_000_000_000 }), newLink(), newLink()];
@@ -54,7 +54,7 @@ export function keys(world: World): void {
     expect(await store.takeLink('unknown')).toBeNull();
   });
 
-  test('a link expires, and is forgotten when the next one is made', async () => {
+  test('a link expires, and is deleted when the next one is created', async () => {
     const { store, site } = world;
     const [old, late, next] = [newLink(), newLink(), newLink()];
     const expires = await store.createLink(ANN, old);
@@ -70,7 +70,7 @@ export function keys(world: World): void {
     expect([kept.includes(old.hash), kept.includes(next.hash)]).toEqual([false, true]);
   });
 
-  test('an owner has so many links, and the oldest are dropped; others keep theirs', async () => {
+  test('beyond the limit of links, the oldest of the owner are dropped; other owners keep theirs', async () => {
     const { store } = world;
     const of = (owner: string) => ({ owner, link: newLink({ most: 2 }) });
     const made = [of(BOB), of(ANN), of(ANN), of(ANN)];

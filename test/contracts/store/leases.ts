@@ -32,7 +32,7 @@ import {
 } from './world.ts';
 
 export function leases(world: World): void {
-  test('what somebody holds is listed for its owner, with the sessions whose agents run, and how long it lasts', async () => {
+  test('held conversations are listed for their owner, with the live sessions and the remaining time of the lease', async () => {
     const { store, site } = world;
     const { conversation, turn, holder, fence } = await begun(store, { key: 'k', title: 'A title' });
     const found = { conversation, key: 'k', title: 'A title', open: 1, holder: { pid: expect.any(Number) } };
@@ -58,7 +58,7 @@ export function leases(world: World): void {
     expect((await store.holdings(ANN, 9)).map((one) => one.conversation)).not.toContain(conversation);
   });
 
-  test('the store says how large it is, and how long its last commits took', async () => {
+  test('the store reports its size, and how long its last commits took', async () => {
     const { store } = world;
     await newConversation(store);
     const before = await store.measure();
@@ -68,7 +68,7 @@ export function leases(world: World): void {
     expect(before.commitMs?.max).toBeGreaterThanOrEqual(before.commitMs?.p50 ?? Number.NaN);
     expect(before.bytes + before.logBytes).toBeGreaterThan(4_096);
     const id = await newConversation(store);
-    // A store may compress what it keeps.
+    // Random, because a store may compress its data.
     await enqueue(store, id, { prompt: [{ type: 'text', text: randomBytes(150_000).toString('hex') }] });
     const after = await store.measure();
     expect(after.commits).toBe(before.commits + 2);
@@ -92,7 +92,7 @@ export function leases(world: World): void {
     expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
   });
 
-  test('what waited longest is claimed first', async () => {
+  test('the conversation that waited longest is claimed first', async () => {
     const { store, site } = world;
     const [a, b] = [await newConversation(store), await newConversation(store)];
     await enqueue(store, b);
@@ -102,7 +102,7 @@ export function leases(world: World): void {
     expect((await claim(store)).conversation.id).toBe(a);
   });
 
-  test('owners come in turn: those without a running turn from the last one round, then the others as they are named', async () => {
+  test('owners take turns: first those without a running turn, after the last one, then the others in the given order', async () => {
     const { store, site } = world;
     const owners = ['ann', 'bob', 'cid', 'dan'].map((name) => fresh(name));
     const [ann, bob, cid, dan] = owners as [string, string, string, string];
@@ -130,7 +130,7 @@ export function leases(world: World): void {
     expect(await store.next(claimRequest({ share, held: ids }), ONE)).toMatchObject([{ owner: ann }]);
   });
 
-  test('those who come next: of each owner those that have waited longest, and not more than asked for', async () => {
+  test('the next conversations are those of each owner that waited longest, up to the limits', async () => {
     const { store, site } = world;
     const [ann, bob] = [fresh('ann'), fresh('bob')];
     const ids: Record<string, string[]> = { [ann]: [], [bob]: [] };
@@ -152,7 +152,7 @@ export function leases(world: World): void {
     expect(all).toHaveLength(4);
   });
 
-  test('who had nothing to do in between waits from when there was something again', async () => {
+  test('a conversation that had no open turn in between waits from the time of its next turn', async () => {
     const { store, site } = world;
     const cancelled = await newConversation(store);
     await store.requestCancel(ANN, (await enqueue(store, cancelled)).id, 'someone');
@@ -168,7 +168,7 @@ export function leases(world: World): void {
     expect(claimed.map(({ conversation }) => conversation.id)).toEqual(waiting);
   });
 
-  test('looking for work where there is none stores nothing', async () => {
+  test('a claim without work stores nothing', async () => {
     const { store, site } = world;
     await newConversation(store);
     const before = await site.contents();
@@ -176,7 +176,7 @@ export function leases(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('one turn offered to many workers is begun by one', async () => {
+  test('of many workers that claim one turn, one begins it', async () => {
     const { store, site } = world;
     const other = await site.open();
     await enqueue(store, await newConversation(store));
@@ -258,7 +258,7 @@ export function leases(world: World): void {
     expect((await claim(store, { driver: 'tracker' })).conversation.id).toBe(id);
   });
 
-  test('work that it cannot run does not keep a worker from work that it can', async () => {
+  test('a worker skips work that it cannot run', async () => {
     const { store, site } = world;
     await enqueue(store, await newConversation(store), { agent: 'unknown' });
     site.pass(1);
@@ -282,7 +282,7 @@ export function leases(world: World): void {
     expect(await store.claim(claimRequest({ conversation: fresh('nothing') }))).toBeNull();
   });
 
-  test('a turn that comes while the lease is held waits for its holder', async () => {
+  test('a turn that is submitted while the lease is held waits for its holder', async () => {
     const { store } = world;
     const id = await newConversation(store);
     const { fence } = await claim(store, { conversation: id });
@@ -291,7 +291,7 @@ export function leases(world: World): void {
     expect((await beginNext(store, fence, [AGENT]))?.turn).toMatchObject({ id: turn.id, state: 'running', attempt: 1 });
   });
 
-  test('begin gives turns in order, one at a time, and a repeat gives the same one', async () => {
+  test('turns begin in order, one at a time, and a repeated begin gives the same turn', async () => {
     const { store, site } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     const second = await enqueue(store, conversation);
@@ -307,7 +307,7 @@ export function leases(world: World): void {
     expect(await beginNext(store, fence, [AGENT])).toBeNull();
   });
 
-  test('a turn is read without a trace, and begins and is sent in one commit', async () => {
+  test('reading the next turn stores nothing, and a turn can begin and be sent in one commit', async () => {
     const { store, site } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     const opened = session({ state: 'live' });
@@ -330,7 +330,7 @@ export function leases(world: World): void {
       sent: { session: opened.ref },
     });
     expect((await store.findConversation(ANN, conversation))?.state).toBe('running');
-    // What follows in a commit of its own finds it begun; what ends it in the same commit does, too.
+    // The turn counts as begun for a later commit, and for an end in the same commit.
     await holder.write(ending(second, { session: opened.ref }));
     const third = await enqueue(store, conversation);
     await store.commit(fence, 95, [{ write: 'begin', turn: third.id }, endingUnsent(third)]);
@@ -338,7 +338,7 @@ export function leases(world: World): void {
     expect((await store.verify(ANN, conversation)).broken).toBeNull();
   });
 
-  test('only the oldest open turn begins, once, and what is sent with one that does not is not written', async () => {
+  test('only the oldest open turn can begin, once; otherwise the whole commit is refused', async () => {
     const { store, site } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     const [second, third] = [await enqueue(store, conversation), await enqueue(store, conversation)];
@@ -363,7 +363,7 @@ export function leases(world: World): void {
     ).toBe('lease_lost');
   });
 
-  test('a turn begins in the commit that ends the one before it', async () => {
+  test('a turn can begin in the commit that ends the one before it', async () => {
     const { store } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     const second = await enqueue(store, conversation);
@@ -373,7 +373,7 @@ export function leases(world: World): void {
     expect((await kinds(store, conversation)).slice(-3)).toEqual(['turn.ended', 'turn.started', 'turn.sent']);
   });
 
-  test('what running a turn needs comes with its begin, as it is at that moment', async () => {
+  test('a claim or begin returns the current facts that running the turn needs', async () => {
     const { store } = world;
     const limit = { costMicros: null, tokens: 100 };
     const id = await newConversation(store, { limitPerDay: limit });
@@ -393,7 +393,7 @@ export function leases(world: World): void {
     expect(facts.sandbox).toEqual({ id: sandbox, name: null, setup: [] });
     expect(facts.sessions).toEqual(await store.sessions(ANN, id, { agent: AGENT }));
     expect(facts.sessions.map(({ ref, state }) => [ref, state])).toEqual([[opened.ref, 'live']]);
-    // The next holder has not opened the sandbox, and the process of the session is gone.
+    // The next holder has not opened the sandbox, and the process of the session has ended.
     await store.forgetWorker(WORKER.id);
     const again = await claim(store, { conversation: id, worker: worker('w2', 2) });
     expect(again.facts?.sandbox).toBeNull();
@@ -401,7 +401,7 @@ export function leases(world: World): void {
     expect(again.facts?.sessions[0]?.state).toBe('dormant');
   });
 
-  test('a commit says how many turns are open, and one that ends a turn also the agent of the next', async () => {
+  test('a commit returns the number of open turns, and one that ends a turn also the agent of the next', async () => {
     const { store } = world;
     const { conversation, turn, fence } = await begun(store);
     await enqueue(store, conversation, { agent: 'other' });
@@ -422,7 +422,7 @@ export function leases(world: World): void {
     expect(await store.commit(fence, 6, [ending(third.turn)])).toMatchObject({ open: 0, next: null });
   });
 
-  test('a lease that has run out is taken over, and its old holder writes nothing', async () => {
+  test('an expired lease can be taken over, and its old holder writes nothing', async () => {
     const { store, site } = world;
     const { turn, holder, fence } = await begun(store);
     site.pass(1000);
@@ -438,7 +438,7 @@ export function leases(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('a lease that has run out and that nobody took is still good, and can be prolonged', async () => {
+  test('an expired lease that nobody took is still valid, and can be renewed', async () => {
     const { store, site } = world;
     const { turn, holder, fence } = await begun(store);
     site.pass(5000);
@@ -447,7 +447,7 @@ export function leases(world: World): void {
     expect(await store.claim(claimRequest({ worker: worker('w2', 2) }))).toBeNull();
   });
 
-  test('a turn that was begun and not sent is queued again at a takeover, and begun anew', async () => {
+  test('a turn that was begun and not sent is queued again at a takeover, and begins again', async () => {
     const { store, site } = world;
     const { conversation, turn } = await begun(store);
     site.pass(1000);
@@ -457,7 +457,7 @@ export function leases(world: World): void {
     expect((await kinds(store, conversation)).slice(-2)).toEqual(['turn.requeued', 'turn.started']);
   });
 
-  test('a turn that was sent comes back unfinished, and nothing else is begun before it has ended', async () => {
+  test('a turn that was sent is returned as unfinished at a takeover, and no other turn begins before it has ended', async () => {
     const { store, site } = world;
     const { conversation, turn, holder } = await begun(store);
     await enqueue(store, conversation);
@@ -483,7 +483,7 @@ export function leases(world: World): void {
     expect((await claim(store, { agents: [AGENT] })).unfinished?.id).toBe(turn.id);
   });
 
-  test('a wish to cancel survives a takeover', async () => {
+  test('a requested cancel survives a takeover', async () => {
     const { store, site } = world;
     const { turn } = await begun(store);
     await store.requestCancel(ANN, turn.id, 'someone');
@@ -491,7 +491,7 @@ export function leases(world: World): void {
     expect((await claim(store)).turn).toMatchObject({ id: turn.id, cancelRequested: true });
   });
 
-  test('renewing keeps a lease, also many at once, and says which are lost', async () => {
+  test('a renewal extends leases, also many at once, and returns those that are lost', async () => {
     const { store, site } = world;
     const [a, b] = [await begun(store), await begun(store)];
     site.pass(900);
@@ -504,7 +504,7 @@ export function leases(world: World): void {
     expect(await store.renew([a.fence, b.fence], 1000)).toEqual([b.fence]);
   });
 
-  test('an expired lease is claimed by another worker, and not by the one that says it holds it', async () => {
+  test('an expired lease can be claimed by another worker, and not by the one that still holds it', async () => {
     const { store, site } = world;
     const { conversation, fence } = await begun(store);
     site.pass(1000);
@@ -518,7 +518,7 @@ export function leases(world: World): void {
     expect(taken.conversation.id).toBe(conversation);
   });
 
-  test('a jump of the wall clock takes nobody his lease', async () => {
+  test('a jump of the wall clock expires no lease', async () => {
     const { store, site } = world;
     const { fence } = await begun(store);
     site.jump(86_400_000);
@@ -543,7 +543,7 @@ export function leases(world: World): void {
     expect((await claim(store, { worker: worker('w2', 2) })).turn).toMatchObject({ id: next.id, attempt: 2 });
   });
 
-  test('whoever gave the lease back writes nothing any more', async () => {
+  test('after the release of its lease, a holder writes nothing', async () => {
     const { store, site } = world;
     const { turn, holder, fence } = await begun(store);
     await store.release(fence);
@@ -554,7 +554,7 @@ export function leases(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('the workers that hold leases are known by their process, as long as they hold one', async () => {
+  test('workers are listed with their process as long as they hold a lease', async () => {
     const { store } = world;
     const [a, b] = [await begun(store), await begun(store)];
     expect(await store.workers()).toMatchObject([WORKER]);
@@ -564,7 +564,7 @@ export function leases(world: World): void {
     expect(await store.workers()).toEqual([]);
   });
 
-  test('forgetting a worker frees all that it held, at once, and takes it its pen', async () => {
+  test('forgetting a worker frees all of its leases at once, and it can write nothing more', async () => {
     const { store, site } = world;
     const [a, b] = [await begun(store), await begun(store)];
     const idle = await newConversation(store);
@@ -581,7 +581,7 @@ export function leases(world: World): void {
   });
 
   test.each(['is forgotten', 'is taken over', 'gives it back'])(
-    'when its holder %s, sessions left living are dormant; that of a turn which was sent is left to whoever ends the turn',
+    'when its holder %s, live sessions become dormant, except that of a turn which was sent',
     async (how) => {
       const { store, site } = world;
       const { conversation, turn, holder, fence } = await begun(store);
@@ -604,7 +604,7 @@ export function leases(world: World): void {
     },
   );
 
-  test('what a worker has running is known by its sessions and by the turn that was sent, as long as it holds them', async () => {
+  test('the processes of a worker are those of its sessions and of turns that were sent, as long as it holds them', async () => {
     const { store } = world;
     const process = (id: number) => ({ kind: 'test', id: `${id}`, label: `process ${id}` });
     const [a, b] = [await begun(store), await begun(store)];
@@ -627,7 +627,7 @@ export function leases(world: World): void {
     expect(await store.processesOf(WORKER.id)).toEqual([]);
   });
 
-  test('a process that an older version has stored is read as one of its machine', async () => {
+  test('a process that an older version stored is read as one of the local machine', async () => {
     const { store } = world;
     const identity = { pid: 9, started: '1', boot: 'boot-1', namespace: 'pid-1', mark: 'm' };
     const older = identity as unknown as SandboxProcess;
@@ -641,7 +641,7 @@ export function leases(world: World): void {
     expect((await store.census()).sessions.find(({ ref }) => ref === opened.ref)?.process).toEqual(read);
   });
 
-  test('who takes up turns is listed with or without a lease, until it is forgotten', async () => {
+  test('a process that takes up turns is listed with or without a lease, until it is forgotten', async () => {
     const { store, site } = world;
     const taker = { ...WORKER, place: 'this-host', agents: [AGENT] };
     await store.enlist(taker);
@@ -658,7 +658,7 @@ export function leases(world: World): void {
     expect(await store.takers()).toEqual([]);
   });
 
-  test('a place has one name, the last one given, and giving it again stores nothing', async () => {
+  test('a place has the name that was given last, and to give the same name again stores nothing', async () => {
     const { store, site } = world;
     expect(await store.placeName('here')).toBeNull();
     await store.namePlace('here', '/old');
@@ -669,7 +669,7 @@ export function leases(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('a conversation with an open turn stands with the oldest of them and its holder, for its owner alone', async () => {
+  test('standings show the oldest open turn and the holder of each conversation, only to its owner', async () => {
     const { store, site } = world;
     const { conversation, turn, fence } = await begun(store);
     await enqueue(store, conversation);
@@ -692,7 +692,7 @@ export function leases(world: World): void {
     expect(await store.standings(ANN, [conversation])).toMatchObject([{ turn: { state: 'running' }, holder: null }]);
   });
 
-  test('who begins no turn gets what was left in the middle and nothing else: unsent turns are queued again and not begun', async () => {
+  test('a claim without a turn gets only conversations with a begun turn: an unsent one is queued again, a sent one is unfinished', async () => {
     const { store } = world;
     await enqueue(store, await newConversation(store));
     const [unsent, sent] = [await begun(store), await begun(store)];
@@ -708,7 +708,7 @@ export function leases(world: World): void {
     expect(await store.claim(claimRequest({ withoutTurn: true }))).toBeNull();
   });
 
-  test('who leaves others the first go claims only what has been free for that long', async () => {
+  test('a claim with idleMs gets only what has been free for that long', async () => {
     const { store, site } = world;
     const id = await newConversation(store);
     await enqueue(store, id);
@@ -718,7 +718,7 @@ export function leases(world: World): void {
     expect((await claim(store, { idleMs: 1000 })).conversation.id).toBe(id);
   });
 
-  test('another machine takes a lease only when its time is over, however different the uptimes are', async () => {
+  test('another machine takes a lease only when it has expired, however different the uptimes are', async () => {
     const { store, site } = world;
     const { turn, holder } = await begun(store);
     const other = await site.open({ boot: 'boot-2' });
@@ -742,7 +742,7 @@ export function leases(world: World): void {
     expect((await claim(store)).fence.epoch).toBe(3);
   });
 
-  test('after another boot the work is claimed in the order in which it came, and a lease when its worker is forgotten', async () => {
+  test('after another boot work is claimed in its original order, and a held conversation when its worker is forgotten', async () => {
     const { store, site } = world;
     const held = await begun(store);
     site.pass(1);
@@ -761,7 +761,7 @@ export function leases(world: World): void {
     ).toBe(2);
   });
 
-  test('opening again in the same boot leaves leases as they are', async () => {
+  test('opening the store again in the same boot does not change leases', async () => {
     const { store, site } = world;
     const { turn, holder } = await begun(store);
     const other = await site.open();

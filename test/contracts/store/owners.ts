@@ -22,7 +22,7 @@ import {
   type World,
 } from './world.ts';
 
-/** Every verb that takes an owner, called by another on Ann's things: what it answers, or the code of what it throws. */
+/** Calls every verb that takes an owner, as Bob, on what belongs to Ann. */
 const VERBS: Record<string, (store: Store, anns: Anns) => Promise<unknown>> = {
   findConversation: (store, { conversation }) => store.findConversation(BOB, conversation),
   'findConversation by key': (store) => store.findConversation(BOB, 'anns-key'),
@@ -114,7 +114,7 @@ interface Anns {
   readonly fence: { conversation: string; owner: string; epoch: number };
 }
 
-/** One of everything that Ann can have. */
+/** Creates one of everything that Ann can have. */
 async function everything(store: Store): Promise<Anns> {
   const { conversation, turn, holder, fence } = await begun(store, { key: 'anns-key' });
   const native = session();

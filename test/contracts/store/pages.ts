@@ -7,10 +7,10 @@ import { ANN, asking, begun, codeOf, enqueue, newConversation, receipt, update, 
 
 const MIB = 1024 * 1024;
 const LARGEST = 8 * MIB;
-/** Some that fit into a page together, some of which two do not, and one that is larger than any page. */
+/** Some fit into a page together, of some only one fits, and one is larger than any page. */
 const SIZES = [1, 10, 5 * MIB, 5 * MIB, 5 * MIB, 9 * MIB, 1, 1];
 
-/** Pages of large values are short, have at least one, and only an empty one is the end. */
+/** A page of large values is short, but has at least one value. Only an empty page is the end. */
 export function pages(world: World): void {
   test('of events', async () => {
     const { store } = world;
@@ -24,7 +24,7 @@ export function pages(world: World): void {
     expect(await walked(ofTurn, ({ seq }) => seq)).toEqual(numbers(first, lastSeq));
   });
 
-  test('of events and turns backwards, with what comes before any of them', async () => {
+  test('of events and turns backwards, from any of them', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     for (const text of texts()) await holder.write(update(turn.id, text));
@@ -44,7 +44,7 @@ export function pages(world: World): void {
     expect(await codeOf(store.eventsBefore(ANN, 'none', { before: end, limit: 1 }))).toBe('not_found');
   });
 
-  test('of events, as small as whoever reads them wants', async () => {
+  test('of events, as small as the reader wants', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     for (let i = 0; i < 6; i += 1) await holder.write(update(turn.id, 'x'.repeat(1_000)));
@@ -53,7 +53,7 @@ export function pages(world: World): void {
     expect(small.map(({ seq }) => seq)).toEqual([all.length - 5, all.length - 4]);
     const one = await store.events(ANN, conversation, { after: all.length - 6, limit: 100, bytes: 1 });
     expect(one).toHaveLength(1);
-    // Whoever follows does not ask again after a page that is neither long nor large.
+    // A follower takes a page that is neither long nor large for the last one.
     for (let bytes = 1; bytes < 8_000; bytes += 97) {
       const page = await store.events(ANN, conversation, { after: 0, limit: all.length + 1, bytes });
       expect(page.length === all.length || sizeOf(page) >= bytes).toBe(true);
@@ -125,7 +125,7 @@ export function pages(world: World): void {
     }
     const [, second, third, fourth] = all as [UsageRow, UsageRow, UsageRow, UsageRow];
     expect(await store.usage(ANN, { since: second.day, before: second })).toEqual([third]);
-    // A row need not be there to go on after it, and another owner's are not.
+    // To continue after a row that does not exist is possible. Rows of another owner are not read.
     expect(await store.usage(ANN, { limit: 1, before: { day: third.day, agent: 'd' } })).toEqual([fourth]);
     expect(await store.usage('bob', { before: second })).toEqual([]);
   });
@@ -152,7 +152,7 @@ function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, i) => from + i);
 }
 
-/** What tells the values of all pages apart, in their order; each page was as long as it may be, and no longer. */
+/** Reads all pages and checks their sizes. Returns the names of all values, in order. */
 async function walked<T, N>(read: (after?: N) => Promise<T[]>, name: (value: T) => N): Promise<N[]> {
   const found: T[] = [];
   let count = 0;
@@ -167,7 +167,7 @@ async function walked<T, N>(read: (after?: N) => Promise<T[]>, name: (value: T) 
   return found.map(name);
 }
 
-/** The same backwards: the pages are in rising order, and each one comes before the page that was read last. */
+/** The same backwards: each page is in rising order, and comes before the page that was read last. */
 async function walkedBack<T>(read: (before?: number) => Promise<T[]>, number: (value: T) => number): Promise<number[]> {
   const found: T[] = [];
   let count = 0;

@@ -16,7 +16,7 @@ import {
 } from './world.ts';
 
 export function permissions(world: World): void {
-  test('a question makes the turn wait, and is there for everybody with all that was asked', async () => {
+  test('a question makes the turn wait, and other handles can read it with all of its details', async () => {
     const { store, site } = world;
     const { conversation, turn, holder } = await begun(store);
     const write = asking(turn.id);
@@ -33,7 +33,7 @@ export function permissions(world: World): void {
     });
   });
 
-  test('the first answer wins, and lets the turn go on', async () => {
+  test('the first answer wins, and the turn continues', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const write = asking(turn.id);
@@ -52,7 +52,7 @@ export function permissions(world: World): void {
     });
   });
 
-  test('of several answers at the same time, by several handles, one is taken', async () => {
+  test('of several answers at the same time, by several handles, one is accepted', async () => {
     const { store, site } = world;
     const other = await site.open();
     const { turn, holder } = await begun(store);
@@ -87,7 +87,7 @@ export function permissions(world: World): void {
     expect((await store.findTurn(ANN, turn.id))?.state).toBe('running');
   });
 
-  test('a denied question takes no answer, and says why', async () => {
+  test('a denied question accepts no answer, and has the reason', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const write = asking(turn.id);
@@ -102,7 +102,7 @@ export function permissions(world: World): void {
     });
   });
 
-  test('denying what was answered meanwhile does nothing, and keeps the rest of its commit', async () => {
+  test('to deny a question that was already answered does nothing, and the rest of the commit is written', async () => {
     const { store, site } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     const write = asking(turn.id);
@@ -118,7 +118,7 @@ export function permissions(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('the end of a turn withdraws its open questions, before it', async () => {
+  test('the end of a turn first withdraws its open questions', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const [a, b] = [asking(turn.id), asking(turn.id)];
@@ -131,7 +131,7 @@ export function permissions(world: World): void {
     expect(await codeOf(store.answer(ANN, b.permission.id, 'yes', 'late'))).toBe('conflict');
   });
 
-  test('another attempt withdraws the questions of the one before', async () => {
+  test('a retry withdraws the questions of the attempt before', async () => {
     const { store } = world;
     const { turn, holder } = await begun(store);
     const write = asking(turn.id);
@@ -153,12 +153,12 @@ export function permissions(world: World): void {
     expect((await store.findPermission(ANN, write.permission.id))?.state).toBe('withdrawn');
   });
 
-  test('a question takes no answer when nobody would hear it: its conversation is let go in the middle of the turn', async () => {
+  test('a question accepts no answer when its conversation was released in the middle of the turn', async () => {
     const { store, site } = world;
     const { turn, holder, fence } = await begun(store);
     const write = asking(turn.id);
     await holder.write(sending(turn.id), write);
-    // A lease that has run out is still held, until another takes it.
+    // An expired lease is still held, until another worker takes it.
     site.pass(1000);
     const other = asking(turn.id);
     await holder.write(other);
@@ -188,7 +188,7 @@ export function permissions(world: World): void {
     expect(await ids({ turn: b.turn.id, open: true })).toEqual([idb1]);
   });
 
-  test('the id of a question is taken once', async () => {
+  test('the id of a question can be used once', async () => {
     const { store } = world;
     const { turn, holder } = await begun(store);
     const write = asking(turn.id);

@@ -29,7 +29,7 @@ const ALL = { after: 0, limit: 999 };
 const ROUNDS = process.env.THROUGHLINE_LONG === '1' ? 200 : 50;
 const STEPS = 3;
 
-/** `b!`: with a new prompt; `b-`: dropped. Names are those of turns, which are their prompts, too. */
+/** `b!`: with a new prompt; `b-`: dropped. The name of a turn is also its prompt. */
 function change(conversation: string, turns: Readonly<Record<string, string>>, wanted: string): Requeue {
   const changes = wanted.split(' ').filter(Boolean);
   return {
@@ -76,7 +76,7 @@ export function queue(world: World): void {
     expect(await queueOf(store, id)).toBe(after);
     expect(result.cancelled).toHaveLength(count);
     const now = await store.turns(ANN, id, ALL);
-    // Numbers, request ids and events are never written again.
+    // Numbers, request ids and events never change.
     expect(now.slice(0, 3).map(({ id: turn, n, requestId }) => [turn, n, requestId])).toEqual(
       before.map(({ id: turn, n, requestId }) => [turn, n, requestId]),
     );
@@ -95,7 +95,7 @@ export function queue(world: World): void {
     expect((await store.verify(ANN, id)).broken).toBeNull();
   });
 
-  test('the events say who changed it, what ended and what took its place, in order', async () => {
+  test('the events show who changed it, which turns ended and which replaced them, in order', async () => {
     const { store } = world;
     const { id, turns } = await queued(store, 'a b');
     const { lastSeq } = (await store.findConversation(ANN, id)) ?? { lastSeq: 0 };
@@ -115,7 +115,7 @@ export function queue(world: World): void {
     ]);
   });
 
-  test('what takes the place of a turn has its agent, its options and what it repeats, and its prompt word for word', async () => {
+  test('a turn that replaces another has its agent, options and retryOf, and its prompt word for word', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     await holder.write(sending(turn.id), ending(turn, { record: record(turn) }));
@@ -133,7 +133,7 @@ export function queue(world: World): void {
     });
   });
 
-  test('only the turn that took the place of another is pending; a dropped one is until that is delivered', async () => {
+  test('a replaced turn is not pending, but its replacement is; a dropped one is until it is delivered', async () => {
     const { store } = world;
     const id = await newConversation(store);
     const [a, b] = [
@@ -163,7 +163,7 @@ export function queue(world: World): void {
     expect(await site.contents()).toBe(contents);
   });
 
-  test('when other turns are queued than those named, it says which, and changes nothing', async () => {
+  test('a change with other turns than the queued ones is refused with the differences, and changes nothing', async () => {
     const { store, site } = world;
     const { conversation, turn } = await begun(store);
     const { turns } = await queued(store, 'a b', conversation);
@@ -184,7 +184,7 @@ export function queue(world: World): void {
     expect(await site.contents()).toBe(contents);
   });
 
-  test('a turn of a task stays as it is; others may change behind it', async () => {
+  test('a turn of a task cannot be changed or moved; turns after it can', async () => {
     const { store } = world;
     const [task] = await added(store, {});
     await claimTask(store);
@@ -197,7 +197,7 @@ export function queue(world: World): void {
     }
     await store.requeue(ANN, change(id, all, 't b a!'));
     expect(await queueOf(store, id)).toBe('Say something. b a!');
-    // Somebody else's request id of the same form is no turn of a task.
+    // A request id of the same form is not enough: this is not a turn of a task.
     const free = await enqueue(store, id, { requestId: 'task/nothing/1.1' });
     const queue = (await store.queued(ANN, id, ALL)).map((turn) => turn.id);
     const changes = queue.map((turn) => ({ turn, id: fresh('turn'), ...(turn === free.id && { drop: true }) }));
@@ -205,7 +205,7 @@ export function queue(world: World): void {
     expect(await store.findTurn(ANN, free.id)).toMatchObject({ state: 'cancelled' });
   });
 
-  test('turns that wait while another runs, and after a crash before they were sent, are run in the new order', async () => {
+  test('turns that wait behind a running one, or were begun and not sent before a crash, run in the new order', async () => {
     const { store, site } = world;
     const { id, turns } = await queued(store);
     await claim(store, { conversation: id });
@@ -225,7 +225,7 @@ export function queue(world: World): void {
     expect(run.join(' ')).toBe('c b a');
   });
 
-  test('an emptied queue leaves nothing to claim, and the next prompt is claimed as ever', async () => {
+  test('an empty queue leaves nothing to claim, and later turns can be claimed', async () => {
     const { store } = world;
     const { id, turns } = await queued(store);
     await store.requeue(ANN, change(id, turns, 'a- b- c-'));
@@ -235,7 +235,7 @@ export function queue(world: World): void {
     expect((await claim(store)).turn).toMatchObject({ id: theirs.c });
   });
 
-  test('forks and erasing know nothing of it: what was replaced is in no history', async () => {
+  test('replaced and dropped turns are in no history, and are erased with the conversation', async () => {
     const { store, site } = world;
     const { conversation, turn, holder } = await begun(store);
     const { turns } = await queued(store, 'secret-a secret-b', conversation);
@@ -255,13 +255,13 @@ export function queue(world: World): void {
     const other = await site.open();
     let late = 0;
     for (let round = 0; round < ROUNDS; round += 1) late += await race(store, other, random);
-    // About a third comes too late. Otherwise the two never met.
+    // About a third of the changes come too late. With none, the two would not have raced.
     expect(late).toBeGreaterThan(0);
     expect(late).toBeLessThan(ROUNDS * STEPS);
   });
 }
 
-/** One worker runs turns, one caller changes the queue, both as fast as they can. Returns how often it came too late. */
+/** A worker runs turns and a caller changes the queue, both as fast as possible. Returns how often the caller was too late. */
 async function race(store: Store, other: Store, random: Random): Promise<number> {
   const { id } = await queued(store, 'a b c d');
   const { fence, turn: first } = await claim(store, { conversation: id });
@@ -292,7 +292,7 @@ async function race(store: Store, other: Store, random: Random): Promise<number>
   await store.release(fence);
   const turns = await store.turns(ANN, id, ALL);
   expect(turns.map(({ n }) => n)).toEqual(turns.map((_, index) => index + 1));
-  // What ran has completed, once and by number; everything else ended before it began, and one turn took the place of what was replaced.
+  // Turns that ran completed once, in order. All others ended before they began, and each replaced one has one replacement.
   expect(turns.filter(({ state }) => state === 'completed').map(({ n }) => n)).toEqual(ran);
   for (const { id: turn, state, replacedBy, attempt } of turns) {
     if (state === 'completed') expect(replacedBy).toBeNull();

@@ -21,7 +21,7 @@ import {
 } from './world.ts';
 
 export function records(world: World): void {
-  test('a record comes back as it was written, with the prompt of its turn and strings of any length', async () => {
+  test('a record is read as it was written, with the prompt of its turn and strings of any length', async () => {
     const { store, site } = world;
     const { conversation, turn, holder } = await begun(store);
     const long = '\u0000long '.repeat(4000);
@@ -47,7 +47,7 @@ export function records(world: World): void {
     expect(read).toEqual([written]);
   });
 
-  test('a record may have another prompt than its turn: whoever tracks an agent may tell it afterwards', async () => {
+  test('a record may have another prompt than its turn, because a tracker may set it afterwards', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const told = record(turn, { prompt: prompt('What was really asked') });
@@ -74,7 +74,7 @@ export function records(world: World): void {
     },
   );
 
-  test('records are read from both ends in pages, and counted, past turns that are not in the history', async () => {
+  test('records are read from both ends in pages, and counted, without turns that are not in the history', async () => {
     const { store } = world;
     const { conversation, turn, holder, fence } = await begun(store);
     await holder.write(sending(turn.id), ending(turn));
@@ -94,7 +94,7 @@ export function records(world: World): void {
     expect(counts).toEqual([3, 2, 1, 1, 0, 0]);
   });
 
-  test('a page of large turns or records is a short one, has at least one, and is not empty before the last', async () => {
+  test('a page of large turns or records is short, and only the page after the last one is empty', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     await holder.write(sending(turn.id), ending(turn));
@@ -111,7 +111,7 @@ export function records(world: World): void {
     expect([await before(5), await before(4), await before(2), await before(0)]).toEqual([[5], [4, 3], [2, 1], []]);
   });
 
-  test('receipts come by turn and attempt, a later one replaces an earlier, and a warm-up has its place', async () => {
+  test('receipts are sorted by turn and attempt, a later one replaces an earlier, and one of a warm-up comes after its turn', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const write = (set: Parameters<typeof receipt>[0], of: string | null = turn.id) =>

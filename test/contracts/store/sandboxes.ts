@@ -24,7 +24,7 @@ const OTHER = worker('worker-2', 202);
 const STEP: SetupResult = { name: 'install', digest: 'd', at: 5, ms: 7, code: 0, output: 'done' };
 
 export function sandboxes(world: World): void {
-  test('a name is found again by any process, and each owner has names of their own', async () => {
+  test('a sandbox is found by its name in any process, and each owner has separate names', async () => {
     const { store, site } = world;
     const [anns, bobs] = [await named(store, 'website'), await named(store, 'website', BOB)];
     expect(await (await site.open()).findSandbox(ANN, 'website')).toMatchObject({
@@ -40,7 +40,7 @@ export function sandboxes(world: World): void {
     expect(await codeOf(store.nameSandbox(ANN, { id: fresh('b'), place: PLACE, name: 'website' }))).toBe('conflict');
   });
 
-  test('it is created by the first that opens it, and reopened by another process or after a rest', async () => {
+  test('the first open creates it; an open by another process or after a rest reopens it', async () => {
     const { store } = world;
     const id = fresh('sandbox');
     const open = async (by = WORKER) => {
@@ -56,7 +56,7 @@ export function sandboxes(world: World): void {
     expect((await store.findSandbox(ANN, id))?.restedAt).toBeNull();
   });
 
-  test('while one worker has it alone, others can neither open nor hold it; then they can', async () => {
+  test('while one worker holds it alone, others can neither open nor hold it; afterwards they can', async () => {
     const { store, site } = world;
     const id = await opened(store);
     const hold = (by = WORKER, more = {}) => store.holdSandbox(ANN, id, { worker: by, leaseMs: 1000, ...more });
@@ -75,7 +75,7 @@ export function sandboxes(world: World): void {
     expect(await codeOf(store.holdSandbox(ANN, 'none', { worker: WORKER, leaseMs: 1 }))).toBe('not_found');
   });
 
-  test('of many at once, one has it alone', async () => {
+  test('of many that hold it at once, one gets it', async () => {
     const { store, site } = world;
     const id = await opened(store);
     const stores = [store, await site.open(), await site.open()];
@@ -85,7 +85,7 @@ export function sandboxes(world: World): void {
     expect(held.filter((result) => result === null)).toHaveLength(1);
   });
 
-  test('what is used cannot be held as unused: by a lease, an open turn, or a task', async () => {
+  test('it cannot be held as unused while a lease, an open turn or a task uses it', async () => {
     const { store } = world;
     const id = await opened(store);
     const hold = () => codeOf(store.holdSandbox(ANN, id, { worker: OTHER, leaseMs: 1000, unused: true }));
@@ -107,7 +107,7 @@ export function sandboxes(world: World): void {
     expect(await hold()).toBeNull();
   });
 
-  test('whoever uses it beside others keeps it from being held as unused, and nobody from opening or setting it up', async () => {
+  test('while it is shared, it cannot be held as unused, but others can open it and set it up', async () => {
     const { store, site } = world;
     const id = await opened(store);
     const hold = (by: typeof WORKER, more = {}) =>
@@ -130,7 +130,7 @@ export function sandboxes(world: World): void {
     expect(await hold(OTHER, { unused: true })).toBeNull();
   });
 
-  test('a conversation whose directory is in a folder is found: one that is busy first, then one of another owner', async () => {
+  test('a conversation that works below a folder is found: first a busy one, then one of another owner', async () => {
     const { store } = world;
     const below = (path = '/srv/box', place = PLACE) => store.worksBelow(ANN, { place, path });
     await newConversation(store, { cwd: '/srv/box-2/x' });
@@ -148,7 +148,7 @@ export function sandboxes(world: World): void {
     expect(await below()).toMatchObject({ conversation: bobs });
   });
 
-  test('the chain from owner to session is read with a sandbox', async () => {
+  test('its uses show owner, conversation and session', async () => {
     const { store } = world;
     const id = await opened(store);
     const { conversation, turn, holder } = await begun(store, { sandbox: id });
@@ -164,7 +164,7 @@ export function sandboxes(world: World): void {
     expect(await store.sandboxUses(ANN, id, 1)).toHaveLength(1);
   });
 
-  test('what was set up and measured is kept, and summed up for its owner', async () => {
+  test('results of its setup and its disk use are stored, and disk use is summed for each owner', async () => {
     const { store } = world;
     const [a, b] = [await opened(store), await opened(store)];
     await opened(store, BOB);
@@ -190,7 +190,7 @@ export function sandboxes(world: World): void {
     expect(await ids({ limit: 2, before: made[0] as string })).toEqual([]);
   });
 
-  test('idle ones are those of the place that nobody used for a while, of all owners', async () => {
+  test('idle sandboxes are those of the place, of all owners, that were not used for a while', async () => {
     const { store, site } = world;
     const [old, older] = [await opened(store), await opened(store, BOB)];
     const resting = await opened(store);
@@ -208,12 +208,12 @@ export function sandboxes(world: World): void {
     expect(await idle({ before: now - 60_000 })).toEqual([]);
     const { next } = await store.idleSandboxes({ place: PLACE, before: now - 5_000, awake: true, limit: 1 });
     expect(await idle({ limit: 1, after: next })).toEqual([older]);
-    // A turn uses it, although nobody has opened it since.
+    // A turn counts as a use, although nobody has opened the sandbox since.
     await enqueue(store, await newConversation(store, { sandbox: old }));
     expect(await idle()).toEqual([older]);
   });
 
-  test('its conversations are told of a rest and of its end, and it is forgotten when none needs it', async () => {
+  test('its conversations get events of its rest and its end, and it is deleted when none uses it', async () => {
     const { store } = world;
     const id = await opened(store);
     const conversation = await newConversation(store, { sandbox: id });

@@ -24,7 +24,7 @@ import {
 } from './world.ts';
 
 export function sessions(world: World): void {
-  test('a session is recorded when seen, with all that is known of it, and given to its turn', async () => {
+  test('a session is stored with all of its details, and its turn has its id', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const process = { kind: 'test', id: '3', label: 'process 3' };
@@ -72,7 +72,7 @@ export function sessions(world: World): void {
     expect(await codeOf(b.holder.write(opening(session({ id: opened.id, agent: 'other' }))))).toBeNull();
   });
 
-  test('it is told apart by where it lives, whatever its agent is called and whoever owns the conversation', async () => {
+  test('a native session is identified by its storage and id, whatever the name of its agent', async () => {
     const { store, site } = world;
     const [a, b] = [await begun(store), await begun(store)];
     const opened = session({ storage: '/shared' });
@@ -83,12 +83,12 @@ export function sessions(world: World): void {
     expect(await site.contents()).toBe(before);
     expect(await codeOf(b.holder.write(opening({ ...another, storage: '/its own' })))).toBeNull();
     expect(await codeOf(b.holder.write(opening(session({ id: opened.id }))))).toBeNull();
-    // The own one is meant where the same agent has one of that id elsewhere, too.
+    // If the same agent has a session of that id elsewhere as well, the one of the conversation is meant.
     for (const { conversation } of [a, b])
       expect(await codeOf(enqueue(store, conversation, { options: { session: opened.id } }))).toBeNull();
   });
 
-  test('a native session is elsewhere where another conversation can use it, or had it last', async () => {
+  test('a native session is elsewhere if another conversation can use it, or used it last', async () => {
     const { store } = world;
     const { conversation: a, holder } = await begun(store);
     const ofA = session({ storage: '/shared' });
@@ -113,7 +113,7 @@ export function sessions(world: World): void {
   });
 
   test.each(['diverged', 'lost', 'closed'] as const)(
-    'a session that is %s may be used by another conversation, and does not come back',
+    'a session that is %s may be used by another conversation, and cannot become usable again',
     async (state) => {
       const { store } = world;
       const [a, b] = [await begun(store), await begun(store)];
@@ -124,7 +124,7 @@ export function sessions(world: World): void {
     },
   );
 
-  test('the copy of a transcript file grows piece by piece, byte for byte, and can be begun anew', async () => {
+  test('the copy of a transcript file grows piece by piece, byte for byte, and can be started again', async () => {
     const { store } = world;
     const { conversation, holder } = await begun(store);
     const opened = session();
@@ -145,7 +145,7 @@ export function sessions(world: World): void {
     expect(await codeOf(store.transcript('somebody else', conversation, opened.ref))).toBe('not_found');
   });
 
-  test('what an adapter notes is kept as given', async () => {
+  test('the memo of an adapter is stored unchanged', async () => {
     const { store } = world;
     const { conversation, holder } = await begun(store);
     const opened = session();
@@ -175,7 +175,7 @@ export function sessions(world: World): void {
     expect(await codeOf(holder.write(changing(fresh('unknown'), { state: 'lost' })))).toBe('not_found');
   });
 
-  test('no session is told more than the history has', async () => {
+  test('no watermark is beyond the head of the history', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const opened = session();
@@ -187,7 +187,7 @@ export function sessions(world: World): void {
     expect(await codeOf(holder.write(changing(opened.ref, { watermark: 2 })))).toBe('invalid');
   });
 
-  test('the lineage begins with what was used last, whatever the clock says and whatever else happened to the others', async () => {
+  test('the lineage begins with the session that was used last, whatever the clock says and other changes of sessions', async () => {
     const { store, site } = world;
     const { conversation, turn, holder } = await begun(store);
     const [a, b, other] = [session(), session(), session({ agent: 'other' })];
@@ -202,7 +202,7 @@ export function sessions(world: World): void {
     expect(await refs({ agent: 'unknown' })).toEqual([]);
   });
 
-  test('the session that a turn ended in is the one it was given, and the one used last', async () => {
+  test('the session in which a turn ended is that of the turn, and the one used last', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const [a, b] = [session(), session()];
@@ -211,7 +211,7 @@ export function sessions(world: World): void {
     expect((await store.sessions(ANN, conversation)).map(({ ref }) => ref)).toEqual([a.ref, b.ref]);
   });
 
-  test('a turn is sent to a session of its own agent, with a receipt of its own, or not at all', async () => {
+  test('a turn can be sent only to a session of its agent, and only with its own receipt', async () => {
     const { store, site } = world;
     const { turn, holder } = await begun(store);
     const [own, other] = [session(), session({ agent: 'other' })];
@@ -226,7 +226,7 @@ export function sessions(world: World): void {
     expect((await store.findTurn(ANN, turn.id))?.sessionId).toBe(own.id);
   });
 
-  test('a session counts its turns and what they cost, and what restoring it cost, each once', async () => {
+  test('a session counts its turns, their usage and the usage of its restore, each once', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     const opened = session();

@@ -1,4 +1,4 @@
-// What the tests of tasks in a store work with. Nothing here knows which store it is.
+// Helpers for tests of tasks in a store. They work with every store.
 import type { Decision, Task, TaskTurn } from '../../../src/core/tasks/task.ts';
 import { parsePlan } from '../../../src/core/tasks/task-plan.ts';
 import { withDecision } from '../../../src/core/tasks/task-progress.ts';
@@ -20,7 +20,7 @@ export async function addTasks(to: Store | { store: Store; owner: string }, ...t
   return (await store.tasks.add(owner, { plan: fresh('plan'), place: HERE, parallel: null, tasks })).tasks;
 }
 
-/** Tasks of Ann, as many as are described. */
+/** Adds tasks of Ann, one for each description. */
 export async function added<T extends Partial<NewTask>[]>(store: Store, ...sets: T): Promise<{ [K in keyof T]: Task }> {
   return (await addTasks(store, ...sets.map(newTask))) as { [K in keyof T]: Task };
 }
@@ -31,7 +31,7 @@ export function taskClaimRequest(set: Partial<TaskClaimRequest> = {}): TaskClaim
 
 export async function claimTask(store: Store, set: Partial<TaskClaimRequest> = {}): Promise<TaskClaim> {
   const claimed = await store.tasks.claim(taskClaimRequest(set));
-  if (claimed === null) throw new Error('There was no task to take up.');
+  if (claimed === null) throw new Error('There was no task to claim.');
   return claimed;
 }
 

@@ -8,7 +8,7 @@ import { added, addTasks, claimTask, DONE, finish, newTask, taskClaimRequest, ta
 import { ANN, BOB, codeOf, usage, WORKER, type World, worker } from './world.ts';
 
 export function tasks(world: World): void {
-  test('a plan is added whole, in order, and again under its key is the same', async () => {
+  test('a plan is added as a whole, in order, and adding it again under its key changes nothing', async () => {
     const { store } = world;
     const [a, b] = [newTask(), newTask()];
     const plan = { plan: 'p', place: 'here', parallel: null, tasks: [a, { ...b, after: [a.id] }] };
@@ -25,7 +25,7 @@ export function tasks(world: World): void {
     expect((await store.tasks.list(ANN, {}, { limit: 9 })).map(({ id }) => id)).toEqual([b.id, a.id]);
   });
 
-  test('of one plan with a fault nothing is added', async () => {
+  test('nothing is added of a plan with a fault', async () => {
     const { store, site } = world;
     await addTasks(store, newTask({ session: 's' }));
     const before = await site.contents();
@@ -33,7 +33,7 @@ export function tasks(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('a session that a task has named is free for another when the task has ended', async () => {
+  test('a session that a task has named can be named by another when the task has ended', async () => {
     const { store } = world;
     const [first] = await added(store, { session: 's' });
     await store.tasks.requestCancel(ANN, first.id, 'ann');
@@ -41,7 +41,7 @@ export function tasks(world: World): void {
     expect(await codeOf(store.tasks.retry(ANN, first.id, { by: 'ann', say: null }))).toBe('conflict');
   });
 
-  test('tasks are found by id, and by name the newest; listed by state and milestone; in pages', async () => {
+  test('tasks are found by id, and the newest by name; lists are filtered by state and milestone, in pages', async () => {
     const { store } = world;
     const [a] = await added(store, { name: 'n', milestone: 'm' });
     const [b] = await added(store, { name: 'n' });
@@ -58,7 +58,7 @@ export function tasks(world: World): void {
     expect(await ids({ states: ['queued'] }, { limit: 9 })).toEqual([b.id, a.id]);
   });
 
-  test('a claim takes the oldest, under an epoch, and nobody else gets it', async () => {
+  test('a claim gets the oldest task under a new epoch, and nobody else gets it', async () => {
     const { store } = world;
     const [a, b] = await added(store, {}, {});
     const { fence, task, gate } = await claimTask(store);
@@ -69,7 +69,7 @@ export function tasks(world: World): void {
     expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
   });
 
-  test('no more run than the limit, whoever runs them; and only what was asked for, where it can be', async () => {
+  test('a claim respects the limit over all runners, the wanted tasks and the place', async () => {
     const { store } = world;
     const [, b] = await added(store, {}, {});
     expect(await store.tasks.claim(taskClaimRequest({ place: 'elsewhere' }))).toBeNull();
@@ -79,7 +79,7 @@ export function tasks(world: World): void {
     expect(await store.tasks.claim(taskClaimRequest({ limit: 2 }))).not.toBeNull();
   });
 
-  test('of a plan no more run than it allows, whoever goes on with it', async () => {
+  test('no more tasks of a plan run at once than it allows, whichever runners work on them', async () => {
     const { store } = world;
     const tasks = [newTask(), newTask(), newTask(), newTask()];
     await store.tasks.add(ANN, { plan: 'p', place: 'here', parallel: 2, tasks });
@@ -96,7 +96,7 @@ export function tasks(world: World): void {
     expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
   });
 
-  test('a plan that asks for more than is usual gets it, and nobody else is passed over for that', async () => {
+  test('a plan may allow more at once than the usual limit, and other owners still get their turn', async () => {
     const { store } = world;
     const tasks = [newTask(), newTask(), newTask()];
     await store.tasks.add(ANN, { plan: 'p', place: 'here', parallel: 3, tasks });
@@ -107,12 +107,12 @@ export function tasks(world: World): void {
     expect(await store.tasks.claim(taskClaimRequest({ limit: 1 }))).toBeNull();
     for (const claim of claims) await finish(store, claim);
     await finish(store, await claimTask(store, { limit: 1, only: [tasks[2]?.id ?? ''] }));
-    await claimTask(store, { limit: 1 }); // the plan is through: one at once is one again
+    await claimTask(store, { limit: 1 }); // the plan has ended: the usual limit applies again
     await addTasks({ store, owner: BOB }, newTask());
     expect(await store.tasks.claim(taskClaimRequest({ limit: 1 }))).toBeNull();
   });
 
-  test('owners are served in turn, however much one of them wants', async () => {
+  test('owners take turns, however many tasks one of them has', async () => {
     const { store } = world;
     for (let n = 0; n < 4; n += 1) await addTasks(store, newTask());
     await addTasks({ store, owner: BOB }, newTask(), newTask());
@@ -125,7 +125,7 @@ export function tasks(world: World): void {
     expect(order).toEqual([ANN, BOB, ANN, BOB, ANN, ANN]);
   });
 
-  test('with several at once, the one who has the fewest comes first', async () => {
+  test('with several at once, the owner with the fewest running tasks comes first', async () => {
     const { store } = world;
     for (let n = 0; n < 3; n += 1) await addTasks(store, newTask());
     await addTasks({ store, owner: BOB }, newTask(), newTask());
@@ -136,7 +136,7 @@ export function tasks(world: World): void {
     expect((await claimTask(store)).task.owner).toBe(BOB);
   });
 
-  test('tasks of a milestone run one after another, and do not hold up others', async () => {
+  test('tasks of a milestone run one after another, and do not delay other tasks', async () => {
     const { store } = world;
     const [first, second, other] = await added(store, { milestone: 'm' }, { milestone: 'm' }, {});
     const claim = await claimTask(store);
@@ -147,7 +147,7 @@ export function tasks(world: World): void {
     expect((await claimTask(store)).task.id).toBe(second.id);
   });
 
-  test('a milestone of one owner is not that of another', async () => {
+  test('milestones of different owners with the same name are independent', async () => {
     const { store } = world;
     await added(store, { milestone: 'm' });
     await addTasks({ store, owner: BOB }, newTask({ milestone: 'm' }));
@@ -155,7 +155,7 @@ export function tasks(world: World): void {
     expect((await claimTask(store)).task.owner).toBe(BOB);
   });
 
-  test('a task waits until all that it comes after are done', async () => {
+  test('a task waits until all tasks that it depends on are done', async () => {
     const { store } = world;
     const [a, b] = [newTask(), newTask()];
     const c = { ...newTask(), after: [a.id, b.id] };
@@ -168,7 +168,7 @@ export function tasks(world: World): void {
     expect((await claimTask(store)).task.id).toBe(c.id);
   });
 
-  test('what comes after a failed task waits, and goes on when that one is done after all', async () => {
+  test('a task that depends on a failed one waits, and continues when that one is done after a retry', async () => {
     const { store } = world;
     const a = newTask();
     const b = { ...newTask(), after: [a.id] };
@@ -181,7 +181,7 @@ export function tasks(world: World): void {
     expect(await store.tasks.find(ANN, b.id)).toMatchObject({ state: 'queued' });
   });
 
-  test('who has lost the lease writes nothing', async () => {
+  test('a runner that lost its lease writes nothing', async () => {
     const { store, site } = world;
     await added(store, {});
     const old = await claimTask(store);
@@ -195,7 +195,7 @@ export function tasks(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('a lease that is prolonged does not expire, and one that was given back is free', async () => {
+  test('a renewed lease does not expire, and a released one is free', async () => {
     const { store, site } = world;
     await added(store, {});
     const { fence } = await claimTask(store);
@@ -207,7 +207,7 @@ export function tasks(world: World): void {
     expect((await claimTask(store)).fence.epoch).toBe(2);
   });
 
-  test('an expired lease is given back for another runner, and not for the one that says it holds it', async () => {
+  test('an expired lease can be claimed by another runner, and not by the one that still holds it', async () => {
     const { store, site } = world;
     const [{ id }] = await added(store, {});
     const { fence } = await claimTask(store);
@@ -227,7 +227,7 @@ export function tasks(world: World): void {
     expect(await store.tasks.claim(taskClaimRequest())).toBeNull();
   });
 
-  test('the tasks of a dead runner are free at once, in the order that they had, with the process of their gate', async () => {
+  test('the tasks of a dead runner are free at once, in their order, with the process of their gate', async () => {
     const { store } = world;
     const [a, b] = await added(store, {}, {});
     const claim = await claimTask(store);
@@ -242,7 +242,7 @@ export function tasks(world: World): void {
     expect((await claimTask(store)).task.id).toBe(b.id);
   });
 
-  test('another machine takes a task only when its lease is over', async () => {
+  test('another machine takes a task only when its lease has expired', async () => {
     const { store, site } = world;
     await added(store, {});
     await claimTask(store);
@@ -255,7 +255,7 @@ export function tasks(world: World): void {
     expect((await claimTask(other)).fence.epoch).toBe(2);
   });
 
-  test('a task that nobody runs is cancelled at once, a running one is asked, an ended one is left', async () => {
+  test('a cancel ends a task that nobody runs at once, marks a running one, and leaves an ended one alone', async () => {
     const { store } = world;
     const [a, b] = await added(store, {}, {});
     const claim = await claimTask(store);
@@ -269,7 +269,7 @@ export function tasks(world: World): void {
     expect(await codeOf(store.tasks.retry(ANN, a.id, { by: 'ann', say: null }))).toBe('conflict');
   });
 
-  test('one that was begun and given back is ended by whoever takes it up: before all others, and whatever runs', async () => {
+  test('a cancelled task that was begun and released is claimed before all others, beyond the limit, to end it', async () => {
     const { store } = world;
     const [a, b] = await added(store, {}, {});
     const { fence, task } = await claimTask(store);
@@ -287,7 +287,7 @@ export function tasks(world: World): void {
     expect(last).toMatchObject({ kind: 'task.cancelled', payload: { by: 'ann' } });
   });
 
-  test('who cancelled is asked for only once, also across the end of a runner', async () => {
+  test('a cancel is recorded only once, and survives the end of a runner', async () => {
     const { store } = world;
     const [a] = await added(store, {});
     await claimTask(store);
@@ -299,7 +299,7 @@ export function tasks(world: World): void {
     expect(kinds.filter((kind) => kind === 'task.cancel_requested')).toHaveLength(1);
   });
 
-  test('a board is one stream, numbered without gaps, for all tasks of its owner', async () => {
+  test('the events of all tasks of an owner are one stream, numbered without gaps', async () => {
     const { store } = world;
     const [a, b] = await added(store, {}, {});
     await addTasks({ store, owner: BOB }, newTask());
@@ -318,7 +318,7 @@ export function tasks(world: World): void {
     expect([await store.tasks.lastSeq(ANN), await store.tasks.lastSeq('nobody')]).toEqual([4, 0]);
   });
 
-  test('a decision that is none is not stored, and nothing with it', async () => {
+  test('an invalid decision is refused, and nothing of its commit is stored', async () => {
     const { store, site } = world;
     await added(store, {});
     const claim = await claimTask(store);
@@ -328,7 +328,7 @@ export function tasks(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('what turns have cost adds up by day and task', async () => {
+  test('the usage of turns is summed by day and task', async () => {
     const { store, site } = world;
     const [a, b] = await added(store, { name: 'a' }, { milestone: 'm' });
     const [one, two] = [await claimTask(store), await claimTask(store)];
@@ -362,7 +362,7 @@ export function tasks(world: World): void {
     expect((await store.tasks.find(ANN, a.id))?.progress).toMatchObject({ turns: 3, spent: { inputTokens: 12 } });
   });
 
-  test('what happens to a task notifies listeners, here and in another process', async () => {
+  test('listeners in this and in another process are notified of changes of a task', async () => {
     const { store, site } = world;
     const other = await site.open();
     const notified: { here: string[]; there: string[] } = { here: [], there: [] };
@@ -378,7 +378,7 @@ export function tasks(world: World): void {
     expect(notified).toEqual({ here: [a.id], there: [a.id] });
   });
 
-  test('another owner has nothing of it', async () => {
+  test('another owner can neither see nor change a task', async () => {
     const { store, site } = world;
     const [a] = await added(store, { name: 'anns' });
     const claim = await claimTask(store);

@@ -60,7 +60,7 @@ export function totals(world: World): void {
     });
   });
 
-  test('the summary says who holds the conversation and for how long, until the lease has run out', async () => {
+  test('the summary shows who holds the conversation and for how long, until the lease has expired', async () => {
     const { store, site } = world;
     const { conversation } = await begun(store);
     site.pass(400);
@@ -70,7 +70,7 @@ export function totals(world: World): void {
     expect((await store.summary(ANN, conversation)).lock).toBeNull();
   });
 
-  test('usage is summed by day and agent, newest day first, turns and restoring together', async () => {
+  test('usage is summed by day and agent, newest day first, for turns and restores together', async () => {
     const { store, site } = world;
     const { turn, holder } = await begun(store);
     await holder.write(sending(turn.id), ending(turn, { usage: usage(1) }));
@@ -96,7 +96,7 @@ export function totals(world: World): void {
     expect(await store.usage(ANN, { since: newest })).toHaveLength(1);
   });
 
-  test('what was spent today counts for the conversation and for its owner, and a new day begins at nothing', async () => {
+  test('the spending of a day counts for the conversation and for its owner, and starts at zero each day', async () => {
     const { store, site } = world;
     const nothing = { costMicros: 0, tokens: 0, unpriced: false };
     const [a, b] = [await begun(store), await begun(store)];
@@ -119,7 +119,7 @@ export function totals(world: World): void {
     expect(await codeOf(store.spending(BOB, a.conversation))).toBe('not_found');
   });
 
-  test('a conversation can have a limit of its own, which a caller changes', async () => {
+  test('a conversation can have its own limit, and a caller can change it', async () => {
     const { store } = world;
     const limit = { costMicros: 2_000_000, tokens: null };
     const id = await newConversation(store, { limitPerDay: limit });
@@ -128,7 +128,7 @@ export function totals(world: World): void {
     expect(await codeOf(store.setLimitPerDay(BOB, id, null))).toBe('not_found');
   });
 
-  test('a turn is refused when what may be spent on a day is spent, but not a repeat of one that was accepted', async () => {
+  test('a turn is refused when the limit of the day is reached, but not the repetition of an accepted one', async () => {
     const { store, site } = world;
     const { conversation, turn, holder } = await begun(store);
     const nothing = { costMicros: null, tokens: null };

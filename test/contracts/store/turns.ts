@@ -23,7 +23,7 @@ import {
 } from './world.ts';
 
 export function turns(world: World): void {
-  test('an accepted turn is queued with the next number, and its event has the number that was answered', async () => {
+  test('an accepted turn is queued with the next number, and the returned seq is that of its event', async () => {
     const { store } = world;
     const id = await newConversation(store);
     const first = await store.enqueue(
@@ -46,12 +46,12 @@ export function turns(world: World): void {
     };
     expect(queued(first.seq)).toMatchObject({ kind: 'turn.queued', turn: first.turn.id, payload });
     expect(queued(second.seq)?.payload).not.toHaveProperty('by');
-    // Who repeats it does not make it another.
+    // A repetition by another caller is the same request.
     const again = newTurn(id, { requestId: 'r1', prompt: prompt('Hello there'), by: 'ann by page' });
     expect(await store.enqueue(ANN, again)).toMatchObject({ duplicate: true, turn: { id: first.turn.id } });
   });
 
-  test('an accepted turn is there for another handle at once, word for word', async () => {
+  test('another handle can read an accepted turn at once, word for word', async () => {
     const { store, site } = world;
     const id = await newConversation(store);
     const long = `${'ä'.repeat(50_000)}\u0000\ud800 half a character`;
@@ -70,7 +70,7 @@ export function turns(world: World): void {
     expect(seen?.options).toEqual({ permissions: 'deny', restore: { lastTurns: 3 } });
   });
 
-  test('the id that a caller chose for a new session is refused when any conversation has used it, or an open turn wants it', async () => {
+  test('a chosen id for a new session is refused if any conversation has used it, or an open turn wants it', async () => {
     const { store } = world;
     const { conversation, holder, turn } = await begun(store);
     await holder.write(opening(session({ id: 'mine', state: 'lost' }), turn.id));
@@ -89,7 +89,7 @@ export function turns(world: World): void {
     expect((await store.enqueue(BOB, asked('free'))).turn.options).toEqual({ newSession: 'free' });
   });
 
-  test('the same request again gives the turn of then and stores nothing', async () => {
+  test('the same request again returns the first turn and stores nothing', async () => {
     const { store, site } = world;
     const id = await newConversation(store);
     const set = { requestId: 'r', agent: AGENT, options: { session: 's', permissions: 'ask' } } as const;
@@ -154,7 +154,7 @@ export function turns(world: World): void {
     expect((await enqueue(store, without, { defaultAgent: 'default' })).agent).toBe('default');
   });
 
-  test('a native session that is usable in another conversation is refused, whoever owns that, and it is not said whose', async () => {
+  test('a native session that is usable in another conversation of any owner is refused, without naming it', async () => {
     const { store, site } = world;
     const { holder, turn, conversation } = await begun(store);
     const native = session();
@@ -183,7 +183,7 @@ export function turns(world: World): void {
     expect(await codeOf(enqueue(store, await newConversation(store), { retryOf: first.id }))).toBe('not_found');
   });
 
-  test('turns come by number, in pages', async () => {
+  test('turns are listed by number, in pages', async () => {
     const { store } = world;
     const id = await newConversation(store);
     for (let i = 0; i < 5; i += 1) await enqueue(store, id);
@@ -194,7 +194,7 @@ export function turns(world: World): void {
     expect(await numbers({ after: 5, limit: 9 })).toEqual([]);
   });
 
-  test('a queued turn is cancelled at once, and never begins', async () => {
+  test('a cancelled queued turn ends at once, and never begins', async () => {
     const { store } = world;
     const id = await newConversation(store);
     const [first, second] = [await enqueue(store, id), await enqueue(store, id)];
@@ -216,7 +216,7 @@ export function turns(world: World): void {
     expect(await store.claim(request())).toBeNull();
   });
 
-  test('a running turn is asked to stop, once, and ends itself', async () => {
+  test('a cancel of a running turn is recorded once, and its holder ends the turn', async () => {
     const { store } = world;
     const { conversation, turn, holder } = await begun(store);
     expect(await store.requestCancel(ANN, turn.id, 'someone')).toMatchObject({
@@ -231,7 +231,7 @@ export function turns(world: World): void {
     expect(await store.findTurn(ANN, turn.id)).toMatchObject({ state: 'cancelled', failure });
   });
 
-  test('a turn whose prompt was not taken counts as never sent: it is no part of the history', async () => {
+  test('a turn whose prompt the agent did not accept counts as never sent, and is not part of the history', async () => {
     const { store, site } = world;
     const { conversation, turn, holder } = await begun(store);
     const unsent = { outcome: 'failed', record: null, unsent: true } as const;
@@ -261,7 +261,7 @@ export function turns(world: World): void {
     expect(await site.contents()).toBe(before);
   });
 
-  test('a turn that names where its answer goes is pending until it is delivered, to its owner alone', async () => {
+  test('a turn with deliverTo is pending until it is delivered, only for its owner', async () => {
     const { store } = world;
     const { turn: plain, holder, conversation } = await begun(store);
     await holder.write(sending(plain.id), ending(plain));
@@ -291,7 +291,7 @@ export function turns(world: World): void {
     expect(await ids()).toEqual([three.id]);
   });
 
-  test('what a session was told is read as it was written; what was told ahead belongs to the first turn sent in it', async () => {
+  test('what a session was told is read as written, and what it was told before belongs to the first turn sent in it', async () => {
     const { store } = world;
     const { turn, holder } = await begun(store);
     const native = session();

@@ -1,4 +1,4 @@
-// What the tests of the store contract work with. Nothing here knows which store it is.
+// Helpers for tests of the store contract. They work with every store.
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { ConversationEvent } from '../../../src/core/event.ts';
 import { NOTHING_OMITTED, type Receipt } from '../../../src/core/restore/receipt.ts';
@@ -14,7 +14,7 @@ import type { NewTurn } from '../../../src/ports/store/turns.ts';
 import type { EndOfTurn, Write } from '../../../src/ports/store/writes.ts';
 import type { Store } from '../../../src/ports/store.ts';
 
-/** A kind of store that is held to the contract. */
+/** A kind of store that must keep the contract. */
 export interface StoreHarness {
   readonly name: string;
   /** An empty place for one store. */
@@ -23,24 +23,24 @@ export interface StoreHarness {
 
 export interface StoreSite {
   /**
-   * A handle of its own, as another process would have. Open ones are closed by `destroy`. `boot`: of `boot-1`, unless said, `boot-2` or
-   * `boot-3`; each has a monotonic clock of its own.
+   * A new handle, as another process would have. `destroy` closes open ones. `boot`: `boot-1` (the default), `boot-2` or `boot-3`; each
+   * has its own monotonic clock.
    */
   open(options?: { boot?: string }): Promise<Store>;
   /** Lets time pass, the wall clock with it. */
   pass(ms: number): void;
-  /** Sets the wall clock to another time; no time passes. */
+  /** Moves the wall clock, without any time passing. */
   jump(ms: number): void;
-  /** Everything that is stored, as one text: equal means that not one row has changed. */
+  /** Everything that is stored, as one text. If it is equal, no row has changed. */
   contents(): Promise<string>;
-  /** Damages what is stored, behind the store's back. */
+  /** Damages what is stored, without the store. */
   damage(what: Damage): Promise<void>;
   destroy(): Promise<void>;
 }
 
 export type Damage =
   | { readonly kind: 'payload' | 'time' | 'missing'; readonly conversation: string; readonly seq: number }
-  /** All events from `seq` on are gone. */
+  /** All events from `seq` on are deleted. */
   | { readonly kind: 'tail'; readonly conversation: string; readonly seq: number };
 
 export interface World {
@@ -215,10 +215,10 @@ export function endingUnsent(turn: Turn): Write {
   return ending(turn, { outcome: 'failed', failure, record: null });
 }
 
-/** Counters of an epoch may have gaps: these are used by no test. */
+/** Counters of an epoch may have gaps. No test uses such high ones. */
 let counter = 1_000_000;
 
-/** Begins the next turn under a lease that is held; null: there is none. */
+/** Begins the next turn under a held lease. Null: there is none. */
 export async function beginNext(store: Store, fence: Fence, agents: readonly string[]): Promise<TurnToRun | null> {
   for (;;) {
     const next = await store.nextTurn(fence, agents);
@@ -226,7 +226,7 @@ export async function beginNext(store: Store, fence: Fence, agents: readonly str
     counter += 1;
     const refused = await codeOf(store.commit(fence, counter, [{ write: 'begin', turn: next.turn.id }]));
     if (refused === null) return { ...next, turn: (await store.findTurn(fence.owner, next.turn.id)) as Turn };
-    // Somebody changed the queue in between: as a worker does, it looks again.
+    // The queue was changed in between, so it is read again, as a worker does.
     if (refused !== 'conflict') throw new ThroughlineError(refused as 'lease_lost', 'The turn did not begin.');
   }
 }
@@ -235,7 +235,7 @@ export async function nextTurn(store: Store, fence: Fence): Promise<Turn | null>
   return (await beginNext(store, fence, [AGENT, 'other']))?.turn ?? null;
 }
 
-/** Runs one whole turn under a lease that is held. */
+/** Runs one whole turn under a held lease. */
 export async function runTurn(store: Store, holder: Holder, set: Partial<NewTurn> = {}, end: Partial<EndOfTurn> = {}) {
   await enqueue(store, holder.fence.conversation, set, holder.fence.owner);
   const turn = (await nextTurn(store, holder.fence)) as Turn;

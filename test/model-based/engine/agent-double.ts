@@ -23,19 +23,19 @@ import type { Delivery, Witness } from './witness.ts';
 
 export const FOREIGN = 'somebody else was here';
 const ANSWER = 'answer: ';
-/** A summary stands in place of everything before the prompt that it follows. */
+/** Replaces everything before the prompt that it follows. */
 const SUMMARY = 'summary';
 
-/** What an agent has on its disk, shared by all its processes: what each session was told and has said. */
+/** What an agent has on disk, shared by all of its processes: the prompts and answers of each session. */
 export class AgentStorage {
   readonly sessions = new Map<string, string[]>();
-  /** How often the next openings find a lock. */
+  /** How many of the next openings find a lock. */
   locked = 0;
-  /** The next sessions that are opened again know nothing of what they should; `openly`: and their storage shows it. */
+  /** The next session that is resumed is empty. `openly`: its storage shows that. `secretly`: it does not. */
   hollow: 'no' | 'openly' | 'secretly' = 'no';
-  /** Sessions that were opened hollowly by an agent which shows nobody what it has: their storage is not what was told. */
+  /** Sessions that were resumed empty by an agent whose storage cannot be read. What the storage has is not what the session has. */
   readonly beyondKnowing = new Set<string>();
-  /** The id that the next new session gets, although it is another's; null: a new one. */
+  /** The id of another session, which the next new session gets. Null: it gets a new id. */
   stolen: string | null = null;
   readonly #name: string;
   #ids = 0;
@@ -62,7 +62,7 @@ export interface Surroundings {
   readonly witness: Witness;
 }
 
-/** An agent in this very process, which can fail in every way at every moment. One object an engine, one storage for all. */
+/** An agent in this process, which can fail in every way at every moment. Each engine has its own object; all share one storage. */
 export class AgentDouble implements Agent {
   readonly name: string;
   readonly profile: Profile;
@@ -153,7 +153,7 @@ export class AgentDouble implements Agent {
       const since = at === -1 ? [] : entries.slice(at + 1);
       const said = since.filter(isOwn);
       const stands = positionOf(entries);
-      // It says nothing unasked: what does not follow from the prompt, somebody else has put there.
+      // The agent writes only answers to prompts. Everything else was written by somebody else.
       const ours = stands === position || (at !== -1 && said.length === since.length);
       return { updates: said.map(updateOf), position: ours ? stands : null };
     });
@@ -164,7 +164,7 @@ function positionOf(entries: readonly string[]): string {
   return `${entries.length} ${entries.at(-1)?.slice(0, 40) ?? ''}`;
 }
 
-/** What the agent itself wrote after a prompt. */
+/** Whether the agent itself wrote the entry after a prompt. */
 function isOwn(entry: string): boolean {
   return entry.startsWith(ANSWER) || entry === SUMMARY;
 }
@@ -175,12 +175,12 @@ function updateOf(entry: string): Update {
 
 const COMPACTION: Update = { sessionUpdate: 'compaction_update', status: 'completed' };
 
-/** A session that was opened as it was before its last prompt: until the next one comes, its storage still ends with that. */
+/** A session that was opened as it was before its last prompt. Until the next prompt, its storage still has that one. */
 interface Back {
-  /** So many entries are left. */
+  /** How many entries are left. */
   readonly length: number;
   readonly position: string;
-  /** Where the storage stands meanwhile. */
+  /** The position of the storage until the next prompt. */
   readonly over: string;
 }
 
@@ -196,7 +196,7 @@ export function promptedBy(id: string | null): string {
   return `prompt ${id}: `;
 }
 
-/** The storage of a session as a file: a line an entry, so that it only ever grows at its end. */
+/** The storage of a session as a file: one line for each entry, so that it only grows at its end. */
 function transcriptOf(entries: readonly string[]): Buffer {
   return Buffer.from(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
 }
@@ -250,7 +250,7 @@ class SessionDouble implements AgentSession {
     const { gate } = this.#agent.around;
     return gate.through(async () => {
       if (!this.#agent.profile.traits.position || !this.#named) return null;
-      // The first look is that of the attempt which failed, the second that of the next one.
+      // The first read is by the attempt that failed, the second by the next attempt.
       if (this.#visitorIn > 0 && --this.#visitorIn === 0) this.#entries.push(FOREIGN);
       return this.#manner.hollow === 'openly' ? '0 hollow' : this.#stands();
     });
@@ -261,7 +261,7 @@ class SessionDouble implements AgentSession {
     return this.#back !== null && position === this.#back.over ? this.#back.position : position;
   }
 
-  /** What it has in its context. */
+  /** What the session has in its context. */
   #context(): string[] {
     const entries = this.#entries.slice(0, this.#back?.length);
     return entries.slice(Math.max(0, entries.lastIndexOf(SUMMARY) - 1));
@@ -300,7 +300,7 @@ class SessionDouble implements AgentSession {
     const { gate } = this.#agent.around;
     await gate.pass();
     const events = new Mailbox<AgentEvent>();
-    // The process goes its own way from here on, whether or not anybody listens.
+    // From here on the process works by itself, also when nobody reads its events.
     void this.#live(request, events);
     for (;;) {
       const event = await events.next();
@@ -310,7 +310,7 @@ class SessionDouble implements AgentSession {
     }
   }
 
-  /** One prompt, in steps between which the process may be killed or asked to stop. */
+  /** Works on one prompt, in steps. Between these the process may be killed or cancelled. */
   async #live(request: PromptRequest, events: Mailbox<AgentEvent>): Promise<void> {
     const { witness } = this.#agent.around;
     const delivery = await witness.delivered({
@@ -361,7 +361,7 @@ class SessionDouble implements AgentSession {
       events.put({ type: 'update', update: COMPACTION });
     }
     events.put({ type: 'update', update: chunk('Well. ') });
-    // Once is enough: a replay of it must come to an end.
+    // Not in a replay, which must end.
     if (script === 'hang' && delivery.turn !== null) await this.#wait(signal, new Promise(() => {}));
     if (script === 'fails and is used' && delivery.nth === 1) this.#visitorIn = 2;
     if (script === 'fails' || ((script === 'fails once' || script === 'fails and is used') && delivery.nth === 1)) {
@@ -420,7 +420,7 @@ class SessionDouble implements AgentSession {
     if (signal.aborted || !this.alive) throw STOP;
   }
 
-  /** Waits for what may never come, and stops when the process has to. */
+  /** Waits for something that may never happen. Throws when the process is killed or cancelled. */
   async #wait<T>(signal: AbortSignal, what: Promise<T>): Promise<T> {
     const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     const stop = Promise.race([aborted, this.#agent.around.machine.death(this.#self)]).then(() => STOP);
@@ -455,7 +455,7 @@ function chunk(text: string) {
   return { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } as const;
 }
 
-/** What the person said: the block with the history comes before it. */
+/** The prompt itself. The block with the history comes before it. */
 function lastText(content: Prompt): string {
   return promptText(content.slice(-1));
 }

@@ -3,9 +3,8 @@ import { PROFILES, type ProfileName } from './profiles.ts';
 import { SCRIPTS, type Script } from './witness.ts';
 
 /*
- * What can happen to a few engines on one store, as data. Numbers choose among what there is at that moment. `wait` says how
- * long the rest of the world is left alone before the next command: until nothing moves, or for a few steps only, so that
- * commands meet turns in the middle of everything.
+ * What can happen to a few engines on one store, as data. Numbers choose among what exists at that moment. `wait` says how long to wait
+ * before the next command: until nothing happens any more, or only for a few steps, so that the command hits turns at any point.
  */
 const which = fc.nat(3);
 const wait = fc.oneof(
@@ -49,7 +48,7 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('retry' as const), turn: which, wait }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('fork' as const), conversation: which, wait }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('warm' as const), conversation: which, wait }) },
-  // Killed after so many more steps: at a commit, after one whose reply is lost, between two events of an agent, anywhere.
+  // `passes`: after this many more steps the engine is killed: at a commit, after one whose reply is lost, between two events of an agent …
   {
     weight: 6,
     arbitrary: fc.record({

@@ -2,8 +2,8 @@ import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { Store } from '../../../src/ports/store.ts';
 
 /**
- * Stands between one engine and everything outside of it. A process that is killed is a gate that nothing passes any more: what
- * was under way never hears an answer. One that is stopped and woken later is a gate that opens again.
+ * Everything between one engine and its outside passes this gate. If the process is killed, nothing passes any more, and open calls get no
+ * answer. If it is paused, calls wait until it continues.
  *
  *   open ◀──▶ paused
  *     └─▶ dead ──▶ buried (only to clean up after a sequence: everything is refused, nothing reaches the outside)
@@ -38,7 +38,7 @@ export class Gate {
     if (this.#state !== 'open') await new Promise<void>((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
-  /** Both ways: a call that was made may be one whose answer never comes. */
+  /** Passes the gate in both directions: a call may be made whose answer never comes. */
   async through<T>(call: () => Promise<T>): Promise<T> {
     await this.pass();
     const answer = await call();
@@ -91,5 +91,5 @@ export function storeBehind(gate: Gate, store: Store): Store {
 }
 
 function closed(): ThroughlineError {
-  return new ThroughlineError('closed', 'This engine is gone.');
+  return new ThroughlineError('closed', 'This engine is closed.');
 }

@@ -5,11 +5,11 @@ import type { Processes } from '../../../src/ports/processes.ts';
 import type { Sandboxes } from '../../../src/ports/sandbox.ts';
 import type { Gate } from './gate.ts';
 
-/** A machine of its own: its time, and its processes, which are engines and agents. */
+/** A simulated machine: its time, and its processes, which are engines and agents. */
 export class Machine {
   readonly clock: Clock = { now: () => this.time, monotonic: () => this.time };
   time: number;
-  /** Counts everything that moves, so that stillness can be seen. */
+  /** Counts everything that happens, so that `stillness` can see when nothing happens any more. */
   activity = 0;
   readonly #alive = new Map<number, { died: Promise<void>; die: () => void }>();
   #pids = 0;
@@ -47,7 +47,7 @@ export class Machine {
     };
   }
 
-  /** The same for processes of agents. */
+  /** The processes of agents as one engine sees them. */
   sandboxedFor(gate: Gate): Pick<Sandboxes, 'status' | 'end' | 'orphans'> {
     return {
       status: async (process) => (this.isAlive({ pid: Number(process.id) }) ? 'alive' : 'dead'),
@@ -56,7 +56,7 @@ export class Machine {
           this.kill({ pid: Number(process.id) });
           return 'ended' as const;
         }),
-      // Every process of this machine is recorded before it is killed.
+      // There are none: every process of this machine is recorded before it is killed.
       orphans: async () => [],
     };
   }
@@ -65,7 +65,7 @@ export class Machine {
     for (let i = 0; i < count; i += 1) await tick();
   }
 
-  /** Until nothing moves any more. Time goes on meanwhile, as far as it takes to see that a process is dead. */
+  /** Waits until nothing happens any more. Moves the time forward, far enough that dead processes are noticed. */
   async stillness(): Promise<void> {
     this.time += 150;
     let still = 0;

@@ -1,12 +1,12 @@
 import type { AgentTraits } from '../../../src/core/restore/traits.ts';
 import { TRAITS } from '../../values/plain.ts';
 
-/** A kind of agent: what it declares, and how it treats its sessions. */
+/** A kind of agent: its traits, and how it treats its sessions. */
 export interface Profile {
   readonly traits: AgentTraits;
-  /** Gives a session another id: when it is opened again, or when it is prompted. */
+  /** When it gives a session another id: never, when it is resumed, or with each prompt. */
   readonly rotates: 'never' | 'open' | 'prompt';
-  /** Says its id only with its first answer. */
+  /** Reports the id of a session only with its first answer. */
   readonly namesLate: boolean;
 }
 

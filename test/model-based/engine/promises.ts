@@ -9,7 +9,7 @@ import type { World } from './world.ts';
 
 const ALL = { after: 0, limit: 1_000 };
 
-/** What must hold at the end, whatever has happened on the way. */
+/** What must hold at the end, whatever happened before. */
 export async function checkPromises(world: World): Promise<void> {
   for (const id of world.conversations) {
     const { store, owner } = world;
@@ -42,7 +42,7 @@ async function everyTurnEndedOnce({ store, owner }: World, id: string, turns: re
   if ((await store.verify(owner, id)).broken !== null) throw new Error('the chain is broken');
 }
 
-/** R6: again only after a failure that was read to its end and in which no tool had begun. */
+/** R6: a turn is sent again only after a failure that was read to its end and in which no tool had begun. */
 function nothingSentTwice(turn: Turn, deliveries: readonly Delivery[]): void {
   for (const earlier of deliveries.slice(0, -1)) {
     if (earlier.tool) throw new Error(`turn ${turn.n} was sent again after it had run a tool`);
@@ -55,7 +55,7 @@ function nothingSentTwice(turn: Turn, deliveries: readonly Delivery[]): void {
   if (turn.state === 'completed' && last?.refuted) throw new Error(`turn ${turn.n} completed without the context`);
 }
 
-/** A prompt that came to nothing is no part of the context any more, where the agent can leave it out. */
+/** A failed prompt is not in the context of the next attempt, if the agent can rewind. */
 function nothingToldTwice({ setup }: World, turn: Turn, deliveries: readonly Delivery[]): void {
   for (const [i, { agent, context, attempt }] of deliveries.entries()) {
     if (!PROFILES[setup[agent as 'a' | 'b']].traits.rewind) continue;
@@ -65,8 +65,8 @@ function nothingToldTwice({ setup }: World, turn: Turn, deliveries: readonly Del
 }
 
 /**
- * The central promise: a prompt reaches a session only together with everything that was said before, save what its receipt
- * says was dropped or condensed. And R7, R10: in the session that the caller named, and in none that somebody else has used.
+ * The central promise: a prompt reaches a session only together with the whole history, except what its receipt reports as dropped or
+ * condensed. R7, R10: it reaches the session that the caller named, and none that somebody else has used.
  */
 async function hadTheContext(
   { store, owner, setup }: World,
@@ -99,7 +99,7 @@ async function hadTheContext(
   }
 }
 
-/** The prompt of an earlier turn, and an answer to it when it had one. (A replay is answered anew.) */
+/** Whether the context has the prompt of an earlier turn, and an answer if it had one. (A replay has another answer.) */
 function holds(context: string, record: TurnRecord): boolean {
   const [word = ''] = promptText(record.prompt).split(' ');
   return context.includes(word) && (record.outcome !== 'completed' || context.includes(`reply-to-${word}`));
@@ -114,7 +114,7 @@ async function everySentTurnHasAReceipt({ store, owner }: World, turn: Turn): Pr
   }
 }
 
-/** What the agent said in another conversation, or to another prompt, is in no record but that one's. */
+/** A record has no answer to the prompt of another turn or another conversation. */
 function answersItsOwnPrompt(record: TurnRecord): void {
   const [word = ''] = promptText(record.prompt).split(' ');
   for (const [, to] of JSON.stringify(record.parts).matchAll(/reply-to-(\S+?\.)/g)) {
@@ -122,7 +122,7 @@ function answersItsOwnPrompt(record: TurnRecord): void {
   }
 }
 
-/** What all processes that the session had were told, and what they answered. */
+/** What all processes of the session got, and what they answered. */
 function allToldTo({ witness }: World, session: string): string {
   const here = witness.deliveries.filter((one) => one.session === session);
   return here
@@ -130,7 +130,7 @@ function allToldTo({ witness }: World, session: string): string {
     .join('\n');
 }
 
-/** R9: a session has all that its watermark says, save what it is known to have been spared. */
+/** R9: a session has every turn up to its watermark, except those that are recorded as dropped. */
 async function noWatermarkOverstates(world: World, id: string, history: readonly TurnRecord[]): Promise<void> {
   const { store, owner, storages, setup, touched } = world;
   for (const session of await store.sessions(owner, id)) {
@@ -139,7 +139,7 @@ async function noWatermarkOverstates(world: World, id: string, history: readonly
     if (!isUsable(session) || entries === undefined || touched.has(session.id)) continue;
     const { position } = PROFILES[setup[session.agent as 'a' | 'b']].traits;
     if (position && storage.position(session.id) !== session.position) continue;
-    // Where the agent shows nobody what it has, and its receipts say so, a session is as good as what it was told.
+    // If the agent's storage cannot be read, and its receipts say so, what the session was given counts.
     const context = storage.beyondKnowing.has(session.id) ? allToldTo(world, session.id) : entries.join('\n');
     const lacking = history.filter((record) => record.n <= session.watermark && !holds(context, record));
     if (lacking.length > session.dropped) {

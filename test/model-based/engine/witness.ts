@@ -21,20 +21,20 @@ export const SCRIPTS = [
 /** `fails and is used`: fails once, and before the next attempt somebody else uses its session. */
 export type Script = (typeof SCRIPTS)[number] | 'fails and is used';
 
-/** One prompt that reached an agent, and what became of it. */
+/** One prompt that reached an agent, and its result. */
 export interface Delivery {
-  /** Of the prompt, as the agent was given it. */
+  /** The id of the prompt that the agent got. */
   readonly id: string;
   readonly word: string;
   readonly script: Script;
-  /** The turn that was sent; null: an earlier prompt, told again by a replay. */
+  /** The turn that was sent. Null: an earlier prompt, which a replay repeats. */
   readonly turn: string | null;
   readonly attempt: number;
   /** How often this prompt has reached an agent, this time included. */
   readonly nth: number;
   readonly agent: string;
   readonly session: string;
-  /** All that the session had, and all that came with the prompt. */
+  /** What the session had, and what came with the prompt. */
   readonly context: string;
   readonly foreign: boolean;
   readonly reply: string;
@@ -43,7 +43,7 @@ export interface Delivery {
   tool: boolean;
 }
 
-/** Sees every prompt where it arrives and every tool when it runs, whoever sent it and whoever has died since. */
+/** Records every prompt that reaches an agent and every tool that runs, whatever has been killed since. */
 export class Witness {
   readonly deliveries: Delivery[] = [];
   readonly faults: string[] = [];
@@ -82,7 +82,7 @@ export class Witness {
     );
     const begun = turns.find((turn) => turn !== null && !hasEnded(turn.state) && turn.state !== 'queued');
     const running = replayed ? null : begun;
-    // R6: that it is sent is a fact before the first byte has left.
+    // R6: that a turn is sent is recorded before its first byte leaves.
     if (running && running.sent === null) this.fault(`the prompt of turn ${running.n} arrived before it was sent`);
     if (running && named) await this.#isOurs(rest, running.conversation);
     const nth = this.deliveries.filter((one) => one.turn === running?.id).length + 1;
@@ -102,14 +102,14 @@ export class Witness {
     return delivery;
   }
 
-  /** R1: a native session belongs to one conversation, as long as it is one that can be used. */
+  /** R1: a usable native session belongs to one conversation. */
   async #isOurs({ agent, session }: Pick<Delivery, 'agent' | 'session'>, conversation: string): Promise<void> {
     const rows = await this.#store.findSessions(this.#owner, session);
     const other = rows.find((row) => row.agent === agent && isUsable(row) && row.conversation !== conversation);
     if (other) this.fault(`${session} belongs to another conversation and was given a prompt of ${conversation}`);
   }
 
-  /** A tool must not run in a replay, nor once the turn has ended: whoever ended it has first ended the process. */
+  /** A tool must not run in a replay, nor after its turn has ended: the process must be ended before the turn. */
   async toolRuns(delivery: Delivery, alive: () => boolean): Promise<void> {
     this.#machine.activity += 1;
     const turn = delivery.turn === null ? null : await this.#store.findTurn(this.#owner, delivery.turn);

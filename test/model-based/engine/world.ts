@@ -16,7 +16,7 @@ import { checkPromises } from './promises.ts';
 import { type Script, Witness } from './witness.ts';
 
 const LEASE_MS = 60_000;
-/** Short waits in real time; leases run by the injected clock. */
+/** Short waits in real time. Leases use the injected clock. */
 const SETTINGS = {
   ...DEFAULT_ENGINE_SETTINGS,
   permissions: 'ask',
@@ -38,7 +38,7 @@ interface Running {
   closed: boolean;
 }
 
-/** A few engines on one store, their agents, and everybody who interferes with them. */
+/** A few engines on one store, their agents, and everything that interferes with them. */
 export class World {
   readonly owner: string;
   readonly store: Store;
@@ -46,7 +46,7 @@ export class World {
   readonly witness: Witness;
   readonly storages: Record<'a' | 'b', AgentStorage>;
   readonly setup: Setup;
-  /** Sessions that somebody else has changed: an agent whose storage cannot be read may not show it. */
+  /** Sessions that somebody else has changed. If the agent's storage cannot be read, nothing shows that. */
   readonly touched = new Set<string>();
   readonly #note: (line: string) => void;
   readonly #engines: Running[] = [];
@@ -77,12 +77,12 @@ export class World {
 
   async run(command: Command): Promise<void> {
     this.#healthy();
-    this.#tidy(this.#do(command), command.do);
+    this.#watch(this.#do(command), command.do);
     if (command.wait === 'stillness') await this.machine.stillness();
     else await this.machine.ticks(command.wait);
   }
 
-  /** Everybody wakes up, the dead are buried, and one more engine brings all to an end; then the promises are looked at. */
+  /** Lets paused engines continue, starts one more engine that ends all turns, and checks the promises. */
   async finish(): Promise<void> {
     for (const { gate } of this.#engines) gate.dieAfter(Number.POSITIVE_INFINITY);
     for (const { gate } of this.#engines) gate.wake();
@@ -98,9 +98,9 @@ export class World {
       this.machine.time += LEASE_MS + 1;
       await this.#ring();
       for (const turn of open)
-        if (this.#hangs(turn.prompt)) this.#tidy(this.#healthy().engine.cancel(turn.id), 'cancel');
+        if (this.#hangs(turn.prompt)) this.#watch(this.#healthy().engine.cancel(turn.id), 'cancel');
       for (const permission of await this.store.permissions(this.owner, { open: true })) {
-        this.#tidy(this.#healthy().engine.answer(permission.id, 'no'), 'answer');
+        this.#watch(this.#healthy().engine.answer(permission.id, 'no'), 'answer');
       }
       await this.machine.stillness();
     }
@@ -109,7 +109,7 @@ export class World {
     await checkPromises(this);
   }
 
-  /** Leaves no timer and no listener behind, whatever has happened. */
+  /** Closes all engines, so that no timer and no listener is left. */
   async #clean(): Promise<void> {
     await Promise.all(
       this.#engines.map(async ({ engine, gate }) => {
@@ -200,7 +200,7 @@ export class World {
     return engine.retry(turn, { requestId });
   }
 
-  /** What happens to a process. */
+  /** Pauses, continues, kills or closes an engine. */
   #strike(command: Extract<Command, { engine: number }>): void {
     const alive = this.#engines.filter((one) => !one.gate.dead && !one.closed);
     const struck = pick(alive, command.engine);
@@ -211,11 +211,11 @@ export class World {
     if (command.do === 'close') {
       struck.closed = true;
       struck.gate.wake();
-      this.#tidy(struck.engine.close({ graceMs: 0 }), 'close');
+      this.#watch(struck.engine.close({ graceMs: 0 }), 'close');
     }
   }
 
-  /** Only between turns: what happens in the middle of one cannot be told from what the turn itself did. */
+  /** Changes a session from outside. Only between turns: during a turn nobody could tell it from what the turn did. */
   async #meddle(command: Extract<Command, { session: number | null }>): Promise<void> {
     if (command.do === 'submit') return;
     const rows = (await Promise.all(this.#conversations.map((id) => this.store.sessions(this.owner, id)))).flat();
@@ -224,7 +224,7 @@ export class World {
     const storage = this.storages[row.agent as 'a' | 'b'];
     const entries = storage.sessions.get(row.id);
     if (command.do === 'same id') {
-      // An id that is used again after its session was given up is that of a new session: nobody could tell.
+      // Not if that session was changed from outside: with its id, nobody could tell the new one from it.
       if (!this.touched.has(row.id)) storage.stolen = row.id;
       return;
     }
@@ -284,13 +284,13 @@ export class World {
     return running;
   }
 
-  /** An engine that answers; there is always one. */
+  /** An engine that answers. Starts one if there is none. */
   #healthy(): Running {
     return this.#engines.findLast((one) => one.gate.open && !one.closed) ?? this.#startEngine();
   }
 
-  /** Nobody waits for it: the engine may be dead before it answers. What it throws must be one of ours. */
-  #tidy(call: Promise<unknown>, what: string): void {
+  /** Does not wait for the call, because the engine may die before it answers. An error must be a `ThroughlineError`. */
+  #watch(call: Promise<unknown>, what: string): void {
     call.then(
       () => this.#note(`${what}: done`),
       (error: unknown) => {
@@ -300,7 +300,7 @@ export class World {
     );
   }
 
-  /** The heart of an engine beats in real time, which no test has: something that moves makes them look as well. */
+  /** Makes the engines look for work. Their own polling uses real time, which would take too long here. */
   async #ring(): Promise<void> {
     this.#rings += 1;
     for (const id of this.#conversations) await this.store.setTitle(this.owner, id, `title ${this.#rings}`, 'caller');

@@ -11,8 +11,8 @@ export function same(what: string, actual: unknown, expected: unknown): void {
 const ALL = { after: 0, limit: 1_000 };
 
 /**
- * What can be read of a conversation is what the rules say (R1–R6, R9). Of what only grows, events up to `seen` were looked at
- * before, and records and receipts are looked at when it is 0: at the end of every sequence.
+ * Compares what can be read of a conversation with the model (R1–R6, R9). Events up to `seen` were checked before. Records and receipts are
+ * checked only if `seen` is 0: at the end of every sequence.
  */
 export async function checkConversation(store: Store, expected: Conversation, now: number, seen = 0): Promise<void> {
   const { id } = expected;
@@ -72,7 +72,7 @@ async function checkSessions(store: Store, expected: Conversation): Promise<void
   if (found.some((session) => session.watermark > head(expected))) throw new Error('a watermark is beyond the head');
 }
 
-/** A turn that has ended may show or forget that it was sent; an open one must show it, and only then. */
+/** The open turns that were sent. After its end, a turn may or may not show that it was sent. */
 function sentOf(turns: readonly { id: string; state: string; sent: unknown }[]): string[] {
   const isOpen = (state: string) => state === 'queued' || state === 'running' || state === 'waiting';
   return turns.filter((turn) => isOpen(turn.state) && turn.sent !== null).map((turn) => turn.id);

@@ -3,13 +3,13 @@ import { SESSION_STATES } from '../../../src/core/restore/session.ts';
 import { TURN_ENDS } from '../../../src/core/turn/turn.ts';
 
 /*
- * What can happen to a store, as data. Numbers choose among what there is at that moment (modulo how much there is), so that
- * every sequence makes sense and every shorter one still does.
+ * What can happen to a store, as data. Numbers choose among what exists at that moment (modulo its count), so that every sequence makes
+ * sense, and every shorter one as well.
  */
 const few = fc.nat(3);
 const worker = fc.nat(2);
 
-/** One write under the fence, before it is known what it is about. */
+/** One write under the fence. Its numbers are not resolved yet. */
 const write = fc.oneof(
   { weight: 3, arbitrary: fc.record({ write: fc.constant('update' as const), turn: few }) },
   {
@@ -46,7 +46,7 @@ const write = fc.oneof(
       write: fc.constant('end' as const),
       turn: few,
       outcome: fc.constantFrom(...TURN_ENDS),
-      // Right for the turn, or a record that it must not have, or none though it was sent, or that of another turn.
+      // The right record for the turn; none, although it was sent; one that it must not have; or that of another turn.
       record: fc.oneof(
         { weight: 3, arbitrary: fc.constant('right' as const) },
         { weight: 2, arbitrary: fc.constantFrom('none', 'some', 'wrong') },
@@ -73,7 +73,7 @@ const command = fc.oneof(
       session: fc.oneof({ weight: 8, arbitrary: fc.constant(null) }, fc.nat(2)),
     }),
   },
-  // The next things that a well-behaved worker would do: without it few sequences would get to the end of a turn.
+  // The next steps of a well-behaved worker. Without these, few sequences would reach the end of a turn.
   { weight: 10, arbitrary: fc.record({ do: fc.constant('advance' as const), ...by, steps: fc.nat(2) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('claim' as const), ...by, named: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('begin' as const), ...by }) },

@@ -4,8 +4,8 @@ import { type SessionState, USABLE_SESSION_STATES } from '../../../src/core/rest
 import { hasEnded, type TurnEnd, type TurnState } from '../../../src/core/turn/turn.ts';
 
 /*
- * What a store does, in as few words as possible, written from the rules and not from the code: the store is held to it after
- * every step. Everything is plain data, so that a commit can be tried on a copy and thrown away (all or nothing).
+ * What a store does, as briefly as possible, written from the rules and not from the code. The store is compared with it after every step.
+ * Everything is plain data, so that a commit can be tried on a copy and discarded (all or nothing).
  */
 export interface Turn {
   readonly id: string;
@@ -25,7 +25,7 @@ export interface Session {
   readonly agent: string;
   state: SessionState;
   watermark: number;
-  /** The number of the event at which it was last used: lineages are in that order. */
+  /** The number of the event at which it was last used. Lineages are sorted by it. */
   used: number;
 }
 
@@ -45,12 +45,12 @@ export interface Conversation {
   sessions: Session[];
   permissions: Permission[];
   receipts: string[];
-  /** Every event there is, as [kind, turn]; its place is its number. */
+  /** Every event, as [kind, turn]; its place in the list is its number. */
   events: [EventKind, string | null][];
   epoch: number;
   holder: string | null;
   expires: number;
-  /** By epoch and counter: what the commit answered. */
+  /** By epoch and counter: what the commit returned. */
   answers: Record<string, number>;
 }
 
@@ -78,7 +78,7 @@ function happened(conversation: Conversation, kind: EventKind, turn: string | nu
   conversation.events.push([kind, turn]);
 }
 
-// ── anybody's door ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── without a lease ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export function submit(conversation: Conversation, id: string, agent: string): Turn {
   if (!conversation.titled) happened(conversation, 'conversation.titled');
@@ -121,7 +121,7 @@ export function answer(conversation: Conversation, permission: Permission, known
 
 // ── the lease ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Whether a worker that knows these agents may take it at this time. */
+/** Whether a worker with these agents may claim it now. */
 export function claimable(conversation: Conversation, agents: readonly string[], named: boolean, now: number): boolean {
   if (conversation.holder !== null && conversation.expires > now) return false;
   const [oldest] = open(conversation);
@@ -154,7 +154,7 @@ export function release(conversation: Conversation): void {
   conversation.holder = null;
 }
 
-/** Its holder is gone, and with it the processes of its sessions. */
+/** Its holder has ended, and with it the processes of its sessions. */
 export function endLiving(conversation: Conversation): void {
   const unsure = open(conversation).flatMap(({ sent, sessionId }) => (sent ? [sessionId] : []));
   for (const session of conversation.sessions) {
@@ -197,7 +197,7 @@ export type Write =
   | { write: 'deny'; permission: string }
   | { write: 'end'; turn: string; outcome: TurnEnd; record: number | null; ref: string | null; unsent?: boolean };
 
-/** `others`: every other conversation, because a native session belongs to one. */
+/** `others`: every other conversation, because a native session belongs to only one. */
 export function commit(
   conversation: Conversation,
   others: readonly Conversation[],
@@ -212,7 +212,7 @@ export function commit(
   for (const write of writes) apply(after, others, write);
   if (after.sessions.some((session) => session.watermark > head(after))) throw new Refused('invalid');
   const seq = after.events.length;
-  // A commit that made no event leaves no trace of itself, and may be made again: it finds nothing to do again.
+  // A commit without events is not remembered. It may be repeated, because then it again changes nothing.
   if (seq > conversation.events.length) after.answers[`${epoch}.${counter}`] = seq;
   return { after, seq };
 }
@@ -308,7 +308,7 @@ function openSession(
   happened(conversation, 'session.opened', turn);
 }
 
-/** A native session belongs to one conversation (R1), and is in it once. */
+/** A native session belongs to one conversation (R1), and is listed in it once. */
 function refuseTaken(
   conversation: Conversation,
   others: readonly Conversation[],

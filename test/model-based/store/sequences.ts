@@ -8,11 +8,11 @@ interface StoreSequences {
   readonly name: string;
   readonly runs: number;
   readonly clock: { time: number };
-  /** Two of one database, as two processes would have. */
+  /** Two stores on one database, as two processes have them. */
   readonly stores: () => readonly Store[];
 }
 
-/** Random sequences of verbs, each compared with the model. */
+/** Runs random sequences of verbs, and compares the store with the model. */
 export async function storeSequences({ name, runs, clock, stores }: StoreSequences): Promise<void> {
   let count = 0;
   await checkSequences({
@@ -24,7 +24,7 @@ export async function storeSequences({ name, runs, clock, stores }: StoreSequenc
     show: showCommand,
     run: async (commands, note) => {
       count += 1;
-      // Every fourth one sees two connections; the rest is spared the time that they cost each other.
+      // Only every fourth sequence uses two connections, because that takes longer.
       const world = new World(count % 4 === 0 ? stores() : stores().slice(0, 1), clock, `s${count}`, note);
       await world.start();
       for (const command of commands) await world.run(command);

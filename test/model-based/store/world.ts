@@ -15,14 +15,14 @@ const AGENTS = ['a', 'b'];
 /** The last worker knows only one of the agents. */
 const KNOWN = [AGENTS, AGENTS, ['a']] as const;
 
-/** What one worker believes to hold: it is not told when it loses it, like a process that was asleep. */
+/** A lease that one worker believes to hold. As a frozen process, it does not notice when it loses it. */
 interface Pen {
   readonly fence: Fence;
   counter: number;
   last: { counter: number; writes: readonly model.Write[] } | null;
 }
 
-/** A store and the model beside it, driven by the same commands. Every sequence has a place and names of its own. */
+/** A store and its model, with the same commands for both. Every sequence has its own place and names. */
 export class World {
   readonly #stores: readonly Store[];
   readonly #clock: { time: number };
@@ -31,7 +31,7 @@ export class World {
   readonly #conversations: model.Conversation[] = [];
   readonly #pens = new Map<string, Pen>();
   readonly #requests = new Map<string, { body: string; turn: string; seq: number }>();
-  /** How many events of a conversation were checked already; at the end all are checked once more. */
+  /** How many events of a conversation were already checked. At the end all are checked once more. */
   readonly #seen = new Map<string, number>();
   #made = 0;
 
@@ -58,7 +58,7 @@ export class World {
     }
   }
 
-  /** Every accepted turn can be brought to its one end, whatever has happened; then all is checked once more. */
+  /** Brings every accepted turn to its one end, which must be possible, and then checks everything once more. */
   async finish(): Promise<void> {
     for (const { id } of [...this.#conversations]) {
       this.#clock.time += LEASE_MS + 1;
@@ -71,7 +71,7 @@ export class World {
       const { events, turns } = this.#current({ id });
       for (const turn of turns) {
         const count = (what: string) => events.filter(([kind, of]) => kind === what && of === turn.id).length;
-        // A turn that came with a fork was accepted elsewhere, and has neither of the two here.
+        // A turn that came with a fork was accepted elsewhere, and has neither of the two events here.
         if (!hasEnded(turn.state) || count('turn.ended') !== count('turn.queued')) {
           throw new Error(`turn ${turn.n} is ${turn.state} and ended ${count('turn.ended')} times`);
         }
@@ -132,7 +132,7 @@ export class World {
     }
   }
 
-  // ── anybody's door ──
+  // ── without a lease ──
 
   async #submit(conversation: model.Conversation, command: Extract<Command, { do: 'submit' }>): Promise<void> {
     const named = command.agent === null ? null : this.#pick(AGENTS, command.agent);
@@ -210,7 +210,7 @@ export class World {
     const history = conversation.history.filter((one) => one <= n);
     const turns = history.map((one, i) => {
       const source = conversation.turns.find((turn) => turn.n === one) as model.Turn;
-      // Its turns are new ones, begun by nobody here; only the record came along.
+      // The turns of a fork are new ones that were never begun. Only the records are copied.
       return {
         ...source,
         id: copied[i]?.id ?? '',
@@ -274,7 +274,7 @@ export class World {
     if (next !== null) await this.#beginTurn(conversation, worker, next);
   }
 
-  /** With a living session, it is sent in the commit that begins it. */
+  /** With a live session, the turn is sent in the same commit that begins it. */
   async #beginTurn(conversation: model.Conversation, worker: number, turn: model.Turn): Promise<void> {
     if (turn.state !== 'queued') return;
     const isWarm = conversation.sessions.some(({ agent, state }) => agent === turn.agent && state === 'live');
@@ -324,7 +324,7 @@ export class World {
     await this.#commitAt(conversation, worker, pen, counter, writes);
   }
 
-  /** The reply was lost: the same commit once more. */
+  /** Makes the same commit once more, as after a lost reply. */
   async #repeat(conversation: model.Conversation, worker: number): Promise<void> {
     const pen = this.#pen(worker, conversation);
     if (pen?.last) await this.#commitAt(conversation, worker, pen, pen.last.counter, pen.last.writes);
@@ -350,7 +350,7 @@ export class World {
     );
   }
 
-  /** The next thing that a well-behaved worker does with this conversation. */
+  /** Does the next step of a well-behaved worker with this conversation. */
   async #advance(worker: number, conversation: model.Conversation): Promise<void> {
     const pen = this.#pen(worker, conversation);
     if (pen === null || !model.held(conversation, pen.fence.epoch)) return this.#claim(conversation, worker, true);
@@ -359,14 +359,14 @@ export class World {
     if (!turn.sent) return this.#commitWrites(conversation, worker, this.#sending(conversation, turn));
     const ref = conversation.sessions.find((one) => one.id === turn.sessionId && one.agent === turn.agent)?.ref ?? null;
     const writes: model.Write[] = [{ write: 'end', turn: turn.id, outcome: 'completed', record: turn.n, ref }];
-    if (ref !== null && this.#sessionAt(conversation, ref)) {
+    if (ref !== null && this.#isUsable(conversation, ref)) {
       writes.unshift({ write: 'change', ref, state: 'dormant', watermark: turn.n });
     }
     return this.#commitWrites(conversation, worker, writes);
   }
 
-  /** A session may be opened again as dormant only while nobody else has it. */
-  #sessionAt(conversation: model.Conversation, ref: string): boolean {
+  /** A session may become dormant only if it is still usable. */
+  #isUsable(conversation: model.Conversation, ref: string): boolean {
     const session = conversation.sessions.find((one) => one.ref === ref);
     return session !== undefined && model.isUsable(session);
   }
@@ -380,10 +380,10 @@ export class World {
     return [{ write: 'open', session, turn: turn.id }, receipt, { write: 'send', turn: turn.id, ref }];
   }
 
-  /** A write command becomes one about the things there are; null: there is nothing to write about. */
+  /** Resolves the numbers of a write command. Null: what it is about does not exist. */
   #write(conversation: model.Conversation, command: WriteCommand): model.Write | null {
     const begun = model.open(conversation).filter((one) => one.state !== 'queued');
-    // Mostly about the turn that is being run; sometimes about any other.
+    // Mostly about the running turn; sometimes about any other.
     const among = 'turn' in command && command.turn !== 3 && begun.length > 0 ? begun : conversation.turns;
     const turn = 'turn' in command && command.turn !== null ? this.#maybe(among, command.turn) : null;
     const session =
@@ -424,7 +424,7 @@ export class World {
 
   // ── helpers ──
 
-  /** Both do it; both must give the same answer, or refuse for the same reason. */
+  /** Store and model must return the same, or refuse with the same code. */
   async #expect<T>(what: string, expected: () => T, actual: () => Promise<T>): Promise<void> {
     const left = resultOf(expected);
     const right = await actual().then(
@@ -463,7 +463,7 @@ export class World {
     return `${this.#name} ${kind} ${this.#made}`;
   }
 
-  /** Few enough that two conversations, and one conversation twice, come upon the same. */
+  /** The id of a native session. There are so few that conversations often use the same one. */
   #native(which: number): string {
     return `${this.#name} shared ${which}`;
   }

@@ -8,7 +8,7 @@ import type { EndOfTurn, Write as StoreWrite } from '../../../src/ports/store/wr
 import { record } from '../../values/plain.ts';
 import type { Conversation, Session, Write } from './model.ts';
 
-/** A write of the model, as the port has it: with everything that the rules do not look at filled in. */
+/** Converts a write of the model to one of the port. Fills in everything that the model leaves out. */
 export function toStore(write: Write, conversation: Conversation): StoreWrite {
   switch (write.write) {
     case 'begin':

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { OWNERS, WORKERS } from './model.ts';
 
 /*
- * What can happen to a queue of tasks, as data. Numbers choose among what there is at that moment (modulo how much there is),
- * so that every sequence makes sense and every shorter one still does.
+ * What can happen to a queue of tasks, as data. Numbers choose among what exists at that moment (modulo its count), so that every sequence
+ * makes sense, and every shorter one as well.
  */
 const few = fc.nat(6);
 const owner = fc.constantFrom(...OWNERS);
@@ -12,7 +12,7 @@ const is = <T extends string>(kind: T) => fc.constant(kind);
 
 const task = fc.record({
   milestone: fc.option(fc.constantFrom('m', 'n'), { freq: 2 }),
-  /** How many of those before it in the plan it comes after. */
+  /** How many of the tasks right before it in the plan it depends on. */
   after: fc.nat(2),
 });
 

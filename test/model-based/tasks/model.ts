@@ -4,7 +4,7 @@ export const OWNERS = ['ann', 'bob'] as const;
 export const WORKERS = ['one', 'two'] as const;
 export const LEASE_MS = 1_000;
 
-/** A task as the rules have it. */
+/** A task in the model. */
 export interface ModelTask {
   readonly id: string;
   readonly owner: string;
@@ -23,14 +23,14 @@ export interface ModelTask {
   events: number;
 }
 
-/** What the rules say of a queue, one thing after another. */
+/** The rules of a queue of tasks, as simple code. */
 export class Model {
   /** In the order in which they were added. */
   readonly tasks: ModelTask[] = [];
   readonly #served = new Map<string, number>();
   #claims = 0;
 
-  /** The one to be taken up; null: none. */
+  /** The task that must be claimed next. Null: none. */
   claim(worker: string, limit: number, only: string | null, now: number): ModelTask | null {
     for (const task of this.tasks) if (task.state === 'running' && task.expires <= now) this.giveBack(task);
     const found = this.#next(limit, only);
@@ -95,7 +95,7 @@ export class Model {
     }
   }
 
-  /** False: it is refused. */
+  /** False: the retry is refused. */
   retry(task: ModelTask): boolean {
     if (!['asking', 'failed', 'cancelled'].includes(task.state)) return false;
     task.state = isReady(task) ? 'queued' : 'waiting';

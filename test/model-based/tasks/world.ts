@@ -9,7 +9,7 @@ import { isReady, LEASE_MS, Model, type ModelTask, OWNERS } from './model.ts';
 const PLACE = 'here';
 const workerOf = (id: string) => ({ id, process: { pid: 1, started: '1', boot: 'boot', namespace: 'n' } });
 
-/** A store and the model of it: every command goes to both, and after each they have to agree. */
+/** A store and its model. Every command goes to both, and after each they must agree. */
 export class World {
   readonly #store: Store;
   readonly #clock: { time: number };
@@ -127,7 +127,7 @@ export class World {
     return done(this.#store.tasks.commit(fence, change), 'lease_lost');
   }
 
-  /** What can be read is what the rules say; and what holds whatever happened. */
+  /** Compares what can be read with the model, and checks what must always hold. */
   async #compare(): Promise<void> {
     for (const owner of OWNERS) {
       const own = this.#model.tasks.filter((task) => task.owner === owner);

@@ -1,11 +1,11 @@
-// A double of the public methods of e2b that we use, with real processes and files (service.ts). The key is the folder of its machines.
-// test/vendors/published.ts checks that it has the types that the package publishes.
+// A test double of the public methods of e2b that we use, with real processes and files (service.ts). The key is the folder of its
+// machines. test/vendors/published.ts checks that it has the published types of the package.
 import { randomUUID } from 'node:crypto';
 import { type MachineFacts, Service } from './service.ts';
 
 const HOME = '/home/user';
 const DEFAULT_MS = 300_000;
-/** Any port can be reached in the real ones; in these, the one of the bridge. */
+/** In real machines any port can be reached; in these, only that of the bridge. */
 const PORT = 43_117;
 
 export class NotFoundError extends Error {}

@@ -1,11 +1,11 @@
-// What tests need that run our own program with the doubles.
+// For tests that run our own program with the doubles.
 import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Service } from './service.ts';
 
-/** A program of ours that is started with these options uses the doubles. */
+/** With these options, a program of ours uses the doubles. */
 export const NODE_OPTIONS = `--import=${fileURLToPath(new URL('register.ts', import.meta.url))}`;
 
 export class DoubleHome {
@@ -29,7 +29,7 @@ export class DoubleHome {
     return found.id;
   }
 
-  /** The files that the machine of a conversation keeps, as they are seen from here. */
+  /** Where the files of a conversation's machine are on this machine. */
   files(conversation: string): string {
     return join(this.service.root, this.machine(conversation), 'files');
   }

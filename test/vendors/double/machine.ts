@@ -1,5 +1,5 @@
-// A rented machine, for tests: runs inside of bubblewrap, as the program that everything else there hangs on. It runs commands, reads and
-// writes files, passes connections on to a port, and ends itself when its time is over, as the machines of a vendor do.
+// A rented machine, for tests. It runs inside of bubblewrap, and everything else there ends with it. It runs commands, reads and writes
+// files, forwards connections to a port, and ends itself when its time is over, as the machines of a vendor do.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -12,7 +12,7 @@ export interface MachineStart {
   readonly awakeMs: number;
 }
 
-/** What can be asked of a machine. */
+/** A request to a machine. */
 export type MachineRequest =
   | { readonly op: 'run'; readonly command: readonly string[]; readonly env: object; readonly detached: boolean }
   | { readonly op: 'read'; readonly path: string }
@@ -26,7 +26,7 @@ export type MachineRequest =
   | { readonly op: 'awake'; readonly ms: number };
 
 const { name, cwd, awakeMs } = JSON.parse(process.argv[2] ?? '') as MachineStart;
-/** Ports are the machine's own: a program that listens on one has a name instead that only this machine knows. */
+/** Each machine has its own ports: instead of a port, a program listens on an abstract socket with a name that only this machine has. */
 const portName = (port: number | string) => `\0${name}:${port}`;
 const PRELOAD = '/run/double/ports.cjs';
 
@@ -78,7 +78,7 @@ const control = createServer(async (request, response) => {
   }
 });
 
-/** A door to one port, opened when it is first asked for. */
+/** Forwards connections from outside to the one port that can be reached. */
 const doors = createPlainServer((outside) => {
   const inside = connect(portName(readFileSync('/run/double/port', 'utf8')));
   for (const [from, to] of [

@@ -1,4 +1,4 @@
-// Loaded before a program of ours (`--import`): it then finds the doubles where it looks for the packages of the vendors.
+// Loaded before a program of ours (`--import`), so that it gets the doubles when it imports the packages of the vendors.
 import { registerHooks } from 'node:module';
 
 const DOUBLES: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-// What stands behind the doubles of the vendors' packages: machines in a folder of this machine, which any process can find there.
+// The service behind the doubles of the vendors' packages: its machines are in a folder of this machine, where any process can find them.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import {
@@ -20,7 +20,7 @@ import type { MachineRequest, MachineStart } from './machine.ts';
 const PROGRAM = fileURLToPath(new URL('machine.ts', import.meta.url));
 const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 
-/** A program of a machine that listens on a port gets a name that nothing outside of this machine has. */
+/** Loaded into the programs of a machine: instead of a port, they listen on an abstract socket with a name that only this machine has. */
 const PORTS = `const { Server } = require('node:net');
 const { listen } = Server.prototype;
 Server.prototype.listen = function (port, ...rest) {
@@ -31,7 +31,7 @@ Server.prototype.listen = function (port, ...rest) {
 
 export interface MachineFacts {
   readonly id: string;
-  /** Where its own files are seen inside: all that is kept when it rests. */
+  /** Where its files are inside of the machine. Only these are kept when it rests. */
   readonly home: string;
   readonly port: number;
   readonly metadata: Readonly<Record<string, string>>;
@@ -39,13 +39,13 @@ export interface MachineFacts {
 }
 
 interface MachineState {
-  /** The process that everything in it ends with. */
+  /** The process with which everything in the machine ends. */
   readonly pid: number;
   readonly control: number;
   readonly door: number;
 }
 
-/** Why doubles cannot be used here; null: they can. */
+/** Why the doubles cannot be used here. Null: they can. */
 export function whyNoDoubles(): string | null {
   if (process.platform !== 'linux') return 'the doubles of rented machines need Linux';
   try {
@@ -108,7 +108,7 @@ export class Service {
     if (awake !== null) return awake;
     const run = join(this.root, id, 'run');
     for (const name of ['bwrap.json', 'state.json']) rmSync(join(run, name), { force: true });
-    // Not the name of the machine: programs of an earlier run must not hold its ports.
+    // A new name for each run, because programs of an earlier run must not hold its ports.
     const start: MachineStart = { name: `${id}-${randomUUID()}`, cwd: facts.home, awakeMs };
     const args = [
       ...mounts(join(this.root, id), facts.home),
@@ -135,14 +135,14 @@ export class Service {
     }
   }
 
-  /** As when its time is over, or its computer has broken: all that runs in it ends at once. */
+  /** Ends everything in the machine at once, as when its time is over or its hardware fails. */
   async stop(id: string): Promise<void> {
     const state = this.state(id);
     if (state === null) return;
     try {
       process.kill(state.pid, 'SIGKILL');
     } catch (error) {
-      // Its time was over at this moment.
+      // It ended by itself at this moment.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
     while (isRunning(state.pid)) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -175,7 +175,7 @@ export class Service {
   }
 }
 
-/** What a machine sees: the programs of this one, read-only, and its own files. */
+/** What is mounted in a machine: the programs of this one, read-only, and its own files. */
 function mounts(folder: string, home: string): string[] {
   const system = ['/bin', '/sbin', '/lib', '/lib64'].flatMap((path) => {
     if (!existsSync(path)) return [];
@@ -195,7 +195,7 @@ function parsed<T>(file: string): T | null {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as T;
   } catch {
-    return null; // it is not there, or not whole yet
+    return null; // it does not exist, or is not complete yet
   }
 }
 

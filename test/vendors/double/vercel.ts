@@ -1,5 +1,5 @@
-// A double of the public methods of @vercel/sandbox that we use, with real processes and files (service.ts). The token is the folder of
-// its machines. test/vendors/published.ts checks that it has the types that the package publishes.
+// A test double of the public methods of @vercel/sandbox that we use, with real processes and files (service.ts). The token is the folder
+// of its machines. test/vendors/published.ts checks that it has the published types of the package.
 import { Service } from './service.ts';
 
 interface Options {
@@ -72,11 +72,11 @@ export class Sandbox {
   }
 
   domain(_port: number): string {
-    // An address that nobody answers at, as the one of a machine that has gone to rest.
+    // For a resting machine, an address where nothing listens.
     return `http://127.0.0.1:${this.#service.state(this.name)?.door ?? 1}`;
   }
 
-  /** Whatever needs a running machine wakes it. */
+  /** Every request wakes a resting machine. */
   async #ask(request: Parameters<Service['ask']>[1]): Promise<unknown> {
     if (this.#service.facts(this.name) === null) throw new APIError(404, 'Not Found');
     await this.#service.wake(this.name, this.#timeout);
