@@ -9,6 +9,7 @@ import { useMay } from '../data/session.ts';
 import type { Action } from '../shell/actions.ts';
 import { SESSION_ENDED, say, sayError } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
+import { nameOf } from '../ui/state.tsx';
 import { fileName } from './standing.ts';
 
 export type Shown = 'title' | 'erase' | 'verify' | 'move';
@@ -23,7 +24,7 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
   const [, go] = useLocation();
   const [mayPrompt, mayAdmin] = [useMay('prompt'), useMay('admin')];
   if (conversation === null) return [];
-  const name = conversation.title || conversation.key || 'Untitled';
+
   const cli = (command: string, rest = '') =>
     `throughline ${command} ${shellWord(conversation.key ?? conversation.id)}${rest}`;
   const action = (id: string, title: string, line: string | null, run: () => void): Action => ({
@@ -67,7 +68,9 @@ export function useConversationActions(show: (what: Shown) => void): readonly Ac
           action('fork', 'Fork', cli('fork'), () => trying(openFork())),
         ]
       : []),
-    action('export', 'Export as JSON', cli('export', ' --output FILE'), () => trying(saved(verbs, fileName(name)))),
+    action('export', 'Export as JSON', cli('export', ' --output FILE'), () =>
+      trying(saved(verbs, fileName(nameOf(conversation)))),
+    ),
     action('verify', 'Verify the chain of events', cli('verify'), () => show('verify')),
     ...(mayAdmin ? [action('erase', 'Erase…', cli('erase', ' --yes'), () => show('erase'))] : []),
   ];

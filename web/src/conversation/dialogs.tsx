@@ -8,6 +8,7 @@ import { Choice, Confirm, Dialog } from '../ui/dialog.tsx';
 import { CliLine, CopyButton, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { say, sayError } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
+import { chainVerdict } from './standing.ts';
 
 /** Replaces the title while it is edited. */
 export function TitleField({ onDone }: { onDone(): void }) {
@@ -40,15 +41,10 @@ export function TitleField({ onDone }: { onDone(): void }) {
   );
 }
 
-interface DialogState {
-  readonly open: boolean;
-  onClose(): void;
-}
-
-export function VerifyDialog({ open, onClose }: DialogState) {
+export function VerifyDialog({ onClose }: { onClose(): void }) {
   return (
-    <Dialog open={open} onClose={onClose} title="Verify">
-      {open && <Verified />}
+    <Dialog open onClose={onClose} title="Verify">
+      <Verified />
     </Dialog>
   );
 }
@@ -63,13 +59,13 @@ function Verified() {
   }, [verify]);
   if (error !== null) return <ErrorNote error={error} cli={`throughline verify ${shellWord(name)}`} />;
   if (check === null) return <Skeleton />;
-  const isWhole = check.broken === null && check.lost === undefined;
-  const Icon = isWhole ? ShieldCheck : ShieldAlert;
+  const { isIntact, text } = chainVerdict(check);
+  const Icon = isIntact ? ShieldCheck : ShieldAlert;
   return (
     <div className="space-y-3 p-4 text-sm">
       <p className="flex items-start gap-2">
-        <Icon size={18} className={isWhole ? 'shrink-0 text-good' : 'shrink-0 text-bad'} aria-hidden />
-        {verdict(check)}
+        <Icon size={18} className={isIntact ? 'shrink-0 text-good' : 'shrink-0 text-bad'} aria-hidden />
+        {text}
       </p>
       <p className="text-muted">
         Keep a copy of this head somewhere else. A later check against it also detects a chain that was recomputed.
@@ -83,13 +79,7 @@ function Verified() {
   );
 }
 
-function verdict({ broken, lost }: ChainCheck): string {
-  if (broken !== null) return `Event ${broken}, or one before it, was changed.`;
-  if (lost !== undefined) return `Events are missing: there were ${lost.had}, and there are ${lost.has}.`;
-  return 'No event was changed, removed or added.';
-}
-
-export function EraseDialog({ open, onClose }: DialogState) {
+export function EraseDialog({ onClose }: { onClose(): void }) {
   const { erase } = useVerbs();
   const conversation = useConversation((state) => state.conversation);
   const [sandbox, setSandbox] = useState(false);
@@ -107,7 +97,7 @@ export function EraseDialog({ open, onClose }: DialogState) {
   };
   return (
     <Confirm
-      open={open}
+      open
       onClose={onClose}
       title="Erase the conversation"
       cli={`throughline erase ${shellWord(conversation?.key ?? conversation?.id ?? '')}${options} --yes`}

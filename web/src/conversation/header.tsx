@@ -38,9 +38,9 @@ export function Header() {
         )}
         <ActionMenu actions={actions} />
         <PanelButton />
-        {shown === 'verify' && <VerifyDialog open onClose={() => show(null)} />}
-        {shown === 'erase' && <EraseDialog open onClose={() => show(null)} />}
-        {shown === 'move' && <MoveDialog open onClose={() => show(null)} />}
+        {shown === 'verify' && <VerifyDialog onClose={() => show(null)} />}
+        {shown === 'erase' && <EraseDialog onClose={() => show(null)} />}
+        {shown === 'move' && <MoveDialog onClose={() => show(null)} />}
       </header>
       <StrandedNote move={move ?? null} />
     </>

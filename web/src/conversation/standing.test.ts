@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fileName, stateNow } from './standing.ts';
+import { chainVerdict, fileName, stateNow } from './standing.ts';
 
 const NOTHING = { asks: false, isRunning: false, isQueued: false };
 
@@ -14,6 +14,21 @@ test.each([
   ['asks', {}, 'idle'],
 ] as const)('read as %s, with %j it is %s', (read, now, state) => {
   expect(stateNow(read, { ...NOTHING, ...now })).toBe(state);
+});
+
+const lost = { had: { seq: 9, turns: 2 }, has: { seq: 5, turns: 1 } };
+
+test.each([
+  ['an intact chain', {}, true, 'No event was changed, removed or added.'],
+  ['a changed event', { broken: 2 }, false, 'Event 2, or one before it, was changed.'],
+  [
+    'lost events',
+    { lost },
+    false,
+    'Events 6 to 9 are missing: it had 2 turns (9 events), and 1 turn (5 events) is left.',
+  ],
+])('%s is reported', (_name, check, isIntact, text) => {
+  expect(chainVerdict({ head: '5:x', broken: null, ...check })).toEqual({ isIntact, text });
 });
 
 test.each([

@@ -1,4 +1,6 @@
 import type { ConversationState } from 'throughline/client';
+import type { ChainCheck } from '../../../src/core/event.ts';
+import { lostInWords } from '../../../src/core/loss.ts';
 
 interface Now {
   /** A question waits for an answer. */
@@ -15,6 +17,13 @@ export function stateNow(read: ConversationState, { asks, isRunning, isQueued }:
   if (isRunning) return 'running';
   if (isQueued) return 'queued';
   return OPEN.includes(read) ? 'idle' : read;
+}
+
+/** The result of a check of the hash chain, as a sentence. */
+export function chainVerdict({ broken, lost }: ChainCheck): { readonly isIntact: boolean; readonly text: string } {
+  if (broken !== null) return { isIntact: false, text: `Event ${broken}, or one before it, was changed.` };
+  if (lost === undefined) return { isIntact: true, text: 'No event was changed, removed or added.' };
+  return { isIntact: false, text: lostInWords(lost) };
 }
 
 /** A name for the file of an export that every system allows. */

@@ -32,7 +32,7 @@ export function StrandedNote({ move }: { move: Action | null }) {
   );
 }
 
-export function MoveDialog({ open, onClose }: { open: boolean; onClose(): void }) {
+export function MoveDialog({ onClose }: { onClose(): void }) {
   const { move } = useVerbs();
   const conversation = useConversation((state) => state.conversation);
   const name = conversation?.title || conversation?.key || 'This conversation';
@@ -42,7 +42,7 @@ export function MoveDialog({ open, onClose }: { open: boolean; onClose(): void }
   };
   return (
     <Confirm
-      open={open}
+      open
       onClose={onClose}
       title="Move the conversation here"
       cli={`throughline move ${shellWord(conversation?.key ?? conversation?.id ?? '')}`}

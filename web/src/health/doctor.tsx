@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'react';
 import type { Finding } from 'throughline/client';
+import { chainVerdict } from '../conversation/standing.ts';
 import { useList } from '../data/list.ts';
 import { useClient } from '../data/session.ts';
 import { Button } from '../ui/button.tsx';
@@ -101,6 +102,7 @@ export function Verify() {
 function Check({ id }: { id: string }) {
   const { engine } = useClient();
   const { value, error, isBusy, start } = useAsked(() => engine.verify(id));
+  const verdict = value && chainVerdict(value);
   return (
     <>
       <Button small disabled={isBusy} onClick={start}>
@@ -108,13 +110,10 @@ function Check({ id }: { id: string }) {
       </Button>
       <div className="w-full">
         {error !== null && <ErrorNote error={error} cli={`throughline verify ${shellWord(id)}`} />}
-        {value !== null && value.broken === null && (
-          <p className="text-[13px] text-good">
-            The chain is intact. <span className="font-mono text-xs text-muted wrap-anywhere">{value.head}</span>
+        {verdict !== null && (
+          <p className={`text-[13px] ${verdict.isIntact ? 'text-good' : 'text-bad'}`}>
+            {verdict.text} <span className="font-mono text-xs text-muted wrap-anywhere">{value?.head}</span>
           </p>
-        )}
-        {value !== null && value.broken !== null && (
-          <p className="text-[13px] text-bad">Event {value.broken}, or one before it, was changed.</p>
         )}
       </div>
     </>
