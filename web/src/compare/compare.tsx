@@ -5,9 +5,9 @@ import { useOutline } from '../data/conversation/outline.ts';
 import { useConversation } from '../data/conversation/use-conversation.ts';
 import { describeError } from '../data/errors.ts';
 import { useClient } from '../data/session.ts';
-import { amountsOf } from '../panel/amounts.ts';
+import { amountsOf, shownCost, shownCount } from '../panel/amounts.ts';
 import { Empty, ErrorNote, Skeleton, Verbatim } from '../ui/notes.tsx';
-import { Ago, count } from '../ui/time.tsx';
+import { Ago } from '../ui/time.tsx';
 import { type Share, shareOf, toldText } from './share.ts';
 
 /** `/c/:id/compare`: two sessions side by side: which turns each has, what each was told, and what it cost. */
@@ -90,8 +90,8 @@ function Facts({ session, share }: { session: Session; share: Share }) {
     ['Has turns up to', String(session.watermark)],
     ['Dropped', session.dropped === 0 ? 'none' : turns(session.dropped)],
     ['Condensed', session.condensedTo === 0 ? 'none' : `up to turn ${session.condensedTo}`],
-    ['Tokens in / out', `${shown(read)} / ${shown(written)}`],
-    ['Cost', cost === null ? '–' : `$${cost.toFixed(4)}`],
+    ['Tokens in / out', `${shownCount(read)} / ${shownCount(written)}`],
+    ['Cost', shownCost(cost)],
   ];
   return (
     <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 tabular-nums">
@@ -115,10 +115,6 @@ const ORIGINS: Readonly<Record<Session['origin'], string>> = {
   rehydrated: 'a session rebuilt in the agent’s storage',
   adopted: 'a session started elsewhere',
 };
-
-function shown(amount: number | null): string {
-  return amount === null ? '–' : count(amount);
-}
 
 /** The turns as one bar: answered, restored or missing. */
 function Strip({ share }: { share: Share }) {

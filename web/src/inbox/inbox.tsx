@@ -71,7 +71,7 @@ export function Inbox() {
   const movedAt = useChangedAt(needs.map(keyOf).join());
   const permissions = useNeeds((state) => state.permissions);
   const ended = useJustEnded(permissions).filter(({ id }) => !permissions.some((one) => one.id === id));
-  useActions(inboxActions());
+  useActions(ACTIONS);
   if (phase === 'loading') return <Skeleton lines={8} />;
   if (phase === 'failed') {
     return (
@@ -136,17 +136,11 @@ function Resting({ rows }: { rows: readonly Conversation[] }) {
   );
 }
 
-function inboxActions(): Action[] {
-  return [
-    {
-      id: 'inbox.seen',
-      title: 'Mark everything as seen',
-      group: 'Inbox',
-      keys: 'e',
-      run: () => keepSeen(firstSeen(useList.getState().known.values())),
-    },
-  ];
-}
+const markAllSeen = () => keepSeen(firstSeen(useList.getState().known.values()));
+
+const ACTIONS: readonly Action[] = [
+  { id: 'inbox.seen', title: 'Mark everything as seen', group: 'Inbox', keys: 'e', run: markAllSeen },
+];
 
 function Heading({ needs, running }: { needs: number; running: number }) {
   const words = needs === 0 ? 'Nothing needs you.' : needs === 1 ? '1 thing needs you.' : `${needs} things need you.`;
@@ -285,7 +279,7 @@ function StrandedLine({ row }: { row: Conversation }) {
 
 function SeenButton() {
   return (
-    <Button small look="quiet" onClick={() => keepSeen(firstSeen(useList.getState().known.values()))}>
+    <Button small look="quiet" onClick={markAllSeen}>
       <Check size={14} aria-hidden />
       Mark as seen
     </Button>

@@ -4,9 +4,9 @@ import { Keys } from '../ui/keys.tsx';
 import { CopyButton } from '../ui/notes.tsx';
 
 /** The actions of the current view, with their keys and the equivalent commands. */
-export function Help({ open, onClose }: { open: boolean; onClose(): void }) {
+export function Help({ onClose }: { onClose(): void }) {
   return (
-    <Dialog open={open} onClose={onClose} title="Keyboard shortcuts and commands">
+    <Dialog open onClose={onClose} title="Keyboard shortcuts and commands">
       <KeyTable />
     </Dialog>
   );

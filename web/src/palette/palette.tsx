@@ -11,10 +11,10 @@ import { CliLine } from '../ui/notes.tsx';
 import { type Entry, type EntryGroup, entriesOf } from './entries.ts';
 
 /** Finds actions, conversations and turns by typing. */
-export function Palette({ open, onClose }: { open: boolean; onClose(): void }) {
+export function Palette({ onClose }: { onClose(): void }) {
   const field = useRef<HTMLInputElement>(null);
   return (
-    <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Dialog.Root open onOpenChange={(next) => !next && onClose()}>
       <Dialog.Portal>
         <Dialog.Backdrop className="fixed inset-0 z-40 bg-shade" />
         <Dialog.Popup

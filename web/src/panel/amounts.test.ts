@@ -1,26 +1,18 @@
 import type { TurnOutline } from 'throughline/client';
 import { expect, test } from 'vitest';
+import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import { amountsOf, isKnown, pointsOf } from './amounts.ts';
 
-const NOTHING = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  costMicros: 0,
-  modelCalls: 0,
-};
-
 test('usage that was not reported is unknown, not zero', () => {
-  expect(isKnown(NOTHING)).toBe(false);
-  expect(amountsOf(NOTHING)).toEqual({ read: null, written: null, cached: null, calls: null, cost: null });
-  const usage = { ...NOTHING, inputTokens: 5, cacheReadTokens: 20, outputTokens: 2, modelCalls: 1 };
+  expect(isKnown(NO_USAGE)).toBe(false);
+  expect(amountsOf(NO_USAGE)).toEqual({ read: null, written: null, cached: null, calls: null, cost: null });
+  const usage = { ...NO_USAGE, inputTokens: 5, cacheReadTokens: 20, outputTokens: 2, modelCalls: 1 };
   expect(amountsOf(usage)).toEqual({ read: 25, written: 2, cached: 20, calls: 1, cost: null });
   expect(amountsOf({ ...usage, costMicros: 1500 }).cost).toBe(0.0015);
 });
 
 test('a seam is where another session answers, and turns without a session are left out', () => {
-  const turn = (n: number, sessionId: string | null) => ({ n, sessionId, usage: NOTHING }) as TurnOutline;
+  const turn = (n: number, sessionId: string | null) => ({ n, sessionId, usage: NO_USAGE }) as TurnOutline;
   const { n, seams, read } = pointsOf([turn(1, 'a'), turn(2, 'a'), turn(3, null), turn(4, 'b'), turn(5, 'a')]);
   expect(n).toEqual([1, 2, 4, 5]);
   expect(seams).toEqual([4, 5]);

@@ -1,4 +1,6 @@
 import type { TurnOutline, Usage } from 'throughline/client';
+import { tokensOf } from '../../../src/core/limits/budget.ts';
+import { count } from '../ui/time.tsx';
 
 /** The usage as the page shows it; null: the agent did not report it. */
 export interface Amounts {
@@ -12,16 +14,12 @@ export interface Amounts {
 
 /** Whether the agent has reported its usage. If not, all values are zero. */
 export function isKnown(usage: Usage): boolean {
-  return tokens(usage) > 0 || usage.modelCalls > 0 || usage.costMicros > 0;
-}
-
-function tokens({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number {
-  return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
+  return tokensOf(usage) > 0 || usage.modelCalls > 0 || usage.costMicros > 0;
 }
 
 export function amountsOf(usage: Usage): Amounts {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, modelCalls, costMicros } = usage;
-  const hasTokens = tokens(usage) > 0;
+  const hasTokens = tokensOf(usage) > 0;
   return {
     read: hasTokens ? inputTokens + cacheReadTokens + cacheWriteTokens : null,
     written: hasTokens ? outputTokens : null,
@@ -29,6 +27,14 @@ export function amountsOf(usage: Usage): Amounts {
     calls: isKnown(usage) ? modelCalls : null,
     cost: costMicros > 0 ? costMicros / 1_000_000 : null,
   };
+}
+
+export function shownCount(amount: number | null): string {
+  return amount === null ? '–' : count(amount);
+}
+
+export function shownCost(dollars: number | null): string {
+  return dollars === null ? '–' : `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
 }
 
 /** The values of all turns, in columns for the plot. */

@@ -1,20 +1,19 @@
 import type { Conversation, Session, TurnOutline } from 'throughline/client';
 import { expect, test } from 'vitest';
+import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import { forksOf, lineageRows, spansOf } from './lanes.ts';
-
-const USAGE = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  costMicros: 0,
-  modelCalls: 0,
-};
 
 function turns(...sessions: (string | null)[]): TurnOutline[] {
   return sessions.map((sessionId, index) => ({
     ...{ id: `t${index + 1}`, n: index + 1, state: sessionId === null ? 'cancelled' : 'completed', agent: 'a' },
-    ...{ sessionId, imported: false, usage: USAGE, startedAt: 1, endedAt: 2, rung: sessionId === null ? null : 'live' },
+    ...{
+      sessionId,
+      imported: false,
+      usage: NO_USAGE,
+      startedAt: 1,
+      endedAt: 2,
+      rung: sessionId === null ? null : 'live',
+    },
   }));
 }
 

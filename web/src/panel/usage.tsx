@@ -5,8 +5,8 @@ import { useOutline } from '../data/conversation/outline.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
 import { Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
-import { count } from '../ui/time.tsx';
-import { type Amounts, amountsOf, isKnown, pointsOf } from './amounts.ts';
+
+import { type Amounts, amountsOf, isKnown, pointsOf, shownCost, shownCount } from './amounts.ts';
 import { Plot } from './plot.tsx';
 
 /** The usage of the conversation, by turn and by session. What was not reported is shown as –, not as zero. */
@@ -61,9 +61,9 @@ function SessionRow({ name, turns, amounts }: { name: string; turns: number; amo
     <tr className="border-t border-line">
       <td className="py-1 font-mono text-xs">{name}</td>
       <td>{turns}</td>
-      <td className="text-right">{shown(amounts.read)}</td>
-      <td className="text-right">{shown(amounts.written)}</td>
-      <td className="text-right">{dollars(amounts.cost)}</td>
+      <td className="text-right">{shownCount(amounts.read)}</td>
+      <td className="text-right">{shownCount(amounts.written)}</td>
+      <td className="text-right">{shownCost(amounts.cost)}</td>
     </tr>
   );
 }
@@ -72,11 +72,11 @@ function Totals({ usage, turns }: { usage: Usage; turns: number }) {
   const { read, written, cached, cost, calls } = amountsOf(usage);
   const facts = [
     ['Turns', String(turns)],
-    ['Tokens in', shown(read)],
-    ['of these, from the cache', shown(cached)],
-    ['Tokens out', shown(written)],
-    ['Model calls', shown(calls)],
-    ['Cost', dollars(cost)],
+    ['Tokens in', shownCount(read)],
+    ['of these, from the cache', shownCount(cached)],
+    ['Tokens out', shownCount(written)],
+    ['Model calls', shownCount(calls)],
+    ['Cost', shownCost(cost)],
   ];
   return (
     <dl className="grid grid-cols-[1fr_auto] gap-y-1 tabular-nums">
@@ -92,12 +92,4 @@ function Totals({ usage, turns }: { usage: Usage; turns: number }) {
 
 function sumOf(turns: readonly TurnOutline[]): Usage {
   return turns.filter(({ usage }) => isKnown(usage)).reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
-}
-
-function shown(amount: number | null): string {
-  return amount === null ? '–' : count(amount);
-}
-
-function dollars(amount: number | null): string {
-  return amount === null ? '–' : `$${amount.toFixed(amount < 1 ? 4 : 2)}`;
 }

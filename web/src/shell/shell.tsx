@@ -110,15 +110,15 @@ function Overlays() {
   ]);
   return (
     <Suspense fallback={null}>
-      {shown === 'palette' && <Palette open onClose={close} />}
-      {shown === 'help' && <Help open onClose={close} />}
+      {shown === 'palette' && <Palette onClose={close} />}
+      {shown === 'help' && <Help onClose={close} />}
     </Suspense>
   );
 }
 
-function NotLoadedDialog({ open, onClose }: { open: boolean; onClose(): void }) {
+function NotLoadedDialog({ onClose }: { onClose(): void }) {
   return (
-    <Dialog open={open} onClose={onClose} title="Not loaded">
+    <Dialog open onClose={onClose} title="Not loaded">
       <NotLoaded />
     </Dialog>
   );

@@ -1,18 +1,10 @@
 import type { Task } from 'throughline/client';
 import { expect, test } from 'vitest';
+import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import { canBe, columnsOf, dotsOf, milestonesOf, spentShare } from './board.ts';
 
-const NOTHING = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  costMicros: 0,
-  modelCalls: 0,
-};
-
 function task(state: Task['state'], more: object = {}): Task {
-  const progress = { iteration: 2, spent: NOTHING };
+  const progress = { iteration: 2, spent: NO_USAGE };
   const budget = { costMicros: null, tokens: null };
   return {
     id: state,
@@ -63,7 +55,7 @@ test('many iterations have no dots', () => {
 
 test('of two budgets, the one that is spent most counts', () => {
   expect(spentShare(task('running'))).toBeNull();
-  const progress = { iteration: 1, spent: { ...NOTHING, costMicros: 500, inputTokens: 90 } };
+  const progress = { iteration: 1, spent: { ...NO_USAGE, costMicros: 500, inputTokens: 90 } };
   expect(spentShare(task('running', { budget: { costMicros: 1_000, tokens: 100 }, progress }))).toBe(0.9);
 });
 

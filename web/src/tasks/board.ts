@@ -1,4 +1,5 @@
-import type { Task, TaskState, Usage } from 'throughline/client';
+import type { Task, TaskState } from 'throughline/client';
+import { tokensOf } from '../../../src/core/limits/budget.ts';
 
 const COLUMNS: readonly (readonly [string, readonly TaskState[]])[] = [
   ['Needs you', ['asking']],
@@ -41,10 +42,6 @@ export function spentShare({ budget, progress }: Task): number | null {
     tokens === null ? null : tokensOf(progress.spent) / tokens,
   ].filter((share) => share !== null);
   return shares.length === 0 ? null : Math.max(...shares);
-}
-
-function tokensOf({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage): number {
-  return inputTokens + outputTokens + cacheReadTokens + cacheWriteTokens;
 }
 
 /** Whether the task can be cancelled or retried now. */

@@ -1,4 +1,5 @@
 import type { RecordPart, Turn } from 'throughline/client';
+import { tokensOf } from '../../../src/core/limits/budget.ts';
 import type { Notice, TurnItem } from '../data/conversation/model.ts';
 import { count, duration } from '../ui/time.tsx';
 
@@ -37,7 +38,7 @@ export function noticeText(notice: Notice): string {
 /** The facts below an ended turn. */
 export function factsOf(turn: Turn): string[] {
   const { usage, startedAt, endedAt, imported, recovered, retryOf } = turn;
-  const tokens = usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  const tokens = tokensOf(usage);
   return [
     turn.agent,
     startedAt !== null && endedAt !== null && !imported ? duration(endedAt - startedAt) : '',
