@@ -11,7 +11,7 @@ INSERT INTO facts (owner, name, value) VALUES ('', 'log', lower(hex(randomblob(1
 /** Tables that SQLite creates itself when it creates a virtual table. */
 const MADE_WITH_ANOTHER = /^(words|titles)_(data|idx|docsize|config)$/;
 
-export function currentSchema(): string {
+function currentSchema(): string {
   const db = new DatabaseSync(':memory:');
   for (const sql of MIGRATIONS) db.exec(sql);
   const made = db.prepare('SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL').all();

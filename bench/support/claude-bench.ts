@@ -106,7 +106,7 @@ export interface Seen {
 }
 
 /** One process of Claude, one prompt after the other. */
-export class DirectQuery {
+class DirectQuery {
   sessionId: string | null = null;
   readonly #messages: AsyncIterator<SdkMessage>;
   readonly #prompts: ((message: object | null) => void)[] = [];

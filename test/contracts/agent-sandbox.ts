@@ -9,6 +9,7 @@ import type { Agent, AgentEvent, AgentOutcome, AgentSession, OpenHow } from '../
 import type { OpenSandbox } from '../../src/ports/sandbox.ts';
 import { directorySandboxes } from '../../src/sandboxes/directory/directory-sandboxes.ts';
 import { localSandbox } from '../../src/sandboxes/shared/local-sandbox.ts';
+import { until as poll } from '../faults/harness/until.ts';
 
 /** A sandbox that is a directory of the test. */
 export function sandboxAt(work: string): OpenSandbox {
@@ -97,12 +98,7 @@ export function effects(file: string): number {
   }
 }
 
-/** Polls until it holds. Fails after the time limit. Polls less often after a while, because `holds` may be expensive. */
+/** Polls until it holds. Throws after the time limit. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 120_000): Promise<void> {
-  const start = performance.now();
-  while (!(await holds())) {
-    const waited = performance.now() - start;
-    if (waited > ms) throw new Error(`waited ${ms} ms in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(waited / 20, 5), 25)));
-  }
+  await poll(what, holds, { ms });
 }

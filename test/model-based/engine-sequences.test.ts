@@ -1,26 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, test } from 'vitest';
-import type { Store } from '../../src/ports/store.ts';
-import { openSqliteStore } from '../../src/stores/sqlite/store.ts';
+import { test } from 'vitest';
 import type { Command, Setup } from './engine/commands.ts';
-import { World } from './engine/world.ts';
+import { playOnStore } from './engine/play.ts';
 
 // Sequences that once broke a rule, or that the random ones reach too seldom.
-const folder = mkdtempSync(join(tmpdir(), 'throughline-sequences-'));
-let time = () => 0;
-let store: Store;
-
-beforeAll(async () => {
-  const clock = { now: () => time(), monotonic: () => time() };
-  store = await openSqliteStore({ file: join(folder, 'sequences.db'), clock, boot: 'boot' });
-});
-
-afterAll(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+const onStore = playOnStore();
+const play = (setup: Partial<Setup>, commands: readonly Command[]) =>
+  onStore({ do: 'agents', a: 'plain', b: 'plain', ...setup }, commands);
 
 type Submit = Extract<Command, { do: 'submit' }>;
 const submit = (conversation: number, told: Partial<Submit> = {}): Command => ({
@@ -34,20 +19,6 @@ const submit = (conversation: number, told: Partial<Submit> = {}): Command => ({
   ...told,
 });
 const still = { wait: 'stillness' } as const;
-
-let count = 0;
-async function play(setup: Partial<Setup>, commands: readonly Command[]): Promise<void> {
-  count += 1;
-  const world = new World(store, `k${count}`, 1_000, { do: 'agents', a: 'plain', b: 'plain', ...setup }, () => {});
-  time = () => world.machine.time;
-  try {
-    await world.start();
-    for (const command of commands) await world.run(command);
-    await world.finish();
-  } finally {
-    await world.dispose();
-  }
-}
 
 test('an agent that names the session of another conversation gives nothing of it away', async () => {
   const steal: Command = { do: 'same id', session: 0, ...still };

@@ -63,7 +63,7 @@ export function violationsOf(facts: Facts, { agentsFail }: { readonly agentsFail
 }
 
 /** R5: a reader that was cut off and came back got every event once, in order, and word for word as in the log. */
-export function toldAll({ key, texts }: Facts, { reader, events }: Told): string[] {
+function toldAll({ key, texts }: Facts, { reader, events }: Told): string[] {
   const wrong = events.findIndex(({ seq }, i) => seq !== i + 1);
   if (wrong !== -1) return [`${reader} was told ${key}/${events[wrong]?.seq} where ${wrong + 1} was due`];
   // A reader may have more events than `texts`, because something may happen after the log was read.
@@ -73,7 +73,7 @@ export function toldAll({ key, texts }: Facts, { reader, events }: Told): string
 }
 
 /** Every attempt that was sent has a receipt, and the receipt accounts for the whole history before it. */
-export function receipted({ key, sent, receipts, turns }: Facts): string[] {
+function receipted({ key, sent, receipts, turns }: Facts): string[] {
   return sent.flatMap(({ n, attempt }) => {
     const receipt = receipts.find((one) => one.turn === n && one.attempt === attempt);
     if (receipt === undefined)

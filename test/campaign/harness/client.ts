@@ -95,7 +95,7 @@ export class Client {
 }
 
 /** The answer. Null: the connection was lost before the answer was read. */
-export async function lostOr<T>(answer: Promise<T>): Promise<T | null> {
+async function lostOr<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;
   } catch (error) {

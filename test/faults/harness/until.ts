@@ -14,7 +14,7 @@ export async function until<T>(
     const seen = await look();
     if (seen !== null && seen !== undefined && seen !== false) return seen as Exclude<T, null | undefined | false>;
     const waited = performance.now() - start;
-    if (waited > ms) throw new Error(`waited ${ms} ms in vain for: ${what}`);
+    if (waited > ms) throw new Error(`timed out after ${ms} ms, waiting for: ${what}`);
     await pause(Math.max(every, Math.min(waited / 20, 25)));
   }
 }
