@@ -4,7 +4,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { AGENTS } from '../e2e/cli-agents.ts';
 import { CliHome, Running, until } from '../e2e/cli-process.ts';
 import { inTerminal } from '../e2e/cli-terminal.ts';
-import { JUDGES, ROOT } from './packed.ts';
+import { ROOT, TEST_PACKAGES } from './packed.ts';
 
 // Started with an older Node, the command continues with the Node in node_modules.
 
@@ -16,7 +16,7 @@ describe.each([
   ['20', 'which starts a child'],
   ['22', 'which can replace itself'],
 ])('Node %s, %s', (version) => {
-  const node = join(JUDGES, `node-${version}`, 'bin/node');
+  const node = join(TEST_PACKAGES, `node-${version}`, 'bin/node');
   beforeEach((context) => {
     if (!existsSync(node)) context.skip(`needs Node ${version}, which test/package installs on Linux with x64`);
   });

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { JUDGES, type Packed, pack, ROOT, run, succeeds } from './packed.ts';
+import { type Packed, pack, ROOT, run, succeeds, TEST_PACKAGES } from './packed.ts';
 
 // The package as its users have it: packed, installed into an empty folder, and used from there.
 
@@ -65,14 +65,14 @@ function write(name: string, text: string): string {
 
 describe('the tarball', () => {
   test('passes publint', async (context) => {
-    const { publint } = await judge('publint', context);
+    const { publint } = await testPackage('publint', context);
     const bytes = readFileSync(packed.tarball);
     const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
     expect((await publint({ pack: { tarball }, strict: true })).messages).toEqual([]);
   });
 
   test('has types that agree with its modules', async (context) => {
-    const { checkPackage, createPackageFromTarballData } = await judge('@arethetypeswrong/core', context);
+    const { checkPackage, createPackageFromTarballData } = await testPackage('@arethetypeswrong/core', context);
     const { problems } = await checkPackage(createPackageFromTarballData(new Uint8Array(readFileSync(packed.tarball))));
     // The package has ES modules. Supported versions of Node also load them by `require`. Those without `exports` are not supported.
     const others = problems.filter(
@@ -118,7 +118,7 @@ describe('a program in TypeScript', () => {
   const BROWSER = { ...COMMON, module: 'esnext', moduleResolution: 'bundler', lib: ['es2022', 'dom'], types: [] };
 
   // The older compiler takes four times as long.
-  const older: [version: string, folder: string][] = [['5.9', join(JUDGES, 'typescript')]];
+  const older: [version: string, folder: string][] = [['5.9', join(TEST_PACKAGES, 'typescript')]];
   test.each<[version: string, folder: string]>([...(LONG ? older : []), ['7', join(ROOT, 'node_modules/typescript')]])(
     'is checked by TypeScript %s, on Node with all entries and examples, and in a browser; a misspelt option is found',
     async (version, folder) => {
@@ -243,7 +243,7 @@ describe('from the installed package', () => {
 });
 
 describe.each(['20', '22'])('on Node %s', (version) => {
-  const node = join(JUDGES, `node-${version}`, 'bin/node');
+  const node = join(TEST_PACKAGES, `node-${version}`, 'bin/node');
   const sentence = new RegExp(
     `Throughline needs Node 24\\.15 or newer, and this is Node ${version}\\.\\d+\\.\\d+\\. Install a newer Node`,
   );
@@ -277,9 +277,9 @@ describe.each(['20', '22'])('on Node %s', (version) => {
 });
 
 /** A package of test/package. Skips the test where it could not be installed. */
-async function judge(name: string, context: { skip(why: string): never }) {
-  if (!existsSync(join(JUDGES, name))) context.skip(`needs ${name}, which test/package installs`);
-  return import(pathToFileURL(createRequire(join(JUDGES, 'x.js')).resolve(name)).href);
+async function testPackage(name: string, context: { skip(why: string): never }) {
+  if (!existsSync(join(TEST_PACKAGES, name))) context.skip(`needs ${name}, which test/package installs`);
+  return import(pathToFileURL(createRequire(join(TEST_PACKAGES, 'x.js')).resolve(name)).href);
 }
 
 /** Runs a command so that it writes its cache. Returns the files of the cache. */

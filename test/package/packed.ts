@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The tools that check the package. They are installed apart, see package.json beside this file. */
-export const JUDGES = join(ROOT, 'test/package/node_modules');
+/** The packages that these tests need. They are installed separately, see package.json beside this file. */
+export const TEST_PACKAGES = join(ROOT, 'test/package/node_modules');
 
 /** The package as its users have it: packed, and installed into an empty folder. */
 export interface Packed {

@@ -22,7 +22,7 @@ async function stop({ running }: ServedProcess): Promise<void> {
 }
 
 /** Keeps a copy of the data file from before the second turn and the second task. Returns a server and a client that have both. */
-async function putBack() {
+async function withOlderCopy() {
   const first = await serveProcess(home);
   const ran = async ({ caller }: ServedProcess, prompt: string) => {
     await caller.finished((await caller.ok('POST', '/conversations/notes/turns', { prompt })).turn);
@@ -44,7 +44,7 @@ async function putBack() {
 }
 
 test('after an older copy was put back, readers get an error and do not wait for ever', async () => {
-  const { second, engine, before, board } = await putBack();
+  const { second, engine, before, board } = await withOlderCopy();
   const tasks = new HttpTasks(engine.caller, null);
   const seen = { events: 0, tasks: 0 };
   const reading = [

@@ -17,7 +17,7 @@ const CONVERSATIONS = 20;
 const RECOVERED_MS = 2_000;
 /** On a busy machine the limit is this multiple of the start time. */
 const STARTS = 3;
-/** A single recovery may take this multiple of the limit. It is less than the ten seconds of a lease: none may wait for one to expire. */
+/** A single recovery may take this multiple of the limit. A longer one has waited for a lease to expire, which takes at least ten seconds. */
 const SINGLE = 5;
 /** In the long mode, a start with nothing to recover is measured every this many rounds. */
 const PLAIN_EVERY = 10;

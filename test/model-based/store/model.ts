@@ -115,7 +115,7 @@ export function answer(conversation: Conversation, permission: Permission, known
   if (!known) throw new Refused('invalid');
   if (conversation.holder === null) throw new Refused('conflict');
   permission.state = 'answered';
-  goOn(conversation, permission.turn);
+  continueTurn(conversation, permission.turn);
   happened(conversation, 'permission.answered', permission.turn);
 }
 
@@ -270,7 +270,7 @@ function apply(conversation: Conversation, others: readonly Conversation[], writ
       const permission = conversation.permissions.find((one) => one.id === write.permission);
       if (permission?.state !== 'open') return;
       permission.state = 'denied';
-      goOn(conversation, permission.turn);
+      continueTurn(conversation, permission.turn);
       happened(conversation, 'permission.denied', permission.turn);
       return;
     }
@@ -347,7 +347,7 @@ function withdrawAll(conversation: Conversation, turn: Turn): void {
   }
 }
 
-function goOn(conversation: Conversation, id: string): void {
+function continueTurn(conversation: Conversation, id: string): void {
   const turn = conversation.turns.find((one) => one.id === id);
   const asked = conversation.permissions.some((one) => one.turn === id && one.state === 'open');
   if (turn?.state === 'waiting' && !asked) turn.state = 'running';

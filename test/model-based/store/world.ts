@@ -16,7 +16,7 @@ const AGENTS = ['a', 'b'];
 const KNOWN = [AGENTS, AGENTS, ['a']] as const;
 
 /** A lease that one worker believes to hold. As a frozen process, it does not notice when it loses it. */
-interface Pen {
+interface HeldLease {
   readonly fence: Fence;
   counter: number;
   last: { counter: number; writes: readonly model.Write[] } | null;
@@ -29,7 +29,7 @@ export class World {
   readonly #name: string;
   readonly #note: (line: string) => void;
   readonly #conversations: model.Conversation[] = [];
-  readonly #pens = new Map<string, Pen>();
+  readonly #leases = new Map<string, HeldLease>();
   readonly #requests = new Map<string, { body: string; turn: string; seq: number }>();
   /** How many events of a conversation were already checked. At the end all are checked once more. */
   readonly #seen = new Map<string, number>();
@@ -254,22 +254,22 @@ export class World {
     same('the epoch', claim.fence.epoch, taken.epoch);
     same('the turn begun', claim.turn?.id, begun?.id);
     same('the turn left unfinished', claim.unfinished?.id, unfinished?.id);
-    this.#pens.set(`${worker} ${taken.id}`, { fence: claim.fence, counter: 1, last: null });
+    this.#leases.set(`${worker} ${taken.id}`, { fence: claim.fence, counter: 1, last: null });
     if (taken !== conversation) await checkConversation(this.#store(1), taken, now);
   }
 
   async #begin(conversation: model.Conversation, worker: number): Promise<void> {
-    const pen = this.#pen(worker, conversation);
-    if (pen === null) return;
+    const lease = this.#lease(worker, conversation);
+    if (lease === null) return;
     const agents = this.#pick(KNOWN, worker);
     let next: model.Turn | null = null;
     await this.#expect(
       'the next turn',
       () => {
-        next = model.nextTurn(conversation, pen.fence.epoch, agents);
+        next = model.nextTurn(conversation, lease.fence.epoch, agents);
         return next?.id;
       },
-      async () => (await this.#store(worker).nextTurn(pen.fence, agents))?.turn.id,
+      async () => (await this.#store(worker).nextTurn(lease.fence, agents))?.turn.id,
     );
     if (next !== null) await this.#beginTurn(conversation, worker, next);
   }
@@ -283,29 +283,31 @@ export class World {
   }
 
   async #renew(worker: number): Promise<readonly model.Conversation[]> {
-    const pens = this.#conversations.flatMap((one) => this.#pen(worker, one) ?? []);
+    const leases = this.#conversations.flatMap((one) => this.#lease(worker, one) ?? []);
     const lost = await this.#store(worker).renew(
-      pens.map((pen) => pen.fence),
+      leases.map((lease) => lease.fence),
       LEASE_MS,
     );
-    const expected = pens.filter((pen) => !model.held(this.#current({ id: pen.fence.conversation }), pen.fence.epoch));
+    const expected = leases.filter(
+      (lease) => !model.held(this.#current({ id: lease.fence.conversation }), lease.fence.epoch),
+    );
     same(
       'the leases that are lost',
       lost,
-      expected.map((pen) => pen.fence),
+      expected.map((lease) => lease.fence),
     );
-    for (const pen of pens) {
-      const conversation = this.#current({ id: pen.fence.conversation });
-      if (model.held(conversation, pen.fence.epoch)) conversation.expires = this.#clock.time + LEASE_MS;
+    for (const lease of leases) {
+      const conversation = this.#current({ id: lease.fence.conversation });
+      if (model.held(conversation, lease.fence.epoch)) conversation.expires = this.#clock.time + LEASE_MS;
     }
     return this.#conversations;
   }
 
   async #release(conversation: model.Conversation, worker: number): Promise<void> {
-    const pen = this.#pen(worker, conversation);
-    if (pen === null) return;
-    await this.#store(worker).release(pen.fence);
-    if (model.held(conversation, pen.fence.epoch)) model.release(conversation);
+    const lease = this.#lease(worker, conversation);
+    if (lease === null) return;
+    await this.#store(worker).release(lease.fence);
+    if (model.held(conversation, lease.fence.epoch)) model.release(conversation);
   }
 
   // ── under the fence ──
@@ -316,24 +318,24 @@ export class World {
   }
 
   async #commitWrites(conversation: model.Conversation, worker: number, writes: readonly model.Write[]): Promise<void> {
-    const pen = this.#pen(worker, conversation);
-    if (pen === null || writes.length === 0) return;
-    const { counter } = pen;
-    pen.counter += writes.length;
-    pen.last = { counter, writes };
-    await this.#commitAt(conversation, worker, pen, counter, writes);
+    const lease = this.#lease(worker, conversation);
+    if (lease === null || writes.length === 0) return;
+    const { counter } = lease;
+    lease.counter += writes.length;
+    lease.last = { counter, writes };
+    await this.#commitAt(conversation, worker, lease, counter, writes);
   }
 
   /** Makes the same commit once more, as after a lost reply. */
   async #repeat(conversation: model.Conversation, worker: number): Promise<void> {
-    const pen = this.#pen(worker, conversation);
-    if (pen?.last) await this.#commitAt(conversation, worker, pen, pen.last.counter, pen.last.writes);
+    const lease = this.#lease(worker, conversation);
+    if (lease?.last) await this.#commitAt(conversation, worker, lease, lease.last.counter, lease.last.writes);
   }
 
   async #commitAt(
     conversation: model.Conversation,
     worker: number,
-    pen: Pen,
+    lease: HeldLease,
     counter: number,
     writes: readonly model.Write[],
   ): Promise<void> {
@@ -342,18 +344,18 @@ export class World {
     await this.#expect(
       `commit ${counter} by ${worker}: ${writes.map((write) => write.write).join(', ')}`,
       () => {
-        const { after, seq } = model.commit(conversation, others, pen.fence.epoch, counter, writes);
+        const { after, seq } = model.commit(conversation, others, lease.fence.epoch, counter, writes);
         Object.assign(conversation, after);
         return seq;
       },
-      async () => (await this.#store(worker).commit(pen.fence, counter, inStore)).seq,
+      async () => (await this.#store(worker).commit(lease.fence, counter, inStore)).seq,
     );
   }
 
   /** Does the next step of a well-behaved worker with this conversation. */
   async #advance(worker: number, conversation: model.Conversation): Promise<void> {
-    const pen = this.#pen(worker, conversation);
-    if (pen === null || !model.held(conversation, pen.fence.epoch)) return this.#claim(conversation, worker, true);
+    const lease = this.#lease(worker, conversation);
+    if (lease === null || !model.held(conversation, lease.fence.epoch)) return this.#claim(conversation, worker, true);
     const turn = model.open(conversation).find((one) => one.state !== 'queued');
     if (turn === undefined) return this.#begin(conversation, worker);
     if (!turn.sent) return this.#commitWrites(conversation, worker, this.#sending(conversation, turn));
@@ -438,8 +440,8 @@ export class World {
     same(what, right, left);
   }
 
-  #pen(worker: number, conversation: model.Conversation): Pen | null {
-    return this.#pens.get(`${worker} ${conversation.id}`) ?? null;
+  #lease(worker: number, conversation: model.Conversation): HeldLease | null {
+    return this.#leases.get(`${worker} ${conversation.id}`) ?? null;
   }
 
   #current({ id }: { id: string }): model.Conversation {
