@@ -6,7 +6,7 @@ import { useConversation } from '../data/conversation/use-conversation.ts';
 import { describeError } from '../data/errors.ts';
 import { useClient } from '../data/session.ts';
 import { amountsOf, shownCost, shownCount } from '../panel/amounts.ts';
-import { Empty, ErrorNote, Skeleton, Verbatim } from '../ui/notes.tsx';
+import { Empty, ErrorNote, Facts, Skeleton, Verbatim } from '../ui/notes.tsx';
 import { Ago } from '../ui/time.tsx';
 import { type Share, shareOf, toldText } from './share.ts';
 
@@ -72,14 +72,14 @@ function Side({ name, label, session, sessions, turns, choose }: SideProps) {
           </option>
         ))}
       </select>
-      <Facts session={session} share={share} />
+      <SessionFacts session={session} share={share} />
       <Strip share={share} />
       <ToldFirst share={share} />
     </section>
   );
 }
 
-function Facts({ session, share }: { session: Session; share: Share }) {
+function SessionFacts({ session, share }: { session: Session; share: Share }) {
   const { read, written, cost } = amountsOf(session.usage);
   const facts: readonly (readonly [string, ReactNode])[] = [
     ['Agent', session.agent],
@@ -93,16 +93,7 @@ function Facts({ session, share }: { session: Session; share: Share }) {
     ['Tokens in / out', `${shownCount(read)} / ${shownCount(written)}`],
     ['Cost', shownCost(cost)],
   ];
-  return (
-    <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1 tabular-nums">
-      {facts.map(([name, value]) => (
-        <div key={name} className="contents">
-          <dt className="text-muted">{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts facts={facts} className="grid-cols-[auto_1fr] gap-x-4" />;
 }
 
 function turns(amount: number): string {

@@ -4,7 +4,7 @@ import type { ServerHealth } from 'throughline/client';
 import { useClient, useMay, useMe } from '../data/session.ts';
 import { useActions } from '../shell/actions.ts';
 import { Button } from '../ui/button.tsx';
-import { CliLine, Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { CliLine, Empty, ErrorNote, Facts, Skeleton } from '../ui/notes.tsx';
 import { bytes } from '../ui/time.tsx';
 import { Agents } from './agents.tsx';
 import { Doctor, Verify } from './doctor.tsx';
@@ -129,14 +129,7 @@ function Store({ details: { version, store, sandboxes } }: { details: NonNullabl
   ];
   return (
     <Section title="Store">
-      <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1 text-[13px] tabular-nums">
-        {facts.map(([name, value]) => (
-          <div key={name} className="contents">
-            <dt className="text-muted">{name}</dt>
-            <dd className="wrap-anywhere">{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} className="grid-cols-[auto_1fr] gap-x-6 text-[13px]" />
       <CliLine line="throughline backup throughline-copy.db" />
     </Section>
   );

@@ -3,7 +3,7 @@ import type { TurnOutline } from 'throughline/client';
 import { addUsage, NO_USAGE, type Usage } from '../../../src/core/turn/usage.ts';
 import { useOutline } from '../data/conversation/outline.ts';
 import { useConversation, useConversationStore } from '../data/conversation/use-conversation.ts';
-import { Empty, ErrorNote, Skeleton } from '../ui/notes.tsx';
+import { Empty, ErrorNote, Facts, Skeleton } from '../ui/notes.tsx';
 import { shellWord } from '../ui/shell-word.ts';
 
 import { type Amounts, amountsOf, isKnown, pointsOf, shownCost, shownCount } from './amounts.ts';
@@ -70,7 +70,7 @@ function SessionRow({ name, turns, amounts }: { name: string; turns: number; amo
 
 function Totals({ usage, turns }: { usage: Usage; turns: number }) {
   const { read, written, cached, cost, calls } = amountsOf(usage);
-  const facts = [
+  const facts: readonly (readonly [string, string])[] = [
     ['Turns', String(turns)],
     ['Tokens in', shownCount(read)],
     ['of these, from the cache', shownCount(cached)],
@@ -78,16 +78,7 @@ function Totals({ usage, turns }: { usage: Usage; turns: number }) {
     ['Model calls', shownCount(calls)],
     ['Cost', shownCost(cost)],
   ];
-  return (
-    <dl className="grid grid-cols-[1fr_auto] gap-y-1 tabular-nums">
-      {facts.map(([name, value]) => (
-        <div key={name} className="contents">
-          <dt className="text-muted">{name}</dt>
-          <dd className="text-right">{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts facts={facts} className="grid-cols-[1fr_auto] [&_dd]:text-right" />;
 }
 
 function sumOf(turns: readonly TurnOutline[]): Usage {

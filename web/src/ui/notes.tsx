@@ -78,6 +78,20 @@ export function Verbatim({ children, label, className }: { children: ReactNode; 
   );
 }
 
+/** Names and values in two columns. */
+export function Facts({ facts, className }: { facts: readonly (readonly [string, ReactNode])[]; className: string }) {
+  return (
+    <dl className={clsx('grid gap-y-1 tabular-nums', className)}>
+      {facts.map(([name, value]) => (
+        <div key={name} className="contents">
+          <dt className="text-muted">{name}</dt>
+          <dd className="wrap-anywhere">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 /** In the place of an empty list or view. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
