@@ -165,7 +165,7 @@ export function addHelp(command: Command, help: Help): void {
   HELP.set(command, help);
   if (about !== undefined) command.addHelpText('after', () => `\n${wrapped(about, helpWidth())}`);
   // commander lists them only in the help of the program.
-  if (command.parent !== null) command.addHelpText('after', `\n${wrapped(SHARED_OPTIONS, helpWidth())}`);
+  if (command.parent !== null) command.addHelpText('after', () => `\n${wrapped(SHARED_OPTIONS, helpWidth())}`);
   command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`);
 }
 

@@ -7,6 +7,8 @@ interface CommandEntry {
   readonly isLocal?: boolean;
   /** Only programs call it; help and completion do not list it. */
   readonly isHidden?: boolean;
+  /** Reads the other commands, so all are registered. */
+  readonly needsOthers?: boolean;
 }
 
 /** Every command, in the order of `--help`. Its file is loaded when it is used, so that starting stays fast. */
@@ -147,6 +149,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'what a shell asks for at a Tab',
     load: () => import('./commands/shell/answer-shell.ts'),
     isHidden: true,
+    needsOthers: true,
   },
 };
 

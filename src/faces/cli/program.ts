@@ -13,6 +13,8 @@ import { COMMANDS } from './commands.ts';
 
 interface ProgramOptions {
   readonly version: string;
+  /** The first word of the command line. Left out: all commands are registered. */
+  readonly first?: string | undefined;
   readonly writeOut: (text: string) => void;
   readonly writeErr: (text: string) => void;
   /** Called when the command and the global options are known, before the command's own options are read. */
@@ -22,7 +24,7 @@ interface ProgramOptions {
 }
 
 /** The commands and options, for commander. Parsing throws a CommanderError after wrong use, and after help. */
-export function createProgram({ version, writeOut, writeErr, begin, acting }: ProgramOptions): Command {
+export function createProgram({ version, first, writeOut, writeErr, begin, acting }: ProgramOptions): Command {
   const program = new Command('throughline')
     .description('Conversations that outlive agent sessions.')
     .version(version, '-V, --version', 'print the version')
@@ -49,7 +51,7 @@ export function createProgram({ version, writeOut, writeErr, begin, acting }: Pr
     .exitOverride()
     .configureOutput({ writeOut, writeErr, outputError: () => {}, getOutHelpWidth: helpWidth });
   addHelp(program, HELP);
-  for (const [name, { summary, isHidden: hidden = false }] of Object.entries(COMMANDS)) {
+  for (const [name, { summary, isHidden: hidden = false }] of commandsFor(first)) {
     program.command(name, { hidden }).summary(summary);
   }
   program.hook('preAction', (_, command) => acting(command));
@@ -60,6 +62,13 @@ export function createProgram({ version, writeOut, writeErr, begin, acting }: Pr
     await loadCommand(command, begin(command, program.opts()));
   });
   return program;
+}
+
+/** The commands to register. Registering all takes more than a millisecond, so it is only the one that the first word names, if any. */
+function commandsFor(first: string | undefined) {
+  const all = Object.entries(COMMANDS);
+  const named = all.filter(([name, { needsOthers = false }]) => name === first && !needsOthers);
+  return named.length === 0 ? all : named;
 }
 
 /** Gives a command of the program its description, arguments, options and action. */

@@ -44,6 +44,7 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   const words = withInstallVersion(withoutHelpCommand(argv));
   const program = createProgram({
     version,
+    first: words[0],
     writeOut: (text) => stdout.write(text),
     writeErr: (text) => stderr.write(text),
     begin,
