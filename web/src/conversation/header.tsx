@@ -8,7 +8,7 @@ import { usePanel } from '../panel/panel.tsx';
 import { type Action, useActions } from '../shell/actions.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { StateMark } from '../ui/state.tsx';
-import { type Shown, useConversationActions } from './deeds.ts';
+import { type Shown, useConversationActions } from './conversation-actions.ts';
 import { EraseDialog, TitleField, VerifyDialog } from './dialogs.tsx';
 import { stateNow } from './standing.ts';
 import { MoveDialog, StrandedNote } from './stranded.tsx';

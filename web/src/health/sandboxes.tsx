@@ -8,7 +8,7 @@ import { Button } from '../ui/button.tsx';
 import { CliLine, ErrorNote, Skeleton } from '../ui/notes.tsx';
 import { nameOf } from '../ui/state.tsx';
 import { Ago, bytes, duration } from '../ui/time.tsx';
-import { SandboxDeeds } from './sandbox-deeds.tsx';
+import { SandboxActions } from './sandbox-actions.tsx';
 import { SANDBOX_STATES, sizeOf } from './sandbox-words.ts';
 import { Section } from './section.tsx';
 
@@ -111,7 +111,7 @@ function SandboxRow({ sandbox, onChanged }: { sandbox: Sandbox; onChanged(): Pro
       {isOpened && (
         <div className="space-y-3 pb-3 pl-4">
           <Opened id={id} onMeasured={onChanged} />
-          <SandboxDeeds sandbox={sandbox} called={called ?? id} onChanged={onChanged} />
+          <SandboxActions sandbox={sandbox} called={called ?? id} onChanged={onChanged} />
         </div>
       )}
     </details>

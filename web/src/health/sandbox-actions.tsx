@@ -6,7 +6,7 @@ import { Choice, Confirm } from '../ui/dialog.tsx';
 import { say } from '../ui/say.ts';
 import { shellWord } from '../ui/shell-word.ts';
 
-interface DeedsProps {
+interface SandboxActionsProps {
   readonly sandbox: Sandbox;
   /** Its name for people. */
   readonly called: string;
@@ -14,7 +14,7 @@ interface DeedsProps {
 }
 
 /** Puts a sandbox to rest, and removes it. */
-export function SandboxDeeds(props: DeedsProps) {
+export function SandboxActions(props: SandboxActionsProps) {
   const [mayRest, mayRemove] = [useMay('prompt'), useMay('admin')];
   const [asked, ask] = useState<'rest' | 'remove' | null>(null);
   const close = () => ask(null);
@@ -37,7 +37,7 @@ export function SandboxDeeds(props: DeedsProps) {
   );
 }
 
-type DialogProps = DeedsProps & { readonly open: boolean; onClose(): void };
+type DialogProps = SandboxActionsProps & { readonly open: boolean; onClose(): void };
 
 function RestDialog({ sandbox: { id, name }, called, onChanged, open, onClose }: DialogProps) {
   const tl = useClient();
