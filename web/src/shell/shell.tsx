@@ -16,7 +16,7 @@ import { IconButton } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { lazily, NotLoaded } from '../ui/lazily.tsx';
 import { Empty, Skeleton } from '../ui/notes.tsx';
-import { type Said, unsay, useSaid } from '../ui/say.ts';
+import { dismissToast, type Toast, useToasts } from '../ui/say.ts';
 import { type Action, useActions } from './actions.ts';
 import { ConnectionStrip } from './connection-strip.tsx';
 import { useKeyboard } from './keyboard.ts';
@@ -56,7 +56,7 @@ export function Shell() {
         </div>
       </Dialog>
       <Overlays />
-      <Corner />
+      <Toasts />
       <Attention />
     </div>
   );
@@ -202,18 +202,18 @@ function BottomBar({ onConversations }: { onConversations(): void }) {
   );
 }
 
-const TONES: Readonly<Record<Said['tone'], string>> = { good: 'text-good', bad: 'text-bad', plain: 'text-ink' };
+const TONES: Readonly<Record<Toast['tone'], string>> = { good: 'text-good', bad: 'text-bad', plain: 'text-ink' };
 
 /** Messages of the page, also for screen readers. They are below the header: further down they would cover the composer. */
-function Corner() {
-  const said = useSaid();
+function Toasts() {
+  const toasts = useToasts();
   return (
     <div
       role="status"
       aria-live="polite"
       className="pointer-events-none fixed inset-x-3 top-[calc(env(safe-area-inset-top)+3.5rem)] z-50 flex flex-col items-end gap-2"
     >
-      {said.map(({ id, text, hint, tone }) => (
+      {toasts.map(({ id, text, hint, tone }) => (
         <div
           key={id}
           className="pointer-events-auto flex max-w-md items-center gap-2 rounded-lg border border-line bg-raised py-1.5 pl-3 pr-1.5 text-sm shadow-lg"
@@ -222,7 +222,7 @@ function Corner() {
             <p className={TONES[tone]}>{text}</p>
             {hint !== undefined && <p className="text-muted">{hint}</p>}
           </div>
-          <IconButton label="Close" small onClick={() => unsay(id)}>
+          <IconButton label="Close" small onClick={() => dismissToast(id)}>
             <X size={14} />
           </IconButton>
         </div>

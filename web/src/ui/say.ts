@@ -1,7 +1,7 @@
 import { create } from 'zustand';
 import { describeError } from '../data/errors.ts';
 
-export interface Said {
+export interface Toast {
   readonly id: number;
   readonly text: string;
   /** What to do about it. */
@@ -10,16 +10,16 @@ export interface Said {
 }
 
 /** The messages in the corner of the page, the newest last. */
-export const useSaid = create<readonly Said[]>(() => []);
+export const useToasts = create<readonly Toast[]>(() => []);
 
 let ids = 0;
 /** How long a message is shown. An error stays until it is closed. */
 const SHOWN_MS = 6_000;
 
-/** Said after a live session was ended. */
+/** Shown after a live session was ended. */
 export const SESSION_ENDED = 'Session ended. Nothing that was said is lost.';
 
-export function say(text: string, tone: Said['tone'] = 'plain'): void {
+export function say(text: string, tone: Toast['tone'] = 'plain'): void {
   add({ text, tone });
 }
 
@@ -29,13 +29,13 @@ export function sayError(error: unknown): void {
   add({ text: message, tone: 'bad', ...(hint !== null && { hint }) });
 }
 
-function add(what: Omit<Said, 'id'>): void {
+function add(what: Omit<Toast, 'id'>): void {
   ids += 1;
-  const said: Said = { id: ids, ...what };
-  useSaid.setState((before) => [...before.slice(-3), said], true);
-  if (said.tone !== 'bad') setTimeout(() => unsay(said.id), SHOWN_MS);
+  const toast: Toast = { id: ids, ...what };
+  useToasts.setState((before) => [...before.slice(-3), toast], true);
+  if (toast.tone !== 'bad') setTimeout(() => dismissToast(toast.id), SHOWN_MS);
 }
 
-export function unsay(id: number): void {
-  useSaid.setState((before) => before.filter((each) => each.id !== id), true);
+export function dismissToast(id: number): void {
+  useToasts.setState((before) => before.filter((each) => each.id !== id), true);
 }
