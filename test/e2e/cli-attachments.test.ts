@@ -76,7 +76,11 @@ describe('throughline send with files', () => {
     ['folder', 2, 'folder is a directory, not a file. Name files,'],
     ['program', 2, 'The file program is neither text in UTF-8 nor a PNG, JPEG, GIF or WebP image. Name its path'],
     ['latin1.txt', 2, 'The file latin1.txt is neither text in UTF-8 nor'],
-    ['large.log', 2, 'The file large.log is larger than 8 MiB. Name its path in the prompt, and let the agent read it.'],
+    [
+      'large.log',
+      2,
+      'The file large.log is larger than 8 MiB. Name its path in the prompt, and let the agent read it.',
+    ],
     ['/dev/zero', 2, 'The file /dev/zero is larger than 8 MiB.'],
   ])('refuses %s before anything is stored', async (path, code, sentence) => {
     const failed = await home.run('send', 'refused', 'Look', '--file', path);

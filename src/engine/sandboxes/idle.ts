@@ -94,6 +94,8 @@ export class IdleSandboxes {
   #keep({ id }: Sandbox, error: unknown): void {
     // Somebody uses it again, another process has removed it, or this process closes.
     if (hasCode(error, 'conflict', 'not_found', 'closed')) return;
+    // A bug, or a file error that may be gone at the next look.
+    if (!(error instanceof ThroughlineError)) throw error;
     this.#kept.set(id, this.#parts.clock.monotonic() + KEPT_MS);
     if (!hasCode(error, 'refused')) throw error;
   }
