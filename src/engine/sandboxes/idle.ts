@@ -1,4 +1,4 @@
-import { hasCode, isTransientFault } from '../../core/errors.ts';
+import { hasCode, isTransientFault, ThroughlineError } from '../../core/errors.ts';
 import { inSeconds } from '../../core/limits/time-limits.ts';
 import type { Sandbox } from '../../core/sandbox/sandbox.ts';
 import type { EngineParts } from '../parts.ts';
