@@ -33,6 +33,8 @@ import { type Opened, type Opener, openerIn, openFolder } from './opened.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 const MOST_ENTRIES = 100_000;
+/** Of writing into a folder that is removed meanwhile. */
+const MOST_TRIES = 5;
 /** How often a watched file is checked, because the system does not report all changes (network file systems, a missing folder). */
 const LOOK_MS = 200;
 
@@ -205,7 +207,10 @@ class LocalFolder implements Folder {
     throw new ThroughlineError('refused', `${this.#at(path)} is ${what}.`);
   }
 
-  /** Writes the content to a temporary file in the same folder, and removes that name again after `place`. */
+  /**
+   * Writes the content to a temporary file in the same folder, and removes that name again after `place`. A new folder may
+   * be removed while it is still empty (seen once, with ten Claudes that started at the same time). Then it is created again.
+   */
   async #withTemporary<T>(
     path: string,
     content: string | Uint8Array,
@@ -213,16 +218,19 @@ class LocalFolder implements Folder {
     mode = 0o600,
   ): Promise<T> {
     const full = this.#at(path, 'file');
-    const folder = this.#folder(dirname(full), folderMode(mode)) as Opened;
-    const temporary = join(folder.path, `.${randomUUID()}.tmp`);
-    try {
-      await writeFile(temporary, content, { flag: 'wx', mode });
-      return await place(folder, temporary);
-    } catch (error) {
-      throw fileError(full, 'written', error);
-    } finally {
-      removeIfThere(temporary);
-      folder.close();
+    for (let tries = 1; ; tries += 1) {
+      const folder = this.#folder(dirname(full), folderMode(mode)) as Opened;
+      const temporary = join(folder.path, `.${randomUUID()}.tmp`);
+      try {
+        await writeFile(temporary, content, { flag: 'wx', mode });
+        return await place(folder, temporary);
+      } catch (error) {
+        const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT';
+        if (!isGone || tries === MOST_TRIES) throw fileError(full, 'written', error);
+      } finally {
+        removeIfThere(temporary);
+        folder.close();
+      }
     }
   }
 

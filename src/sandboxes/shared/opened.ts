@@ -31,7 +31,7 @@ export interface Opener {
   readonly flags: number;
 }
 
-/** Enough for a file that is replaced all the time. */
+/** Enough for a file that is replaced, or a folder that is removed, all the time. */
 const MOST_TRIES = 100;
 const DELETED = ' (deleted)';
 
@@ -93,7 +93,13 @@ export function openerIn(root: string, procfs = existsSync('/proc/self/fd')): Op
  * Opens a folder, and creates it and the folders above it when they are missing. `root` itself is trusted.
  * `mode`: the permissions of created folders; null: none is created.
  */
-export function openFolder(opener: Opener, root: string, full: string, mode: number | null): Opened | null {
+export function openFolder(
+  opener: Opener,
+  root: string,
+  full: string,
+  mode: number | null,
+  tries = MOST_TRIES,
+): Opened | null {
   const there = opener.open(full);
   if (there !== null) {
     const stats = there.stat();
@@ -113,8 +119,9 @@ export function openFolder(opener: Opener, root: string, full: string, mode: num
     }
   }
   const made = openFolder(opener, root, full, null);
-  if (made === null) throw new ThroughlineError('refused', `${full} was removed while it was created.`);
-  return made;
+  if (made !== null) return made;
+  if (tries > 1) return openFolder(opener, root, full, mode, tries - 1);
+  throw new ThroughlineError('refused', `${full} was removed while it was created.`);
 }
 
 function makeFolder(path: string, mode: number): void {
