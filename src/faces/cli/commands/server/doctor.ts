@@ -19,9 +19,9 @@ export function define(command: Command, cli: Cli): void {
       'Checks the database for damage and loss, and whether the data can be written. Looks for leases, turns, sessions, sandboxes, ' +
       'processes and tasks that no living process holds. Asks the running server what does not work. Also lists the agents, as ' +
       '"throughline agents" does; a missing agent is not a problem. Without an option nothing is changed.\n' +
-      '--fix moves directories aside. It deletes only what an unfinished "throughline erase --sandbox" left. --delete-left-over ' +
-      'deletes sandboxes on other machines that no conversation of this data home has, unless programs run in them or they contain ' +
-      'unsaved work. Check first whether other data homes have sandboxes there.\n' +
+      '--fix moves sandboxes without a conversation aside. It deletes only what an unfinished "throughline erase --sandbox", a killed ' +
+      'restore or a killed probe of an agent left. --delete-left-over deletes sandboxes on other machines that no conversation of this ' +
+      'data home has, unless programs run in them or they contain unsaved work. Check first whether other data homes have sandboxes there.\n' +
       'Exit code 1: a problem remains. Leftovers of erased conversations and sandboxes on other machines are listed, but they are a ' +
       'problem only if --delete-left-over cannot delete them.',
     examples: ['throughline doctor', 'throughline doctor --fix --json', 'throughline doctor --accept-loss'],
