@@ -58,7 +58,7 @@ export class Pace {
     this.#since = null;
     while (this.#waiting.length > 0 && !this.#isUsedUp()) {
       this.#waiting.shift()?.();
-      // It does its work before this goes on.
+      // Lets the resumed work run before the next one is resumed.
       await undefined;
     }
   }

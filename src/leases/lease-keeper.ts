@@ -128,8 +128,8 @@ export class LeaseKeeper<F> {
 }
 
 /**
- * Ends the processes that provably dead holders left running, then frees their leases (R2). In this order: whoever dies
- * between the two leaves the rest to the next look. True: there were some.
+ * Ends the processes that provably dead holders left running, then frees their leases (R2). In this order, so that the next look finds the
+ * rest if this process dies in between. True: there were some.
  */
 export async function freeDead<F>(kind: LeaseKind<F>, { processes, sandboxes }: LookingParts): Promise<boolean> {
   const dead = (await kind.holders()).filter((holder) => processes.status(holder.process) === 'dead');

@@ -17,7 +17,7 @@ export class ReplyStream {
   readonly #tools = new Set<string>();
   /** Where the text of each message begins; by null, that without an id since the last tool. */
   readonly #begins = new Map<unknown, number>();
-  /** What is shown, while it is not the beginning of the reply; null: it is. */
+  /** The shown text, if the reply does not begin with it: text was retracted. Null: the reply begins with the shown text. */
   #shown: string | null = null;
   /** From where on `#text` replaces what was shown. */
   #from = 0;

@@ -43,7 +43,7 @@ export interface PromptFacts {
   readonly delivered: number;
   /** How many images of earlier turns were put before the prompt. */
   readonly images: number;
-  /** The session can be used for another attempt: this one can be rewound, or need not be. */
+  /** The session can be used for another attempt: the failed prompt can be removed from it, or may stay in it. */
   readonly reusable: boolean;
 }
 

@@ -201,7 +201,7 @@ export async function toldOf(
   if (kept === null) throw nothingTold(turn, attempt);
   const { sent, sessionId, parts } = kept;
   if (parts === null) {
-    throw new ThroughlineError('not_found', `It was not stored what the session of turn ${turn.n} was told.`, {
+    throw new ThroughlineError('not_found', `There is no record of what the session of turn ${turn.n} was told.`, {
       hint: 'The prompt was sent by an older version of Throughline, or by a program that uses the tracker.',
     });
   }

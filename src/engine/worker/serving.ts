@@ -265,7 +265,7 @@ class Claims {
 
 /** How many conversations are read from the store at once; never more than there are free slots. */
 const IN_LINE = 64;
-/** How many of one owner. If nobody else waits, the store is asked again after so many slots. */
+/** How many of them may belong to one owner. If no other owner waits, the store is read again after this many slots. */
 const PER_OWNER = 8;
 
 /**

@@ -295,7 +295,7 @@ export class Worker {
     const wasWarm = held.state.is === 'warm';
     held.apply({ type: 'notified' });
     if (!wasWarm) return;
-    // Whoever has submitted the turn is answered first: the commit that begins it blocks this process for a moment.
+    // The caller that submitted the turn gets its answer first, because the commit that begins the turn blocks this process for a moment.
     const answered = () => new Promise<void>(process.nextTick);
     held.drivenUntil(held.driven.then(answered).then(() => this.#drive(held, null)));
   }

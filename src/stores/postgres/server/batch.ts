@@ -150,7 +150,7 @@ class Reads {
 
 const READS = /^\s*SELECT\b/;
 
-/** Reads at once, and keeps what it is to write. */
+/** Carries out reads at once, and collects the writes. */
 class SharedSql extends TxSql {
   readonly firsts: Statement[] = [];
   readonly writes: Statement[] = [];

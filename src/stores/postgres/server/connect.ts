@@ -123,7 +123,7 @@ function streamOf(client: Client | PoolClient): Writable {
   return (client as unknown as { connection: { stream: Writable } }).connection.stream;
 }
 
-/** What is sent in this tick is written to the connection as one: each write would wake the server. */
+/** Joins everything that is sent in this tick into one write, because each write wakes the server. */
 function together(client: PoolClient): void {
   const stream = streamOf(client);
   stream.cork();
@@ -167,8 +167,8 @@ export class Server {
     this.pool = pool;
     this.#newClient = newClient;
     this.hearsElsewhere = hearsElsewhere;
-    // A connection that ends is replaced by the next use, and what it did fails by itself. Without listeners it would end the process: the
-    // pool hears of those that are idle, and nobody of one that is in use.
+    // An `error` event without a listener would end this process. The pool emits it for idle connections, and a connection in use emits it
+    // itself. Nothing else is needed: the running statement fails, and the pool opens another connection.
     pool.on('error', () => {});
     pool.on('connect', (client) => void client.on('error', () => {}));
     // Called with a new connection before it is used first.

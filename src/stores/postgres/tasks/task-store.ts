@@ -12,8 +12,8 @@ import { reader, stepAccess, writer } from '../steps.ts';
 import { claimableTask, claimTask } from './task-claim.ts';
 
 /**
- * Whoever changes tasks has them alone: limits and fairness are over all owners and servers, and a task changes seldom, beside the turns
- * that work on it. Renewing leases does not take it.
+ * Every transaction that changes tasks takes this lock, because limits and fairness count over all owners and servers. A task changes
+ * rarely, compared with its turns, so few transactions wait for it. Renewing a lease does not take it.
  */
 export const LOCK_TASKS = 'SELECT pg_advisory_xact_lock(7448330122)';
 const NEWEST = `

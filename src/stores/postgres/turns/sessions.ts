@@ -26,7 +26,7 @@ const CHANGE = `
   UPDATE sessions SET watermark = $1, dropped = $2, omitted = $3, condensed_to = $4, position = $5, process = $6, memo = $7,
     mirrored = $8, state = $9 WHERE no = $10`;
 const CHANGE_STATE = 'UPDATE sessions SET state = $1 WHERE no = $2';
-// Not that of a turn which was sent and has not ended: whoever ends the turn says what its session is then.
+// Not the session of a turn that was sent and has not ended: the end of that turn sets its state.
 const LIVING = `
   SELECT s.no, s.id, s.watermark FROM sessions s WHERE s.conv = $1 AND s.state = 'live' AND NOT EXISTS (
     SELECT 1 FROM turns t WHERE t.conv = s.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = s.id)

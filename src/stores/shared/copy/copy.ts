@@ -4,8 +4,8 @@ import type { Chain, CopiedRow, CopiedValue, CopySide, CopySource, CopyTarget } 
 import { asCopied, BEGUN, COMPLETE, halfCopied, TABLES, type Table } from './tables.ts';
 
 /*
- * Makes a store the same as another one, row by row. Both are read in the order of keys; rows that differ are written, rows that the source does not have are
- * deleted. So a copy that was killed goes on where it was, and one that was made beside a running server is brought up to date, by the same means.
+ * Makes a store the same as another one, row by row. Both are read in the order of keys. Rows that differ are written; rows that the source
+ * does not have are deleted. The same pass therefore continues a copy that was killed, and updates one that was made beside a running server.
  *
  *   empty ──begin──▶ begun (refused to everybody else) ──passes──▶ the same as the source at one moment
  *                                                          └─ nobody uses the source: verified, completed ─▶ a store of its own

@@ -60,8 +60,9 @@ export function asCopied({ name }: Table, row: CopiedRow): CopiedRow {
 }
 
 /**
- * At the end, when nobody uses the source any more. `?` is the time of the store: what waits does not wait for the clock of another machine. A session
- * that a killed process left as living is dormant, unless whoever ends its turn has to end its process first.
+ * Runs at the end, when nobody uses the source any more. `?` is the present time of the target store. A conversation that waits until a time
+ * (`ready_at`) is ready at once, because that time is of another clock. A session that a killed process left as live becomes dormant, except
+ * if its turn was sent and has not ended: the process that ends the turn then also ends the session's process.
  */
 export const COMPLETE = [
   'UPDATE leases SET ready_at = ? WHERE ready_at > ?',

@@ -173,11 +173,11 @@ class CommitsOfOthers {
       this.#taskEvent = this.#last(TASK_EVENTS);
       this.#version = this.#dataVersion();
     } catch {
-      // Then the first look takes everything for new, which is only a hint too many.
+      // The first look then reports everything as changed. An unneeded notification does no harm.
     }
   }
 
-  /** A commit of our own. If another's event is before it, the next look finds both: a hint too many again. */
+  /** Skips a commit of this process: listeners know of it. If another process wrote an event before it, the next look reports both. */
   skip({ events }: BatchNews): void {
     if (events[0]?.no === this.#event + 1) this.#event += events.length;
   }

@@ -27,7 +27,7 @@ const CHANGE = `
   WHERE no = ?`;
 // A separate statement: naming the state rewrites the index of usable sessions.
 const CHANGE_STATE = 'UPDATE sessions SET state = ? WHERE no = ?';
-// Not that of a turn which was sent and has not ended: whoever ends the turn says what its session is then.
+// Not the session of a turn that was sent and has not ended: the end of that turn sets its state.
 const LIVING = `
   SELECT s.no, s.id, s.watermark FROM sessions s WHERE s.conv = ? AND s.state = 'live' AND NOT EXISTS (
     SELECT 1 FROM turns t WHERE t.conv = s.conv AND t.ended_at IS NULL AND t.sent IS NOT NULL AND t.session_id = s.id)
