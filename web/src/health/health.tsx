@@ -90,7 +90,7 @@ function useHealth(mayOperate: boolean) {
 
 const STATES: Readonly<Record<ServerHealth['status'], string>> = {
   ok: 'Everything works.',
-  degraded: 'One part does not work. The rest does.',
+  degraded: 'Some parts do not work. The others do.',
   unready: 'The server accepts no new work.',
   stopping: 'The server is stopping.',
 };
