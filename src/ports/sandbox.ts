@@ -168,7 +168,7 @@ export interface Folder {
   /** What is in a folder, in no order. Null: there is no such folder. Throws `too_large` for more than 100,000 entries. */
   list(path: string): Promise<Entry[] | null>;
   /** Whether files can be written in a folder. Null: there is no such folder. */
-  room(path: string): Promise<Room | null>;
+  space(path: string): Promise<Space | null>;
   /**
    * Writes a new file, all of it or nothing, and the folders above it. An existing file is never changed: `same`: it has this content;
    * `exists`: it has another. If several write it at once, one gets `written`.
@@ -216,7 +216,7 @@ export interface Entry {
   readonly kind: FileStat['kind'];
 }
 
-export interface Room {
+export interface Space {
   readonly writable: boolean;
   /** How many bytes can still be written; null: not known. */
   readonly freeBytes: number | null;

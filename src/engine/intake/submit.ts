@@ -51,7 +51,7 @@ export async function submit(
     const turn = await (known === null
       ? firstTurn(intake, owner, conversation, asked, options)
       : laterTurn(intake, owner, known, asked));
-    return await enqueue(intake, owner, turn);
+    return waitFor(worker, owner, await parts.store.enqueue(owner, turn));
   } catch (error) {
     await earlyStart?.end();
     throw error;
@@ -100,7 +100,8 @@ async function firstTurn(
 
 async function laterTurn(intake: Intake, owner: string, found: Conversation, asked: Asked): Promise<NewTurn> {
   checkDriver(found);
-  const conversation = await intake.attendance.ensureServed(found);
+  const isHere = runsAt(found.place, intake.parts.sandboxes.place);
+  const conversation = isHere ? found : await intake.attendance.ensureServed(found);
   const turn = newTurn(intake.parts, owner, conversation, asked);
   return withSession(intake, owner, { ...conversation, isNew: false }, turn);
 }
@@ -125,12 +126,11 @@ export async function retry(
   const options = { ...rest, ...turnOptions(given({ permissions })) };
   const repeated = { requestId: requestId ?? null, agent, prompt, options, retryOf: id };
   const turn = newTurn(intake.parts, owner, found, { ...repeated, ...(by !== owner && { by }) });
-  return enqueue(intake, owner, turn);
+  return waitFor(intake.worker, owner, await intake.parts.store.enqueue(owner, turn));
 }
 
 /** This process runs the turn, unless another one claims it first. */
-async function enqueue({ parts, worker }: Intake, owner: string, turn: NewTurn): Promise<Enqueued> {
-  const enqueued = await parts.store.enqueue(owner, turn);
+function waitFor(worker: Worker, owner: string, enqueued: Enqueued): Enqueued {
   const { id, conversation, state } = enqueued.turn;
   if (!hasEnded(state)) worker.want(owner, conversation, id);
   return enqueued;

@@ -168,7 +168,7 @@ export async function openWithLockRetry(
   for (;;) {
     signal.throwIfAborted();
     const sandbox = await held.openSandbox();
-    const opened = await starts.run(signal, () => agent.open({ how, sandbox, noTools, signal, choices }));
+    const opened = await starts.run(signal, agent.open.bind(agent, { how, sandbox, noTools, signal, choices }));
     if (opened.ok || opened.reason !== 'locked') return opened;
     const waitMs = nextLockWait(held.parts.settings.lock, lock);
     if (waitMs === null) return stayedLocked(opened.message, lock);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NOTHING_OMITTED } from '../../core/restore/receipt.ts';
+import { NOTHING_OMITTED, type Receipt } from '../../core/restore/receipt.ts';
 import type { Turn } from '../../core/turn/turn.ts';
 import { NO_USAGE } from '../../core/turn/usage.ts';
 import { type EndFacts, endOf, outcomeOf, type SessionEffect } from './end-turn.ts';
@@ -8,6 +8,7 @@ const TURN = { id: 't3', n: 3, agent: 'a', prompt: [{ type: 'text', text: 'Hi.' 
 const PROCESS = { pid: 1, startedAt: 's', boot: 'b', namespace: 'n' } as unknown as SessionEffect['process'];
 const SAID = { parts: [], sessionId: 's', startedAt: 1, endedAt: 2 };
 const OMITTED = { ...NOTHING_OMITTED, shortened: 1 };
+const COPY = { mirror: { from: 5, bytes: new Uint8Array([1, 2]) }, memo: 'note' };
 const EFFECT: SessionEffect = {
   was: 'told',
   alive: true,
@@ -103,7 +104,14 @@ describe('the session of a turn that ends', () => {
       { state: 'lost', process: null },
       reason,
     ],
-    ['is lost when its context was refuted', { was: 'refuted' }, { outcome: 'failed' }, { state: 'lost' }, reason],
+    [
+      'is lost when its context was refuted, at the position that was read',
+      { was: 'refuted' },
+      { outcome: 'failed' },
+      { state: 'lost', position: 'p9', watermark: undefined },
+      reason,
+    ],
+    ['has the copy of its transcript and the note of its adapter', { copy: COPY }, {}, COPY, null],
     [
       'keeps its position when it took no prompt',
       notTold,
@@ -139,6 +147,15 @@ describe('what ends a turn', () => {
   test('has no record for a turn that was never sent, nor for one that was not taken', () => {
     expect(endOf({ ...FACTS, said: null, outcome: 'failed' })).toMatchObject([{ end: { record: null } }]);
     expect(endOf({ ...FACTS, said: null, untaken: true })).toMatchObject([{ end: { record: null, unsent: true } }]);
+  });
+
+  test('has the receipt of the turn, if there is one', () => {
+    const receipt = { rung: 'live' } as unknown as Receipt;
+    expect(endOf({ ...FACTS, receipt })).toMatchObject([
+      { write: 'receipt', receipt, turn: 't3', session: null },
+      { write: 'end', turn: 't3' },
+    ]);
+    expect(endOf(FACTS).map(({ write }) => write)).toEqual(['end']);
   });
 
   test('does not change a session that is written already', () => {

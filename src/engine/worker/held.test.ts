@@ -23,6 +23,8 @@ test.each<[string, HeldState, HeldEvent, HeldState]>([
   ['with nothing to keep it leaves', WORKING, leaves, GONE],
   ['one that was notified looks again before it stays', NOTIFIED, keeps, NOTIFIED],
   ['one that was notified looks again before it leaves', NOTIFIED, leaves, NOTIFIED],
+  ['work that ends later does not end one that is warm', WARM, leaves, WARM],
+  ['work that ends later leaves one that is due as it is', DUE, keeps, DUE],
   ['a warm one may be left', WARM, { type: 'left' }, GONE],
   ['so may one that works, when its lease is lost', WORKING, { type: 'left' }, GONE],
   ['nothing brings back one that is gone', GONE, { type: 'notified' }, GONE],

@@ -21,7 +21,7 @@ import { opendir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { ThroughlineError } from '../../core/errors.ts';
-import type { Entry, FileRead, FileStat, Folder, Range, Room, Watch } from '../../ports/sandbox.ts';
+import type { Entry, FileRead, FileStat, Folder, Range, Space, Watch } from '../../ports/sandbox.ts';
 import { type Opened, type Opener, openerIn, openFolder } from './opened.ts';
 
 /*
@@ -87,7 +87,7 @@ class LocalFolder implements Folder {
     }
   }
 
-  async room(path: string): Promise<Room | null> {
+  async space(path: string): Promise<Space | null> {
     const folder = this.#folder(this.#at(path), null);
     if (folder === null) return null;
     try {

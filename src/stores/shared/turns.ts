@@ -132,7 +132,7 @@ export function checkAdoption(row: LeaseRow, agent: string, adopted: AdoptedSess
     );
   }
   if (agent === adopted.agent) return;
-  throw new ThroughlineError('conflict', `The conversation went on with the agent "${agent}" meanwhile.`, {
+  throw new ThroughlineError('conflict', `The conversation has continued with the agent "${agent}".`, {
     hint: 'Name the agent together with the session.',
   });
 }

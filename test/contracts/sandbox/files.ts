@@ -29,9 +29,9 @@ export function filesContract(around: () => Around): void {
 
     test('a folder is created when something is put into it', async () => {
       const files = await around().sandbox.folder(`${around().sandbox.state}/not/yet`);
-      expect([await files.stat(''), await files.list(''), await files.room('')]).toEqual([null, null, null]);
+      expect([await files.stat(''), await files.list(''), await files.space('')]).toEqual([null, null, null]);
       expect(await files.put('x', '1')).toBe('written');
-      expect(await files.room('')).toMatchObject({ writable: true });
+      expect(await files.space('')).toMatchObject({ writable: true });
       expect(await inState('cat not/yet/x')).toBe('1');
     });
 

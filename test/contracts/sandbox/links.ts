@@ -95,7 +95,7 @@ export function linksContract(around: () => Around): void {
           files.stat(path),
           files.read(path, ALL),
           files.list(path),
-          files.room(path),
+          files.space(path),
           files.put(path, 'x'),
           files.replace(path, 'x'),
           files.append(path, 'x'),

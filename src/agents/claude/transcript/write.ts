@@ -31,9 +31,9 @@ export async function putTranscript(file: Transcript, content: string | Uint8Arr
 export async function probeWritable(storage: Pick<SessionStorage, 'folder' | 'path'>): Promise<string | null> {
   const { folder, path } = storage;
   try {
-    const room = await folder.room(path);
+    const space = await folder.space(path);
     // With much free space no trial is needed. It takes as long as everything else before a prompt.
-    if (room?.writable && room.freeBytes !== null && room.freeBytes > MUCH_SPACE_BYTES) return null;
+    if (space?.writable && space.freeBytes !== null && space.freeBytes > MUCH_SPACE_BYTES) return null;
     await tryToWrite(storage);
     return null;
   } catch (error) {

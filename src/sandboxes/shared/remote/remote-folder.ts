@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { ThroughlineError } from '../../../core/errors.ts';
-import type { Entry, FileRead, FileStat, Folder, Range, Room, Watch } from '../../../ports/sandbox.ts';
+import type { Entry, FileRead, FileStat, Folder, Range, Space, Watch } from '../../../ports/sandbox.ts';
 import { type Action, checkedPath, compareContent, folderMode, WRITES } from '../local-folder.ts';
 import { throughLink } from '../opened.ts';
 import {
@@ -55,7 +55,7 @@ export class RemoteFolder implements Folder {
     return entries.map((entry) => ({ name: entry.slice(1), kind: KINDS[entry[0] ?? ''] ?? 'other' }));
   }
 
-  async room(path: string): Promise<Room | null> {
+  async space(path: string): Promise<Space | null> {
     const ran = await this.#machine.run(roomScript(this.path, this.#full(path)));
     if (!this.#isThere(ran, path, 'inspected')) return null;
     const [access, disk = ''] = ran.stdout.toString().split('\n');
