@@ -5,6 +5,7 @@ import { type AttemptFacts, decideAfterAttempt, type PromptFacts } from './turn-
 const FAILED: Failure = { code: 'agent_failed', message: 'Overloaded.' };
 const LOCKED: Failure = { code: 'session_locked', message: 'Locked.' };
 const TOO_LONG: Failure = { code: 'too_long', message: 'Too long.' };
+const DIED: Failure = { code: 'agent_died', message: 'It has died.' };
 const REFUTED: Failure = { code: 'context_refuted', message: 'It lacks turn 2.' };
 const CANCELLED: Failure = { code: 'cancelled', message: 'Cancelled.' };
 
@@ -75,6 +76,11 @@ describe('after a prompt that was sent, the turn ends', () => {
       { as: 'sent' },
     ],
     [
+      'when the agent died with images of earlier turns, which says nothing about them',
+      { failure: DIED, ...prompt({ again: false, images: 1 }) },
+      { as: 'sent', failure: DIED },
+    ],
+    [
       'when it did not take the prompt, whatever went before it',
       { failure: FAILED, ...prompt({ again: false, untaken: true, images: 1 }) },
       { as: 'untaken' },
@@ -117,7 +123,11 @@ describe('after a harmless failure, the turn is tried again', () => {
       { failure: FAILED, ...prompt({ again: false, images: 2 }) },
       { waitMs: 0, shrink: true, aside: { state: 'closed' }, tried: 'failed with images of earlier turns' },
     ],
-    ['with half of the history', { failure: TOO_LONG }, { waitMs: 0, shrink: true, aside: { state: 'closed' } }],
+    [
+      'with half of the history',
+      { failure: TOO_LONG },
+      { waitMs: 0, shrink: true, aside: { state: 'closed' }, tried: 'refused as too long' },
+    ],
     [
       'without the session that lacked its context',
       { failure: REFUTED },
