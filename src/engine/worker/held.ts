@@ -18,15 +18,15 @@ import type { Slot, Slots } from './slots.ts';
 /*
  * What a worker knows of a conversation whose lease it holds.
  *
- *   claimed ──▶ working ◀───────────────┐
- *                 │ nothing left to do  │ notified: a turn may have come, or the lease was lost
- *                 ├──▶ warm ────────────┘ or due, and it was given a slot
- *                 │      │ idle for too long, or others need its place
- *                 ▼      ▼
- *                 gone         given back or lost: from here on nobody finds it
+ *   claim ──▶ working ◀───────────────┐
+ *               │ nothing left to do  │ notified: a turn may have come, or the lease was lost
+ *               ├──▶ warm ────────────┘ or due, and it was given a slot
+ *               │      │ idle for too long, or others need its place
+ *               ▼      ▼
+ *               gone         given back or lost: no longer held
  *
- * A notification is kept until it looks for a turn: it looks once more before it rests. A warm one with an open turn, for which
- * there was no slot, is due.
+ * A notification is kept until the worker looks for a turn: it looks once more before the conversation rests. A warm conversation with
+ * an open turn, for which there was no slot, is due.
  */
 export type HeldState =
   | { readonly is: 'working'; readonly notified: boolean }
