@@ -1,9 +1,13 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { until } from '../../../../test/contracts/agent-sandbox.ts';
 import { Child, openAt, temporaryFolder } from '../../../../test/contracts/sqlite-folder.ts';
 import { enqueue, newConversation } from '../../../../test/contracts/store/world.ts';
+import { Bell } from './bell.ts';
+import type { Database } from './database.ts';
+import { BatchNews } from './write-queue.ts';
 
 test('another process is notified, every time', async () => {
   const file = join(temporaryFolder(), 'store.db');
@@ -42,6 +46,42 @@ test('a bell whose file was deleted notifies again', async () => {
     calls = round;
   }
   stop();
+});
+
+test('a listener makes the file again that was deleted, although nobody commits anything', async () => {
+  const file = join(temporaryFolder(), 'store.db');
+  const store = await openAt(file);
+  const stop = store.listen(() => {});
+  for (let round = 1; round <= 2; round += 1) {
+    rmSync(`${file}.bell`);
+    await until('the file is there again', () => existsSync(`${file}.bell`));
+  }
+  stop();
+});
+
+test('a listener of the process that commits is notified before the commit is answered', async () => {
+  const store = await openAt(join(temporaryFolder(), 'store.db'));
+  const id = await newConversation(store);
+  const heard: unknown[] = [];
+  const stop = store.listen((moved) => heard.push(moved));
+  await enqueue(store, id);
+  expect(heard).toEqual([[id]]);
+  stop();
+  await enqueue(store, id);
+  expect(heard).toEqual([[id]]);
+});
+
+test('a bell that is closed right after a commit is rung first, and not once more later', async () => {
+  const file = join(temporaryFolder(), 'bell');
+  const bell = new Bell(file, null as unknown as Database, () => 0);
+  const news = new BatchNews();
+  news.moved('conversation', null);
+  bell.notify(news);
+  bell.close();
+  expect(existsSync(file)).toBe(true);
+  rmSync(file);
+  await nextRound();
+  expect(existsSync(file)).toBe(false);
 });
 
 test('where the file cannot be watched at all, the poll finds what is new', async () => {
