@@ -15,7 +15,9 @@ const text = [
 ].join('\n');
 const files: Record<string, string> = {
   'test/a.test.ts': `test('a worker that lost its lease writes nothing, ever', () => {})`,
-  'test/b.test.ts': `// it holds\n  test.skip('it ends', () => {})`,
+  'test/b.test.ts': `describe('a turn', () => test.skipIf(isWindows).each(ROWS)(\`\${it} runs\`, () => {}))`,
+  'test/skipped.test.ts': `// it holds\n  test.skip('it ends', () => {})\n  test('it runs', () => {})`,
+  'test/empty.test.ts': `export const NAME = 'it ends';\ncheck('it ends')`,
   'src/core/turn.test.ts': `test('it\\'s over', () => {})`,
 };
 const read = (path: string) => files[path] ?? null;
@@ -44,9 +46,17 @@ describe('INVARIANTS.md', () => {
       rule('R1', '- `test/gone.test.ts`'),
       'R1 names test/gone.test.ts, which does not exist',
     ],
-    ['a test that is gone', rule('R1', '- `test/b.test.ts` › it runs'), 'R1: test/b.test.ts has no test “it runs”'],
-    ['a comment', rule('R1', '- `test/b.test.ts` › it holds'), 'R1: test/b.test.ts has no test “it holds”'],
-    ['a test that is skipped', rule('R1', '- `test/b.test.ts` › it ends'), 'R1: test/b.test.ts has no test “it ends”'],
+    ['a test that is gone', rule('R1', '- `test/a.test.ts` › it runs'), 'R1: test/a.test.ts has no test “it runs”'],
+    [
+      'a file in which a test is skipped',
+      rule('R1', '- `test/skipped.test.ts`'),
+      'R1 names test/skipped.test.ts, which has no test, or one that is skipped',
+    ],
+    [
+      'a file without a test',
+      rule('R1', '- `test/empty.test.ts`'),
+      'R1 names test/empty.test.ts, which has no test, or one that is skipped',
+    ],
     ['a gap in the numbers', rule('R2', '- `test/b.test.ts`'), 'R2 stands where R1 should'],
     [
       'no example',
@@ -55,6 +65,47 @@ describe('INVARIANTS.md', () => {
     ],
   ])('is refused with %s', (_, wrong, why) => {
     expect(faultsOfRules(rulesIn(wrong), read)).toEqual([why]);
+  });
+});
+
+describe('a test that a rule names', () => {
+  const faults = (source: string) =>
+    faultsOfRules(rulesIn(`## R1 x\n${parts.join('\n')}\n- \`a.ts\` › it ends`), () => source);
+
+  test.each([
+    `test('it ends', () => {})`,
+    `it("it ends, once", { timeout: 9 }, () => {})`,
+    `test(\`\${how} it ends\`, () => {})`,
+    `test.concurrent.each(ROWS)('%s: it ends', () => {})`,
+    'test.each`a`("it ends", () => {})',
+    `describe.each(ROWS)('a turn', () => { test('it ends', () => {}) })`,
+    `export function suite() { test('it ends', (context) => { if (why) context.skip(why) }) }`,
+    `test.skipIf(isWindows)('it ends', () => {})`,
+    `describe.skip('another', () => {}); test('it ends', () => {})`,
+    `test.skip('it ends', () => {}); test('it ends here', () => {})`,
+  ])('is found: %s', (source) => {
+    expect(faults(source)).toEqual([]);
+  });
+
+  test.each([
+    '',
+    `// test('it ends', () => {})`,
+    `export const NAME = 'it ends'`,
+    `test('it runs', () => { say('it ends') })`,
+    `expect('it ends').toBe(end)`,
+    `describe('it ends', () => {})`,
+    `test.skip('it ends', () => {})`,
+    `test.todo('it ends')`,
+    `test.concurrent.skip.each(ROWS)('it ends', () => {})`,
+    `test.skipIf(true)('it ends', () => {})`,
+    `test.runIf(false)('it ends', () => {})`,
+    `test.skipIf(true).each(ROWS)('it ends', () => {})`,
+    `test('it ends', { skip: true }, () => {})`,
+    `describe.skip('a turn', () => { describe('a', () => { test('it ends', () => {}) }) })`,
+    `describe.skipIf(true)('a turn', () => { test('it ends', () => {}) })`,
+    `describe('a turn', { skip: true }, () => { test('it ends', () => {}) })`,
+  ])('is missed: %s', (source) => {
+    expect(faults(source)).toEqual(['R1: a.ts has no test “it ends”']);
   });
 });
 
