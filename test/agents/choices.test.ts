@@ -89,11 +89,11 @@ const AGENTS: Record<string, Tried> = {
   },
 };
 
-test.concurrent.each(Object.keys(AGENTS))(
+test.concurrent.for(Object.keys(AGENTS))(
   '%s: a turn borrows a model, a conversation keeps one, and a restore has it again',
-  async (name) => {
+  async (name, context) => {
     const { why, make, agent, usual, other, third, also, refused } = AGENTS[name] as Tried;
-    if (why !== null) return expect.soft(why).toBeTruthy();
+    if (why !== null) context.skip(why);
     await using home = await make();
     const asked = () => home.model.lastRequest()?.model ?? '';
     const ask = async (tl: Throughline, prompt: string, options: object = {}) => {
