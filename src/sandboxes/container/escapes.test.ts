@@ -83,8 +83,7 @@ describe.for(found)('an agent in a container of $engine', ({ engine }) => {
         kill -0 ${process.pid} 2>/dev/null && echo "sees ${process.pid}"
         mknod /tmp/disk b 8 0 2>/dev/null && echo mknod
         (: < /dev/tty) 2>/dev/null && echo terminal
-        echo environment; env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'
-        kill -KILL -1; echo survived`,
+        echo environment; env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'`,
         undefined,
         { env: { GIVEN: 'yes' } },
       );
