@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { expect } from 'vitest';
 import { type OpenOptions, open, type Throughline } from '../../src/index.ts';
 import { acknowledgement, codewordsIn, conversationOf, type Model } from '../../src/testing/index.ts';
-import { Running } from '../e2e/cli-process.ts';
+import { Running } from '../e2e/cli/process.ts';
 import { Host } from '../e2e/support/host.ts';
 import { endMarked, MARK } from '../faults/harness/marked.ts';
 import { PROGRAM } from '../program.ts';

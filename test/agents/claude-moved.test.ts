@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startModel } from '../../src/testing/index.ts';
-import { CliHome } from '../e2e/cli-process.ts';
+import { CliHome } from '../e2e/cli/process.ts';
 import { serveProcess } from '../e2e/http/support/served-process.ts';
 import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';
 import { claudeEnvironment, findClaude, NOT_INSTALLED, packageFolder, userHome } from './claude.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startModel } from '../../src/testing/index.ts';
-import { CliHome } from '../e2e/cli-process.ts';
+import { CliHome } from '../e2e/cli/process.ts';
 import { serveProcess } from '../e2e/http/support/served-process.ts';
 import { until } from '../faults/harness/until.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './claude.ts';

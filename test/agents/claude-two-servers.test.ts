@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
-import { CliHome } from '../e2e/cli-process.ts';
+import { CliHome } from '../e2e/cli/process.ts';
 import { endPrograms, startLoginApp } from '../e2e/example-programs.ts';
 import { type ServedProcess, serveProcess } from '../e2e/http/support/served-process.ts';
 import { NO_POSTGRES, postgresServer } from '../postgres/server.ts';

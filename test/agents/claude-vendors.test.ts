@@ -1,7 +1,7 @@
 // The real Claude in a rented machine, with a double of the vendor's package: it remembers after its machine was lost.
 import { expect, test } from 'vitest';
 import { startModel } from '../../src/testing/index.ts';
-import { CliHome } from '../e2e/cli-process.ts';
+import { CliHome } from '../e2e/cli/process.ts';
 import { DoubleHome, NODE_OPTIONS } from '../vendors/double/home.ts';
 import { whyNoDoubles } from '../vendors/double/service.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder } from './claude.ts';

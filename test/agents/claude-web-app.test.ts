@@ -7,7 +7,7 @@ import { type Model, startModel } from '../../src/testing/index.ts';
 import { whyNoBubblewrap } from '../contracts/sandbox/bubblewrap-given.ts';
 import { containerSettings, whyNoPodman, writeRootfs } from '../contracts/sandbox/container-given.ts';
 import { startSshd, whyNoSshd } from '../contracts/sandbox/sshd.ts';
-import { CliHome } from '../e2e/cli-process.ts';
+import { CliHome } from '../e2e/cli/process.ts';
 import { endPrograms, startLoginApp } from '../e2e/example-programs.ts';
 import { marked } from '../faults/harness/marked.ts';
 import { until } from '../faults/harness/until.ts';

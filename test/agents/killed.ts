@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { isAlive } from '../contracts/liveness.ts';
-import { CliHome, until } from '../e2e/cli-process.ts';
+import { CliHome, until } from '../e2e/cli/process.ts';
 import { runsIn, saidIn } from './said.ts';
 
 /** Writes its own pid and the agent's, a line when it begins, and one when it ends: when the file `hold` is deleted. */

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CliHome, parseLines } from '../e2e/cli-process.ts';
+import { CliHome, parseLines } from '../e2e/cli/process.ts';
 import { CLAUDE_ACP, missing, ownAgent, quickClaudeAcp } from './acp-agents.ts';
 import { claudeOrSkip, findClaude, NOT_INSTALLED, packageFolder } from './claude.ts';
 

@@ -3,7 +3,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
-import { CliHome } from '../e2e/cli-process.ts';
+import { CliHome } from '../e2e/cli/process.ts';
 import { codexAcp, missing, ownAgent } from './acp-agents.ts';
 import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './claude.ts';
 

@@ -20,7 +20,7 @@ import { MIGRATIONS } from '../../src/stores/sqlite/migrations/list.ts';
 import { INTERFACE } from '../../src/wire/operations/operation.ts';
 import { placeIn, schemaOf, writeOlder } from '../contracts/older-database.ts';
 import { openAt, temporaryFolder } from '../contracts/sqlite-folder.ts';
-import { CliHome } from './cli-process.ts';
+import { CliHome } from './cli/process.ts';
 import { serveProcess } from './http/support/served-process.ts';
 
 const SETTINGS = { agents: { ant: { adapter: 'scripted' } }, defaultAgent: 'ant' } as const;

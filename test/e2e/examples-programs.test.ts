@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../faults/harness/until.ts';
-import { CliHome } from './cli-process.ts';
+import { CliHome } from './cli/process.ts';
 import { EXAMPLES, endPrograms, killedWhenWritten, Program, startLoginApp } from './example-programs.ts';
 import { serveProcess } from './http/support/served-process.ts';
 

@@ -4,7 +4,7 @@ import { open } from '../../src/index.ts';
 import { MIGRATIONS } from '../../src/stores/sqlite/migrations/list.ts';
 import { fillHome, schemaOf } from '../contracts/older-database.ts';
 import { temporaryFolder } from '../contracts/sqlite-folder.ts';
-import { CliHome } from './cli-process.ts';
+import { CliHome } from './cli/process.ts';
 
 const AGENTS = {
   ant: { adapter: 'scripted' },

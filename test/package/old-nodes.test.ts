@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { AGENTS } from '../e2e/cli-agents.ts';
-import { CliHome, Running, until } from '../e2e/cli-process.ts';
-import { inTerminal } from '../e2e/cli-terminal.ts';
+import { AGENTS } from '../e2e/cli/agents.ts';
+import { CliHome, Running, until } from '../e2e/cli/process.ts';
+import { inTerminal } from '../e2e/cli/terminal.ts';
 import { ROOT, TEST_PACKAGES } from './packed.ts';
 
 // Started with an older Node, the command continues with the Node in node_modules.

@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AGENTS } from '../e2e/cli-agents.ts';
-import { CliHome, MANY_SLOTS, type StartOptions } from '../e2e/cli-process.ts';
+import { AGENTS } from '../e2e/cli/agents.ts';
+import { CliHome, MANY_SLOTS, type StartOptions } from '../e2e/cli/process.ts';
 import { type ServedProcess, serveProcess } from '../e2e/http/support/served-process.ts';
 
 export class Servers implements AsyncDisposable {

@@ -9,7 +9,7 @@ import type Axe from 'axe-core';
 import type { BrowserContext, BrowserContextOptions, ConsoleMessage, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { connect } from '../../../src/client.ts';
-import { CliHome, type Running } from '../../e2e/cli-process.ts';
+import { CliHome, type Running } from '../../e2e/cli/process.ts';
 import { Caller } from '../../e2e/http/support/caller.ts';
 import { browserTest, theBrowser } from '../browser.ts';
 
@@ -26,7 +26,7 @@ import { browserTest, theBrowser } from '../browser.ts';
  *   server.test('on a phone', async ({ open }) => …, { ...PHONE, colorScheme: 'dark', reducedMotion: 'reduce', slowdown: 4 });
  *
  * What an agent does is in the prompt (src/agents/scripted/scripted-agent.js): /say, /stream, /tool, /ask, /hang, /die; settings name the agents
- * (test/e2e/cli-agents.ts). A test fails on every fault of the page: a breach of its policy, a request to another origin, an uncaught
+ * (test/e2e/cli/agents.ts). A test fails on every fault of the page: a breach of its policy, a request to another origin, an uncaught
  * error, an error on the console. `allow(pattern)` is for errors on the console that a test brings about, as a request to a server that
  * was stopped. An uncaught error is never allowed: a page that loses its server has none. Nor is a breach of the policy.
  */
@@ -70,7 +70,7 @@ async function build(): Promise<void> {
   if (code !== 0) throw new Error(`The page could not be built:\n${said}`);
 }
 
-/** A server for the tests of one file. `settings`: left out, the scripted agents of test/e2e/cli-agents.ts. `flags`: more of `serve`. */
+/** A server for the tests of one file. `settings`: left out, the scripted agents of test/e2e/cli/agents.ts. `flags`: more of `serve`. */
 export function pageServer(settings?: object, flags: readonly string[] = []): PageServer {
   const server = new PageServer(settings, flags);
   beforeAll(async () => {

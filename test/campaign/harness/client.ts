@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { open, type Throughline, ThroughlineError } from '../../../src/index.ts';
-import { parseLines } from '../../e2e/cli-process.ts';
+import { parseLines } from '../../e2e/cli/process.ts';
 import type { Request } from '../../faults/storm/prompts.ts';
 import type { Acknowledged } from './checks.ts';
 import type { World } from './world.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { CliHome, type Ended, parseLines, type Running } from '../../e2e/cli-process.ts';
+import { CliHome, type Ended, parseLines, type Running } from '../../e2e/cli/process.ts';
 import { Caller } from '../../e2e/http/support/caller.ts';
 import { settingsFor } from '../../faults/harness/agents.ts';
 import { endMarked, MARK, marked } from '../../faults/harness/marked.ts';

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseLines } from '../../e2e/cli-process.ts';
+import { parseLines } from '../../e2e/cli/process.ts';
 import type { Random } from '../../faults/harness/random.ts';
 import { until } from '../../faults/harness/until.ts';
 import type { Scenario } from '../harness/figures.ts';

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CliHome, parseLines, until } from '../cli-process.ts';
+import { CliHome, parseLines, until } from '../cli/process.ts';
 import { type ServedProcess, serveProcess } from '../http/support/served-process.ts';
 
 let home: CliHome;

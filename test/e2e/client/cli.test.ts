@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CliHome, parseLines } from '../cli-process.ts';
+import { CliHome, parseLines } from '../cli/process.ts';
 import { type ServedProcess, serveProcess } from '../http/support/served-process.ts';
 
 let home: CliHome;

@@ -4,7 +4,7 @@ import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
 import type { PublicEvent } from '../../../src/core/public/event.ts';
 import { until } from '../../faults/harness/until.ts';
-import { CliHome } from '../cli-process.ts';
+import { CliHome } from '../cli/process.ts';
 import { serveProcess } from '../http/support/served-process.ts';
 import { allEvents, expectSound } from '../support/conversations.ts';
 

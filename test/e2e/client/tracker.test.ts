@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { connect } from '../../../src/client.ts';
 import { type ConversationTracker, open } from '../../../src/index.ts';
-import { CliHome } from '../cli-process.ts';
+import { CliHome } from '../cli/process.ts';
 import { ServedHome, TOKEN } from '../http/support/served-home.ts';
 import { serveProcess } from '../http/support/served-process.ts';
 import { refusedWith, until } from '../support/conversations.ts';

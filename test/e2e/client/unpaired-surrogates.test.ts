@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Agent, AgentEvent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
-import { CliHome } from '../cli-process.ts';
+import { CliHome } from '../cli/process.ts';
 import { ServedHome, TOKEN } from '../http/support/served-home.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
 import { allEvents, ended, refusedWith, run } from '../support/conversations.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { compose } from '../../../src/compose.ts';
 import { agentProgram } from '../../program.ts';
-import { CliHome } from '../cli-process.ts';
+import { CliHome } from '../cli/process.ts';
 import { serveProcess } from './support/served-process.ts';
 
 const AGENT = agentProgram('hostile');

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import { CliHome } from '../cli-process.ts';
+import { CliHome } from '../cli/process.ts';
 import { ServedHome } from './support/served-home.ts';
 import { serveProcess } from './support/served-process.ts';
 

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fill, smallDisk } from '../../faults/full-disk/small-disk.ts';
 import { until } from '../../faults/harness/until.ts';
-import { CliHome } from '../cli-process.ts';
+import { CliHome } from '../cli/process.ts';
 import { sentTo } from '../support/stored.ts';
 import { ServedHome } from './support/served-home.ts';
 import { serveProcess } from './support/served-process.ts';

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isAlive } from '../../contracts/liveness.ts';
 import { until } from '../../faults/harness/until.ts';
 import { PROGRAM } from '../../program.ts';
-import { CliHome } from '../cli-process.ts';
+import { CliHome } from '../cli/process.ts';
 import { Caller } from './support/caller.ts';
 
 const DESKTOP = fileURLToPath(new URL('../../../examples/desktop.ts', import.meta.url));

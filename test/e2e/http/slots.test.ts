@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AGENTS } from '../cli-agents.ts';
-import { CliHome, until } from '../cli-process.ts';
+import { AGENTS } from '../cli/agents.ts';
+import { CliHome, until } from '../cli/process.ts';
 import { type ServedProcess, serveProcess } from './support/served-process.ts';
 
 let home: CliHome;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CliHome } from '../cli-process.ts';
+import { CliHome } from '../cli/process.ts';
 import { serveProcess } from './support/served-process.ts';
 
 let home: CliHome;

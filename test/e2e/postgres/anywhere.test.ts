@@ -5,7 +5,7 @@ import { until } from '../../faults/harness/until.ts';
 import { NO_POOLER, Pooler } from '../../postgres/pooler.ts';
 import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
 import { Servers } from '../../postgres/servers.ts';
-import type { CliHome } from '../cli-process.ts';
+import type { CliHome } from '../cli/process.ts';
 import { read } from '../http/support/caller.ts';
 import type { ServedProcess } from '../http/support/served-process.ts';
 

@@ -11,7 +11,7 @@ import { openAt } from '../../contracts/sqlite-folder.ts';
 import { begun, update } from '../../contracts/store/world.ts';
 import { until } from '../../faults/harness/until.ts';
 import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
-import { CliHome } from '../cli-process.ts';
+import { CliHome } from '../cli/process.ts';
 import { serveProcess } from '../http/support/served-process.ts';
 
 // `throughline store copy`: everything goes from SQLite to PostgreSQL and back, by the real executable.

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { startSshd, whyNoSshd } from '../../contracts/sandbox/sshd.ts';
 import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
-import { AGENTS } from '../cli-agents.ts';
-import { CliHome, MANY_SLOTS } from '../cli-process.ts';
+import { AGENTS } from '../cli/agents.ts';
+import { CliHome, MANY_SLOTS } from '../cli/process.ts';
 import { type ServedProcess, serveProcess } from '../http/support/served-process.ts';
 
 const postgres = postgresServer();

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { open } from '../../../src/index.ts';
 import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
-import { AGENTS } from '../cli-agents.ts';
-import { CliHome, type Ended } from '../cli-process.ts';
+import { AGENTS } from '../cli/agents.ts';
+import { CliHome, type Ended } from '../cli/process.ts';
 import { serveProcess } from '../http/support/served-process.ts';
 
 // PostgreSQL as the store of the real executable, and of the library.

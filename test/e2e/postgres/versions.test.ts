@@ -6,7 +6,7 @@ import { openPostgresStore } from '../../../src/stores/postgres/store.ts';
 import { until } from '../../faults/harness/until.ts';
 import { NO_POSTGRES, postgresServer } from '../../postgres/server.ts';
 import { Servers } from '../../postgres/servers.ts';
-import type { CliHome } from '../cli-process.ts';
+import type { CliHome } from '../cli/process.ts';
 import type { Caller } from '../http/support/caller.ts';
 
 /*

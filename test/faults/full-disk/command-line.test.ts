@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { CliHome } from '../../e2e/cli-process.ts';
+import { CliHome } from '../../e2e/cli/process.ts';
 import { fill, smallDisk } from './small-disk.ts';
 
 /** A data home on a small disk. The agent stores its own data elsewhere: only the disk of the data home is full. */

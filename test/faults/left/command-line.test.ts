@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { identityOf, isAlive } from '../../contracts/liveness.ts';
-import { CliHome, type Ended, parseLines, type Running } from '../../e2e/cli-process.ts';
+import { CliHome, type Ended, parseLines, type Running } from '../../e2e/cli/process.ts';
 import { serveProcess } from '../../e2e/http/support/served-process.ts';
 import { until } from '../../e2e/support/conversations.ts';
 

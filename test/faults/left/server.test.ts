@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { open } from '../../../src/index.ts';
-import { CliHome, type Running } from '../../e2e/cli-process.ts';
+import { CliHome, type Running } from '../../e2e/cli/process.ts';
 import { type ServedProcess, serveProcess } from '../../e2e/http/support/served-process.ts';
 
 let home: CliHome;

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
 import { HttpTasks } from '../../../src/clients/http/tasks.ts';
-import { CliHome } from '../../e2e/cli-process.ts';
+import { CliHome } from '../../e2e/cli/process.ts';
 import { type ServedProcess, serveProcess } from '../../e2e/http/support/served-process.ts';
 import { until } from '../harness/until.ts';
 

@@ -5,7 +5,7 @@ import { connect } from '../../../src/clients/http/connect.ts';
 import { socketTransport } from '../../../src/clients/http/connection/node-transport.ts';
 import { httpLiveStreams } from '../../../src/clients/http/live.ts';
 import type { LiveState } from '../../../src/ports/engine/live.ts';
-import { CliHome, parseLines } from '../../e2e/cli-process.ts';
+import { CliHome, parseLines } from '../../e2e/cli/process.ts';
 import { type ServedProcess, serveProcess } from '../../e2e/http/support/served-process.ts';
 import { until } from '../harness/until.ts';
 

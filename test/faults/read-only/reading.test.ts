@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { backupHome } from '../../../src/backup.ts';
 import { compose } from '../../../src/compose.ts';
 import { codeOf } from '../../contracts/store/world.ts';
-import { CliHome, parseLines } from '../../e2e/cli-process.ts';
+import { CliHome, parseLines } from '../../e2e/cli/process.ts';
 import { PROGRAM } from '../../program.ts';
 import { until } from '../harness/until.ts';
 import { readOnlyDisk } from './read-only-disk.ts';

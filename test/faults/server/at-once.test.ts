@@ -2,7 +2,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { lockFile } from '../../../src/host/file-lock.ts';
-import { CliHome, type Ended, type Running } from '../../e2e/cli-process.ts';
+import { CliHome, type Ended, type Running } from '../../e2e/cli/process.ts';
 import { until } from '../harness/until.ts';
 
 const ROUNDS = 4;

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startModel } from '../../../src/testing/index.ts';
 import { ownAgent } from '../../agents/acp-agents.ts';
 import { claudeEnvironment, findClaude, packageFolder, userHome } from '../../agents/claude.ts';
-import { CliHome, parseLines } from '../../e2e/cli-process.ts';
+import { CliHome, parseLines } from '../../e2e/cli/process.ts';
 import type { Caller } from '../../e2e/http/support/caller.ts';
 import { serveProcess } from '../../e2e/http/support/served-process.ts';
 import { endProcess } from '../harness/marked.ts';

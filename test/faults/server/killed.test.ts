@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { CliHome } from '../../e2e/cli-process.ts';
+import { CliHome } from '../../e2e/cli/process.ts';
 import { type ServedProcess, serveProcess } from '../../e2e/http/support/served-process.ts';
 import { MARK, marked } from '../harness/marked.ts';
 import { until } from '../harness/until.ts';

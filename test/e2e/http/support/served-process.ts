@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CliHome, Running, StartOptions } from '../../cli-process.ts';
+import type { CliHome, Running, StartOptions } from '../../cli/process.ts';
 import { Caller } from './caller.ts';
 
 export interface ServedProcess {

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { git, makeRepository } from '../git.ts';
-import { CliHome } from './cli-process.ts';
+import { git, makeRepository } from '../../git.ts';
+import { CliHome } from './process.ts';
 
 test('send --worktree, then changes --commit --merge, --discard and erase', async () => {
   const home = new CliHome();

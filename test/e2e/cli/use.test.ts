@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import packageJson from '../../package.json' with { type: 'json' };
-import { COMMANDS } from '../../src/faces/cli/commands.ts';
-import { PROGRAM } from '../program.ts';
-import { CliHome, Running } from './cli-process.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { COMMANDS } from '../../../src/faces/cli/commands.ts';
+import { PROGRAM } from '../../program.ts';
+import { CliHome, Running } from './process.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());
@@ -40,7 +40,7 @@ test('the version is that of the package', async () => {
 });
 
 test('a checkout runs its sources; all other tests run them as they are in the package', async () => {
-  const program = resolve(import.meta.dirname, '../../bin/throughline.js');
+  const program = resolve(import.meta.dirname, '../../../bin/throughline.js');
   expect(PROGRAM).not.toBe(program);
   const where = { env: home.environment(), cwd: home.path };
   expect(await new Running(program, ['send', 'sources', 'The codeword is amber.'], where).ended).toMatchObject({

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { AGENTS } from './cli-agents.ts';
-import { CliHome, MANY_SLOTS, until } from './cli-process.ts';
+import { AGENTS } from './agents.ts';
+import { CliHome, MANY_SLOTS, until } from './process.ts';
 
 /** A process for each request, as a user's requests come to any server. */
 let home: CliHome;

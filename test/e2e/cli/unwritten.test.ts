@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { afterAll, describe, expect, test } from 'vitest';
-import { PROGRAM } from '../program.ts';
-import { CliHome } from './cli-process.ts';
+import { PROGRAM } from '../../program.ts';
+import { CliHome } from './process.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());

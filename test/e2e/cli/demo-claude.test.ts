@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startModel } from '../../src/testing/index.ts';
-import { claudeEnvironment, claudeOrSkip, packageFolder } from '../agents/claude.ts';
-import { CliHome, parseLines } from './cli-process.ts';
+import { startModel } from '../../../src/testing/index.ts';
+import { claudeEnvironment, claudeOrSkip, packageFolder } from '../../agents/claude.ts';
+import { CliHome, parseLines } from './process.ts';
 
 const home = new CliHome();
 const temporary = join(home.path, 'tmp');

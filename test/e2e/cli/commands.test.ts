@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CliHome } from './cli-process.ts';
+import { CliHome } from './process.ts';
 
 /** One conversation that has lived through a handoff, a loss and a failure; the commands read it. */
 const home = new CliHome();

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { CliHome } from './cli-process.ts';
-import { inTerminal, type Terminal } from './cli-terminal.ts';
+import { CliHome } from './process.ts';
+import { inTerminal, type Terminal } from './terminal.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CliHome, type Ended, first, parseLines, whenWritten } from './cli-process.ts';
+import { CliHome, type Ended, first, parseLines, whenWritten } from './process.ts';
 
 const home = new CliHome();
 const temporary = join(home.path, 'tmp');

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
-import { identityOf } from '../contracts/liveness.ts';
-import { CliHome, until } from './cli-process.ts';
+import { identityOf } from '../../contracts/liveness.ts';
+import { CliHome, until } from './process.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());

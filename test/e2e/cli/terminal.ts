@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
-import { PROGRAM } from '../program.ts';
-import { type CliHome, pause } from './cli-process.ts';
+import { PROGRAM } from '../../program.ts';
+import { type CliHome, pause } from './process.ts';
 
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
 

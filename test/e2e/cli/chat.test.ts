@@ -2,11 +2,11 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, onTestFinished, test } from 'vitest';
-import { until } from '../contracts/agent-sandbox.ts';
-import { AGENTS } from './cli-agents.ts';
-import { CliHome, MANY_SLOTS } from './cli-process.ts';
-import { inTerminal } from './cli-terminal.ts';
-import { NO_TMUX, type Size, Tmux } from './cli-tmux.ts';
+import { until } from '../../contracts/agent-sandbox.ts';
+import { AGENTS } from './agents.ts';
+import { CliHome, MANY_SLOTS } from './process.ts';
+import { inTerminal } from './terminal.ts';
+import { NO_TMUX, type Size, Tmux } from './tmux.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { CliHome, parseLines, until } from './cli-process.ts';
+import { CliHome, parseLines, until } from './process.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());

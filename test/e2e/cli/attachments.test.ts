@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
-import { PROGRAM } from '../program.ts';
-import { CliHome, until } from './cli-process.ts';
-import { inTerminal } from './cli-terminal.ts';
+import { PROGRAM } from '../../program.ts';
+import { CliHome, until } from './process.ts';
+import { inTerminal } from './terminal.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());

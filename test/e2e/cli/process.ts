@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
-import { compose } from '../../src/compose.ts';
-import type { Parts } from '../../src/faces/cli/cli.ts';
-import { DONE } from '../../src/faces/cli/exit-codes.ts';
-import { run } from '../../src/faces/cli/run.ts';
-import { systemClock } from '../../src/host/clock.ts';
-import { PROGRAM } from '../program.ts';
-import { AGENTS } from './cli-agents.ts';
+import { compose } from '../../../src/compose.ts';
+import type { Parts } from '../../../src/faces/cli/cli.ts';
+import { DONE } from '../../../src/faces/cli/exit-codes.ts';
+import { run } from '../../../src/faces/cli/run.ts';
+import { systemClock } from '../../../src/host/clock.ts';
+import { PROGRAM } from '../../program.ts';
+import { AGENTS } from './agents.ts';
 
 /** The default depends on the machine. */
 export const MANY_SLOTS = { parallel: 64, perOwner: 64 };

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { CliHome, first, parseLines, whenWritten } from './cli-process.ts';
+import { CliHome, first, parseLines, whenWritten } from './process.ts';
 
 /*
  * Every exit code by a real case, each with what a person is told.

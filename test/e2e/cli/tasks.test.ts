@@ -2,8 +2,8 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CliHome, parseLines, until } from './cli-process.ts';
-import { inTerminal } from './cli-terminal.ts';
+import { CliHome, parseLines, until } from './process.ts';
+import { inTerminal } from './terminal.ts';
 
 let home: CliHome;
 beforeEach(() => {

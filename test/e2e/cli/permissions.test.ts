@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { CliHome, until } from './cli-process.ts';
-import { inTerminal } from './cli-terminal.ts';
+import { CliHome, until } from './process.ts';
+import { inTerminal } from './terminal.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());

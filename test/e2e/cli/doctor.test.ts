@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, w
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemProcesses } from '../../src/host/processes.ts';
-import { identityOf, isAlive } from '../contracts/liveness.ts';
-import { startSshd, whyNoSshd } from '../contracts/sandbox/sshd.ts';
-import { damagePages } from '../faults/damage/damaged-page.ts';
-import { CliHome, first, parseLines, until } from './cli-process.ts';
+import { systemProcesses } from '../../../src/host/processes.ts';
+import { identityOf, isAlive } from '../../contracts/liveness.ts';
+import { startSshd, whyNoSshd } from '../../contracts/sandbox/sshd.ts';
+import { damagePages } from '../../faults/damage/damaged-page.ts';
+import { CliHome, first, parseLines, until } from './process.ts';
 
 let home: CliHome;
 beforeEach(() => {

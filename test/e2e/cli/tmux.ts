@@ -2,8 +2,8 @@ import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { PROGRAM } from '../program.ts';
-import { type CliHome, pause } from './cli-process.ts';
+import { PROGRAM } from '../../program.ts';
+import { type CliHome, pause } from './process.ts';
 
 const run = promisify(execFile);
 

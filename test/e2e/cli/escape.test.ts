@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CliHome } from './cli-process.ts';
-import { inTerminal } from './cli-terminal.ts';
+import { CliHome } from './process.ts';
+import { inTerminal } from './terminal.ts';
 
 /*
  * What an agent says, and what it is told, tries everything against the terminal that shows it.

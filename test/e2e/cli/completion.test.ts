@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, type TestContext, test } from 'vitest';
-import { PROGRAM } from '../program.ts';
-import { CliHome, first } from './cli-process.ts';
+import { PROGRAM } from '../../program.ts';
+import { CliHome, first } from './process.ts';
 
 const home = new CliHome();
 afterAll(() => home.remove());

@@ -2,11 +2,11 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startModel } from '../../src/testing/index.ts';
-import { until } from '../contracts/agent-sandbox.ts';
-import { agentProgram } from '../program.ts';
-import { CliHome } from './cli-process.ts';
-import { serveProcess } from './http/support/served-process.ts';
+import { startModel } from '../../../src/testing/index.ts';
+import { until } from '../../contracts/agent-sandbox.ts';
+import { agentProgram } from '../../program.ts';
+import { serveProcess } from '../http/support/served-process.ts';
+import { CliHome } from './process.ts';
 
 let home: CliHome;
 let env: Record<string, string>;
