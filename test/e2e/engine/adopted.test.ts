@@ -5,7 +5,7 @@ import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { compose } from '../../../src/compose.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
-import { ended, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { codewordsIn, ended, expectSound, refusedWith, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 /** Native sessions that somebody made without us, in a storage that every sandbox of the home uses. */
@@ -47,8 +47,8 @@ test('the turns of an adopted session become turns of the conversation, before t
   const { engine } = await home.open();
   const id = await natives.session('amber', 'birch', 'cobalt');
   await engine.ensure({ key: 'chat' });
-  const { turn, receipt, reply } = await run(engine, 'chat', WHICH, { session: id });
-  expect(known(reply)).toEqual(['amber', 'birch', 'cobalt']);
+  const { turn, receipt, reply } = await run(engine, 'chat', WHICH_CODEWORDS, { session: id });
+  expect(codewordsIn(reply)).toEqual(['amber', 'birch', 'cobalt']);
   expect(turn).toMatchObject({ n: 4, imported: false, sessionId: id });
   expect(receipt).toMatchObject({ rung: 'resume', carried: 3, delivered: 0, dropped: 0, proof: 'proved' });
   expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 cobalt imported', '4 ?']);
@@ -69,7 +69,7 @@ test('the session of an agent that is not in the settings is adopted in the same
   const { engine } = await compose({ home: home.path, settings: { agents: {} }, agents: found });
   end.defer(() => engine.close()); // before the home is removed: otherwise it waits a minute for its storage
   const id = await natives.session('amber', 'birch');
-  const { turn } = await run(engine, 'chat', WHICH, { session: id, agent: 'found' });
+  const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { session: id, agent: 'found' });
   expect(turn).toMatchObject({ n: 3, sessionId: id });
   expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?']);
 });
@@ -87,8 +87,10 @@ test.each(['a fork', 'another agent', 'a session that was lost', 'an export'])(
     if (which === 'an export') await engine.import(await engine.export('chat'), { key: 'other' });
     if (which === 'a session that was lost') await natives.goOn(id, 'dune');
     const key = which === 'a fork' || which === 'an export' ? 'other' : 'chat';
-    const { reply, receipt } = await run(engine, key, WHICH, { agent: which === 'another agent' ? 'b' : 'a' });
-    expect(known(reply)).toEqual(['amber', 'birch', 'cobalt']);
+    const { reply, receipt } = await run(engine, key, WHICH_CODEWORDS, {
+      agent: which === 'another agent' ? 'b' : 'a',
+    });
+    expect(codewordsIn(reply)).toEqual(['amber', 'birch', 'cobalt']);
     expect(receipt).toMatchObject({ rung: 'transcript', carried: 3, delivered: 3, dropped: 0 });
     expect((await engine.search('birch')).length).toBeGreaterThan(0);
   },
@@ -103,15 +105,15 @@ test('a conversation that has turns keeps them first, and the adopted session is
   await run(engine, 'chat', 'The codeword is amber.', { agent: 'a' });
   await run(engine, 'chat', 'The codeword is birch.', { agent: 'b' });
   const id = await natives.session('cobalt', 'dune');
-  const adopted = await run(engine, 'chat', WHICH, { session: id, agent: 'a' });
-  expect(known(adopted.reply)).toEqual(['cobalt', 'dune', 'amber', 'birch']);
+  const adopted = await run(engine, 'chat', WHICH_CODEWORDS, { session: id, agent: 'a' });
+  expect(codewordsIn(adopted.reply)).toEqual(['cobalt', 'dune', 'amber', 'birch']);
   expect(adopted.receipt).toMatchObject({ rung: 'resume', carried: 4, delivered: 2, dropped: 0 });
   expect(adopted.turn).toMatchObject({ n: 5, sent: { delivered: { from: 1, to: 2, count: 2 } } });
   expect(await prompts(engine, 'chat')).toEqual(['1 amber', '2 birch', '3 cobalt imported', '4 dune imported', '5 ?']);
-  const next = await run(engine, 'chat', WHICH);
+  const next = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(next.receipt).toMatchObject({ carried: 5, delivered: 0, dropped: 0 });
-  const handed = await run(engine, 'chat', WHICH, { agent: 'b' });
-  expect(known(handed.reply)).toEqual(['amber', 'birch', 'cobalt', 'dune']);
+  const handed = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
+  expect(codewordsIn(handed.reply)).toEqual(['amber', 'birch', 'cobalt', 'dune']);
   await expectSound(engine, 'chat');
 });
 
@@ -125,10 +127,14 @@ test.each(['/fail agent_failed', '/die'])(
     await run(engine, 'chat', 'The codeword is amber.', { agent: 'b' });
     const id = await natives.session('birch', 'cobalt');
     await run(engine, 'chat', first, { session: id, agent: 'a' });
-    const { receipt, turn } = await run(engine, 'chat', WHICH);
+    const { receipt, turn } = await run(engine, 'chat', WHICH_CODEWORDS);
     expect(turn).toMatchObject({ n: 5, sessionId: id });
     expect(receipt).toMatchObject({ carried: 4, delivered: 2, dropped: 0, unsettled: true });
-    expect((await run(engine, 'chat', WHICH)).receipt).toMatchObject({ carried: 5, delivered: 0, dropped: 0 });
+    expect((await run(engine, 'chat', WHICH_CODEWORDS)).receipt).toMatchObject({
+      carried: 5,
+      delivered: 0,
+      dropped: 0,
+    });
   },
 );
 
@@ -140,7 +146,7 @@ test('a session whose turns a conversation has already, from elsewhere, is told 
   const { turn } = await run(engine, 'chat', 'The codeword is amber.');
   await engine.fork('chat', { key: 'fork' });
   await engine.erase('chat');
-  const { receipt } = await run(engine, 'fork', WHICH, { session: turn.sessionId ?? expect.unreachable() });
+  const { receipt } = await run(engine, 'fork', WHICH_CODEWORDS, { session: turn.sessionId ?? expect.unreachable() });
   expect(receipt).toMatchObject({ rung: 'resume', carried: 2, delivered: 1, dropped: 0 });
   expect(await prompts(engine, 'fork')).toEqual(['1 amber imported', '2 amber imported', '3 ?']);
 });
@@ -151,14 +157,16 @@ test('a session is adopted once, however often the request comes, and never whil
   const { engine } = await home.open();
   const id = await natives.session('amber', 'birch');
   await engine.ensure({ key: 'chat' });
-  const requests = Array.from({ length: 4 }, () => engine.submit('chat', WHICH, { session: id, requestId: 'once' }));
+  const requests = Array.from({ length: 4 }, () =>
+    engine.submit('chat', WHICH_CODEWORDS, { session: id, requestId: 'once' }),
+  );
   const submitted = await Promise.all(requests);
   expect(new Set(submitted.map(({ turn }) => turn.id)).size).toBe(1);
   const [first] = submitted;
   await ended(engine, first?.turn ?? expect.unreachable());
-  const again = await engine.submit('chat', WHICH, { session: id, requestId: 'once' });
+  const again = await engine.submit('chat', WHICH_CODEWORDS, { session: id, requestId: 'once' });
   expect(again).toMatchObject({ duplicate: true, turn: { n: 3 } });
-  expect((await run(engine, 'chat', WHICH, { session: id })).turn.n).toBe(4);
+  expect((await run(engine, 'chat', WHICH_CODEWORDS, { session: id })).turn.n).toBe(4);
   expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?', '4 ?']);
 
   await engine.ensure({ key: 'busy' });
@@ -166,12 +174,12 @@ test('a session is adopted once, however often the request comes, and never whil
   const other = await natives.session('cobalt');
   await refusedWith(
     'conflict',
-    engine.submit('busy', WHICH, { session: other }),
+    engine.submit('busy', WHICH_CODEWORDS, { session: other }),
     /while the conversation has an open turn/,
   );
   await engine.cancel(turn.id);
   await ended(engine, turn);
-  expect(known((await run(engine, 'busy', WHICH, { session: other })).reply)).toEqual(['cobalt']);
+  expect(codewordsIn((await run(engine, 'busy', WHICH_CODEWORDS, { session: other })).reply)).toEqual(['cobalt']);
 });
 
 test('the first prompt to a key adopts a session, and creates nothing when the session is in use elsewhere', async () => {
@@ -179,15 +187,15 @@ test('the first prompt to a key adopts a session, and creates nothing when the s
   await using home = new Home({ a: { dir: natives.dir } });
   const { engine } = await home.open();
   const id = await natives.session('amber', 'birch');
-  const { turn } = await engine.submit('chat', WHICH, { session: id });
-  expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber', 'birch']);
+  const { turn } = await engine.submit('chat', WHICH_CODEWORDS, { session: id });
+  expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['amber', 'birch']);
   expect(await ended(engine, turn)).toMatchObject({ n: 3, state: 'completed', sessionId: id });
   const directories = () => readdirSync(join(home.path, 'sandboxes')).length;
   const before = directories();
-  await refusedWith('refused', engine.submit('second', WHICH, { session: id }), /in use elsewhere/);
+  await refusedWith('refused', engine.submit('second', WHICH_CODEWORDS, { session: id }), /in use elsewhere/);
   expect(directories()).toBe(before);
   const stranger = engine.as('somebody else');
-  await refusedWith('refused', stranger.submit('second', WHICH, { session: id }), /in use elsewhere/);
+  await refusedWith('refused', stranger.submit('second', WHICH_CODEWORDS, { session: id }), /in use elsewhere/);
   for (const one of [engine, stranger]) await refusedWith('not_found', one.conversation('second'), /second/);
   await expectSound(engine, 'chat');
 });
@@ -208,11 +216,11 @@ test('a prompt that somebody adds between reading and running is noticed', async
   };
   const engine = await home.engine(change);
   await engine.ensure({ key: 'chat' });
-  const { turn } = await run(engine, 'chat', WHICH, { session: id });
+  const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { session: id });
   expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
   expect(turn.failure?.message).toContain('somebody else has used it since');
   // The conversation has what was read, and goes on without the session.
-  expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });
 
 test('what nobody could read of an adopted session is unknown to every other session, and their receipts say so', async () => {
@@ -223,27 +231,27 @@ test('what nobody could read of an adopted session is unknown to every other ses
   await engine.ensure({ key: 'chat', restore: { policy: 'auto' } });
   await run(engine, 'chat', 'The codeword is amber.', { agent: 'b' });
   const id = await natives.session('birch');
-  const adopted = await run(engine, 'chat', WHICH, { session: id, agent: 'a' });
-  expect(known(adopted.reply)).toEqual(['birch', 'amber']);
+  const adopted = await run(engine, 'chat', WHICH_CODEWORDS, { session: id, agent: 'a' });
+  expect(codewordsIn(adopted.reply)).toEqual(['birch', 'amber']);
   expect(adopted.receipt).toMatchObject({ rung: 'resume', proof: 'none', carried: 1, unknownBefore: null });
   // The session itself has it.
-  expect((await run(engine, 'chat', WHICH)).receipt).toMatchObject({ sessionId: id, unknownBefore: null });
+  expect((await run(engine, 'chat', WHICH_CODEWORDS)).receipt).toMatchObject({ sessionId: id, unknownBefore: null });
 
-  const handed = await run(engine, 'chat', WHICH, { agent: 'b' });
+  const handed = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
   expect(handed.receipt).toMatchObject({ carried: 3, dropped: 0, unknownBefore: 2, proof: 'counted' });
   await engine.fork('chat', { key: 'forked' });
   await engine.fork('chat', { key: 'before', turn: 1 });
   await engine.import(JSON.parse(JSON.stringify(await engine.export('chat'))), { key: 'imported' });
   const receipts = [];
   for (const key of ['forked', 'imported', 'before'])
-    receipts.push((await run(engine, key, WHICH, { agent: 'b' })).receipt);
+    receipts.push((await run(engine, key, WHICH_CODEWORDS, { agent: 'b' })).receipt);
   expect(receipts).toMatchObject([
     { rung: 'transcript', unknownBefore: 2, proof: 'counted' },
     { rung: 'transcript', unknownBefore: 2, proof: 'counted' },
     { rung: 'transcript', unknownBefore: null, proof: 'proved' },
   ]);
   // It stays so for as long as the conversation lives.
-  expect((await run(engine, 'forked', WHICH)).receipt).toMatchObject({
+  expect((await run(engine, 'forked', WHICH_CODEWORDS)).receipt).toMatchObject({
     rung: 'live',
     unknownBefore: 2,
     proof: 'counted',
@@ -274,13 +282,13 @@ test('ten thousand turns are imported once, also when the process that does it i
   for (const ms of [50, 200]) {
     const host = await home.host();
     await host.engine.ensure({ key: 'chat' });
-    const submitting = host.engine.submit('chat', WHICH, asked).catch(() => null);
+    const submitting = host.engine.submit('chat', WHICH_CODEWORDS, asked).catch(() => null);
     await Promise.race([submitting, new Promise((resolve) => setTimeout(resolve, ms))]);
     await host.kill();
     expect([0, 10_000]).toContain(imported());
   }
   const { engine } = await home.open();
-  const { turn } = await engine.submit('chat', WHICH, asked);
+  const { turn } = await engine.submit('chat', WHICH_CODEWORDS, asked);
   expect(turn.n).toBe(10_001);
   await ended(engine, turn);
   expect(imported()).toBe(10_000);

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import {
   allEvents,
+  codewordsIn,
   ended,
   event,
   expectSound,
-  known,
   refusedWith,
-  released,
   run,
-  WHICH,
+  untilReleased,
+  WHICH_CODEWORDS,
 } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
@@ -28,8 +28,8 @@ test('a queued turn is cancelled on the spot, by any process, and is no part of 
   expect(await other.cancel(second.turn.id)).toMatchObject({ state: 'cancelled', sent: null, startedAt: null });
   await other.cancel(first.turn.id);
   await ended(engine, first.turn);
-  const { reply, turn } = await run(engine, 'chat', WHICH);
-  expect(known(reply)).toEqual([]);
+  const { reply, turn } = await run(engine, 'chat', WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual([]);
   expect(turn.n).toBe(3);
   await expectSound(engine, 'chat');
 });
@@ -51,7 +51,7 @@ test.each([
   });
   const { reply } = await engine.answerOf(turn.id);
   expect(reply).toMatch(/^(chunk 1|beginning)/);
-  expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['amber']);
   await expectSound(engine, 'chat');
 });
 
@@ -65,8 +65,8 @@ test('an agent that ignores the cancel is ended, and the conversation goes on wi
   await other.cancel(turn.id);
   expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled' });
   expect(() => process.kill(pid, 0)).toThrow();
-  const { reply, receipt } = await run(engine, 'chat', WHICH);
-  expect(known(reply)).toEqual(['amber', 'birch']);
+  const { reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
   expect(receipt).toMatchObject({ rung: 'resume', unsettled: true, delivered: 1 });
 });
 
@@ -125,7 +125,7 @@ test.each([
   const { engine } = await home.open({ maxWarm, retryMs: 60_000 });
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
-  if (maxWarm === 0) await released(engine, 'chat'); // a turn that comes sooner goes on in the session while it is open
+  if (maxWarm === 0) await untilReleased(engine, 'chat'); // a turn that comes sooner goes on in the session while it is open
   const { turn } = await engine.submit('chat', prompt);
   await event(engine, 'chat', kind, { turn: turn.id });
   await engine.cancel(turn.id);

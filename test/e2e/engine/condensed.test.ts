@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RestoreOverride } from '../../../src/core/restore/restore-settings.ts';
-import { ended, event, known, run, WHICH } from '../support/conversations.ts';
+import { codewordsIn, ended, event, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 // An agent may replace earlier turns by a summary of its own. Receipts tell those turns apart, and do not call them proved.
@@ -41,16 +41,16 @@ test('a turn that condenses after it has begun to answer is condensed itself', a
 test('all turns come back word for word on request', async () => {
   await using home = new Home({ a: {} });
   const { chat } = await condensed(home);
-  const { receipt, reply } = await chat.ask(WHICH, { restore: { rung: 'transcript' } });
+  const { receipt, reply } = await chat.ask(WHICH_CODEWORDS, { restore: { rung: 'transcript' } });
   expect(receipt).toMatchObject({ rung: 'transcript', ...counts(4, 0) });
-  expect(known(reply)).toEqual(WORDS);
+  expect(codewordsIn(reply)).toEqual(WORDS);
   expect((await chat.ask('Hello.')).receipt).toMatchObject({ rung: 'live', ...counts(5, 0) });
 });
 
 test('neither a fork nor another agent has to do with the summary', async () => {
   await using home = new Home({ a: {}, b: {} });
   const { tl, chat } = await condensed(home);
-  const other = await chat.ask(WHICH, { agent: 'b' });
+  const other = await chat.ask(WHICH_CODEWORDS, { agent: 'b' });
   expect(other.receipt).toMatchObject({ rung: 'transcript', ...counts(4, 0) });
   await tl.engine.fork('chat', { key: 'fork' });
   expect((await tl.conversation('fork').ask('Hello.')).receipt).toMatchObject({ rung: 'transcript', ...counts(5, 0) });
@@ -62,8 +62,8 @@ test('what a budget leaves out after the summary is not taken for a part of the 
   await using home = new Home({ a: {}, b: {} });
   const { chat } = await condensed(home, { lastTurns: 1 });
   for (const word of ['dune', 'ember', 'flint', 'gorse']) await chat.ask(`The codeword is ${word}.`, { agent: 'b' });
-  const { receipt, reply } = await chat.ask(WHICH, { agent: 'a' });
-  expect(known(reply)).toEqual([...WORDS, 'gorse']);
+  const { receipt, reply } = await chat.ask(WHICH_CODEWORDS, { agent: 'a' });
+  expect(codewordsIn(reply)).toEqual([...WORDS, 'gorse']);
   // Of eight turns: three are condensed, and three were left out. The turn between them counts as condensed, too.
   expect(receipt).toMatchObject({ rung: 'live', ...counts(1, 4, 3) });
   expect((await chat.ask('Hello.', { agent: 'a' })).receipt).toMatchObject({ rung: 'live', ...counts(2, 4, 3) });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
-import { known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { codewordsIn, refusedWith, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 test('an agent that comes back is given only what it missed', async () => {
@@ -10,10 +10,10 @@ test('an agent that comes back is given only what it missed', async () => {
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
   const one = await run(engine, 'chat', 'The codeword is amber.', { agent: 'a' });
-  const two = await run(engine, 'chat', `The codeword is birch. ${WHICH}`, { agent: 'b' });
-  const three = await run(engine, 'chat', WHICH, { agent: 'a' });
-  expect(known(two.reply)).toEqual(['amber', 'birch']);
-  expect(known(three.reply)).toEqual(['amber', 'birch']);
+  const two = await run(engine, 'chat', `The codeword is birch. ${WHICH_CODEWORDS}`, { agent: 'b' });
+  const three = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'a' });
+  expect(codewordsIn(two.reply)).toEqual(['amber', 'birch']);
+  expect(codewordsIn(three.reply)).toEqual(['amber', 'birch']);
   expect(one.turn.sent?.delivered).toBeNull();
   expect(two.turn.sent?.delivered).toMatchObject({ from: 1, to: 1, count: 1 });
   expect(three.turn.sent?.delivered).toMatchObject({ from: 2, to: 2, count: 1 });
@@ -29,8 +29,8 @@ test('the same after a restart: the old session is resumed and told what it miss
   for (const word of ['birch', 'cobalt']) await run(before.engine, 'chat', `The codeword is ${word}.`, { agent: 'b' });
   await before.close();
   const { engine } = await home.open();
-  const { reply, turn, receipt } = await run(engine, 'chat', WHICH, { agent: 'a' });
-  expect(known(reply)).toEqual(['amber', 'birch', 'cobalt']);
+  const { reply, turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'a' });
+  expect(codewordsIn(reply)).toEqual(['amber', 'birch', 'cobalt']);
   expect(turn.sent?.delivered).toMatchObject({ from: 2, to: 3, count: 2 });
   expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved', carried: 3, delivered: 2 });
 });
@@ -68,19 +68,19 @@ test('a native session of elsewhere is taken into the lineage, and told the hist
     const id = await nativeSession(sandboxes, dir);
     for (const key of ['empty', 'full']) await engine.ensure({ key });
     const other = await nativeSession(sandboxes, dir);
-    expect(known((await run(engine, 'empty', WHICH, { session: id })).reply)).toEqual(['native']);
+    expect(codewordsIn((await run(engine, 'empty', WHICH_CODEWORDS, { session: id })).reply)).toEqual(['native']);
     await run(engine, 'full', 'The codeword is amber.');
-    const { reply, receipt } = await run(engine, 'full', WHICH, { session: other });
-    expect(known(reply)).toEqual(['native', 'amber']);
+    const { reply, receipt } = await run(engine, 'full', WHICH_CODEWORDS, { session: other });
+    expect(codewordsIn(reply)).toEqual(['native', 'amber']);
     expect(receipt).toMatchObject({ rung: 'resume', sessionId: other, proof: 'proved', carried: 2, delivered: 1 });
     const { sessions } = await engine.show('full');
     expect(sessions).toMatchObject([
       { origin: 'new' },
       { id: other, origin: 'adopted', watermark: 3, parent: sessions[0]?.id },
     ]);
-    const next = await run(engine, 'full', WHICH);
+    const next = await run(engine, 'full', WHICH_CODEWORDS);
     expect(next.turn.sessionId).toBe(other);
-    await refusedWith('refused', engine.submit('empty', WHICH, { session: other }), /in use elsewhere/);
+    await refusedWith('refused', engine.submit('empty', WHICH_CODEWORDS, { session: other }), /in use elsewhere/);
   } finally {
     await sandboxes.dispose();
   }
@@ -90,7 +90,7 @@ test('a session cannot be adopted by an agent that cannot reopen one', async () 
   await using home = new Home({ a: { memory: 'process' } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
-  const { turn } = await run(engine, 'chat', WHICH, { session: 'some-session' }).catch(async () => ({
+  const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { session: 'some-session' }).catch(async () => ({
     turn: (await engine.turns('chat'))[0],
   }));
   expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
@@ -103,11 +103,11 @@ test('a fork and its parent keep apart from the turn where they parted', async (
   const parent = tl.conversation('parent');
   for (const word of ['amber', 'birch', 'cobalt']) await parent.ask(`The codeword is ${word}.`);
   const fork = await parent.fork({ turn: 2, key: 'fork' });
-  const forked = await fork.ask(`The codeword is dune. ${WHICH}`);
-  expect(known(forked.reply)).toEqual(['amber', 'birch', 'dune']);
+  const forked = await fork.ask(`The codeword is dune. ${WHICH_CODEWORDS}`);
+  expect(codewordsIn(forked.reply)).toEqual(['amber', 'birch', 'dune']);
   expect(forked.turn.n).toBe(3);
   expect(forked.receipt).toMatchObject({ rung: 'transcript', carried: 2 });
-  expect(known((await parent.ask(WHICH)).reply)).toEqual(['amber', 'birch', 'cobalt']);
+  expect(codewordsIn((await parent.ask(WHICH_CODEWORDS)).reply)).toEqual(['amber', 'birch', 'cobalt']);
   const [own, others] = [await fork.show(), await parent.show()];
   expect(own.conversation.parent).toMatchObject({ conversationId: others.conversation.id, n: 2 });
   expect(home.query<{ n: number }>('SELECT count(DISTINCT sandbox) AS n FROM conversations')).toEqual([{ n: 2 }]);
@@ -129,8 +129,8 @@ test('an exported conversation goes on elsewhere, with all its records and none 
   const { id } = await there.engine.import(exported);
   expect((await there.engine.export(id)).records).toEqual(exported.records);
   expect((await there.engine.sessions(id)).map(({ state }) => state)).toEqual(['closed']);
-  const { reply, receipt } = await there.conversation('chat').ask(WHICH);
-  expect(known(reply)).toEqual(['amber', 'birch']);
+  const { reply, receipt } = await there.conversation('chat').ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
   expect(receipt).toMatchObject({ rung: 'transcript', carried: 2, tried: [] });
   await refusedWith('conflict', there.engine.import(exported));
   expect((await there.engine.import(exported, { key: 'copy' })).key).toBe('copy');
@@ -141,11 +141,11 @@ test('a session whose knowledge cannot be shown is adopted only where that is ac
   await using home = new Home({ a: { resume: 'hollow', position: false } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
-  const both = engine.submit('chat', WHICH, { session: 'whatever', restore: { rung: 'transcript' } });
+  const both = engine.submit('chat', WHICH_CODEWORDS, { session: 'whatever', restore: { rung: 'transcript' } });
   await refusedWith('invalid', both, /either its session or its rung/);
-  const refused = await run(engine, 'chat', WHICH, { session: 'whatever' });
+  const refused = await run(engine, 'chat', WHICH_CODEWORDS, { session: 'whatever' });
   expect(refused.turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
   expect(refused.turn.failure?.message).toContain('nothing proves which context it has');
-  const taken = await run(engine, 'chat', WHICH, { session: 'whatever', restore: { policy: 'auto' } });
+  const taken = await run(engine, 'chat', WHICH_CODEWORDS, { session: 'whatever', restore: { policy: 'auto' } });
   expect(taken.receipt).toMatchObject({ rung: 'resume', sessionId: 'whatever', proof: 'none' });
 });

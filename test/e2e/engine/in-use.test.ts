@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Agent, OpenHow } from '../../../src/ports/agent.ts';
 import { ask } from '../../contracts/agent-sandbox.ts';
-import { known, run, WHICH } from '../support/conversations.ts';
+import { codewordsIn, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 /** Opens a session, which is used, and loses the answer: to us it says that it was locked. */
@@ -29,5 +29,5 @@ test('an id of ours that is in use was opened by an earlier attempt: it is resum
   expect(asked.map(({ kind }) => kind)).toEqual(['new', 'new', 'resume']);
   expect(new Set(asked.map((how) => how.id)).size).toBe(1);
   expect((await engine.sessions('chat')).map(({ id }) => id)).toEqual([turn.sessionId]);
-  expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });

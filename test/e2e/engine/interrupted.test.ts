@@ -4,15 +4,15 @@ import { systemProcesses } from '../../../src/host/processes.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import {
   allEvents,
+  codewordsIn,
   effects,
   ended,
   event,
   expectSound,
-  known,
   refusedWith,
   run,
   until,
-  WHICH,
+  WHICH_CODEWORDS,
 } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
@@ -51,8 +51,8 @@ test('the next turn is told of the interrupted one, and that the session may alr
   await run(engine, 'chat', 'The codeword is amber.');
   const broken = await run(engine, 'chat', 'The codeword is birch.\n/die after-tool\n/tool write effects.log');
   expect(broken.turn.state).toBe('interrupted');
-  const { reply, receipt, turn } = await run(engine, 'chat', WHICH);
-  expect(known(reply)).toEqual(['amber', 'birch']);
+  const { reply, receipt, turn } = await run(engine, 'chat', WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
   expect(receipt).toMatchObject({ rung: 'resume', unsettled: true, delivered: 1, carried: 2 });
   expect(turn.sent?.delivered).toMatchObject({ from: 2, to: 2, count: 1 });
   const block = (await run(engine, 'chat', 'Repeat the last prompt')).reply;
@@ -80,9 +80,9 @@ test('a failure before any tool is tried again within the turn', async () => {
   await using home = new Home();
   const { engine } = await chat(home);
   await run(engine, 'chat', 'The codeword is amber.');
-  const { turn, reply } = await run(engine, 'chat', `/fail agent_failed 1\n${WHICH}`);
+  const { turn, reply } = await run(engine, 'chat', `/fail agent_failed 1\n${WHICH_CODEWORDS}`);
   expect(turn).toMatchObject({ state: 'completed', attempt: 2, failure: null });
-  expect(known(reply)).toEqual(['amber']);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   const retrying = await event(engine, 'chat', 'turn.retrying');
   expect(retrying.payload).toMatchObject({ n: 2, attempt: 1, failure: { code: 'agent_failed' } });
   await expectSound(engine, 'chat');
@@ -108,9 +108,9 @@ test('a failure after a tool has begun is not tried again', async () => {
 test('garbage, endless lines and complaints are passed over, and the answer is whole', async () => {
   await using home = new Home();
   const { engine } = await chat(home);
-  const { turn, reply } = await run(engine, 'chat', `The codeword is amber.\n/stderr\n/garbage\n${WHICH}`);
+  const { turn, reply } = await run(engine, 'chat', `The codeword is amber.\n/stderr\n/garbage\n${WHICH_CODEWORDS}`);
   expect(turn.state).toBe('completed');
-  expect(known(reply)).toEqual(['amber']);
+  expect(codewordsIn(reply)).toEqual(['amber']);
 });
 
 test('closing lets a running turn end within its grace', async () => {
@@ -128,7 +128,7 @@ test('closing interrupts a turn that takes longer, and the turns behind it are r
   const { tl, engine } = await chat(home);
   await run(engine, 'chat', 'The codeword is amber.');
   const { turn } = await engine.submit('chat', '/say the beginning\n/hang');
-  const queued = await engine.submit('chat', WHICH);
+  const queued = await engine.submit('chat', WHICH_CODEWORDS);
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
   const pid = sentTo(home, turn.id).pid;
   await tl.close({ graceMs: 20 });
@@ -137,7 +137,7 @@ test('closing interrupts a turn that takes longer, and the turns behind it are r
   expect(await next.engine.turn(turn.id)).toMatchObject({ state: 'interrupted', failure: { code: 'interrupted' } });
   expect((await next.engine.answerOf(turn.id)).reply).toBe('the beginning');
   expect(await ended(next.engine, queued.turn)).toMatchObject({ state: 'completed', attempt: 1 });
-  expect(known((await next.engine.answerOf(queued.turn.id)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await next.engine.answerOf(queued.turn.id)).reply)).toEqual(['amber']);
   await expectSound(next.engine, 'chat');
 });
 
@@ -161,12 +161,12 @@ test('a turn whose process was killed is ended by the next, with what the agentâ
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
   await until('the tool has begun', () => effects(log) === 1);
   await runner.kill();
-  const { reply, receipt } = await run(engine, 'chat', WHICH);
+  const { reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(await engine.turn(turn.id)).toMatchObject({ state: 'interrupted', failure: { code: 'interrupted' } });
   expect(systemProcesses.status(agent)).toBe('dead');
   expect((await engine.answerOf(turn.id)).reply).toBe('the beginning');
   expect(effects(log)).toBe(1);
-  expect(known(reply)).toEqual(['amber']);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ unsettled: true, delivered: 1 });
   await expectSound(engine, 'chat');
 });
@@ -179,8 +179,8 @@ test('an agent that dies before it has named its session leaves a turn without o
     sessionId: null,
   });
   expect(home.query('SELECT id FROM sessions')).toEqual([]);
-  const { reply, turn } = await run(engine, 'chat', WHICH);
-  expect(known(reply)).toEqual(['amber']);
+  const { reply, turn } = await run(engine, 'chat', WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   expect(turn.sessionId).not.toBeNull();
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allEvents, event, known, run, until, WHICH } from '../support/conversations.ts';
+import { allEvents, codewordsIn, event, run, until, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
@@ -23,9 +23,9 @@ test('a killed session is gone, with who ended it; the next prompt restores what
     payload: { state: 'dormant', reason: 'local ended its process' },
   });
   expect(await engine.kill('notes')).toEqual([]);
-  const next = await run(engine, 'notes', WHICH);
+  const next = await run(engine, 'notes', WHICH_CODEWORDS);
   expect(next.receipt).toMatchObject({ rung: 'resume', carried: 1 });
-  expect(known(next.reply)).toEqual(['osprey']);
+  expect(codewordsIn(next.reply)).toEqual(['osprey']);
 });
 
 test('a session that its agent keeps nowhere is lost with its process, and the history is told to the next one', async () => {
@@ -38,9 +38,9 @@ test('a session that its agent keeps nowhere is lost with its process, and the h
     kind: 'session.changed',
     payload: { state: 'lost', reason: 'local ended its process' },
   });
-  const next = await run(engine, 'notes', WHICH);
+  const next = await run(engine, 'notes', WHICH_CODEWORDS);
   expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 1 });
-  expect(known(next.reply)).toEqual(['osprey']);
+  expect(codewordsIn(next.reply)).toEqual(['osprey']);
 });
 
 test('a turn that runs is interrupted by the kill, says by whom, and keeps what was said', async () => {
@@ -64,7 +64,7 @@ test('a session that another process holds is ended as well, and its holder rest
   const other = (await home.host()).engine;
   expect(await other.kill('notes')).toHaveLength(1);
   await until('its process is gone', () => !isAlive(pid));
-  const next = await run(holder, 'notes', WHICH);
+  const next = await run(holder, 'notes', WHICH_CODEWORDS);
   expect(next.receipt).toMatchObject({ rung: 'resume', carried: 1 });
 });
 
@@ -73,7 +73,7 @@ test('prompts that wait get a restored session, not the process that is killed',
   const { engine } = await home.open();
   const { turn } = await engine.submit('notes', '/say The codeword is osprey.\n/hang');
   await event(engine, 'notes', 'turn.update', { turn: turn.id });
-  const { turn: waiting } = await engine.submit('notes', WHICH);
+  const { turn: waiting } = await engine.submit('notes', WHICH_CODEWORDS);
   const { pid } = sentTo(home, turn.id);
   await engine.kill('notes');
   expect(isAlive(pid)).toBe(false);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Message } from '../../../src/index.ts';
-import { known, refusedWith, WHICH } from '../support/conversations.ts';
+import { codewordsIn, refusedWith, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 const MESSAGES: Message[] = [
@@ -57,8 +57,8 @@ test('messages that a program kept are imported as they are, and the next sessio
   // What had no answer can have one now.
   const retried = await chat.retry();
   expect(retried.turn).toMatchObject({ n: 3, state: 'completed', retryOf: (await chat.turns())[1]?.id });
-  const { reply, receipt } = await chat.ask(WHICH);
-  expect(new Set(known(reply))).toEqual(new Set(['amber', 'birch']));
+  const { reply, receipt } = await chat.ask(WHICH_CODEWORDS);
+  expect(new Set(codewordsIn(reply))).toEqual(new Set(['amber', 'birch']));
   expect([retried.receipt, receipt]).toMatchObject([
     { rung: 'transcript', carried: 2 },
     { rung: 'live', carried: 3 },

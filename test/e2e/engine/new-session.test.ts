@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
 import type { Agent } from '../../../src/ports/agent.ts';
-import { ended, known, refusedWith, run, until, WHICH } from '../support/conversations.ts';
+import { codewordsIn, ended, refusedWith, run, until, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
 
 // The caller chooses the id of a new session: recorded before it is used, used once, refused otherwise.
@@ -18,11 +18,11 @@ test('a new session has the id that the caller chose, and the history', async ()
   expect(first.receipt).toMatchObject({ rung: 'new', sessionId: ONE });
   // The next turn stays in it, until another one is asked for.
   expect((await run(engine, 'chat', 'The codeword is birch.')).turn.sessionId).toBe(ONE);
-  const other = await run(engine, 'chat', WHICH, { newSession: TWO });
-  expect(known(other.reply)).toEqual(['amber', 'birch']);
+  const other = await run(engine, 'chat', WHICH_CODEWORDS, { newSession: TWO });
+  expect(codewordsIn(other.reply)).toEqual(['amber', 'birch']);
   expect(other.receipt).toMatchObject({ rung: 'transcript', sessionId: TWO, carried: 2, dropped: 0 });
   expect((await engine.sessions('chat')).map(({ id }) => id)).toEqual([TWO, ONE]);
-  expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['amber', 'birch']);
+  expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['amber', 'birch']);
 });
 
 test('an id that was used is refused, in any conversation and by anybody, and so is one that an open turn wants', async () => {
@@ -57,10 +57,10 @@ test('a session that the agent has already is not taken for a new one', async ()
   await run(there, 'theirs', 'The codeword is amber.', { newSession: ONE });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
-  const { turn, receipt } = await run(engine, 'chat', WHICH, { newSession: ONE });
+  const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { newSession: ONE });
   expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
   expect(receipt?.tried).toMatchObject([{ rung: 'new', failure: 'the agent already has a session with this id' }]);
-  expect(known((await run(there, 'theirs', WHICH)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await run(there, 'theirs', WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });
 
 test('it is refused where the agent issues its ids, and beside a session that exists', async () => {

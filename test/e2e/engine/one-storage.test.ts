@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import { codewordsIn, refusedWith, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
 
 const SHARED = { a: { dir: ONE_STORAGE }, b: { dir: ONE_STORAGE } };
@@ -19,7 +19,7 @@ test('two agents over one storage: a session in use by one conversation is refus
     );
     expect(refused.receipt?.rung).toBe('none');
   }
-  expect(known((await run(engine, 'one', WHICH)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await run(engine, 'one', WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });
 
 test('it stays refused when its conversation was let go, and after a restart', async () => {
@@ -31,10 +31,10 @@ test('it stays refused when its conversation was let go, and after a restart', a
   const session = turn.sessionId ?? expect.unreachable();
   const two = tl.conversation('two', { agent: 'b' });
   // The first prompt of a conversation is refused before anything of it is stored, a later one when it runs.
-  await refusedWith('refused', two.ask(WHICH, { session }), /in use elsewhere/);
+  await refusedWith('refused', two.ask(WHICH_CODEWORDS, { session }), /in use elsewhere/);
   await refusedWith('not_found', two.get());
   await two.ensure();
-  await refusedWith('refused', two.ask(WHICH, { session }), /belongs to another conversation/);
+  await refusedWith('refused', two.ask(WHICH_CODEWORDS, { session }), /belongs to another conversation/);
 });
 
 test('an agent that keeps its sessions in the sandbox has a storage for each', async () => {
@@ -54,11 +54,15 @@ test('a session that the conversation has used with one agent is not adopted by 
   const { turn } = await run(engine, 'one', 'The codeword is amber.', { agent: 'a' });
   const session = turn.sessionId ?? expect.unreachable();
   const refused = () =>
-    refusedWith('refused', engine.submit('one', WHICH, { agent: 'b', session }), /has used the session .* "a"/);
+    refusedWith(
+      'refused',
+      engine.submit('one', WHICH_CODEWORDS, { agent: 'b', session }),
+      /has used the session .* "a"/,
+    );
   await refused();
   await run(engine, 'one', 'Hello.', { agent: 'a', restore: { rung: 'transcript' } });
   await run(engine, 'one', '/die', { agent: 'a' });
   await refused();
   expect((await engine.show('one')).turns.some(({ imported }) => imported)).toBe(false);
-  expect(known((await run(engine, 'one', WHICH, { agent: 'b' })).reply)).toEqual(['amber']);
+  expect(codewordsIn((await run(engine, 'one', WHICH_CODEWORDS, { agent: 'b' })).reply)).toEqual(['amber']);
 });

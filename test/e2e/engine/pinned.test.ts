@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { refusedWith, run, WHICH } from '../support/conversations.ts';
+import { refusedWith, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 test('the working directory of a conversation is the one that was named, and cannot be set otherwise', async () => {
@@ -11,7 +11,7 @@ test('the working directory of a conversation is the one that was named, and can
   const tl = await home.open();
   const { reply } = await tl.conversation('chat', { cwd: one }).ask('Which directory are you in?');
   expect(reply).toBe(`I am in ${one}.`);
-  await refusedWith('refused', tl.conversation('chat', { cwd: two }).ask(WHICH), /another working directory/);
+  await refusedWith('refused', tl.conversation('chat', { cwd: two }).ask(WHICH_CODEWORDS), /another working directory/);
   expect((await tl.conversation('chat', { cwd: one }).get()).cwd).toBe(one);
   expect((await tl.conversation('chat').show()).turns.length).toBe(1);
 });
@@ -20,7 +20,11 @@ test('a conversation without a directory of its own cannot be given one later', 
   await using home = new Home();
   const tl = await home.open();
   await tl.conversation('chat').ask('Hello.');
-  await refusedWith('refused', tl.conversation('chat', { cwd: home.path }).ask(WHICH), /another working directory/);
+  await refusedWith(
+    'refused',
+    tl.conversation('chat', { cwd: home.path }).ask(WHICH_CODEWORDS),
+    /another working directory/,
+  );
 });
 
 test('a conversation without a key is refused another directory by its id', async () => {
@@ -37,7 +41,7 @@ test('a directory that does not exist is refused and not made', async () => {
   const tl = await home.open();
   await refusedWith(
     'refused',
-    tl.conversation('chat', { cwd: join(home.path, 'nowhere') }).ask(WHICH),
+    tl.conversation('chat', { cwd: join(home.path, 'nowhere') }).ask(WHICH_CODEWORDS),
     /does not exist/,
   );
   expect(await tl.engine.list()).toEqual([]);
@@ -47,15 +51,15 @@ test('sandbox and restore settings of a conversation cannot be set otherwise, an
   await using home = new Home();
   const tl = await home.open();
   await tl.conversation('chat', { sandbox: 'project' }).ask('Hello.');
-  await refusedWith('refused', tl.conversation('chat', { sandbox: 'other' }).ask(WHICH), /another sandbox/);
+  await refusedWith('refused', tl.conversation('chat', { sandbox: 'other' }).ask(WHICH_CODEWORDS), /another sandbox/);
   await refusedWith(
     'refused',
-    tl.conversation('chat', { restore: { policy: 'off' } }).ask(WHICH),
+    tl.conversation('chat', { restore: { policy: 'off' } }).ask(WHICH_CODEWORDS),
     /another restore\.policy/,
   );
   await refusedWith(
     'invalid',
-    tl.conversation('chat').ask(WHICH, { restore: { policy: 'never' as 'off' } }),
+    tl.conversation('chat').ask(WHICH_CODEWORDS, { restore: { policy: 'never' as 'off' } }),
     /restore.policy/,
   );
 });

@@ -7,14 +7,14 @@ import type { Agent } from '../../../src/ports/agent.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import {
   allEvents,
+  codewordsIn,
   ended,
   event,
   expectSound,
-  known,
   refusedWith,
   run,
   until,
-  WHICH,
+  WHICH_CODEWORDS,
 } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
@@ -180,7 +180,7 @@ test.each(['cancelled', 'replaced'] as const)(
     await ended(engine, turn);
     expect(taken).toBe(turn.id);
     // The model is told all that was sent, and nothing else.
-    expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['apple']);
+    expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['apple']);
     const turns = await engine.turns('chat');
     expect(turns.map(({ state }) => state)).toEqual(
       how === 'cancelled'
@@ -228,7 +228,7 @@ test.each(['set', 'reopen'] as const)(
     const { turn } = await engine.submit('chat', 'The codeword is pear.', { model: 'small' });
     await ended(engine, turn);
     await until('it was given back', () => chosen.at(-1) === undefined && chosen.includes('small'));
-    expect(known((await run(engine, 'chat', WHICH)).reply)).toEqual(['apple']);
+    expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['apple']);
     expect(chosen).toEqual([undefined, 'small', undefined, undefined]);
     // A session that cannot be as it was is opened again.
     const rungs = (await engine.receipts('chat')).map(({ rung }) => rung);

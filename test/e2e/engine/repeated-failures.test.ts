@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Engine } from '../../../src/ports/engine.ts';
-import { allEvents, ended, event, expectSound, known, run, WHICH } from '../support/conversations.ts';
+import { allEvents, codewordsIn, ended, event, expectSound, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { storedSessions } from '../support/stored.ts';
 
@@ -56,9 +56,9 @@ test.each(Object.entries(WAYS))(
       contexts.push(context(turn.sessionId));
       attempts = Math.max(attempts, turn.attempt);
     }
-    const { turn, reply, receipt } = await run(engine, 'chat', WHICH);
+    const { turn, reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS);
     contexts.push(context(turn.sessionId));
-    expect(known(reply)).toEqual(['amber', ...WORDS]);
+    expect(codewordsIn(reply)).toEqual(['amber', ...WORDS]);
     expect(receipt).toMatchObject({ carried: 6, dropped: 0 });
     const counts = contexts.map((told) => ['amber', ...WORDS].map((word) => times(told, word)));
     expect(Math.max(...counts.flat()), JSON.stringify(counts)).toBeLessThanOrEqual(3 * attempts);
@@ -75,7 +75,7 @@ test('one or two do not cost the session; the third does, and the receipt and th
     expect(receipt).toMatchObject({ delivered: i, tried: [] });
     expect(turn.sessionId).toBe(first.sessionId);
   }
-  const { receipt, turn } = await run(engine, 'chat', WHICH);
+  const { receipt, turn } = await run(engine, 'chat', WHICH_CODEWORDS);
   const failure = 'it would be told 3 turns that it has been told before';
   expect(receipt).toMatchObject({
     rung: 'transcript',
@@ -103,8 +103,8 @@ test('a session that was rebuilt, and whose first prompts fail, is not told the 
   const rebuilt = await run(engine, 'chat', '/fail agent_failed', anew);
   const second = await run(engine, 'chat', '/fail agent_failed 99');
   expect(second.turn).toMatchObject({ state: 'failed', attempt: 2 });
-  const last = await run(engine, 'chat', WHICH);
-  expect(known(last.reply)).toEqual([...WORDS]);
+  const last = await run(engine, 'chat', WHICH_CODEWORDS);
+  expect(codewordsIn(last.reply)).toEqual([...WORDS]);
   for (const { turn } of [rebuilt, second, last]) {
     expect(WORDS.map((word) => times(context(turn.sessionId), word))).toEqual(WORDS.map(() => 1));
   }
@@ -127,7 +127,7 @@ test('what another agent has answered since is new to the session: one cancelled
   const { turn: first } = await run(engine, 'chat', codeword('amber'), { agent: 'scripted' });
   await WAYS.cancelled(engine, 'birch');
   for (const word of ['cedar', 'dogwood', 'elder']) await run(engine, 'chat', codeword(word), { agent: 'other' });
-  const { turn, receipt } = await run(engine, 'chat', WHICH, { agent: 'scripted' });
+  const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'scripted' });
   expect(receipt).toMatchObject({ delivered: 4, unsettled: true, tried: [] });
   expect(turn.sessionId).toBe(first.sessionId);
 });
@@ -138,7 +138,7 @@ test('a session that the caller names, or a rung that is asked for, is used all 
     const { engine } = await chat(home);
     const { turn: first } = await run(engine, 'chat', codeword('amber'));
     for (const word of WORDS.slice(0, 3)) await WAYS.failed(engine, word);
-    const { turn, receipt } = await run(engine, 'chat', WHICH, options(first.sessionId ?? ''));
+    const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, options(first.sessionId ?? ''));
     expect(receipt).toMatchObject({ delivered: 3, unsettled: true, tried: [] });
     expect(turn.sessionId).toBe(first.sessionId);
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Agent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
-import { allEvents, ended, event, WHICH } from '../support/conversations.ts';
+import { allEvents, ended, event, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
 
 // While a context is restored, whoever follows sees that, and by which rung, before the wait is over.
@@ -40,7 +40,7 @@ test.each([
     },
   });
   const [engine, other] = await Promise.all([home.engine({ agent: slow }), home.open()]);
-  const { turn } = await engine.submit('chat', WHICH, rung === 'replay' ? { restore: { rung } } : {});
+  const { turn } = await engine.submit('chat', WHICH_CODEWORDS, rung === 'replay' ? { restore: { rung } } : {});
   const started = await event(other.engine, 'chat', 'restore.started', { turn: turn.id });
   expect((await other.engine.turn(turn.id)).sent).toBeNull();
   expect(started.payload).toEqual({ rung, total: 3 });
@@ -56,7 +56,7 @@ test('a step that fails is followed by the next one', async () => {
   await told(home);
   rmSync(join(home.sandboxes, 'storage'), { recursive: true });
   const tl = await home.open();
-  const { turn } = await tl.conversation('chat').ask(WHICH, { restore: { lastTurns: 2 } });
+  const { turn } = await tl.conversation('chat').ask(WHICH_CODEWORDS, { restore: { lastTurns: 2 } });
   expect(await steps(tl.engine, turn.id)).toEqual([
     ['started', 'resume', 3],
     ['tried', 'resume'],
@@ -73,7 +73,7 @@ test('a warm-up tells it as well, and the turn in the warm session has nothing t
   await tl.engine.warm('chat');
   const started = (await allEvents(tl.engine, 'chat')).filter(({ kind }) => kind === 'restore.started');
   expect(started).toMatchObject([{ turnId: null, payload: { rung: 'resume', total: 3 } }]);
-  const { turn } = await tl.conversation('chat').ask(WHICH);
+  const { turn } = await tl.conversation('chat').ask(WHICH_CODEWORDS);
   expect(await steps(tl.engine, turn.id)).toEqual(['sent']);
 });
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { allEvents, event, refusedWith, until, WHICH } from '../support/conversations.ts';
+import { allEvents, event, refusedWith, until, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 test('several conversations of a user share a sandbox by its name, and the chain to their sessions can be read', async () => {
@@ -231,7 +231,7 @@ test('a sandbox rests when nothing runs in it any more, and the next turn reopen
   await chat.ask('The codeword is heron.');
   expect(await tl.sandbox('website').rest()).toMatchObject({ name: 'website', state: 'resting' });
   expect((await chat.sessions())[0]?.state).toBe('dormant');
-  expect((await chat.ask(WHICH)).reply).toContain('heron');
+  expect((await chat.ask(WHICH_CODEWORDS)).reply).toContain('heron');
   expect((await tl.sandbox('website').show()).sandbox.state).toBe('ready');
   const kinds = (await allEvents(tl.engine, 'chat'))
     .map(({ kind }) => kind)
@@ -365,7 +365,7 @@ test('it is removed when nothing unsaved is in it, or when it is forced; the con
   expect(await website.remove()).toEqual({ removed: id });
   expect(existsSync(join(home.sandboxes, id))).toBe(false);
   expect((await website.show()).sandbox).toMatchObject({ id, state: 'new', disk: null });
-  expect((await chat.ask(WHICH)).reply).toContain('heron');
+  expect((await chat.ask(WHICH_CODEWORDS)).reply).toContain('heron');
   await website.exec(['/bin/sh', '-c', 'echo x > note.txt']);
   await website.remove({ force: true });
   const kinds = (await allEvents(tl.engine, 'chat'))
@@ -415,7 +415,7 @@ test('a server puts a sandbox to rest that nobody uses, and removes it later, un
   expect(removed.payload).toMatchObject({ reason: 'nobody has used it for 1 second' });
   const { id } = (await next.sandbox('full').show()).sandbox;
   expect(readFileSync(join(home.sandboxes, id, 'work', 'note.txt'), 'utf8')).toBe('x\n');
-  expect((await next.conversation('empty').ask(WHICH)).reply).toContain('heron');
+  expect((await next.conversation('empty').ask(WHICH_CODEWORDS)).reply).toContain('heron');
 });
 
 test('the sandbox of a worktree can be used and removed as well, and not with uncommitted changes', async () => {

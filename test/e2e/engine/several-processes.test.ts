@@ -3,19 +3,19 @@ import type { Agent } from '../../../src/ports/agent.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import {
   allEvents,
+  codewordsIn,
   ended,
   expectSound,
-  known,
   refusedWith,
-  released,
   run,
   until,
-  WHICH,
+  untilReleased,
+  WHICH_CODEWORDS,
 } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
-const prompt = (word: string) => `The codeword is ${word}. ${WHICH}`;
+const prompt = (word: string) => `The codeword is ${word}. ${WHICH_CODEWORDS}`;
 
 test.each([
   ['that keep their sessions warm', 8],
@@ -35,7 +35,7 @@ test.each([
     const { turns } = await engine.show('chat');
     const order = turns.map((turn) => /codeword is (\S+)\./.exec(JSON.stringify(turn.prompt))?.[1] ?? '');
     expect(order.toSorted()).toEqual(words.toSorted());
-    expect(turns.map(({ reply }) => known(reply))).toEqual(order.map((_, i) => order.slice(0, i + 1)));
+    expect(turns.map(({ reply }) => codewordsIn(reply))).toEqual(order.map((_, i) => order.slice(0, i + 1)));
     const sends = (await allEvents(engine, 'chat')).filter(({ kind }) => kind === 'turn.sent');
     expect(sends.length).toBe(10);
     await expectSound(engine, 'chat');
@@ -86,7 +86,7 @@ test('a turn that was accepted and not sent is run by another process when its o
   const settings = { agents: { claude: { adapter: 'scripted' } } } as const;
   const { engine } = await home.open({ claims: 'all' }, { settings });
   expect(await ended(engine, turn)).toMatchObject({ state: 'completed', attempt: 2 });
-  expect(known((await engine.answerOf(turn.id)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await engine.answerOf(turn.id)).reply)).toEqual(['amber']);
   await expectSound(engine, 'chat');
 });
 
@@ -94,8 +94,8 @@ test('a process that only wants its own turns leaves those of others alone', asy
   await using home = new Home();
   const [idle, busy] = await Promise.all([home.open({ claims: 'own' }), home.host({ claims: 'own', maxWarm: 0 })]);
   const { turn } = await busy.calls.ask('chat', prompt('amber'));
-  expect(known((await idle.engine.answerOf(turn.id)).reply)).toEqual(['amber']);
-  await released(idle.engine, 'chat');
+  expect(codewordsIn((await idle.engine.answerOf(turn.id)).reply)).toEqual(['amber']);
+  await untilReleased(idle.engine, 'chat');
   await until('nobody is listed as a worker', () => home.query('SELECT id FROM workers').length === 0);
 });
 
@@ -120,8 +120,8 @@ test('a turn for an agent that only another process knows does not wait until th
   expect((await one.conversation('chat').summary()).lock).not.toBeNull(); // it keeps its session warm
   const settings = { agents: { a: { adapter: 'scripted' }, b: { adapter: 'scripted' } } } as const;
   const two = await home.open({}, { settings });
-  const { reply, receipt } = await two.conversation('chat', { agent: 'b' }).ask(WHICH);
-  expect(known(reply)).toEqual(['amber']);
+  const { reply, receipt } = await two.conversation('chat', { agent: 'b' }).ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ agent: 'b', rung: 'transcript' });
 });
 

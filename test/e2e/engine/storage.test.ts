@@ -4,7 +4,16 @@ import { expect, test } from 'vitest';
 import { ThroughlineError } from '../../../src/core/errors.ts';
 import type { Write } from '../../../src/ports/store/writes.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import { effects, ended, event, expectSound, known, run, until, WHICH } from '../support/conversations.ts';
+import {
+  codewordsIn,
+  effects,
+  ended,
+  event,
+  expectSound,
+  run,
+  until,
+  WHICH_CODEWORDS,
+} from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
@@ -43,14 +52,14 @@ test('a disk that is full for a while in the middle of a turn delays it, and not
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
   fills = true;
-  const { turn } = await engine.submit('chat', `/stream 20 5\n${WHICH}`);
+  const { turn } = await engine.submit('chat', `/stream 20 5\n${WHICH_CODEWORDS}`);
   await until('the disk was found full', () => refused > 2);
   expect((await engine.turn(turn.id)).state).toBe('running');
   fills = full = false;
   expect((await ended(engine, turn)).state).toBe('completed');
   const { reply } = await engine.answerOf(turn.id);
   expect(reply).toContain('chunk 20');
-  expect(known(reply)).toEqual(['amber']);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   await expectSound(engine, 'chat');
 });
 
@@ -72,10 +81,10 @@ test('a disk that stays full ends the agent, and the turn is interrupted once th
     }
   });
   full = false;
-  const { reply } = await run(engine, 'chat', WHICH);
+  const { reply } = await run(engine, 'chat', WHICH_CODEWORDS);
   expect((await engine.turn(turn.id)).state).toBe('interrupted');
   expect((await engine.answerOf(turn.id)).reply).toContain('chunk 1 ');
-  expect(known(reply)).toEqual(['amber']);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   await expectSound(engine, 'chat');
 });
 

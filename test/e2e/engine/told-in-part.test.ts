@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { type ContentBlock, promptText } from '../../../src/core/turn/content.ts';
 import type { Agent, AgentEvent, AgentSession, PromptRequest } from '../../../src/ports/agent.ts';
-import { known, run, WHICH } from '../support/conversations.ts';
+import { codewordsIn, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 const FORGETFUL = { memory: 'process' } as const;
@@ -23,14 +23,14 @@ test.each([20_000, 8_000_000])(
     await run(before, 'chat', large('birch', size, 'cedar'));
     await first.close();
     const { engine } = await home.open();
-    const again = await run(engine, 'chat', WHICH);
+    const again = await run(engine, 'chat', WHICH_CODEWORDS);
     expect(again.turn.state).toBe('completed');
     expect(again.receipt).toMatchObject({ rung: 'transcript', carried: 2, dropped: 0, shortened: 1, leftOut: NOTHING });
     expect(again.receipt?.deliveredTokens).toBeLessThanOrEqual(4_000);
-    expect(known(again.reply)).toEqual(['amber', 'birch', 'cedar']);
-    const other = await run(engine, 'chat', WHICH, { agent: 'b' });
+    expect(codewordsIn(again.reply)).toEqual(['amber', 'birch', 'cedar']);
+    const other = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
     expect(other.receipt).toMatchObject({ rung: 'transcript', carried: 3, dropped: 0, shortened: 1 });
-    expect(known(other.reply)).toEqual(['amber', 'birch', 'cedar']);
+    expect(codewordsIn(other.reply)).toEqual(['amber', 'birch', 'cedar']);
   },
 );
 
@@ -45,7 +45,7 @@ test('every later receipt of a session says what it was told in part', async () 
   expect((await run(before.engine, 'chat', 'Go on.', { agent: 'a' })).receipt).toMatchObject({ shortened: 0 });
   await before.close();
   const { engine } = await home.open();
-  const { receipt } = await run(engine, 'chat', WHICH, { agent: 'b' });
+  const { receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
   expect(receipt).toMatchObject({ rung: 'resume', carried: 4, dropped: 0, shortened: 1 });
 });
 
@@ -56,9 +56,9 @@ test('a prompt that is refused as too long does not keep the next one from being
   await run(engine, 'chat', 'The codeword is amber.');
   const refused = await run(engine, 'chat', large('birch', 90_000, 'cedar'));
   expect(refused.turn).toMatchObject({ state: 'failed', failure: { code: 'too_long' } });
-  const next = await run(engine, 'chat', WHICH);
+  const next = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(next.turn.state).toBe('completed');
-  expect(known(next.reply)).toEqual(['amber', 'birch', 'cedar']);
+  expect(codewordsIn(next.reply)).toEqual(['amber', 'birch', 'cedar']);
   expect(next.receipt).toMatchObject({ carried: 2, dropped: 0, shortened: 1 });
 });
 
@@ -69,9 +69,13 @@ test('what one turn alone shortened is there in full for the next', async () => 
   await run(first.engine, 'chat', large('amber', 9_000, 'birch'));
   await first.close();
   const { engine } = await home.open();
-  const short = await run(engine, 'chat', WHICH, { restore: { budgetTokens: 1_000 } });
+  const short = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { budgetTokens: 1_000 } });
   expect(short.receipt).toMatchObject({ rung: 'transcript', shortened: 1 });
-  expect((await run(engine, 'chat', WHICH)).receipt).toMatchObject({ rung: 'transcript', carried: 2, shortened: 0 });
+  expect((await run(engine, 'chat', WHICH_CODEWORDS)).receipt).toMatchObject({
+    rung: 'transcript',
+    carried: 2,
+    shortened: 0,
+  });
 });
 
 test('the same in a session whose transcript was made from records', async () => {
@@ -94,9 +98,9 @@ test('a replay sends a prompt that does not fit shortened, and reopens the sessi
   await run(first.engine, 'chat', large('amber', 90_000, 'birch'));
   await first.close();
   const { engine } = await home.open();
-  const { reply, receipt } = await run(engine, 'chat', WHICH, { restore: { rung: 'replay' } });
+  const { reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
   expect(receipt).toMatchObject({ rung: 'replay', carried: 1, shortened: 1 });
-  expect(known(reply)).toEqual(['amber', 'birch']);
+  expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
 });
 
 test('what tools printed goes along to another agent, and what is left out is counted', async () => {
@@ -187,9 +191,9 @@ test('an agent that fails with images of earlier turns is asked once more withou
   const engine = await home.engine({ agent: (agent) => (agent.name === 'b' ? changed(agent, blind) : agent) });
   await engine.ensure({ key: 'chat', agent: 'a' });
   await engine.submit('chat', [{ type: 'text', text: 'The codeword is amber.' }, IMAGE]);
-  const { turn, reply, receipt } = await run(engine, 'chat', WHICH, { agent: 'b' });
+  const { turn, reply, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
   expect(turn.state).toBe('completed');
-  expect(known(reply)).toEqual(['amber']);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ carried: 1, leftOut: { images: 1 } });
   expect(receipt?.tried).toMatchObject([{ rung: 'transcript', failure: 'failed with images of earlier turns' }]);
 });

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { PublicTold } from '../../../src/core/public/turn.ts';
 import type { ContentBlock, Prompt } from '../../../src/core/turn/content.ts';
 import type { Agent } from '../../../src/ports/agent.ts';
-import { refusedWith, run, WHICH } from '../support/conversations.ts';
+import { refusedWith, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 const FORGETFUL = { memory: 'process' } as const;
@@ -62,8 +62,8 @@ test('every turn: alone in a living session, with what it missed, and with all o
   const first = await run(engine, 'chat', 'The codeword is amber.', { agent: 'a' });
   const second = await run(engine, 'chat', 'The codeword is birch.');
   expect(rows(home)).toBe(0); // both are the prompts of their turns, and nothing is stored twice
-  const other = await run(engine, 'chat', WHICH, { agent: 'b' });
-  const back = await run(engine, 'chat', WHICH, { agent: 'a' });
+  const other = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
+  const back = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'a' });
   expect(rows(home)).toBe(2);
   const told = await Promise.all([first, second, other, back].map(({ turn }) => engine.told(turn.id)));
   expect(told.map(prompts)).toEqual(seen.map((content) => [content]));
@@ -80,7 +80,7 @@ test('an image of an earlier turn is told again and stored once', async () => {
   const image: ContentBlock = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(20_000) };
   const { turn } = await engine.submit('chat', [{ type: 'text', text: 'Look.' }, image], { agent: 'a' });
   await engine.answerOf(turn.id, { waitMs: 60_000 });
-  const { turn: other } = await run(engine, 'chat', WHICH, { agent: 'b' });
+  const { turn: other } = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
   const told = await engine.told(other.id);
   expect(prompts(told)).toEqual([seen[1]]);
   expect(seen[1]).toContainEqual(image);
@@ -97,7 +97,7 @@ test('a replay: every prompt that was sent again', async () => {
   await run(before.engine, 'chat', 'The codeword is birch.');
   await before.close();
   const engine = await home.engine({ agent: noting(seen) });
-  const { turn, receipt } = await run(engine, 'chat', WHICH, { restore: { rung: 'replay' } });
+  const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay' } });
   expect(receipt).toMatchObject({ rung: 'replay' });
   const told = await engine.told(turn.id);
   expect(prompts(told)).toEqual(seen);
@@ -113,7 +113,7 @@ test('a replay by a warm-up in a process that has ended since', async () => {
   expect(await before.warm('chat', { restore: { rung: 'replay' } })).toMatchObject({ rung: 'replay' });
   await before.close();
   const engine = await home.engine({ agent: noting(seen) });
-  const { turn, receipt } = await run(engine, 'chat', WHICH);
+  const { turn, receipt } = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(receipt).toMatchObject({ rung: 'resume' });
   expect(prompts(await engine.told(turn.id))).toEqual(seen.slice(1));
   expect(seen).toHaveLength(3);
@@ -159,7 +159,7 @@ test('each attempt that was sent, the last one unless another is named', async (
     await run(before.engine, 'chat', `The codeword is ${word}. ${'x'.repeat(3_000)}`);
   await before.close();
   const engine = await home.engine({ agent: noting(seen) });
-  const { turn } = await run(engine, 'chat', WHICH, { restore: { budgetTokens: 4_000 } });
+  const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { budgetTokens: 4_000 } });
   expect(turn).toMatchObject({ attempt: 2 });
   expect(seen).toHaveLength(2);
   expect(prompts(await engine.told(turn.id, { attempt: 1 }))).toEqual([seen[0]]);
@@ -174,7 +174,7 @@ test('nothing is shown of what was not sent, was sent elsewhere, is another owne
   const tl = await home.open();
   const { engine } = tl;
   const first = await run(engine, 'chat', 'The codeword is amber.', { agent: 'a' });
-  await run(engine, 'chat', WHICH, { agent: 'b' });
+  await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
   const { turn: hanging } = await engine.submit('chat', '/hang');
   const { turn: queued } = await engine.submit('chat', 'Hello.');
   await refusedWith('conflict', engine.told(queued.id), /Nothing was sent yet for turn 4: it is queued/);
@@ -207,7 +207,7 @@ test('what is not what was told any more is never shown', async () => {
   await using home = new Home({ a: {}, b: {} });
   const tl = await home.open();
   const plain = await run(tl.engine, 'chat', 'The codeword is amber.', { agent: 'a' });
-  const block = await run(tl.engine, 'chat', WHICH, { agent: 'b' });
+  const block = await run(tl.engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
   const change = (sql: string) => {
     const db = new DatabaseSync(home.file);
     db.exec(sql);

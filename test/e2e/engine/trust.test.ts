@@ -6,7 +6,15 @@ import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
 import type { Agent, AgentEvent, AgentSession } from '../../../src/ports/agent.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { changedOpen, changedPrompt } from '../support/changed-agent.ts';
-import { effects, expectSound, known, refusedWith, run, until, WHICH } from '../support/conversations.ts';
+import {
+  codewordsIn,
+  effects,
+  expectSound,
+  refusedWith,
+  run,
+  until,
+  WHICH_CODEWORDS,
+} from '../support/conversations.ts';
 import { Home, ONE_STORAGE } from '../support/home.ts';
 
 // What a session says of itself is not believed: it stands where we left it, or it is not used.
@@ -39,8 +47,8 @@ test.each([
       });
       await ask(foreign, 'The codeword is foreign.');
       if (restart) tl = await home.open();
-      const { reply, receipt, turn: next } = await tl.conversation('chat').ask(WHICH);
-      expect(known(reply)).toEqual(['amber']);
+      const { reply, receipt, turn: next } = await tl.conversation('chat').ask(WHICH_CODEWORDS);
+      expect(codewordsIn(reply)).toEqual(['amber']);
       expect(receipt).toMatchObject({ rung: 'transcript', carried: 1, dropped: 0 });
       expect(receipt.tried[0]).toMatchObject({
         rung,
@@ -50,7 +58,7 @@ test.each([
       expect(next.sessionId).not.toBe(id);
       const { sessions } = await tl.conversation('chat').show();
       expect(sessions).toMatchObject([{ id, state: 'diverged' }, { parent: id }]);
-      await refusedWith('refused', tl.conversation('chat').ask(WHICH, { session: id }), /diverged/);
+      await refusedWith('refused', tl.conversation('chat').ask(WHICH_CODEWORDS, { session: id }), /diverged/);
     } finally {
       await sandboxes.dispose();
     }
@@ -61,8 +69,8 @@ test('a hollow resume is found out after sending, and the prompt is tried again 
   await using home = new Home({ a: { resume: 'hollow' } });
   const id = await told(home);
   const tl = await home.open();
-  const { reply, receipt, turn } = await tl.conversation('chat').ask(WHICH);
-  expect(known(reply)).toEqual(['amber']);
+  const { reply, receipt, turn } = await tl.conversation('chat').ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   expect(turn.attempt).toBe(2);
   expect(receipt).toMatchObject({
     attempt: 2,
@@ -110,8 +118,8 @@ test('a hollow resume in which a tool has begun is interrupted, and the tool doe
     { type: 'tool', name: 'write', status: expect.stringMatching(/unknown|failed/) },
   ]);
   expect((await engine.sessions('chat'))[0]).toMatchObject({ state: 'lost' });
-  const next = await run(engine, 'chat', WHICH);
-  expect(known(next.reply)).toEqual(['amber']);
+  const next = await run(engine, 'chat', WHICH_CODEWORDS);
+  expect(codewordsIn(next.reply)).toEqual(['amber']);
   expect(next.receipt).toMatchObject({ rung: 'transcript', tried: [], delivered: 2 });
   expect(effects(log)).toBe(1);
 });
@@ -126,8 +134,8 @@ test('a session that is tied to a directory is found again from the same one', a
     await tl.close();
   }
   const tl = await home.open();
-  const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
-  expect(known(reply)).toEqual(['amber', 'birch']);
+  const { reply, receipt } = await tl.conversation('chat').ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber', 'birch']);
   expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
 });
 
@@ -138,8 +146,8 @@ test('a session that is tied to a directory is not expected in a fork that works
   const tl = await home.open();
   const { turn } = await tl.conversation('chat', { cwd: one }).ask('The codeword is amber.');
   const fork = await tl.conversation('chat').fork({ cwd: two, key: 'fork' });
-  const { reply, receipt } = await fork.ask(`${WHICH}`);
-  expect(known(reply)).toEqual(['amber']);
+  const { reply, receipt } = await fork.ask(`${WHICH_CODEWORDS}`);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ rung: 'transcript', tried: [] });
   expect(receipt.sessionId).not.toBe(turn.sessionId);
 });
@@ -150,8 +158,8 @@ test('required: a session that nothing proves is not resumed, but told everythin
   await using home = new Home({ a: UNPROVED });
   await told(home);
   const tl = await home.open();
-  const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
-  expect(known(reply)).toEqual(['amber']);
+  const { reply, receipt } = await tl.conversation('chat').ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ rung: 'transcript', proof: 'counted' });
 });
 
@@ -159,8 +167,8 @@ test('auto: it is resumed all the same, and the receipt says that nothing proves
   await using home = new Home({ a: UNPROVED });
   await told(home);
   const tl = await home.open();
-  const { reply, receipt } = await tl.conversation('chat').ask(WHICH, { restore: { policy: 'auto' } });
-  expect(known(reply)).toEqual(['amber']);
+  const { reply, receipt } = await tl.conversation('chat').ask(WHICH_CODEWORDS, { restore: { policy: 'auto' } });
+  expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ rung: 'resume', proof: 'none', carried: 1 });
 });
 
@@ -168,8 +176,10 @@ test('auto: where nothing can be restored it starts afresh, and says what it lac
   await using home = new Home({ a: { memory: 'process' } });
   await told(home);
   const tl = await home.open();
-  const { reply, receipt } = await tl.conversation('chat').ask(WHICH, { restore: { policy: 'auto', budgetTokens: 1 } });
-  expect(known(reply)).toEqual([]);
+  const { reply, receipt } = await tl
+    .conversation('chat')
+    .ask(WHICH_CODEWORDS, { restore: { policy: 'auto', budgetTokens: 1 } });
+  expect(codewordsIn(reply)).toEqual([]);
   expect(receipt).toMatchObject({
     rung: 'fresh',
     carried: 0,
@@ -184,8 +194,12 @@ test('required: where nothing can be restored the turn fails, and the next one m
   await told(home);
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  await refusedWith('restore_failed', chat.ask(WHICH, { restore: { budgetTokens: 1 } }), /could not be restored/);
-  expect(known((await chat.ask(WHICH)).reply)).toEqual(['amber']);
+  await refusedWith(
+    'restore_failed',
+    chat.ask(WHICH_CODEWORDS, { restore: { budgetTokens: 1 } }),
+    /could not be restored/,
+  );
+  expect(codewordsIn((await chat.ask(WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });
 
 test('off: every turn starts afresh and says so, and a later turn that needs the context gets all of it', async () => {
@@ -193,11 +207,11 @@ test('off: every turn starts afresh and says so, and a later turn that needs the
   const tl = await home.open();
   const chat = tl.conversation('chat');
   await chat.ask('The codeword is amber.');
-  const off = await chat.ask(`The codeword is birch. ${WHICH}`, { restore: { policy: 'off' } });
-  expect(known(off.reply)).toEqual(['birch']);
+  const off = await chat.ask(`The codeword is birch. ${WHICH_CODEWORDS}`, { restore: { policy: 'off' } });
+  expect(codewordsIn(off.reply)).toEqual(['birch']);
   expect(off.receipt).toMatchObject({ rung: 'fresh', carried: 0, dropped: 1, proof: 'none' });
-  const later = await chat.ask(WHICH);
-  expect(known(later.reply)).toEqual(['amber', 'birch']);
+  const later = await chat.ask(WHICH_CODEWORDS);
+  expect(codewordsIn(later.reply)).toEqual(['amber', 'birch']);
   expect(later.receipt.dropped).toBe(0);
 });
 
@@ -208,7 +222,7 @@ test.each([
   await using home = new Home();
   await told(home);
   const tl = await home.open();
-  await refusedWith('restore_failed', tl.conversation('chat').ask(WHICH, { restore: { rung } }), why);
+  await refusedWith('restore_failed', tl.conversation('chat').ask(WHICH_CODEWORDS, { restore: { rung } }), why);
   expect((await tl.conversation('chat').show()).turns.at(-1)).toMatchObject({ state: 'failed', sent: null });
 });
 
@@ -218,8 +232,8 @@ test('the rung that is asked for is the one that is used, although a better one 
   const chat = tl.conversation('chat');
   await chat.ask('The codeword is amber.');
   for (const rung of ['transcript', 'resume'] as const) {
-    const { reply, receipt } = await chat.ask(WHICH, { restore: { rung } });
-    expect(known(reply)).toEqual(['amber']);
+    const { reply, receipt } = await chat.ask(WHICH_CODEWORDS, { restore: { rung } });
+    expect(codewordsIn(reply)).toEqual(['amber']);
     expect(receipt.rung).toBe(rung);
   }
 });
@@ -243,10 +257,10 @@ test('an agent that answers in the name of another conversation’s session is s
   const one = await run(engine, 'one', 'The codeword is amber.');
   await run(engine, 'two', 'The codeword is birch.');
   forged = one.turn.sessionId;
-  const { turn } = await run(engine, 'two', WHICH);
+  const { turn } = await run(engine, 'two', WHICH_CODEWORDS);
   expect(turn).toMatchObject({ state: 'failed', failure: { code: 'refused' } });
   expect(turn.failure?.message).toContain('belongs to another conversation');
   forged = null;
-  expect(known((await run(engine, 'two', WHICH)).reply)).toEqual(['birch']);
-  expect(known((await run(engine, 'one', WHICH)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await run(engine, 'two', WHICH_CODEWORDS)).reply)).toEqual(['birch']);
+  expect(codewordsIn((await run(engine, 'one', WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });

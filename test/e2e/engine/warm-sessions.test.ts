@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../../src/index.ts';
 import type { Store } from '../../../src/ports/store.ts';
-import { event, known, released, run, until, WHICH } from '../support/conversations.ts';
+import { codewordsIn, event, run, until, untilReleased, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { sentTo, storedSessions } from '../support/stored.ts';
 
@@ -144,24 +144,24 @@ test('beyond the limit the least recently used session is let go first', async (
   const tl = await home.open({ maxWarm: 2 });
   const pids: Record<string, number> = {};
   for (const key of ['one', 'two', 'one', 'three']) pids[key] = (await say(home, tl, key)).pid;
-  await released(tl.engine, 'two');
+  await untilReleased(tl.engine, 'two');
   await until('its process is gone', () => !isAlive(pids.two ?? 0));
   expect([isAlive(pids.one ?? 0), isAlive(pids.three ?? 0)]).toEqual([true, true]);
   expect((await tl.conversation('two').show()).sessions).toMatchObject([{ state: 'dormant' }]);
   expect(storedSessions(home).filter((session) => session.process === null)).toHaveLength(1);
   expect((await say(home, tl, 'one')).rung).toBe('live');
   expect((await say(home, tl, 'two')).rung).toBe('resume');
-  await released(tl.engine, 'three');
+  await untilReleased(tl.engine, 'three');
 });
 
 test('a session that nobody uses for a while is let go, and resumed when it is needed', async () => {
   await using home = new Home();
   const tl = await home.open({ idleMs: 60 });
   const { pid } = await say(home, tl, 'one');
-  await released(tl.engine, 'one');
+  await untilReleased(tl.engine, 'one');
   expect(isAlive(pid)).toBe(false);
-  const { reply, receipt } = await tl.conversation('one').ask(WHICH);
-  expect(known(reply)).toEqual(['one']);
+  const { reply, receipt } = await tl.conversation('one').ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['one']);
   expect(receipt.rung).toBe('resume');
 });
 
@@ -169,10 +169,10 @@ test('an agent that keeps nothing without its process loses its session when it 
   await using home = new Home({ claude: { memory: 'process' } });
   const tl = await home.open({ idleMs: 60 });
   await say(home, tl, 'one');
-  await released(tl.engine, 'one');
+  await untilReleased(tl.engine, 'one');
   expect((await tl.conversation('one').show()).sessions).toMatchObject([{ state: 'lost' }]);
-  const { reply, receipt } = await tl.conversation('one').ask(WHICH);
-  expect(known(reply)).toEqual(['one']);
+  const { reply, receipt } = await tl.conversation('one').ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['one']);
   expect(receipt.rung).toBe('transcript');
 });
 
@@ -182,8 +182,8 @@ test('a warm session that died is found out before anything is sent to it', asyn
   const { pid } = await say(home, tl, 'one');
   process.kill(pid, 'SIGKILL');
   await until('it is gone', () => !isAlive(pid));
-  const { reply, turn } = await tl.conversation('one').ask(WHICH);
-  expect(known(reply)).toEqual(['one']);
+  const { reply, turn } = await tl.conversation('one').ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['one']);
   expect(turn.attempt).toBe(1);
 });
 

@@ -15,7 +15,7 @@ import type { Sent, Turn } from '../../../src/core/turn/turn.ts';
 import { NO_USAGE } from '../../../src/core/turn/usage.ts';
 import { open } from '../../../src/index.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
-import { allEvents, ended, event, run, WHICH } from '../support/conversations.ts';
+import { allEvents, ended, event, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { expectValid } from './support/conform.ts';
 import { ServedHome, TOKEN } from './support/served-home.ts';
 
@@ -254,7 +254,7 @@ test('a task is published without what only its next runner needs', () => {
 async function told(engine: Engine): Promise<unknown[]> {
   const made = await engine.ensure({ key: 'chat', title: 'Ambrosia' });
   const first = await run(engine, 'chat', 'The codeword is amber.');
-  await run(engine, 'chat', WHICH, { agent: 'other' });
+  await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'other' });
   const asking = await engine.submit('chat', '/ask May I?\n/say done', { permissions: 'ask' });
   const { payload } = await event(engine, 'chat', 'permission.asked');
   const permission = await engine.answer(payload.permissionId, 'allow');
@@ -267,7 +267,7 @@ async function told(engine: Engine): Promise<unknown[]> {
   await event(engine, 'chat', 'turn.update', { turn: hanging.turn.id });
   const cancelled = await engine.cancel(hanging.turn.id);
   await ended(engine, hanging.turn);
-  const rebuilt = await run(engine, 'chat', WHICH, { restore: { rung: 'transcript' } });
+  const rebuilt = await run(engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'transcript' } });
   const fork = await engine.fork('chat', { turn: 2, key: 'fork' });
   const warmed = await engine.warm('fork');
   return [

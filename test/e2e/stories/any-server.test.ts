@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
-import { known, refusedWith, WHICH } from '../support/conversations.ts';
+import { codewordsIn, refusedWith, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 // Story 4: user → sandbox → session. The sandbox was found again by every server, the conversation in it was not.
@@ -17,10 +17,10 @@ test('a naive server that reuses the sandbox and never resumes starts a fresh co
     const answers: string[] = [];
     for (const word of WORDS.slice(0, 2)) {
       const query = await sandboxes.open(agent, sandbox); // `resume` is what is missing here
-      answers.push((await ask(query, `The codeword is ${word}. ${WHICH}`)).reply);
+      answers.push((await ask(query, `The codeword is ${word}. ${WHICH_CODEWORDS}`)).reply);
       await query.close();
     }
-    expect(answers.map(known)).toEqual([['amber'], ['birch']]);
+    expect(answers.map(codewordsIn)).toEqual([['amber'], ['birch']]);
   } finally {
     await sandboxes.dispose();
   }
@@ -39,11 +39,11 @@ test('every request of every user is resumed by whichever server it reaches, and
   for (const [i, word] of WORDS.entries()) {
     for (const user of ['alice', 'bob'] as const) {
       const on = server(i + (user === 'bob' ? 1 : 0)).as(user);
-      const prompt = `The codeword is ${user}-${word}. ${WHICH}`;
+      const prompt = `The codeword is ${user}-${word}. ${WHICH_CODEWORDS}`;
       const { reply, receipt, turn } = await on.calls.ask('chat', prompt, { sandbox: 'project' });
       seen[user].push(`${user}-${word}`);
       sessions[user].add(turn.sessionId);
-      expect(known(reply)).toEqual(seen[user]);
+      expect(codewordsIn(reply)).toEqual(seen[user]);
       expect(receipt).toMatchObject(
         i === 0
           ? { rung: 'new' }
@@ -85,14 +85,14 @@ test('what one user has is not found by another, under any name', async () => {
   for (const name of ['chat', turn.conversationId]) await refusedWith('not_found', bob.show(name));
   await refusedWith('not_found', bob.turn(turn.id));
   await refusedWith('not_found', bob.cancel(turn.id));
-  await refusedWith('not_found', bob.submit(turn.conversationId, WHICH));
+  await refusedWith('not_found', bob.submit(turn.conversationId, WHICH_CODEWORDS));
   expect(await bob.list()).toEqual([]);
   expect(await bob.search('amber')).toEqual([]);
   await refusedWith(
     'refused',
     server(1)
       .as('bob')
-      .calls.ask('chat', WHICH, {}, { session: turn.sessionId ?? '' }),
+      .calls.ask('chat', WHICH_CODEWORDS, {}, { session: turn.sessionId ?? '' }),
   );
   expect(await server(1).as('alice').engine.search('amber')).toMatchObject([
     { conversationId: turn.conversationId, n: 1 },
@@ -103,8 +103,8 @@ test('while one server keeps the session warm, requests that reach the other are
   await using home = new Home();
   const server = await twoServers(home, 8);
   for (const [i, word] of WORDS.entries()) {
-    const { reply, receipt } = await server(i).calls.ask('chat', `The codeword is ${word}. ${WHICH}`);
-    expect(known(reply)).toEqual(WORDS.slice(0, i + 1));
+    const { reply, receipt } = await server(i).calls.ask('chat', `The codeword is ${word}. ${WHICH_CODEWORDS}`);
+    expect(codewordsIn(reply)).toEqual(WORDS.slice(0, i + 1));
     expect(receipt.rung).toBe(i === 0 ? 'new' : 'live');
   }
 });
@@ -114,7 +114,7 @@ test('when the server that held the session is killed, the other goes on with th
   const server = await twoServers(home, 8);
   await server(0).calls.ask('chat', 'The codeword is amber.');
   await server(0).kill();
-  const { reply, receipt } = await server(1).calls.ask('chat', WHICH);
-  expect(known(reply)).toEqual(['amber']);
+  const { reply, receipt } = await server(1).calls.ask('chat', WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['amber']);
   expect(receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { ScriptedOptions } from '../../../src/agents/scripted/options.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
-import { directoriesBelow, ended, expectSound, known, run, WHICH } from '../support/conversations.ts';
+import { codewordsIn, directoriesBelow, ended, expectSound, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 // Story 1: five requests to an agent that answers each under a new session id. Only the last context was ever known.
@@ -22,13 +22,13 @@ test('a naive loop that sends each request to the session of the last answer kno
     for (const word of WORDS) {
       const how = sessionId === null ? { kind: 'new' as const, id: null } : { kind: 'resume' as const, id: sessionId };
       const session = await sandboxes.open(agent, sandbox, how);
-      answer = (await ask(session, `The codeword is ${word}. ${WHICH}`)).reply;
+      answer = (await ask(session, `The codeword is ${word}. ${WHICH_CODEWORDS}`)).reply;
       sessionId = session.id;
       ids.add(sessionId);
       await session.close();
     }
     expect(ids.size).toBe(5);
-    expect(known(answer)).toEqual(['ember']);
+    expect(codewordsIn(answer)).toEqual(['ember']);
   } finally {
     await sandboxes.dispose();
   }
@@ -46,10 +46,10 @@ test('a naive loop that keeps the first id stays at the first context', async ()
     let answer = '';
     for (const word of WORDS.slice(1)) {
       const session = await sandboxes.open(agent, sandbox, { kind: 'resume', id: id ?? '' });
-      answer = (await ask(session, `The codeword is ${word}. ${WHICH}`)).reply;
+      answer = (await ask(session, `The codeword is ${word}. ${WHICH_CODEWORDS}`)).reply;
       await session.close();
     }
-    expect(known(answer)).toEqual(['amber', 'ember']);
+    expect(codewordsIn(answer)).toEqual(['amber', 'ember']);
   } finally {
     await sandboxes.dispose();
   }
@@ -58,7 +58,9 @@ test('a naive loop that keeps the first id stays at the first context', async ()
 async function fiveAtOnce(home: Home, tuning = {}) {
   const tl = await home.open(tuning);
   const chain = tl.conversation('chain');
-  const accepted = await Promise.all(WORDS.map((word) => chain.send(`The codeword is ${word}. ${WHICH}`).accepted));
+  const accepted = await Promise.all(
+    WORDS.map((word) => chain.send(`The codeword is ${word}. ${WHICH_CODEWORDS}`).accepted),
+  );
   for (const { turn } of accepted) expect((await ended(tl.engine, turn)).state).toBe('completed');
   return { tl, chain, view: await chain.show() };
 }
@@ -66,7 +68,7 @@ async function fiveAtOnce(home: Home, tuning = {}) {
 test('five requests queued at once are answered in order, each knowing all before it', async () => {
   await using home = new Home({ claude: { ids: 'rotating' } });
   const { tl, view } = await fiveAtOnce(home);
-  expect(view.turns.map((turn) => known(turn.reply))).toEqual(WORDS.map((_, i) => WORDS.slice(0, i + 1)));
+  expect(view.turns.map((turn) => codewordsIn(turn.reply))).toEqual(WORDS.map((_, i) => WORDS.slice(0, i + 1)));
   expect(view.turns.map((turn) => turn.n)).toEqual([1, 2, 3, 4, 5]);
   await expectSound(tl.engine, 'chain');
 });
@@ -93,7 +95,7 @@ test('every new id is a rotated session whose parent is the one before, and all 
 test('an agent whose every new id starts empty is caught each time and told everything again', async () => {
   await using home = new Home({ claude: HOLLOW });
   const { tl, chain, view } = await fiveAtOnce(home);
-  expect(view.turns.map((turn) => known(turn.reply))).toEqual(WORDS.map((_, i) => WORDS.slice(0, i + 1)));
+  expect(view.turns.map((turn) => codewordsIn(turn.reply))).toEqual(WORDS.map((_, i) => WORDS.slice(0, i + 1)));
   expect((await chain.summary()).contexts).toBe(5);
   const last = view.receipts.at(-1);
   expect(last).toMatchObject({ turn: 5, rung: 'transcript', carried: 4, delivered: 4, dropped: 0, proof: 'proved' });
@@ -108,8 +110,8 @@ test('the chain goes on over restarts, with every id new and every request resum
   await using home = new Home({ claude: { ids: 'rotating' } });
   for (const [i, word] of WORDS.entries()) {
     const tl = await home.open();
-    const { reply, receipt } = await tl.conversation('chain').ask(`The codeword is ${word}. ${WHICH}`);
-    expect(known(reply)).toEqual(WORDS.slice(0, i + 1));
+    const { reply, receipt } = await tl.conversation('chain').ask(`The codeword is ${word}. ${WHICH_CODEWORDS}`);
+    expect(codewordsIn(reply)).toEqual(WORDS.slice(0, i + 1));
     expect(receipt.rung).toBe(i === 0 ? 'new' : 'resume');
     await tl.close();
   }

@@ -6,7 +6,16 @@ import type { Throughline } from '../../../src/index.ts';
 import type { AgentSession } from '../../../src/ports/agent.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { parseBlock } from '../../values/parsed-block.ts';
-import { allEvents, effects, ended, expectSound, known, refusedWith, run, WHICH } from '../support/conversations.ts';
+import {
+  allEvents,
+  codewordsIn,
+  effects,
+  ended,
+  expectSound,
+  refusedWith,
+  run,
+  WHICH_CODEWORDS,
+} from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
 // Story 5: the app is closed and opened again. The person sees the whole conversation, and the model has never heard of it.
@@ -31,9 +40,9 @@ test.each([
     const restored = await agent.open({ how: { kind: 'resume', id: id ?? '' }, sandbox, noTools: false, signal });
     expect(restored.ok).toBe(false);
     const fresh = await sandboxes.open(agent, sandbox);
-    shown.push((await ask(fresh, WHICH)).reply);
+    shown.push((await ask(fresh, WHICH_CODEWORDS)).reply);
     expect(shown.length).toBe(2);
-    expect(known(shown[1] ?? '')).toEqual([]);
+    expect(codewordsIn(shown[1] ?? '')).toEqual([]);
   } finally {
     await sandboxes.dispose();
   }
@@ -57,8 +66,8 @@ test.each(SIZES)(
     await talk(home, count);
     const tl = await home.open();
     const chat = tl.conversation('chat');
-    const { reply, receipt, turn } = await chat.ask(WHICH);
-    expect(known(reply)).toEqual(words(count));
+    const { reply, receipt, turn } = await chat.ask(WHICH_CODEWORDS);
+    expect(codewordsIn(reply)).toEqual(words(count));
     expect(receipt).toMatchObject({
       rung: 'transcript',
       carried: count,
@@ -81,8 +90,8 @@ test('an agent that cannot resume is told everything again after every restart',
   await talk(home, 20);
   for (let restart = 0; restart < 2; restart += 1) {
     const tl = await home.open();
-    const { reply, receipt } = await tl.conversation('chat').ask(WHICH);
-    expect(known(reply)).toEqual(words(20));
+    const { reply, receipt } = await tl.conversation('chat').ask(WHICH_CODEWORDS);
+    expect(codewordsIn(reply)).toEqual(words(20));
     expect(receipt).toMatchObject({ rung: 'transcript', dropped: 0 });
     await tl.close();
   }
@@ -133,8 +142,8 @@ test.each(SIZES)('a replay of %i messages tells its progress in order, and its a
   await talk(home, count);
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  const { reply, receipt } = await chat.ask(WHICH, REPLAY);
-  expect(known(reply)).toEqual(words(count));
+  const { reply, receipt } = await chat.ask(WHICH_CODEWORDS, REPLAY);
+  expect(codewordsIn(reply)).toEqual(words(count));
   expect(receipt).toMatchObject({ rung: 'replay', carried: count, delivered: count, modelCalls: count, toolsRan: [] });
   const steps = Array.from({ length: count + 1 }, (_, done) => ({ rung: 'replay', done, total: count }));
   expect(await progress(tl)).toEqual(steps);
@@ -157,9 +166,9 @@ test.each([
   const chat = tl.conversation('chat');
   const log = join(home.sandboxes, (await chat.get()).id, 'work', 'effects.log');
   expect(effects(log)).toBe(5);
-  const { reply, receipt } = await chat.ask(`/tool write effects.log\n${WHICH}`, REPLAY);
+  const { reply, receipt } = await chat.ask(`/tool write effects.log\n${WHICH_CODEWORDS}`, REPLAY);
   expect(effects(log)).toBe(6);
-  expect(known(reply)).toEqual(words(5));
+  expect(codewordsIn(reply)).toEqual(words(5));
   expect(receipt).toMatchObject({ rung: 'replay', modelCalls: 5, toolsRan: [] });
 });
 
@@ -169,9 +178,9 @@ test('a replay that could run tools is refused, unless that is accepted, and the
   const tl = await home.open();
   const chat = tl.conversation('chat');
   const log = join(home.sandboxes, (await chat.get()).id, 'work', 'effects.log');
-  await refusedWith('restore_failed', chat.ask(WHICH, REPLAY), /could run tools again/);
+  await refusedWith('restore_failed', chat.ask(WHICH_CODEWORDS, REPLAY), /could run tools again/);
   expect(effects(log)).toBe(2);
-  const { receipt } = await chat.ask(WHICH, { restore: { rung: 'replay', allowTools: true } });
+  const { receipt } = await chat.ask(WHICH_CODEWORDS, { restore: { rung: 'replay', allowTools: true } });
   expect(effects(log)).toBe(4);
   expect(receipt.toolsRan).toEqual(['write effects.log', 'write effects.log']);
 });
@@ -183,8 +192,8 @@ test('a conversation that is opened is restored before anybody asks, and says ho
   const chat = tl.conversation('chat');
   expect(await chat.warm(REPLAY)).toMatchObject({ turn: null, rung: 'replay', carried: 20, modelCalls: 20 });
   expect((await progress(tl)).map(({ done }) => done)).toEqual(Array.from({ length: 21 }, (_, i) => i));
-  const { reply, receipt } = await chat.ask(WHICH);
-  expect(known(reply)).toEqual(words(20));
+  const { reply, receipt } = await chat.ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(words(20));
   expect(receipt).toMatchObject({ rung: 'live', carried: 20, delivered: 0, modelCalls: 0 });
 });
 
@@ -195,8 +204,8 @@ test('warming up an agent that resumes costs no model call, and the turn finds i
   const chat = tl.conversation('chat');
   expect(await chat.warm()).toMatchObject({ rung: 'resume', proof: 'proved', modelCalls: 0 });
   expect(await chat.warm()).toMatchObject({ rung: 'live', proof: 'proved' });
-  const { reply, receipt } = await chat.ask(WHICH);
-  expect(known(reply)).toEqual(words(3));
+  const { reply, receipt } = await chat.ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(words(3));
   expect(receipt).toMatchObject({ rung: 'live', proof: 'proved' });
 });
 
@@ -206,8 +215,8 @@ test('warming up an agent that has to be told everything keeps the block for the
   const tl = await home.open();
   const chat = tl.conversation('chat');
   expect(await chat.warm()).toMatchObject({ rung: 'transcript', delivered: 3 });
-  const { reply, receipt } = await chat.ask(WHICH);
-  expect(known(reply)).toEqual(words(3));
+  const { reply, receipt } = await chat.ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(words(3));
   expect(receipt).toMatchObject({ carried: 3, delivered: 3, dropped: 0 });
 });
 
@@ -217,8 +226,8 @@ test('turns that a budget leaves out are counted in the receipt and named in the
   const agents = { claude: { adapter: 'scripted', options: FORGETFUL } } as const;
   const tl = await home.open({}, { settings: { agents, restore: { lastTurns: 5 } } });
   const chat = tl.conversation('chat');
-  const { reply, receipt } = await chat.ask(WHICH);
-  expect(known(reply)).toEqual(words(20).slice(15));
+  const { reply, receipt } = await chat.ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(words(20).slice(15));
   expect(receipt).toMatchObject({ rung: 'transcript', carried: 5, delivered: 5, dropped: 15 });
   expect((await chat.ask('Repeat the first prompt')).reply).toContain('Left out for length: the 15 oldest turns.');
   const { receipts, sessions } = await chat.show();
@@ -231,10 +240,10 @@ test('what one turn alone left out is there again for the next', async () => {
   await talk(home, 20);
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  const short = await chat.ask(WHICH, { restore: { lastTurns: 5 } });
-  expect(known(short.reply)).toEqual(words(20).slice(15));
-  const next = await chat.ask(WHICH);
-  expect(known(next.reply)).toEqual(words(20));
+  const short = await chat.ask(WHICH_CODEWORDS, { restore: { lastTurns: 5 } });
+  expect(codewordsIn(short.reply)).toEqual(words(20).slice(15));
+  const next = await chat.ask(WHICH_CODEWORDS);
+  expect(codewordsIn(next.reply)).toEqual(words(20));
   expect(next.receipt).toMatchObject({ rung: 'transcript', carried: 21, dropped: 0 });
 });
 
@@ -243,7 +252,11 @@ test('a budget that holds nothing fails the turn, and nothing is sent', async ()
   await talk(home, 2);
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  await refusedWith('restore_failed', chat.ask(WHICH, { restore: { budgetTokens: 10 } }), /none of the 2 turns/);
+  await refusedWith(
+    'restore_failed',
+    chat.ask(WHICH_CODEWORDS, { restore: { budgetTokens: 10 } }),
+    /none of the 2 turns/,
+  );
   const { turns, receipts } = await chat.show();
   expect(turns.at(-1)).toMatchObject({ state: 'failed', sent: null });
   expect(receipts.at(-1)).toMatchObject({ rung: 'none', carried: 0, dropped: 2 });
@@ -254,7 +267,7 @@ test('a history that the agent refuses as too long is delivered once more with h
   await talk(home, 100);
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  const { reply, receipt } = await chat.ask(WHICH);
+  const { reply, receipt } = await chat.ask(WHICH_CODEWORDS);
   expect(receipt).toMatchObject({
     rung: 'transcript',
     tried: [{ rung: 'transcript', failure: 'refused as too long' }],
@@ -262,7 +275,7 @@ test('a history that the agent refuses as too long is delivered once more with h
   expect(receipt.deliveredTokens).toBeLessThanOrEqual(1_000);
   expect(receipt.dropped).toBeGreaterThan(50);
   expect(receipt.carried + receipt.dropped).toBe(100);
-  expect(known(reply)).toEqual(words(100).slice(receipt.dropped));
+  expect(codewordsIn(reply)).toEqual(words(100).slice(receipt.dropped));
 });
 
 test('a history that is still too long after that fails the turn with its own code', async () => {
@@ -270,11 +283,11 @@ test('a history that is still too long after that fails the turn with its own co
   await talk(home, 100);
   const tl = await home.open();
   const chat = tl.conversation('chat');
-  await refusedWith('too_long', chat.ask(WHICH));
+  await refusedWith('too_long', chat.ask(WHICH_CODEWORDS));
   const events = await allEvents(tl.engine, 'chat');
   expect(events.filter(({ kind }) => kind === 'turn.retrying').length).toBe(1);
-  const { reply } = await chat.ask(WHICH, { restore: { lastTurns: 5 } });
-  expect(known(reply)).toEqual(words(100).slice(96)); // and turn 101, which failed
+  const { reply } = await chat.ask(WHICH_CODEWORDS, { restore: { lastTurns: 5 } });
+  expect(codewordsIn(reply)).toEqual(words(100).slice(96)); // and turn 101, which failed
 });
 
 test('what a replay answered is no part of a turn that breaks off after it', async () => {
@@ -293,7 +306,7 @@ test('what a replay has cost and which tools it ran is on the receipt also when 
   const chat = tl.conversation('chat');
   await refusedWith('agent_failed', chat.ask('/fail it'));
   const { usage } = await chat.summary();
-  const { turn } = await run(tl.engine, 'chat', WHICH, { restore: { rung: 'replay', allowTools: true } });
+  const { turn } = await run(tl.engine, 'chat', WHICH_CODEWORDS, { restore: { rung: 'replay', allowTools: true } });
   expect(turn.failure).toMatchObject({ code: 'restore_failed' });
   const { receipt } = await tl.engine.answerOf(turn.id);
   expect(receipt).toMatchObject({ rung: 'none', modelCalls: 1, toolsRan: ['write effects.log'] });
@@ -336,7 +349,7 @@ test('a replay that is cancelled leaves no process behind, and a receipt of what
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 20);
   const { engine, opened, third } = await stuckAtThird(home);
-  const { turn } = await engine.submit('chat', WHICH, REPLAY);
+  const { turn } = await engine.submit('chat', WHICH_CODEWORDS, REPLAY);
   await third;
   await engine.cancel(turn.id);
   expect(await ended(engine, turn)).toMatchObject({ state: 'cancelled', sent: null });
@@ -348,7 +361,7 @@ test('a replay that ends with its program leaves such a receipt, and its turn to
   await using home = new Home({ claude: FORGETFUL });
   await talk(home, 20);
   const { engine, opened, third } = await stuckAtThird(home);
-  const { turn } = await engine.submit('chat', WHICH, REPLAY);
+  const { turn } = await engine.submit('chat', WHICH_CODEWORDS, REPLAY);
   await third;
   await engine.close({ graceMs: 0 });
   expect(opened.map(({ alive }) => alive)).toEqual([false]);
@@ -363,8 +376,8 @@ test('a prompt that was refused as too long does not stand in the way of the nex
   const chat = tl.conversation('chat');
   await chat.ask('The codeword is paris.');
   await refusedWith('too_long', chat.ask('x'.repeat(20_000)));
-  const { reply, receipt } = await chat.ask(WHICH);
-  expect(known(reply)).toEqual(['paris']);
+  const { reply, receipt } = await chat.ask(WHICH_CODEWORDS);
+  expect(codewordsIn(reply)).toEqual(['paris']);
   expect(receipt).toMatchObject({ rung: 'live', carried: 2, delivered: 1, dropped: 0 });
   expect((await chat.ask('Repeat the last prompt')).reply).toContain('it was refused as too long.');
 });

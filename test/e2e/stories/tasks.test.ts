@@ -4,7 +4,17 @@ import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { Turn } from '../../../src/core/turn/turn.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
-import { allEvents, ended, event, known, refusedWith, released, run, until, WHICH } from '../support/conversations.ts';
+import {
+  allEvents,
+  codewordsIn,
+  ended,
+  event,
+  refusedWith,
+  run,
+  until,
+  untilReleased,
+  WHICH_CODEWORDS,
+} from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { storedSessions } from '../support/stored.ts';
 
@@ -24,10 +34,10 @@ test('a naive orchestrator that does not give the borrowed id back leaks one tas
         sessionId === null ? { kind: 'new' as const, id: 'task-1' } : { kind: 'resume' as const, id: sessionId };
       const session = await sandboxes.open(agent, sandbox, how);
       sessionId = session.id;
-      answers.push((await ask(session, `The codeword is ${word}. ${WHICH}`)).reply);
+      answers.push((await ask(session, `The codeword is ${word}. ${WHICH_CODEWORDS}`)).reply);
       await session.close();
     }
-    expect(answers.map(known)).toEqual([['first'], ['first', 'second']]);
+    expect(answers.map(codewordsIn)).toEqual([['first'], ['first', 'second']]);
   } finally {
     await sandboxes.dispose();
   }
@@ -56,8 +66,8 @@ test('ten tasks one after another have ten sessions, and none knows of another',
   const tl = await home.open({ maxWarm: 0 });
   const sessions = new Set<string | null>();
   for (const word of WORDS) {
-    const { reply, turn } = await tl.conversation(`task ${word}`).ask(`The codeword is ${word}. ${WHICH}`);
-    expect(known(reply)).toEqual([word]);
+    const { reply, turn } = await tl.conversation(`task ${word}`).ask(`The codeword is ${word}. ${WHICH_CODEWORDS}`);
+    expect(codewordsIn(reply)).toEqual([word]);
     sessions.add(turn.sessionId);
   }
   expect(sessions.size).toBe(10);
@@ -69,9 +79,9 @@ test('tasks at the same time have sessions of their own', async () => {
   const tl = await home.open();
   const words = WORDS.slice(0, 4);
   const answers = await Promise.all(
-    words.map((word) => tl.conversation(word).ask(`The codeword is ${word}. ${WHICH}`)),
+    words.map((word) => tl.conversation(word).ask(`The codeword is ${word}. ${WHICH_CODEWORDS}`)),
   );
-  expect(answers.map(({ reply }) => known(reply))).toEqual(words.map((word) => [word]));
+  expect(answers.map(({ reply }) => codewordsIn(reply))).toEqual(words.map((word) => [word]));
   expect(new Set(answers.map(({ turn }) => turn.sessionId)).size).toBe(4);
 });
 
@@ -114,11 +124,11 @@ test('a session named for a turn beats the setting that starts every turn afresh
   const tl = await home.open();
   const task = tl.conversation('task', { restore: { policy: 'off' } });
   const first = await task.ask('The codeword is amber.');
-  const fresh = await task.ask(WHICH);
-  expect(known(fresh.reply)).toEqual([]);
+  const fresh = await task.ask(WHICH_CODEWORDS);
+  expect(codewordsIn(fresh.reply)).toEqual([]);
   expect(fresh.turn.sessionId).not.toBe(first.turn.sessionId);
-  const named = await task.ask(WHICH, { session: first.turn.sessionId ?? '' });
-  expect(known(named.reply)).toEqual(['amber']);
+  const named = await task.ask(WHICH_CODEWORDS, { session: first.turn.sessionId ?? '' });
+  expect(codewordsIn(named.reply)).toEqual(['amber']);
   expect(named.turn.sessionId).toBe(first.turn.sessionId);
   expect(named.receipt).toMatchObject({ rung: 'resume', proof: 'proved' });
 });
@@ -128,10 +138,14 @@ test('a session that cannot be used is refused with the reason, and nothing is s
   const tl = await home.open();
   const task = tl.conversation('task');
   await task.ask('The codeword is amber.');
-  await refusedWith('refused', task.ask(WHICH, { session: 'no-such-session' }), /no-such-session.*has no such session/);
+  await refusedWith(
+    'refused',
+    task.ask(WHICH_CODEWORDS, { session: 'no-such-session' }),
+    /no-such-session.*has no such session/,
+  );
   const { turns } = await task.show();
   expect(turns[1]).toMatchObject({ state: 'failed', sent: null, sessionId: null });
-  expect(known((await task.ask(WHICH)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await task.ask(WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });
 
 test('a session of another task is refused, whoever asks for it', async () => {
@@ -139,7 +153,7 @@ test('a session of another task is refused, whoever asks for it', async () => {
   const tl = await home.open();
   const { turn } = await tl.conversation('one').ask('The codeword is amber.');
   const session = turn.sessionId ?? '';
-  await refusedWith('refused', tl.conversation('two').ask(WHICH, { session }), /in use elsewhere/);
+  await refusedWith('refused', tl.conversation('two').ask(WHICH_CODEWORDS, { session }), /in use elsewhere/);
 });
 
 test('a milestone is a conversation that its tasks share: the third knows what the first was told', async () => {
@@ -147,8 +161,8 @@ test('a milestone is a conversation that its tasks share: the third knows what t
   const tl = await home.open();
   for (const word of ['first', 'second']) await tl.conversation('milestone').ask(`The codeword is ${word}.`);
   await tl.conversation('aside').ask('The codeword is aside.');
-  const third = await tl.conversation('milestone').ask(WHICH);
-  expect(known(third.reply)).toEqual(['first', 'second']);
+  const third = await tl.conversation('milestone').ask(WHICH_CODEWORDS);
+  expect(codewordsIn(third.reply)).toEqual(['first', 'second']);
   expect(await tl.conversation('milestone').summary()).toMatchObject({ contexts: 3, sessions: 1 });
 });
 
@@ -165,7 +179,7 @@ test('a retry waits until the session is unlocked, and the receipt counts the wa
   const { id: sandbox } = await tl.engine.ensure({ key: 'task' });
   const failed = await run(tl.engine, 'task', 'The codeword is amber.\n/fail agent_failed');
   expect(failed.turn.state).toBe('failed');
-  await released(tl.engine, 'task'); // else a retry that comes at once finds it still open
+  await untilReleased(tl.engine, 'task'); // else a retry that comes at once finds it still open
   const { turn } = await tl.engine.retry(failed.turn.id);
   const locked = await event(tl.engine, 'task', 'session.locked', { turn: turn.id });
   expect(locked.payload).toMatchObject({ sessionId: failed.turn.sessionId, waits: 1, ms: 20 });
@@ -202,7 +216,7 @@ test.each([
   const tl = await home.open({ maxWarm, lock: { firstMs: 20, longestMs: 40, totalMs: 100 } });
   const task = tl.conversation('task');
   await task.ask('The codeword is amber.');
-  await refusedWith('session_locked', task.ask(WHICH));
+  await refusedWith('session_locked', task.ask(WHICH_CODEWORDS));
   const { turns, receipts } = await task.show();
   expect(turns.at(-1)).toMatchObject({ state: 'failed', failure: { code: 'session_locked' } });
   expect(receipts.at(-1)?.lockWaits).toEqual({ count: 3, ms: 100 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
-import { known, refusedWith, until, WHICH } from '../support/conversations.ts';
+import { codewordsIn, refusedWith, until, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { ownHolder } from '../support/served.ts';
 
@@ -263,7 +263,7 @@ test('a worker never claims a tracked request, and a prompt to its conversation 
   await t.trackRequest('req1', 'agent456', null);
   await t.close(); // from here on nobody holds it
   const worker = await home.host({ claims: 'all' });
-  await worker.calls.ask('worker-is-running', WHICH); // it has looked for work since
+  await worker.calls.ask('worker-is-running', WHICH_CODEWORDS); // it has looked for work since
   expect(await t.getRequest('req1')).toMatchObject({ status: 'pending' });
   expect((await tl.engine.summary('agent456')).lock).toBeNull();
   await refusedWith('refused', tl.engine.submit('agent456', 'Hello.'), /ConversationTracker/);
@@ -283,12 +283,12 @@ test('a program that asks the tracker for its session remembers what the naive o
       await t.trackRequest(`req${i}`, 'agent456', before);
       const how = before === null ? { kind: 'new' as const, id: null } : { kind: 'resume' as const, id: before };
       const session = await sandboxes.open(agent, sandbox, how);
-      ({ reply } = await ask(session, `The codeword is ${word}. ${WHICH}`));
+      ({ reply } = await ask(session, `The codeword is ${word}. ${WHICH_CODEWORDS}`));
       await t.updateRequestSession(`req${i}`, session.id ?? '');
       await t.completeRequest(`req${i}`, { reply });
       await session.close();
     }
-    expect(known(reply)).toEqual(['amber', 'birch', 'cobalt']);
+    expect(codewordsIn(reply)).toEqual(['amber', 'birch', 'cobalt']);
     expect((await t.sessionHistory('agent456')).length).toBe(3);
   } finally {
     await sandboxes.dispose();
@@ -317,8 +317,8 @@ test('a tracked conversation is exported, imported and forked like any other, al
   await tl.engine.import(await tl.engine.export('agent456'), { key: 'copy' });
   await tl.engine.fork('agent456', { key: 'fork' });
   for (const key of ['copy', 'fork']) {
-    const { reply, receipt } = await tl.conversation(key, { agent: 'scripted' }).ask(WHICH);
-    expect(known(reply)).toEqual(['amber']);
+    const { reply, receipt } = await tl.conversation(key, { agent: 'scripted' }).ask(WHICH_CODEWORDS);
+    expect(codewordsIn(reply)).toEqual(['amber']);
     expect(receipt).toMatchObject({ rung: 'transcript', carried: 2 });
   }
 });

@@ -11,11 +11,11 @@ import { until } from '../../contracts/agent-sandbox.ts';
 
 export { effects, until } from '../../contracts/agent-sandbox.ts';
 
-/** What the scripted agent answers about everything that its session was told. */
-export const WHICH = 'Which codewords have you seen?';
+/** The scripted agent answers this with all codewords of the prompts that its session was given. */
+export const WHICH_CODEWORDS = 'Which codewords have you seen?';
 
-/** The codewords in such an answer. */
-export function known(reply: string): string[] {
+/** The codewords in an answer to that. */
+export function codewordsIn(reply: string): string[] {
   const [, list] = /I have seen these codewords: (.*)\./.exec(reply) ?? [];
   return list === undefined ? [] : list.split(', ');
 }
@@ -68,10 +68,14 @@ export async function allEvents(engine: Engine, conversation: string): Promise<P
   return seen;
 }
 
-/** Whether an update of an agent with these words is stored. What is not, nobody can be told of after a kill. */
-export async function isTold(engine: Pick<Engine, 'events'>, conversation: string, words: string): Promise<boolean> {
+/** Whether an update of the agent that contains this text is stored. An update that is not stored is lost with a kill. */
+export async function hasStoredUpdate(
+  engine: Pick<Engine, 'events'>,
+  conversation: string,
+  text: string,
+): Promise<boolean> {
   const events = await engine.events(conversation, { before: 'end', limit: 50 });
-  return events.some(({ kind, payload }) => kind === 'turn.update' && JSON.stringify(payload).includes(words));
+  return events.some(({ kind, payload }) => kind === 'turn.update' && JSON.stringify(payload).includes(text));
 }
 
 /** The promise fails with this code and says why. */
@@ -101,7 +105,10 @@ export function directoriesBelow(path: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name).slice(path.length + 1));
 }
 
-/** Nothing is being done with the conversation any more: its lock is free. */
-export function released(engine: Engine, conversation: string): Promise<void> {
-  return until('the conversation is let go', async () => (await engine.summary(conversation)).lock === null);
+/** Waits until no process holds the lock of the conversation. */
+export function untilReleased(engine: Engine, conversation: string): Promise<void> {
+  return until('the lock of the conversation is free', async () => (await engine.summary(conversation)).lock === null);
 }
+
+// The old names, until all tests use the new ones.
+export { codewordsIn as known, hasStoredUpdate as isTold, untilReleased as released, WHICH_CODEWORDS as WHICH };

@@ -4,18 +4,18 @@ import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { Task, TaskPlan, Throughline } from '../../../src/index.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
-import { known, refusedWith, until, WHICH } from '../support/conversations.ts';
+import { codewordsIn, refusedWith, until, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 import { only } from './support.ts';
 
 const words = (n: number) => Array.from({ length: n }, (_, i) => `word-${i + 1}`);
-const told = (word: string) => ({ goal: `The codeword is ${word}. ${WHICH}` });
+const told = (word: string) => ({ goal: `The codeword is ${word}. ${WHICH_CODEWORDS}` });
 
 /** What the agent knew at the end of each of the task's turns. */
 async function knewIn(tl: Throughline, task: Task): Promise<string[][]> {
   const { turns } = await tl.tasks.report(task.id);
   const work = turns.filter(({ purpose }) => purpose === 'work');
-  return Promise.all(work.map(async ({ turnId }) => known((await tl.engine.answerOf(turnId ?? '')).reply)));
+  return Promise.all(work.map(async ({ turnId }) => codewordsIn((await tl.engine.answerOf(turnId ?? '')).reply)));
 }
 const sessionsOf = async (tl: Throughline, task: Task) =>
   (await tl.tasks.report(task.id)).turns.map(({ sessionId }) => sessionId);
@@ -35,7 +35,7 @@ test.each([
   expect(home.query('SELECT no FROM sessions')).toHaveLength(10);
 });
 
-const GATE = `n=$(cat n 2>/dev/null || echo 1); echo $((n + 1)) > n; echo "The codeword is gate-$n."; echo "${WHICH}"; test "$n" -ge 3`;
+const GATE = `n=$(cat n 2>/dev/null || echo 1); echo $((n + 1)) > n; echo "The codeword is gate-$n."; echo "${WHICH_CODEWORDS}"; test "$n" -ge 3`;
 
 test.each([
   ['kept', 1],
@@ -139,7 +139,7 @@ test('tasks of a milestone share its context: the third knows what the first was
     { goal: 'The codeword is first.', milestone: 'm' },
     { goal: 'The codeword is aside.' },
     { goal: 'The codeword is second.', milestone: 'm' },
-    { goal: WHICH, milestone: 'm' },
+    { goal: WHICH_CODEWORDS, milestone: 'm' },
   ];
   const done = (await tl.tasks.run({ parallel: 4, tasks })) as [Task, Task, Task, Task];
   expect(await knewIn(tl, done[3])).toEqual([['first', 'second']]);

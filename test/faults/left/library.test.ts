@@ -2,7 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { open, type Throughline } from '../../../src/index.ts';
-import { ended, event, expectSound, known, refusedWith, until, WHICH } from '../../e2e/support/conversations.ts';
+import {
+  codewordsIn,
+  ended,
+  event,
+  expectSound,
+  refusedWith,
+  until,
+  WHICH_CODEWORDS,
+} from '../../e2e/support/conversations.ts';
 import { Home } from '../../e2e/support/home.ts';
 import type { Host } from '../../e2e/support/host.ts';
 
@@ -15,7 +23,7 @@ const states = async (tl: Throughline, key: string) => (await tl.engine.turns(ke
 async function killed(home: Home, second = 'The codeword is amber.'): Promise<Host> {
   const host = await home.host();
   await host.engine.ensure({ key: 'left' });
-  for (const prompt of [ENDLESS, second, WHICH]) await host.engine.submit('left', prompt);
+  for (const prompt of [ENDLESS, second, WHICH_CODEWORDS]) await host.engine.submit('left', prompt);
   await host.calls.followUntil('left', 0, 'turn.update');
   await host.kill();
   return host;
@@ -29,7 +37,7 @@ test('turns that a killed process had accepted are run by the next process that 
   const last = (await tl.engine.turns('left'))[2] ?? expect.unreachable();
   expect((await ended(tl.engine, last)).state).toBe('completed');
   expect(await states(tl, 'left')).toEqual(['interrupted', 'completed', 'completed']);
-  expect(known((await tl.engine.answerOf(last.id)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await tl.engine.answerOf(last.id)).reply)).toEqual(['amber']);
   await expectSound(tl.engine, 'left');
 });
 
@@ -184,7 +192,7 @@ test('a turn of another data home with the same store is refused while no proces
   await first.conversation('chat').ask('The codeword is amber.');
   await using elsewhere = await open({ home: join(home.path, 'elsewhere'), settings });
   const there = elsewhere.conversation('chat');
-  expect(known((await there.ask(WHICH)).reply)).toEqual(['amber']); // the first one runs it
+  expect(codewordsIn((await there.ask(WHICH_CODEWORDS)).reply)).toEqual(['amber']); // the first one runs it
   const { turn } = await first.engine.submit('chat', 'Hello.\n/stream 100000 5');
   await event(first.engine, 'chat', 'turn.sent', { turn: turn.id });
   await first.engine.submit('chat', 'Never mind.');
@@ -195,7 +203,7 @@ test('a turn of another data home with the same store is refused while no proces
   const { turns } = await there.show();
   expect(turns.at(-1)?.stranded).toMatchObject({ reason: 'other_home', message: `Turn 4 ${message}` });
   const fork = await there.fork();
-  expect(known((await fork.ask(WHICH)).reply)).toEqual(['amber']);
+  expect(codewordsIn((await fork.ask(WHICH_CODEWORDS)).reply)).toEqual(['amber']);
   const again = await home.open();
   await until('it is run again', async () => (await again.engine.summary('chat')).open === 0);
 });
