@@ -31,7 +31,7 @@ const SOURCES = [
   'package.json',
   'package-lock.json',
   'test/*.ts',
-  'test/agents/acp-programs/*.ts',
+  'test/agents/acp/programs/*.ts',
   'test/{contracts,faults}/**/*.ts',
   'test/e2e/support/*.ts',
   'bench/support/*.ts',
@@ -88,7 +88,7 @@ async function builtProgram() {
  * @param {string} folder
  */
 async function bundleAgents(folder) {
-  const input = globSync('test/agents/acp-programs/*.ts', { cwd: root });
+  const input = globSync('test/agents/acp/programs/*.ts', { cwd: root });
   const build = await rolldown({ cwd: root, input, platform: 'node', external: /^node:/, plugins: [withLazyZod] });
   await build.write({ dir: folder, format: 'es', entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
   await build.close();

@@ -60,8 +60,8 @@ test('files that run at the same time share it, and the time of a part is the su
 
 test('a test of a real agent in a sandbox counts for the part "sandboxes"', () => {
   const run = { from: 0, to: 1_000, seconds: 1, processor: 1, tests: 1 };
-  expect(Object.keys(partsOf({ 'test/agents/kill-series-ssh.test.ts': run }))).toEqual(['sandboxes']);
-  expect(Object.keys(partsOf({ 'test/agents/claude-cli.test.ts': run }))).toEqual(['real agents']);
+  expect(Object.keys(partsOf({ 'test/agents/kill-series/ssh.test.ts': run }))).toEqual(['sandboxes']);
+  expect(Object.keys(partsOf({ 'test/agents/claude/cli.test.ts': run }))).toEqual(['real agents']);
 });
 
 test('temporary folders are in memory if there is room, and those of isolated programs are on disk', () => {

@@ -13,10 +13,10 @@ export const PROGRAM: string = made ?? fileURLToPath(new URL('../bin/throughline
 export const library = (): Promise<typeof import('../src/index.ts')> =>
   import(made === undefined ? '../src/index.ts' : join(dirname(made), '../dist/index.js'));
 
-/** A program of test/agents/acp-programs: also bundled, with the packages that it uses. */
+/** A program of test/agents/acp/programs: also bundled, with the packages that it uses. */
 export function agentProgram(name: string): string {
   if (made !== undefined) return join(dirname(made), '../agents', `${name}.mjs`);
-  return fileURLToPath(new URL(`agents/acp-programs/${name}.ts`, import.meta.url));
+  return fileURLToPath(new URL(`agents/acp/programs/${name}.ts`, import.meta.url));
 }
 
 /** A program of the tests that uses our sources in a process of its own (`PROGRAMS` in scripts/test-program.js): also bundled. */

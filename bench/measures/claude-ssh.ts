@@ -3,7 +3,7 @@ import { DEFAULT_RESTORE } from '../../src/core/restore/restore-settings.ts';
 import { processesAt } from '../../src/host/processes.ts';
 import type { Engine } from '../../src/ports/engine.ts';
 import { sshSandboxes } from '../../src/sandboxes/ssh/ssh-sandboxes.ts';
-import { packageFolder } from '../../test/agents/claude.ts';
+import { packageFolder } from '../../test/agents/support/claude.ts';
 import { startSshd, whyNoSshd } from '../../test/contracts/sandbox/sshd.ts';
 import type { Measure } from '../finding.ts';
 import { BenchHome } from '../support/bench-home.ts';

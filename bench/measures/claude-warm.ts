@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Engine } from '../../src/ports/engine.ts';
-import { runClaude } from '../../test/agents/claude.ts';
+import { runClaude } from '../../test/agents/support/claude.ts';
 import type { Measure } from '../finding.ts';
 import { ClaudeBench, type Seen } from '../support/claude-bench.ts';
 import { median } from '../support/statistics.ts';

@@ -15,7 +15,7 @@ import {
   NOT_INSTALLED,
   packageFolder,
   userHome,
-} from '../../test/agents/claude.ts';
+} from '../../test/agents/support/claude.ts';
 import { BenchHome } from './bench-home.ts';
 
 /** The real Claude and the stand-in model, for one measure. */

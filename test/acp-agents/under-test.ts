@@ -1,8 +1,8 @@
 // An installed agent as the scenarios want it: a home of its own, and nothing of whoever runs the tests.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import type { AcpAgentSettings } from '../agents/acp-agents.ts';
-import type { AgentUnderTest } from '../agents/acp-scenarios.ts';
+import type { AgentUnderTest } from '../agents/acp/scenarios/scenarios.ts';
+import type { AcpAgentSettings } from '../agents/support/acp-agents.ts';
 import type { AcpAgent } from './agents.ts';
 import { binOf } from './install.ts';
 

@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest';
 import type { Throughline } from '../../src/index.ts';
 import { allEvents, until } from '../e2e/support/conversations.ts';
-import { type AcpAgentSettings, codexAcp, missing, quickClaudeAcp } from './acp-agents.ts';
-import { AcpHome } from './acp-home.ts';
-import type { AgentHome } from './agent-home.ts';
-import { findClaude, NOT_INSTALLED } from './claude.ts';
-import { type ClaudeAdapter, ClaudeHome } from './claude-home.ts';
+import { type AcpAgentSettings, codexAcp, missing, quickClaudeAcp } from './support/acp-agents.ts';
+import { AcpHome } from './support/acp-home.ts';
+import type { AgentHome } from './support/agent-home.ts';
+import { findClaude, NOT_INSTALLED } from './support/claude.ts';
+import { type ClaudeAdapter, ClaudeHome } from './support/claude-home.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
 

@@ -4,8 +4,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CliHome, parseLines } from '../e2e/cli/process.ts';
-import { CLAUDE_ACP, missing, ownAgent, quickClaudeAcp } from './acp-agents.ts';
-import { claudeOrSkip, findClaude, NOT_INSTALLED, packageFolder } from './claude.ts';
+import { CLAUDE_ACP, missing, ownAgent, quickClaudeAcp } from './support/acp-agents.ts';
+import { claudeOrSkip, findClaude, NOT_INSTALLED, packageFolder } from './support/claude.ts';
 
 let home: CliHome;
 beforeEach(() => {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, type TestContext, test } from 'vitest';
 import { type Model, startModel } from '../../src/testing/index.ts';
 import { CliHome } from '../e2e/cli/process.ts';
-import { codexAcp, missing, ownAgent } from './acp-agents.ts';
-import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './claude.ts';
+import { codexAcp, missing, ownAgent } from './support/acp-agents.ts';
+import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from './support/claude.ts';
 
 const SECRET = 'The codeword is amber.';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, type TestContext, test } from 'vitest';
 import { acknowledgement, conversationOf } from '../../src/testing/index.ts';
-import { claudeEnvironment, claudeOrSkip, runClaude } from '../agents/claude.ts';
+import { claudeEnvironment, claudeOrSkip, runClaude } from '../agents/support/claude.ts';
 import { modelForTests } from './speaking.ts';
 
 const model = modelForTests();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { acknowledgement, conversationOf } from '../../src/testing/index.ts';
-import { type ClaudeLine, claudeEnvironment, claudeOrSkip } from '../agents/claude.ts';
+import { type ClaudeLine, claudeEnvironment, claudeOrSkip } from '../agents/support/claude.ts';
 import { modelForTests } from './speaking.ts';
 
 const model = modelForTests();

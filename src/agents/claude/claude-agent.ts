@@ -51,7 +51,7 @@ interface InstalledClaude {
   readonly command: readonly string[];
 }
 
-/** Versions whose profile without tools was proved by counting side effects (test/agents/claude-{cli,sdk}.test.ts). */
+/** Versions whose profile without tools was proved by counting side effects (test/agents/claude/{cli,sdk}.test.ts). */
 const PROVED_WITHOUT_TOOLS: ReadonlySet<string> = new Set(['2.1.325']);
 /** Claude's name for the model that it chooses itself. */
 const DEFAULT_MODEL = 'default';

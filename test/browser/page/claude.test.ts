@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { acknowledgement, type Model, startModel } from '../../../src/testing/index.ts';
-import { claudeEnvironment, findClaude, NOT_INSTALLED, packageFolder, userHome } from '../../agents/claude.ts';
+import { claudeEnvironment, findClaude, NOT_INSTALLED, packageFolder, userHome } from '../../agents/support/claude.ts';
 import { pageServer } from './harness.ts';
 
 let model: Model | null = null;

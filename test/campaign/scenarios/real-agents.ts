@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { startModel } from '../../../src/testing/index.ts';
-import { claudeAcp, missing } from '../../agents/acp-agents.ts';
-import { claudeEnvironment, findClaude, NOT_INSTALLED, packageFolder, userHome } from '../../agents/claude.ts';
-import { ALLOW_BASH } from '../../agents/claude-home.ts';
+import { claudeAcp, missing } from '../../agents/support/acp-agents.ts';
+import { claudeEnvironment, findClaude, NOT_INSTALLED, packageFolder, userHome } from '../../agents/support/claude.ts';
+import { ALLOW_BASH } from '../../agents/support/claude-home.ts';
 import { QUESTION } from '../../faults/storm/prompts.ts';
 import { Crowd } from '../harness/crowd.ts';
 import type { Scenario } from '../harness/figures.ts';

@@ -9,7 +9,7 @@ import { processesAt } from '../../../src/host/processes.ts';
 import type { SandboxProcess } from '../../../src/ports/sandbox.ts';
 import { type EngineName, labelled } from '../../../src/sandboxes/container/engine.ts';
 import { containerProcesses, identityOfContainer, labelOf } from '../../../src/sandboxes/container/processes.ts';
-import { processesWith } from '../../agents/processes-of.ts';
+import { processesWith } from '../../agents/support/processes.ts';
 import type { GivenSandboxes } from './around.ts';
 import { containerSandboxes, whyNo, writeRootfs } from './container-given.ts';
 import { sandboxContract } from './sandbox.contract.ts';

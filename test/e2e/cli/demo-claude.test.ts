@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startModel } from '../../../src/testing/index.ts';
-import { claudeEnvironment, claudeOrSkip, packageFolder } from '../../agents/claude.ts';
+import { claudeEnvironment, claudeOrSkip, packageFolder } from '../../agents/support/claude.ts';
 import { CliHome, parseLines } from './process.ts';
 
 const home = new CliHome();

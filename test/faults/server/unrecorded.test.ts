@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { startModel } from '../../../src/testing/index.ts';
-import { codexAcp, missing } from '../../agents/acp-agents.ts';
+import { codexAcp, missing } from '../../agents/support/acp-agents.ts';
 import { CliHome, parseLines } from '../../e2e/cli/process.ts';
 import { serveProcess } from '../../e2e/http/support/served-process.ts';
 import { endMarked, MARK, marked } from '../harness/marked.ts';

@@ -3,7 +3,7 @@ import { leafOf } from '../transcript/chain.ts';
 import { appendLine } from '../transcript/write.ts';
 import type { SessionFile } from './session-file.ts';
 
-/** Versions that were seen to drop a failed prompt on resume, and nothing else (test/agents/scenarios/api-errors.ts). */
+/** Versions that were seen to drop a failed prompt on resume, and nothing else (test/agents/claude/scenarios/api-errors.ts). */
 const TESTED: ReadonlySet<string> = new Set(['2.1.325']);
 
 export function canRewind(version: string): boolean {

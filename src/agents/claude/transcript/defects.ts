@@ -11,7 +11,7 @@ export interface Defect {
 
 /**
  * True: the model would not get everything, mostly without an error. False: it gets all. The comments say what Claude 2.1.325 does, as
- * seen in test/agents/claude-transcript.test.ts.
+ * seen in test/agents/claude/transcript/transcript.test.ts.
  */
 const LOSES_CONTEXT = {
   empty: true, // "No conversation found"

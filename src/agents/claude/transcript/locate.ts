@@ -4,7 +4,7 @@ import { Transcript } from './file.ts';
 
 /*
  * Where Claude keeps a session: `<config dir>/projects/<name of the working directory>/<session id>.jsonl`.
- * All of this was tested with 2.1.325 (test/agents/claude-transcript.test.ts): with a wrong path, a session would not be found.
+ * All of this was tested with 2.1.325 (test/agents/claude/transcript/transcript.test.ts): with a wrong path, a session would not be found.
  */
 
 /** The environment that the agent is started with in its sandbox, `HOME` included; not ours. */

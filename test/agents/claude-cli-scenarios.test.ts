@@ -1,3 +1,0 @@
-import { claudeScenarios } from './claude-scenarios.ts';
-
-claudeScenarios('claude-cli');

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, test } from 'vitest';
+import { conversationOf, startModel } from '../../../src/testing/index.ts';
+import { claudeEnvironment, claudeOrSkip, packageFolder, userHome } from '../support/claude.ts';
+import { told } from '../support/claude-home.ts';
+
+const NAME = 'claude-sdk-by-hand.ts';
+const SDK = '@anthropic-ai/claude-agent-sdk';
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-example-')));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** The example in the project of a person who has installed these packages. */
+function project(name: string, ...packages: [name: string, folder: string][]): string {
+  const folder = join(scratch, name);
+  for (const [name, target] of [['throughline', ROOT], ...packages] as const) {
+    const link = join(folder, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(target, link);
+  }
+  cpSync(join(ROOT, 'examples', NAME), join(folder, NAME));
+  return folder;
+}
+
+async function run(cwd: string, env: Record<string, string>, ...args: string[]) {
+  const child = spawn(process.execPath, [NAME, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.on('data', (text) => {
+    stderr += text;
+  });
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  return { code, stdout, stderr };
+}
+
+test('claude-sdk-by-hand: one program for every prompt, and Claude knows what was said', async (context) => {
+  claudeOrSkip(context);
+  const folder = project('with', [SDK, join(packageFolder, 'node_modules', SDK)]);
+  await using model = Object.assign(await startModel(), {
+    [Symbol.asyncDispose]: () => model.close(),
+  });
+  const temporary = join(scratch, 'tmp');
+  mkdirSync(temporary);
+  const env = { ...claudeEnvironment(model, userHome(scratch)), TMPDIR: temporary };
+  const { code, stdout, stderr } = await run(folder, env);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const lines = stdout.trim().split('\n');
+  expect(lines.map((line) => /, (\w+): /.exec(line)?.[1])).toEqual(['new', 'resumed', 'resumed']);
+  expect(lines.at(-1)).toContain('I have seen these codewords: amber, birch.');
+  expect(new Set(lines.map((line) => /^process (\d+)/.exec(line)?.[1])).size).toBe(3);
+  const last = model.lastRequest();
+  const prompts = ['The codeword is amber.', 'The codeword is birch.', 'Which codewords have you seen?'];
+  expect(last && conversationOf(last)).toEqual(told(prompts));
+  expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
+});
+
+test('claude-sdk-by-hand: an error of Claude is reported in one line', async (context) => {
+  claudeOrSkip(context);
+  const folder = project('without-login', [SDK, join(packageFolder, 'node_modules', SDK)]);
+  const { ANTHROPIC_API_KEY: _, ...nobody } = claudeEnvironment({ url: 'http://127.0.0.1:9' }, userHome(scratch));
+  const temporary = mkdtempSync(join(scratch, 'tmp-'));
+  const { code, stdout, stderr } = await run(folder, { ...nobody, TMPDIR: temporary });
+  expect({ code, stdout, stderr }).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^Error: Not logged in.*\n$/),
+  });
+  expect(readdirSync(temporary).filter((name) => name.startsWith('throughline'))).toEqual([]);
+});
+
+test('claude-sdk-by-hand: without the SDK the message says what to install', async () => {
+  const env = { PATH: process.env.PATH ?? '', HOME: scratch };
+  const { code, stderr } = await run(project('without'), env, join(scratch, 'data'), 'Hello.');
+  expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('npm install @anthropic-ai') });
+});

@@ -1,0 +1,3 @@
+import { claudeScenarios } from './scenarios.ts';
+
+claudeScenarios('claude-cli');

@@ -1,0 +1,136 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemProcesses } from '../../../../src/host/processes.ts';
+import { conversationOf } from '../../../../src/testing/index.ts';
+import { until } from '../../../contracts/agent-sandbox.ts';
+import { isAlive } from '../../../contracts/liveness.ts';
+import { ended, isTold } from '../../../e2e/support/conversations.ts';
+import { killAgent, sentTo } from '../../../e2e/support/stored.ts';
+import { bash, type ClaudeAdapter, ClaudeHome, FIRST } from '../../support/claude-home.ts';
+
+export function crashes(adapter: ClaudeAdapter): void {
+  test('when Throughline is killed while a tool runs, the effect happens once, the turn is interrupted, and the next one knows', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const cwd = home.directory('work');
+    const effects = join(cwd, 'effects.log');
+    const host = await home.host();
+    await host.calls.ask('chat', FIRST, { cwd });
+    const asked = host.calls.ask('chat', bash('echo line >> effects.log; sleep 60; echo late >> effects.log'));
+    asked.catch(() => {});
+    await until('the tool runs', () => existsSync(effects));
+    await until('its call is stored', () => isTold(host.engine, 'chat', 'effects.log'));
+    await host.kill();
+    const tl = await home.open();
+    const { reply, receipt } = await tl.conversation('chat').ask('Which codewords have you seen?');
+    expect(reply).toContain('amber');
+    expect(receipt).toMatchObject({ carried: 2, dropped: 0, unsettled: true, proof: 'proved' });
+    expect((await tl.engine.turns('chat')).map((turn) => turn.state)).toEqual([
+      'completed',
+      'interrupted',
+      'completed',
+    ]);
+    const request = home.model.lastRequest();
+    expect(JSON.stringify(request && conversationOf(request))).toMatch(/\[turn 2\] tool Bash\b.*: unknown/);
+    expect(readFileSync(effects, 'utf8')).toBe('line\n');
+  });
+
+  test('when Throughline is killed and Claude works on to the end, the turn is completed, and the session has it', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const cwd = home.directory('work');
+    const host = await home.host();
+    await host.calls.ask('chat', FIRST, { cwd });
+    const prompt = [
+      bash('echo begun >> effects.log; while [ ! -e go ]; do sleep 0.1; done; echo ended >> effects.log'),
+      'model: say Between.',
+      bash('echo again >> effects.log'),
+      'model: say The codeword is birch.',
+    ].join('\n');
+    host.calls.ask('chat', prompt).catch(() => {});
+    await until('the tool runs', () => existsSync(join(cwd, 'effects.log')));
+    await host.kill();
+    writeFileSync(join(cwd, 'go'), '');
+    await until('Claude has written the end', () =>
+      home.transcripts().some((file) => readFileSync(file, 'utf8').includes('"text":"The codeword is birch."')),
+    );
+    const tl = await home.open();
+    const { reply, receipt } = await tl.conversation('chat').ask('Which codewords have you seen?');
+    const [, turn] = await tl.engine.turns('chat');
+    expect(turn).toMatchObject({ state: 'completed', recovered: true, failure: null, attempt: 1 });
+    expect(turn?.usage).toMatchObject({ modelCalls: 3, inputTokens: expect.any(Number) });
+    expect((await tl.engine.answerOf(turn?.id ?? '')).reply).toBe('Between.\n\nThe codeword is birch.');
+    const { records } = await tl.engine.export('chat');
+    expect(records[1]).toMatchObject({
+      recovered: true,
+      parts: [
+        { type: 'tool', name: 'Bash', status: 'completed' },
+        { type: 'text', text: 'Between.' },
+        { type: 'tool', name: 'Bash', status: 'completed' },
+        { type: 'text', text: 'The codeword is birch.' },
+      ],
+    });
+    // The session has it, so nothing is told again.
+    expect(receipt).toMatchObject({ rung: 'resume', carried: 2, delivered: 0, unsettled: false, proof: 'proved' });
+    expect(reply).toContain('amber, birch');
+    expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('begun\nended\nagain\n');
+  });
+
+  test('when Claude is killed while a tool runs, the tool ends with it, and the turn says how it ended', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const cwd = home.directory('work');
+    const tl = await home.open();
+    const chat = tl.conversation('chat', { cwd });
+    await chat.ask(FIRST);
+    const { turn } = await chat.send(bash('echo $$ > pid; echo line >> effects.log; sleep 600')).accepted;
+    await until('the tool runs', () => existsSync(join(cwd, 'effects.log')));
+    await until('its call is stored', () => isTold(tl.engine, 'chat', 'effects.log'));
+    const [session] = await tl.engine.sessions('chat');
+    killAgent(home);
+    const { state, failure } = await ended(tl.engine, turn);
+    expect({ state, message: failure?.message }).toEqual({
+      state: 'interrupted',
+      message: 'Claude’s process ended by SIGKILL.',
+    });
+    const tool = Number(readFileSync(join(cwd, 'pid'), 'utf8'));
+    await until('the tool has ended', () => !isAlive(tool));
+    const { receipt } = await chat.ask('Which codewords have you seen?');
+    expect(receipt).toMatchObject({ rung: 'resume', sessionId: session?.id, unsettled: true, proof: 'proved' });
+    const request = home.model.lastRequest();
+    expect(JSON.stringify(request && conversationOf(request))).toMatch(/\[turn 2\] tool Bash\b.*: unknown/);
+    expect(readFileSync(join(cwd, 'effects.log'), 'utf8')).toBe('line\n');
+  });
+
+  test('when Throughline is killed while Claude is warm, the next process ends Claude, also without a prompt', async () => {
+    await using home = await ClaudeHome.make(adapter);
+    const host = await home.host();
+    const { turn } = await host.calls.ask('chat', FIRST);
+    const claude = sentTo(home, turn.id);
+    const { pid } = claude;
+    onTestFinished(async () => void (await systemProcesses.end(claude)));
+    // It would notice that its input has ended; one that hangs does not.
+    process.kill(pid, 'SIGSTOP');
+    await host.kill();
+    expect(isAlive(pid)).toBe(true);
+    await home.open();
+    await until('Claude is gone', () => !isAlive(pid));
+  });
+
+  test('a replay calls the model once for each turn and runs no tool; afterwards tools run', async (context) => {
+    await using home = await ClaudeHome.make(adapter);
+    const tl = await home.open();
+    if (!(await tl.engine.agents())[0]?.traits?.noTools) context.skip('no profile without tools is proved');
+    const cwd = home.directory('work');
+    const effects = join(cwd, 'effects.log');
+    const chat = tl.conversation('chat', { cwd });
+    await chat.ask(FIRST);
+    await chat.ask(bash('echo line >> effects.log'));
+    const before = home.model.requests.filter(({ side }) => !side).length;
+    const { receipt, reply } = await chat.ask('Which codewords have you seen?', { restore: { rung: 'replay' } });
+    expect(receipt).toMatchObject({ rung: 'replay', modelCalls: 2, carried: 2, toolsRan: [] });
+    expect(home.model.requests.filter(({ side }) => !side).length - before).toBe(3);
+    expect(reply).toContain('amber');
+    expect(readFileSync(effects, 'utf8')).toBe('line\n');
+    await chat.ask(bash('echo line >> effects.log'));
+    expect(readFileSync(effects, 'utf8')).toBe('line\nline\n');
+  });
+}

@@ -1,0 +1,28 @@
+// A data home whose agents speak the Agent Client Protocol.
+import { type Model, startModel } from '../../../src/testing/index.ts';
+import type { AcpAgentSettings } from './acp-agents.ts';
+import { AgentHome } from './agent-home.ts';
+
+export type MakeSettings = (model: Model, root: string) => object;
+
+export class AcpHome extends AgentHome {
+  /** The first agent is the default one. */
+  static async make(
+    agents: Readonly<Record<string, MakeSettings>>,
+    model: Parameters<typeof startModel>[0] = {},
+  ): Promise<AcpHome> {
+    return new AcpHome(await startModel(model), agents);
+  }
+
+  private constructor(model: Model, agents: Readonly<Record<string, MakeSettings>>) {
+    super(model);
+    const made = Object.entries(agents).map(([name, make]) => [name, make(model, this.path)]);
+    this.settings = { defaultAgent: Object.keys(agents)[0], agents: Object.fromEntries(made) };
+  }
+
+  /** The home of one of the agents. */
+  homeOf(name: string): string {
+    const { agents } = this.settings as { agents: Record<string, AcpAgentSettings> };
+    return agents[name]?.env.HOME ?? '';
+  }
+}
