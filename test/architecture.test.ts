@@ -263,6 +263,13 @@ describe('the purity rule', () => {
   });
 });
 
+test('every npm script installs the packages first, so that it works in a fresh clone', () => {
+  const { scripts }: { scripts: Record<string, string> } = JSON.parse(read('package.json'));
+  const names = Object.keys(scripts).filter((name) => !/^(pre|post)/.test(name));
+  expect(names).toEqual(expect.arrayContaining(['start', 'test', 'lint']));
+  expect(names.filter((name) => !scripts[`pre${name}`]?.startsWith('node scripts/setup.js'))).toEqual([]);
+});
+
 describe('tracked files', () => {
   const locks = ['package-lock.json', 'test/agents/package-lock.json', 'test/browser/package-lock.json'];
 
