@@ -5,13 +5,12 @@ import type { Agent } from '../../../src/ports/agent.ts';
 import { keptWarm } from '../support/kept-warm.ts';
 import { scriptedWith } from '../support/scripted-sessions.ts';
 
-// Turns that come at the same moment to a session that is warm.
+// Turns that are submitted at the same moment to a warm session.
 
-test('turns that two engines submit at the same moment end in order, each with a receipt of its own', async () => {
+test('turns that two engines submit at the same moment end in order, each with its own receipt', async () => {
   await using home = new BenchHome();
-  const holder = await home.open();
-  const { engine: other } = await home.open({ engine: { maxRunning: 0 } });
-  const { engine, parts } = holder;
+  const { engine, parts } = await home.open();
+  const { engine: other } = await home.open({ engine: { maxRunning: 0 } }); // it submits turns, and runs none
   const { id, owner } = await engine.ensure({ key: 'chat' });
   const watch = new TurnWatch(engine, id, 0);
   await watch.ended((await engine.submit(id, '/say Hello.')).turn.id);
@@ -24,19 +23,20 @@ test('turns that two engines submit at the same moment end in order, each with a
     for (const { turn } of submitted) await watch.ended(turn.id);
   }
   const turns = await engine.turns(id, { limit: 100 });
-  expect(turns.map(({ n, state }) => [n, state])).toEqual(turns.map((_, i) => [i + 1, 'completed']));
+  const numbers = Array.from({ length: 1 + 10 * 3 }, (_, i) => i + 1);
+  expect(turns.map(({ n, state }) => [n, state])).toEqual(numbers.map((n) => [n, 'completed']));
   const receipts = await parts.store.receipts(owner, id);
-  expect(receipts.map(({ turn, rung }) => [turn, rung])).toEqual(turns.map(({ n }) => [n, n === 1 ? 'new' : 'live']));
+  expect(receipts.map(({ turn, rung }) => [turn, rung])).toEqual(numbers.map((n) => [n, n === 1 ? 'new' : 'live']));
   await watch.stop();
 });
 
 test('turns submitted at the same moment are accepted in the order in which they were submitted', async () => {
   await using home = new BenchHome();
-  const { engine, id, watch, look } = await warmButUnseen(home);
+  const { engine, id, watch, unblock } = await warmWithBlockedPosition(home);
   const submitted = ['One.', 'Two.', 'Three.'].map((text) => engine.submit(id, `/say ${text}`));
-  await new Promise(setImmediate);
+  await new Promise(setImmediate); // the fourth comes in a later turn of the event loop
   submitted.push(engine.submit(id, '/say Four.'));
-  look.resolve();
+  unblock();
   const turns = (await Promise.all(submitted)).map(({ turn }) => turn);
   expect(turns.map(({ n }) => n)).toEqual([2, 3, 4, 5]);
   for (const turn of turns) await watch.ended(turn.id);
@@ -50,7 +50,7 @@ test('a turn that follows a cancelled one goes to the warm session, under its ow
   const warm = keptWarm(parts.store);
   await engine.submit(id, '/say Hello.');
   await warm;
-  // One that is cancelled in the commit that accepts it is never begun here, and has a number.
+  // A turn that is cancelled in the commit that accepts it never begins, but takes a number.
   const cancelled = {
     id: 'cancelled',
     conversation: id,
@@ -78,37 +78,37 @@ test('a turn that follows a cancelled one goes to the warm session, under its ow
   await watch.stop();
 });
 
-test('a turn is accepted although nobody can look where its session stands', async () => {
+test('a turn is accepted while the position of its session cannot be read yet', async () => {
   await using home = new BenchHome();
-  const { engine, parts, id, watch, look } = await warmButUnseen(home);
+  const { engine, parts, id, watch, unblock } = await warmWithBlockedPosition(home);
   const { turn } = await engine.submit(id, '/say Hello again.');
   expect((await parts.store.findTurn('local', turn.id))?.sent).toBe(null);
-  look.resolve();
+  unblock();
   await watch.ended(turn.id);
   expect((await engine.answerOf(turn.id)).receipt).toMatchObject({ rung: 'live', proof: 'proved' });
   await watch.stop();
 });
 
-/** A warm session of which nobody can see where it stands until `look` is resolved. */
-async function warmButUnseen(home: BenchHome) {
-  let looking = Promise.resolve();
-  const { engine, parts } = await home.open({ agent: looksWhen(() => looking) });
+/** A warm session whose position cannot be read until `unblock` is called. */
+async function warmWithBlockedPosition(home: BenchHome) {
+  let readable = Promise.resolve();
+  const { engine, parts } = await home.open({ agent: scriptedWithPositionAfter(() => readable) });
   const { id } = await engine.ensure({ key: 'chat' });
   const watch = new TurnWatch(engine, id, 0);
   const warm = keptWarm(parts.store);
   await engine.submit(id, '/say Hello.');
   await warm;
-  const look = Promise.withResolvers<void>();
-  looking = look.promise;
-  return { engine, parts, id, watch, look };
+  const blocked = Promise.withResolvers<void>();
+  readable = blocked.promise;
+  return { engine, parts, id, watch, unblock: blocked.resolve };
 }
 
-/** The scripted agent, in whose storage one can only look when the promise of that moment is kept. */
-function looksWhen(allowed: () => Promise<void>): Agent {
+/** The scripted agent. It reads the position of a session when the promise that `readable` then returns has resolved. */
+function scriptedWithPositionAfter(readable: () => Promise<void>): Agent {
   return scriptedWith((session) => {
     const position = session.position.bind(session);
     session.position = async () => {
-      await allowed();
+      await readable();
       return position();
     };
   });

@@ -3,17 +3,19 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import { compose } from '../../../src/compose.ts';
+import type { Agent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import { ask, TestSandboxes } from '../../contracts/agent-sandbox.ts';
 import { codewordsIn, ended, expectSound, refusedWith, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-/** Native sessions that somebody made without us, in a storage that every sandbox of the home uses. */
-class Natives implements AsyncDisposable {
+/** Sessions that were made without Throughline, in a storage that every sandbox of the home uses. */
+class NativeSessions implements AsyncDisposable {
   readonly sandboxes = new TestSandboxes();
   readonly dir = join(this.sandboxes.root, 'native');
 
-  async session(...codewords: string[]): Promise<string> {
+  /** Makes a session with one turn for each codeword, and returns its id. */
+  async create(...codewords: string[]): Promise<string> {
     const agent = scriptedAgent({ name: 'a', options: { dir: this.dir } });
     const session = await this.sandboxes.open(agent, await this.sandboxes.sandbox());
     for (const word of codewords) await ask(session, `The codeword is ${word}.`);
@@ -21,8 +23,8 @@ class Natives implements AsyncDisposable {
     return session.id ?? expect.unreachable();
   }
 
-  /** Somebody goes on in it. */
-  async goOn(id: string, codeword: string): Promise<void> {
+  /** Adds a prompt to the session, as another program would. */
+  async addPrompt(id: string, codeword: string): Promise<void> {
     const agent = scriptedAgent({ name: 'a', options: { dir: this.dir } });
     const session = await this.sandboxes.open(agent, await this.sandboxes.sandbox(), { kind: 'resume', id });
     await ask(session, `The codeword is ${codeword}.`);
@@ -34,7 +36,8 @@ class Natives implements AsyncDisposable {
   }
 }
 
-const prompts = async (engine: Engine, key: string) =>
+/** Each turn as its number, its codeword (`?`: it has none), and whether it was imported. */
+const turnLines = async (engine: Engine, key: string) =>
   (await engine.show(key)).turns.map(({ n, prompt, imported }) => {
     const [block] = prompt;
     const [, word = '?'] = /codeword is (\w+)/.exec(block?.type === 'text' ? block.text : '') ?? [];
@@ -42,51 +45,51 @@ const prompts = async (engine: Engine, key: string) =>
   });
 
 test('the turns of an adopted session become turns of the conversation, before the one that adopts it', async () => {
-  await using natives = new Natives();
+  await using natives = new NativeSessions();
   await using home = new Home({ a: { dir: natives.dir } });
   const { engine } = await home.open();
-  const id = await natives.session('amber', 'birch', 'cobalt');
+  const id = await natives.create('amber', 'birch', 'cobalt');
   await engine.ensure({ key: 'chat' });
   const { turn, receipt, reply } = await run(engine, 'chat', WHICH_CODEWORDS, { session: id });
   expect(codewordsIn(reply)).toEqual(['amber', 'birch', 'cobalt']);
   expect(turn).toMatchObject({ n: 4, imported: false, sessionId: id });
   expect(receipt).toMatchObject({ rung: 'resume', carried: 3, delivered: 0, dropped: 0, proof: 'proved' });
-  expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 cobalt imported', '4 ?']);
+  expect(await turnLines(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 cobalt imported', '4 ?']);
   const { turns, sessions, conversation } = await engine.show('chat');
   expect(turns[0]).toMatchObject({ state: 'completed', agent: 'a', sessionId: id, reply: expect.stringMatching(/\S/) });
   expect(sessions).toMatchObject([{ id, origin: 'adopted', watermark: 4, dropped: 0, turns: 1 }]);
   expect(conversation).toMatchObject({ head: 4, historyCount: 4, title: 'The codeword is amber.' });
   await expectSound(engine, 'chat');
-  // What the agents' sessions lived through elsewhere is not this conversation's cost.
+  // Imported turns do not count in the usage of the conversation.
   expect((await engine.usage())[0]?.turns).toBe(1);
 });
 
 test('the session of an agent that is not in the settings is adopted in the same way', async () => {
-  await using natives = new Natives();
+  await using natives = new NativeSessions();
   await using home = new Home();
-  await using end = new AsyncDisposableStack();
+  await using cleanup = new AsyncDisposableStack();
   const found = { found: { adapter: 'scripted', options: { dir: natives.dir }, env: {} } } as const;
   const { engine } = await compose({ home: home.path, settings: { agents: {} }, agents: found });
-  end.defer(() => engine.close()); // before the home is removed: otherwise it waits a minute for its storage
-  const id = await natives.session('amber', 'birch');
+  cleanup.defer(() => engine.close()); // before the home is removed: otherwise closing waits a minute for the deleted storage
+  const id = await natives.create('amber', 'birch');
   const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { session: id, agent: 'found' });
   expect(turn).toMatchObject({ n: 3, sessionId: id });
-  expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?']);
+  expect(await turnLines(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?']);
 });
 
-test.each(['a fork', 'another agent', 'a session that was lost', 'an export'])(
-  '%s knows what was said before the session was adopted',
+test.each(['a fork', 'another agent', 'the session after a diverged one', 'an import'])(
+  '%s gets what was said before the session was adopted',
   async (which) => {
-    await using natives = new Natives();
+    await using natives = new NativeSessions();
     await using home = new Home({ a: { dir: natives.dir }, b: {} });
     const { engine } = await home.open();
-    const id = await natives.session('amber', 'birch');
+    const id = await natives.create('amber', 'birch');
     await engine.ensure({ key: 'chat' });
     await run(engine, 'chat', 'The codeword is cobalt.', { session: id, agent: 'a' });
     if (which === 'a fork') await engine.fork('chat', { key: 'other' });
-    if (which === 'an export') await engine.import(await engine.export('chat'), { key: 'other' });
-    if (which === 'a session that was lost') await natives.goOn(id, 'dune');
-    const key = which === 'a fork' || which === 'an export' ? 'other' : 'chat';
+    if (which === 'an import') await engine.import(await engine.export('chat'), { key: 'other' });
+    if (which === 'the session after a diverged one') await natives.addPrompt(id, 'dune');
+    const key = which === 'a fork' || which === 'an import' ? 'other' : 'chat';
     const { reply, receipt } = await run(engine, key, WHICH_CODEWORDS, {
       agent: which === 'another agent' ? 'b' : 'a',
     });
@@ -96,20 +99,26 @@ test.each(['a fork', 'another agent', 'a session that was lost', 'an export'])(
   },
 );
 
-test('a conversation that has turns keeps them first, and the adopted session is told of them', async () => {
-  await using natives = new Natives();
+test('a conversation keeps its own turns before the imported ones, and the adopted session is told of them', async () => {
+  await using natives = new NativeSessions();
   await using home = new Home({ a: { dir: natives.dir }, b: {} });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
-  // Kept warm: the worker that holds the conversation does not know of the imported turns yet.
+  // The sessions are kept warm, so a worker holds the conversation when the turns are imported.
   await run(engine, 'chat', 'The codeword is amber.', { agent: 'a' });
   await run(engine, 'chat', 'The codeword is birch.', { agent: 'b' });
-  const id = await natives.session('cobalt', 'dune');
+  const id = await natives.create('cobalt', 'dune');
   const adopted = await run(engine, 'chat', WHICH_CODEWORDS, { session: id, agent: 'a' });
   expect(codewordsIn(adopted.reply)).toEqual(['cobalt', 'dune', 'amber', 'birch']);
   expect(adopted.receipt).toMatchObject({ rung: 'resume', carried: 4, delivered: 2, dropped: 0 });
   expect(adopted.turn).toMatchObject({ n: 5, sent: { delivered: { from: 1, to: 2, count: 2 } } });
-  expect(await prompts(engine, 'chat')).toEqual(['1 amber', '2 birch', '3 cobalt imported', '4 dune imported', '5 ?']);
+  expect(await turnLines(engine, 'chat')).toEqual([
+    '1 amber',
+    '2 birch',
+    '3 cobalt imported',
+    '4 dune imported',
+    '5 ?',
+  ]);
   const next = await run(engine, 'chat', WHICH_CODEWORDS);
   expect(next.receipt).toMatchObject({ carried: 5, delivered: 0, dropped: 0 });
   const handed = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
@@ -118,14 +127,14 @@ test('a conversation that has turns keeps them first, and the adopted session is
 });
 
 test.each(['/fail agent_failed', '/die'])(
-  'an adopted session whose first prompt came to nothing (%s) is told of the earlier turns again',
+  'an adopted session whose first prompt did not complete (%s) is told of the earlier turns again',
   async (first) => {
-    await using natives = new Natives();
+    await using natives = new NativeSessions();
     await using home = new Home({ a: { dir: natives.dir }, b: {} });
     const { engine } = await home.open();
     await engine.ensure({ key: 'chat' });
     await run(engine, 'chat', 'The codeword is amber.', { agent: 'b' });
-    const id = await natives.session('birch', 'cobalt');
+    const id = await natives.create('birch', 'cobalt');
     await run(engine, 'chat', first, { session: id, agent: 'a' });
     const { receipt, turn } = await run(engine, 'chat', WHICH_CODEWORDS);
     expect(turn).toMatchObject({ n: 5, sessionId: id });
@@ -138,8 +147,8 @@ test.each(['/fail agent_failed', '/die'])(
   },
 );
 
-test('a session whose turns a conversation has already, from elsewhere, is told of those as of any others', async () => {
-  await using natives = new Natives();
+test('a fork that adopts the session of its erased parent imports its turns again, and tells it the copies like any other turns', async () => {
+  await using natives = new NativeSessions();
   await using home = new Home({ a: { dir: natives.dir } });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
@@ -148,14 +157,14 @@ test('a session whose turns a conversation has already, from elsewhere, is told 
   await engine.erase('chat');
   const { receipt } = await run(engine, 'fork', WHICH_CODEWORDS, { session: turn.sessionId ?? expect.unreachable() });
   expect(receipt).toMatchObject({ rung: 'resume', carried: 2, delivered: 1, dropped: 0 });
-  expect(await prompts(engine, 'fork')).toEqual(['1 amber imported', '2 amber imported', '3 ?']);
+  expect(await turnLines(engine, 'fork')).toEqual(['1 amber imported', '2 amber imported', '3 ?']);
 });
 
-test('a session is adopted once, however often the request comes, and never while a turn is open', async () => {
-  await using natives = new Natives();
+test('a session is adopted once although the request is repeated, and never while a turn is open', async () => {
+  await using natives = new NativeSessions();
   await using home = new Home({ a: { dir: natives.dir } });
   const { engine } = await home.open();
-  const id = await natives.session('amber', 'birch');
+  const id = await natives.create('amber', 'birch');
   await engine.ensure({ key: 'chat' });
   const requests = Array.from({ length: 4 }, () =>
     engine.submit('chat', WHICH_CODEWORDS, { session: id, requestId: 'once' }),
@@ -167,11 +176,11 @@ test('a session is adopted once, however often the request comes, and never whil
   const again = await engine.submit('chat', WHICH_CODEWORDS, { session: id, requestId: 'once' });
   expect(again).toMatchObject({ duplicate: true, turn: { n: 3 } });
   expect((await run(engine, 'chat', WHICH_CODEWORDS, { session: id })).turn.n).toBe(4);
-  expect(await prompts(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?', '4 ?']);
+  expect(await turnLines(engine, 'chat')).toEqual(['1 amber imported', '2 birch imported', '3 ?', '4 ?']);
 
   await engine.ensure({ key: 'busy' });
   const { turn } = await engine.submit('busy', '/hang');
-  const other = await natives.session('cobalt');
+  const other = await natives.create('cobalt');
   await refusedWith(
     'conflict',
     engine.submit('busy', WHICH_CODEWORDS, { session: other }),
@@ -183,10 +192,10 @@ test('a session is adopted once, however often the request comes, and never whil
 });
 
 test('the first prompt to a key adopts a session, and creates nothing when the session is in use elsewhere', async () => {
-  await using natives = new Natives();
+  await using natives = new NativeSessions();
   await using home = new Home({ a: { dir: natives.dir } });
   const { engine } = await home.open();
-  const id = await natives.session('amber', 'birch');
+  const id = await natives.create('amber', 'birch');
   const { turn } = await engine.submit('chat', WHICH_CODEWORDS, { session: id });
   expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['amber', 'birch']);
   expect(await ended(engine, turn)).toMatchObject({ n: 3, state: 'completed', sessionId: id });
@@ -200,16 +209,16 @@ test('the first prompt to a key adopts a session, and creates nothing when the s
   await expectSound(engine, 'chat');
 });
 
-test('a prompt that somebody adds between reading and running is noticed', async () => {
-  await using natives = new Natives();
+test('a turn fails if somebody adds a prompt to the session after its history was read', async () => {
+  await using natives = new NativeSessions();
   await using home = new Home({ a: { dir: natives.dir } });
-  const id = await natives.session('amber');
+  const id = await natives.create('amber');
   const change = {
-    agent: (agent: Parameters<NonNullable<Parameters<Home['engine']>[0]['agent']>>[0]) => ({
+    agent: (agent: Agent): Agent => ({
       ...agent,
-      async history(...args: Parameters<NonNullable<typeof agent.history>>) {
+      async history(...args) {
         const history = (await agent.history?.(...args)) ?? null;
-        await natives.goOn(id, 'birch');
+        await natives.addPrompt(id, 'birch');
         return history;
       },
     }),
@@ -219,22 +228,22 @@ test('a prompt that somebody adds between reading and running is noticed', async
   const { turn } = await run(engine, 'chat', WHICH_CODEWORDS, { session: id });
   expect(turn).toMatchObject({ state: 'failed', sent: null, failure: { code: 'refused' } });
   expect(turn.failure?.message).toContain('somebody else has used it since');
-  // The conversation has what was read, and goes on without the session.
+  // The conversation keeps the turns that were read, and continues without the session.
   expect(codewordsIn((await run(engine, 'chat', WHICH_CODEWORDS)).reply)).toEqual(['amber']);
 });
 
-test('what nobody could read of an adopted session is unknown to every other session, and their receipts say so', async () => {
-  await using natives = new Natives();
-  // Its adapter shows nothing of its storage.
+test('earlier history of an adopted session that cannot be read is unknown to all other sessions, and their receipts say so', async () => {
+  await using natives = new NativeSessions();
+  // `position: false`: the adapter does not read the storage.
   await using home = new Home({ a: { dir: natives.dir, position: false }, b: {} });
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat', restore: { policy: 'auto' } });
   await run(engine, 'chat', 'The codeword is amber.', { agent: 'b' });
-  const id = await natives.session('birch');
+  const id = await natives.create('birch');
   const adopted = await run(engine, 'chat', WHICH_CODEWORDS, { session: id, agent: 'a' });
   expect(codewordsIn(adopted.reply)).toEqual(['birch', 'amber']);
   expect(adopted.receipt).toMatchObject({ rung: 'resume', proof: 'none', carried: 1, unknownBefore: null });
-  // The session itself has it.
+  // For the session itself, nothing is unknown.
   expect((await run(engine, 'chat', WHICH_CODEWORDS)).receipt).toMatchObject({ sessionId: id, unknownBefore: null });
 
   const handed = await run(engine, 'chat', WHICH_CODEWORDS, { agent: 'b' });
@@ -250,7 +259,7 @@ test('what nobody could read of an adopted session is unknown to every other ses
     { rung: 'transcript', unknownBefore: 2, proof: 'counted' },
     { rung: 'transcript', unknownBefore: null, proof: 'proved' },
   ]);
-  // It stays so for as long as the conversation lives.
+  // Later receipts say so as well.
   expect((await run(engine, 'forked', WHICH_CODEWORDS)).receipt).toMatchObject({
     rung: 'live',
     unknownBefore: 2,
@@ -259,10 +268,10 @@ test('what nobody could read of an adopted session is unknown to every other ses
   await expectSound(engine, 'chat');
 });
 
-test('ten thousand turns are imported once, also when the process that does it is killed', async () => {
-  await using natives = new Natives();
+test('ten thousand turns are imported once, also when the process that imports them is killed', async () => {
+  await using natives = new NativeSessions();
   await using home = new Home({ a: { dir: natives.dir } });
-  const id = await natives.session('amber');
+  const id = await natives.create('amber');
   const line = (n: number, what: object) => ({
     uuid: `u${n}`,
     parent: n === 1 ? null : `u${n - 1}`,
@@ -278,17 +287,18 @@ test('ten thousand turns are imported once, also when the process that does it i
   );
   writeFileSync(join(natives.dir, `${id}.jsonl`), lines.map((one) => `${JSON.stringify(one)}\n`).join(''));
   const imported = () => home.query<{ n: number }>('SELECT count(*) AS n FROM turns WHERE imported = 1')[0]?.n;
-  const asked = { session: id, requestId: 'once', permissions: 'deny' } as const;
+  const options = { session: id, requestId: 'once', permissions: 'deny' } as const;
+  // Kills at two moments that may be before, during or after the import: it stores all turns or none.
   for (const ms of [50, 200]) {
     const host = await home.host();
     await host.engine.ensure({ key: 'chat' });
-    const submitting = host.engine.submit('chat', WHICH_CODEWORDS, asked).catch(() => null);
+    const submitting = host.engine.submit('chat', WHICH_CODEWORDS, options).catch(() => null); // a killed host gives no answer
     await Promise.race([submitting, new Promise((resolve) => setTimeout(resolve, ms))]);
     await host.kill();
     expect([0, 10_000]).toContain(imported());
   }
   const { engine } = await home.open();
-  const { turn } = await engine.submit('chat', WHICH_CODEWORDS, asked);
+  const { turn } = await engine.submit('chat', WHICH_CODEWORDS, options);
   expect(turn.n).toBe(10_001);
   await ended(engine, turn);
   expect(imported()).toBe(10_000);

@@ -9,14 +9,14 @@ import { Home } from '../support/home.ts';
 
 const RETRACTED = '/say The cap\n/retract\n/say Paris it is.';
 
-async function chat(home: Home): Promise<ConversationHandle> {
+async function openChat(home: Home): Promise<ConversationHandle> {
   return (await home.open()).conversation('chat');
 }
 
-test('an answer is text as it comes, events, and when awaited the result; ask() gives the same', async () => {
+test('an answer gives its text as it comes, its events, and its result when awaited; ask() gives the same result', async () => {
   await using home = new Home();
-  const c = await chat(home);
-  const answer = c.send('/say One.\n/tool write effects.log\n/stream 5 1\n/usage 7 3');
+  const chat = await openChat(home);
+  const answer = chat.send('/say One.\n/tool write effects.log\n/stream 5 1\n/usage 7 3');
   const [texts, replies, events, result] = await Promise.all([
     Array.fromAsync(answer.textStream),
     Array.fromAsync(answer.replyStream),
@@ -48,27 +48,27 @@ test('an answer is text as it comes, events, and when awaited the result; ask() 
     denied: [],
   });
   expect(await answer.accepted).toMatchObject({ turn: { id: result.turn.id }, duplicate: false });
-  const asked = await c.ask('Hello.');
+  const asked = await chat.ask('Hello.');
   expect(Object.keys(asked).sort()).toEqual(Object.keys(result).sort());
 });
 
-test('text that an agent retracts is not in the reply; whoever shows whole replies never keeps it', async () => {
+test('text that an agent retracts is not in the reply, and not in the last value of replyStream', async () => {
   await using home = new Home();
-  const c = await chat(home);
-  const answer = c.send(RETRACTED);
+  const chat = await openChat(home);
+  const answer = chat.send(RETRACTED);
   const [texts, replies] = await Promise.all([Array.fromAsync(answer.textStream), Array.fromAsync(answer.replyStream)]);
   expect((await answer).reply).toBe('Paris it is.');
   expect(replies.at(-1)).toBe('Paris it is.');
   expect(texts.join('')).toBe('The cap\n\nParis it is.');
-  // What comes again the same is not shown twice.
-  const again = await Array.fromAsync(c.send('/say The cap\n/retract\n/say The capital is Paris.').textStream);
+  // Text that the agent repeats after the retraction is not repeated in the stream.
+  const again = await Array.fromAsync(chat.send('/say The cap\n/retract\n/say The capital is Paris.').textStream);
   expect(again.join('')).toBe('The capital is Paris.');
 });
 
-test('a slow reader of whole replies gets the newest one, and none that is out of date', async () => {
+test('a slow reader of replyStream gets the newest reply, and none that is outdated', async () => {
   await using home = new Home();
-  const c = await chat(home);
-  const answer = c.send('/stream 20 60');
+  const chat = await openChat(home);
+  const answer = chat.send('/stream 20 60');
   const replies = answer.replyStream[Symbol.asyncIterator]();
   expect((await replies.next()).value).toMatch(/^chunk 1 /);
   const { reply } = await answer;
@@ -76,9 +76,9 @@ test('a slow reader of whole replies gets the newest one, and none that is out o
   expect(await replies.next()).toEqual({ done: true, value: undefined });
 });
 
-test('what can be read once says so when it is read again; the result can be had as often as one likes', async () => {
+test('each stream of an answer can be read once and then refuses; the result can be awaited again and again', async () => {
   await using home = new Home();
-  const answer = (await chat(home)).send('Hello.');
+  const answer = (await openChat(home)).send('Hello.');
   for (const name of ['textStream', 'replyStream', 'events'] as const) {
     await Array.fromAsync<unknown>(answer[name]);
     await expect(Array.fromAsync<unknown>(answer[name])).rejects.toMatchObject({
@@ -91,11 +91,11 @@ test('what can be read once says so when it is read again; the result can be had
   expect((await answer).reply).toBe('Noted: Hello.');
 });
 
-test('a turn that does not complete throws what is known of it, wherever it is awaited or its text is read', async () => {
+test('a turn that fails throws a TurnError with what is stored of it, whether it is awaited or its text is read', async () => {
   await using home = new Home();
-  const c = await chat(home);
+  const chat = await openChat(home);
   const failing = '/say Beginning.\n/tool write effects.log\n/fail agent_failed';
-  const known = {
+  const expected = {
     name: 'TurnError',
     code: 'agent_failed',
     message: expect.stringContaining('failed as asked'),
@@ -105,31 +105,31 @@ test('a turn that does not complete throws what is known of it, wherever it is a
     tools: [{ title: 'write' }],
     denied: [],
   };
-  await c.ask('Hello.');
+  await chat.ask('Hello.');
   const reads: ((answer: Answer) => PromiseLike<unknown>)[] = [
     (answer) => answer,
     (answer) => answer.result,
     (answer) => Array.fromAsync(answer.textStream),
     (answer) => Array.fromAsync(answer.replyStream),
   ];
-  const error = await c.ask(failing).catch((thrown: unknown) => thrown);
+  const error = await chat.ask(failing).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(TurnError);
   expect(error).toBeInstanceOf(ThroughlineError);
-  expect(error).toMatchObject(known);
+  expect(error).toMatchObject(expected);
   expect(statusOf(error)).toBe(424);
   for (const read of reads) {
-    const answer = c.send(failing);
+    const answer = chat.send(failing);
     await expect(read(answer)).rejects.toMatchObject({ name: 'TurnError', code: 'agent_failed', reply: 'Beginning.' });
   }
-  const answer = c.send(failing);
+  const answer = chat.send(failing);
   expect((await Array.fromAsync(answer.events)).at(-1)).toMatchObject({ payload: { outcome: 'failed' } });
 });
 
 test('aborting the signal cancels the turn: the error says so, and has the reply so far', async () => {
   await using home = new Home();
-  const c = await chat(home);
+  const chat = await openChat(home);
   const stop = new AbortController();
-  const answer = c.send('/stream 100000 5', { signal: stop.signal });
+  const answer = chat.send('/stream 100000 5', { signal: stop.signal });
   let seen = '';
   const reading = (async () => {
     for await (const text of answer.textStream) {
@@ -143,100 +143,101 @@ test('aborting the signal cancels the turn: the error says so, and has the reply
   expect((error as TurnError).cause).toBe('the person left');
   expect(seen).toMatch(/^chunk 1 /);
   expect((error as TurnError).reply).toBe(seen);
-  // A signal that lives longer than its prompts keeps nothing of them.
+  // A signal that is used longer than for one prompt keeps no listener of it.
   const long = new AbortController();
-  await c.ask('Hello.', { signal: long.signal });
+  await chat.ask('Hello.', { signal: long.signal });
   expect(getEventListeners(long.signal, 'abort')).toEqual([]);
-  // Before it was submitted there is no turn.
-  const never = await c.ask('Hello.', { signal: AbortSignal.abort('too late') }).catch((thrown: unknown) => thrown);
+  // A signal that is aborted before the prompt is submitted: there is no turn.
+  const never = await chat.ask('Hello.', { signal: AbortSignal.abort('too late') }).catch((thrown: unknown) => thrown);
   expect(never).toMatchObject({ name: 'ThroughlineError', code: 'cancelled', cause: 'too late' });
-  expect(await c.turns()).toHaveLength(2);
+  expect(await chat.turns()).toHaveLength(2);
 });
 
-test('an answer that nobody reads rejects nothing, and leaving a stream leaves the turn alone', async () => {
+test('an answer that nobody reads causes no unhandled rejection, and leaving a stream does not end the turn', async () => {
   await using home = new Home();
-  const c = await chat(home);
+  const chat = await openChat(home);
   const unhandled: unknown[] = [];
-  const note = (error: unknown) => unhandled.push(error);
-  process.on('unhandledRejection', note);
+  const record = (error: unknown) => unhandled.push(error);
+  process.on('unhandledRejection', record);
   try {
-    const { turn } = await c.send('/fail agent_failed').accepted;
-    c.send('Hello.', { agent: 'nobody' }); // refused
-    c.send('Hello.', { signal: AbortSignal.abort() });
-    const left = c.send('/stream 5 20');
-    for await (const _ of left.textStream) break;
-    for await (const _ of c.send('/say Beginning.\n/fail agent_failed').replyStream) break;
-    expect((await left).reply).toContain('chunk 5');
-    await until('both have ended', async () => (await c.turns()).every(({ endedAt }) => endedAt !== null));
-    expect((await c.turns({ limit: 1 }))[0]).toMatchObject({ id: turn.id, state: 'failed' });
-    await new Promise((resolve) => setImmediate(resolve));
+    const { turn } = await chat.send('/fail agent_failed').accepted;
+    chat.send('Hello.', { agent: 'nobody' }); // refused
+    chat.send('Hello.', { signal: AbortSignal.abort() });
+    const abandoned = chat.send('/stream 5 20');
+    for await (const _ of abandoned.textStream) break;
+    for await (const _ of chat.send('/say Beginning.\n/fail agent_failed').replyStream) break;
+    expect((await abandoned).reply).toContain('chunk 5');
+    await until('all turns have ended', async () => (await chat.turns()).every(({ endedAt }) => endedAt !== null));
+    expect((await chat.turns({ limit: 1 }))[0]).toMatchObject({ id: turn.id, state: 'failed' });
+    await new Promise(setImmediate); // Node reports unhandled rejections before this
   } finally {
-    process.off('unhandledRejection', note);
+    process.off('unhandledRejection', record);
   }
   expect(unhandled).toEqual([]);
 });
 
-test('a program that dies with an unread answer loses nothing: the turn runs, and the same request gives its answer', async () => {
+test('a turn whose program died before it read the answer runs, and the same request gives its answer', async () => {
   await using home = new Home();
   const host = await home.host({ maxRunning: 0 });
   await host.calls.send('chat', 'The codeword is amber.', { requestId: 'r-1' });
   await host.kill();
-  const c = await chat(home);
-  const answer = c.send('The codeword is amber.', { requestId: 'r-1' });
+  const chat = await openChat(home);
+  const answer = chat.send('The codeword is amber.', { requestId: 'r-1' });
   expect((await Array.fromAsync(answer.textStream)).join('')).toBe('Noted: The codeword is amber.');
   expect(await answer.accepted).toMatchObject({ duplicate: true });
-  expect(await c.turns()).toHaveLength(1);
+  expect(await chat.turns()).toHaveLength(1);
 });
 
-test('a function may leave a question to others: it stays open until somebody answers', async () => {
+test('onPermission may leave a question to others: it stays open until somebody answers', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const asked: string[] = [];
+  const titles: string[] = [];
   const prompt = '/ask May I write?\n/tool write effects.log';
-  for (const left of [null, undefined]) {
-    const c = tl.conversation('chat', {
+  for (const noAnswer of [null, undefined]) {
+    const chat = tl.conversation('chat', {
       onPermission: async ({ title }) => {
-        asked.push(title);
-        return left;
+        titles.push(title);
+        return noAnswer;
       },
     });
-    const answer = c.send(prompt);
+    const answer = chat.send(prompt);
     const { turn, seq } = await answer.accepted;
     const { payload } = await event(tl.engine, 'chat', 'permission.asked', { after: seq, turn: turn.id });
-    await until('the function was asked', async () => asked.length > 0);
+    await until('onPermission was called', async () => titles.length > 0);
     expect(await tl.permissions({ open: true })).toMatchObject([{ id: payload.permissionId, state: 'open' }]);
     await tl.answer(payload.permissionId, 'allow');
     expect(await answer).toMatchObject({ reply: 'Done.', denied: [], tools: [{ status: 'completed' }] });
-    expect(asked.splice(0)).toEqual(['May I write?']);
+    expect(titles.splice(0)).toEqual(['May I write?']);
   }
 });
 
-test('a connection that is lost while a question is answered does not cancel the turn: the answer is brought again', async () => {
+test('a connection that is lost while a question is answered does not cancel the turn: the calls are repeated', async () => {
   await using home = new Home();
   const tl = await home.open();
   await tl.engine.ensure({ key: 'chat' });
-  const lost: string[] = [];
+  /** Calls that have failed; each fails once. */
+  const failed: string[] = [];
   const engine = new Proxy(tl.engine, {
     get(real, name) {
-      const isAsked = (name === 'permission' || name === 'answer') && !lost.includes(name);
-      if (isAsked) lost.push(name);
-      const away = () => Promise.reject(new ThroughlineError('unreachable', 'The server does not answer.'));
-      return isAsked ? away : Reflect.get(real, name).bind?.(real);
+      const fails = (name === 'permission' || name === 'answer') && !failed.includes(name);
+      if (fails) failed.push(name);
+      const unreachable = () => Promise.reject(new ThroughlineError('unreachable', 'The server does not answer.'));
+      return fails ? unreachable : Reflect.get(real, name).bind?.(real);
     },
   });
-  const asked: string[] = [];
+  const titles: string[] = [];
   const answerer = new Answerer(engine, ({ title }) => {
-    asked.push(title);
+    titles.push(title);
     return 'allow';
   });
   const submitted = engine.submit('chat', '/ask May I write?\n/tool write effects.log');
   expect(await new SubmittedAnswer(engine, submitted, answerer)).toMatchObject({ reply: 'Done.' });
-  expect([lost, asked]).toEqual([['permission', 'answer'], ['May I write?']]);
+  expect([failed, titles]).toEqual([['permission', 'answer'], ['May I write?']]);
 });
 
-test('what is given to send is checked before anything is stored', async () => {
+test('the prompt and the options of send() are checked before anything is stored', async () => {
   await using home = new Home();
-  const c = await chat(home);
+  const chat = await openChat(home);
   const wrong = [
     [{ signal: 5 }, '"signal" must be an AbortSignal, not 5.'],
     [{ onPermission: 'allow' }, 'onPermission must be a function, not "allow".'],
@@ -245,10 +246,10 @@ test('what is given to send is checked before anything is stored', async () => {
     ['sonnet', 'send() takes its options as an object, not "sonnet".'],
   ] as const;
   for (const [options, message] of wrong) {
-    await expect(c.ask('Hello.', options as never)).rejects.toMatchObject({ code: 'invalid', message });
+    await expect(chat.ask('Hello.', options as never)).rejects.toMatchObject({ code: 'invalid', message });
   }
-  await expect(c.ask('')).rejects.toMatchObject({ code: 'invalid', message: 'The prompt is empty.' });
-  await expect(c.turns()).rejects.toMatchObject({ code: 'not_found' });
+  await expect(chat.ask('')).rejects.toMatchObject({ code: 'invalid', message: 'The prompt is empty.' });
+  await expect(chat.turns()).rejects.toMatchObject({ code: 'not_found' });
 });
 
 test('a first prompt that is refused leaves no empty conversation behind', async () => {
@@ -269,24 +270,24 @@ test('a first prompt that is refused leaves no empty conversation behind', async
   expect((await named.get()).agent).toBe('scripted');
 });
 
-test('whoever uses it after close() is told that Throughline is closed', async () => {
+test('calls after close() are refused with the code "closed"', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const c = tl.conversation('chat');
-  await c.ask('Hello.');
+  const chat = tl.conversation('chat');
+  await chat.ask('Hello.');
   await tl.close();
-  const uses = [c.ask('Hello.'), c.turns(), tl.conversations(), Array.fromAsync(c.follow())];
+  const uses = [chat.ask('Hello.'), chat.turns(), tl.conversations(), Array.fromAsync(chat.follow())];
   const closed = { code: 'closed', message: 'Throughline is closed.' };
   await Promise.all(uses.map((use) => expect(use).rejects.toMatchObject(closed)));
 });
 
-test('whoever waits for an answer is told when Throughline is closed before its turn has ended', async () => {
+test('close() rejects every answer whose turn has not ended, and what was said so far is in the error', async () => {
   await using home = new Home();
   const tl = await home.open();
-  const c = tl.conversation('chat');
-  const running = c.send('/say So far.\n/hang');
+  const chat = tl.conversation('chat');
+  const running = chat.send('/say So far.\n/hang');
   for await (const _ of running.textStream) break;
-  const queued = c.send('Hello.');
+  const queued = chat.send('Hello.');
   const results = [
     running.result,
     queued.result,
@@ -308,12 +309,12 @@ test('whoever waits for an answer is told when Throughline is closed before its 
   }
 });
 
-test('who answers is named for one prompt, else for the conversation, also for its forks', async () => {
+test('onPermission of a prompt takes precedence over that of the conversation, which its forks use as well', async () => {
   await using home = new Home();
   const tl = await home.open();
   const prompt = '/ask May I write?\n/tool write effects.log';
-  const c = tl.conversation('chat', { onPermission: () => 'allow' });
-  expect((await c.ask(prompt)).reply).toBe('Done.');
-  expect((await c.ask(prompt, { onPermission: () => 'reject' })).reply).toBe('Permission denied: May I write?.');
-  expect((await (await c.fork()).ask(prompt)).reply).toBe('Done.');
+  const chat = tl.conversation('chat', { onPermission: () => 'allow' });
+  expect((await chat.ask(prompt)).reply).toBe('Done.');
+  expect((await chat.ask(prompt, { onPermission: () => 'reject' })).reply).toBe('Permission denied: May I write?.');
+  expect((await (await chat.fork()).ask(prompt)).reply).toBe('Done.');
 });

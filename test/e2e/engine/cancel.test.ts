@@ -13,15 +13,16 @@ import {
 import { Home } from '../support/home.ts';
 import { sentTo } from '../support/stored.ts';
 
-async function both(home: Home) {
+/** The same data home in this process and in another one. */
+async function openInTwoProcesses(home: Home) {
   const [tl, other] = await Promise.all([home.open(), home.host()]);
   await tl.engine.ensure({ key: 'chat' });
   return { engine: tl.engine, other: other.engine };
 }
 
-test('a queued turn is cancelled on the spot, by any process, and is no part of the history', async () => {
+test('a queued turn is cancelled at once, by any process, and is not part of the history', async () => {
   await using home = new Home();
-  const { engine, other } = await both(home);
+  const { engine, other } = await openInTwoProcesses(home);
   const first = await engine.submit('chat', '/hang');
   const second = await engine.submit('chat', 'The codeword is amber.');
   await event(engine, 'chat', 'turn.sent');
@@ -39,7 +40,7 @@ test.each([
   ['that hangs', '/say beginning\n/hang'],
 ])('an agent %s is stopped from another process, and what it said is kept', async (_, prompt) => {
   await using home = new Home();
-  const { engine, other } = await both(home);
+  const { engine, other } = await openInTwoProcesses(home);
   await run(engine, 'chat', 'The codeword is amber.');
   const { turn } = await engine.submit('chat', prompt);
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
@@ -55,9 +56,9 @@ test.each([
   await expectSound(engine, 'chat');
 });
 
-test('an agent that ignores the cancel is ended, and the conversation goes on without it', async () => {
+test('an agent that ignores the cancel is killed, and the conversation continues without it', async () => {
   await using home = new Home({ claude: { cancelGraceMs: 100 } });
-  const { engine, other } = await both(home);
+  const { engine, other } = await openInTwoProcesses(home);
   await run(engine, 'chat', 'The codeword is amber.');
   const { turn } = await engine.submit('chat', 'The codeword is birch.\n/say beginning\n/hang!');
   await event(engine, 'chat', 'turn.update', { turn: turn.id });
@@ -72,7 +73,7 @@ test('an agent that ignores the cancel is ended, and the conversation goes on wi
 
 test('a turn is cancelled while its session is being restored, and nothing is sent', async () => {
   await using home = new Home({ claude: { startMs: 60_000 } });
-  const { engine, other } = await both(home);
+  const { engine, other } = await openInTwoProcesses(home);
   const { turn } = await engine.submit('chat', 'Hello.');
   await event(engine, 'chat', 'turn.started', { turn: turn.id });
   await other.cancel(turn.id);
@@ -80,7 +81,7 @@ test('a turn is cancelled while its session is being restored, and nothing is se
   expect((await engine.conversation('chat')).head).toBe(0);
 });
 
-test('a turn whose process was killed is ended by whoever cancels it', async () => {
+test('a turn whose process was killed ends when another process cancels it', async () => {
   await using home = new Home();
   const [tl, runner] = await Promise.all([home.open(), home.host()]);
   await runner.engine.ensure({ key: 'chat' });
@@ -92,7 +93,7 @@ test('a turn whose process was killed is ended by whoever cancels it', async () 
   expect((await tl.engine.answerOf(turn.id)).reply).toBe('beginning');
 });
 
-test('a turn that has ended stays as it ended', async () => {
+test('cancelling a turn that has ended changes nothing', async () => {
   await using home = new Home();
   const { engine } = await home.open();
   await engine.ensure({ key: 'chat' });
@@ -100,7 +101,7 @@ test('a turn that has ended stays as it ended', async () => {
   expect(await engine.cancel(turn.id)).toMatchObject({ state: 'completed', cancelRequested: false });
 });
 
-test('aborting the signal of a prompt cancels its turn, and its events go on to the end', async () => {
+test('aborting the signal of a prompt cancels its turn, and its events continue to the end', async () => {
   await using home = new Home();
   const tl = await home.open();
   const stop = new AbortController();
@@ -125,7 +126,7 @@ test.each([
   const { engine } = await home.open({ maxWarm, retryMs: 60_000 });
   await engine.ensure({ key: 'chat' });
   await run(engine, 'chat', 'The codeword is amber.');
-  if (maxWarm === 0) await untilReleased(engine, 'chat'); // a turn that comes sooner goes on in the session while it is open
+  if (maxWarm === 0) await untilReleased(engine, 'chat'); // until then, a turn would find the session open
   const { turn } = await engine.submit('chat', prompt);
   await event(engine, 'chat', kind, { turn: turn.id });
   await engine.cancel(turn.id);

@@ -3,13 +3,13 @@ import type { RestoreOverride } from '../../../src/core/restore/restore-settings
 import { codewordsIn, ended, event, run, WHICH_CODEWORDS } from '../support/conversations.ts';
 import { Home } from '../support/home.ts';
 
-// An agent may replace earlier turns by a summary of its own. Receipts tell those turns apart, and do not call them proved.
+// An agent may replace earlier turns by a summary of its own. Receipts count those turns separately, and do not call them proved.
 
 const WORDS = ['amber', 'birch', 'cedar'];
 const counts = (carried: number, condensed: number, dropped = 0) => ({ carried, condensed, dropped });
 
 /** A conversation of three turns, and a fourth in which the agent condenses before it answers. */
-async function condensed(home: Home, restore: RestoreOverride = {}) {
+async function condensedChat(home: Home, restore: RestoreOverride = {}) {
   const tl = await home.open();
   const chat = tl.conversation('chat', { agent: 'a', restore });
   for (const word of WORDS) await chat.ask(`The codeword is ${word}.`);
@@ -17,9 +17,9 @@ async function condensed(home: Home, restore: RestoreOverride = {}) {
   return { tl, chat, receipt };
 }
 
-test('the receipt of the turn itself, of the living session and of a resumed one say which turns are condensed', async () => {
+test('the receipts of the turn that condenses, of the live session and of a resumed one count the condensed turns', async () => {
   await using home = new Home({ a: {} });
-  const { tl, chat, receipt } = await condensed(home);
+  const { tl, chat, receipt } = await condensedChat(home);
   expect(receipt).toMatchObject({ rung: 'live', ...counts(0, 3) });
   expect((await chat.ask('Hello.')).receipt).toMatchObject({ rung: 'live', proof: 'proved', ...counts(1, 3) });
   await tl.close();
@@ -32,35 +32,35 @@ test('the receipt of the turn itself, of the living session and of a resumed one
 
 test('a turn that condenses after it has begun to answer is condensed itself', async () => {
   await using home = new Home({ a: {} });
-  const { chat } = await condensed(home);
+  const { chat } = await condensedChat(home);
   const { receipt } = await chat.ask('/say First.\n/condense\n/say Second.');
   expect(receipt).toMatchObject(counts(0, 4));
   expect((await chat.ask('Hello.')).receipt).toMatchObject(counts(0, 5));
 });
 
-test('all turns come back word for word on request', async () => {
+test('the rung "transcript" gives the agent all turns word for word again', async () => {
   await using home = new Home({ a: {} });
-  const { chat } = await condensed(home);
+  const { chat } = await condensedChat(home);
   const { receipt, reply } = await chat.ask(WHICH_CODEWORDS, { restore: { rung: 'transcript' } });
   expect(receipt).toMatchObject({ rung: 'transcript', ...counts(4, 0) });
   expect(codewordsIn(reply)).toEqual(WORDS);
   expect((await chat.ask('Hello.')).receipt).toMatchObject({ rung: 'live', ...counts(5, 0) });
 });
 
-test('neither a fork nor another agent has to do with the summary', async () => {
+test('a fork and another agent get all turns word for word, and no summary', async () => {
   await using home = new Home({ a: {}, b: {} });
-  const { tl, chat } = await condensed(home);
+  const { tl, chat } = await condensedChat(home);
   const other = await chat.ask(WHICH_CODEWORDS, { agent: 'b' });
   expect(other.receipt).toMatchObject({ rung: 'transcript', ...counts(4, 0) });
   await tl.engine.fork('chat', { key: 'fork' });
   expect((await tl.conversation('fork').ask('Hello.')).receipt).toMatchObject({ rung: 'transcript', ...counts(5, 0) });
-  // Back at the first agent: what it missed is told to it anew.
+  // The first agent again: its session is told the two turns that it missed.
   expect((await chat.ask('Hello.', { agent: 'a' })).receipt).toMatchObject(counts(2, 3));
 });
 
-test('what a budget leaves out after the summary is not taken for a part of the summary', async () => {
+test('turns after the summary that a budget drops count as dropped, not as condensed', async () => {
   await using home = new Home({ a: {}, b: {} });
-  const { chat } = await condensed(home, { lastTurns: 1 });
+  const { chat } = await condensedChat(home, { lastTurns: 1 });
   for (const word of ['dune', 'ember', 'flint', 'gorse']) await chat.ask(`The codeword is ${word}.`, { agent: 'b' });
   const { receipt, reply } = await chat.ask(WHICH_CODEWORDS, { agent: 'a' });
   expect(codewordsIn(reply)).toEqual([...WORDS, 'gorse']);
@@ -69,7 +69,7 @@ test('what a budget leaves out after the summary is not taken for a part of the 
   expect((await chat.ask('Hello.', { agent: 'a' })).receipt).toMatchObject({ rung: 'live', ...counts(2, 4, 3) });
 });
 
-test('a summary that was made in a turn which failed is not forgotten', async () => {
+test('a summary that the agent made in a failed turn still counts', async () => {
   await using home = new Home({ a: {} });
   const tl = await home.open();
   await tl.engine.ensure({ key: 'chat' });
@@ -80,7 +80,7 @@ test('a summary that was made in a turn which failed is not forgotten', async ()
   expect(receipt).toMatchObject(counts(1, 3));
 });
 
-test('a summary that was made by a program which was then killed is not forgotten', async () => {
+test('a summary that the agent made in a turn whose process was killed still counts', async () => {
   await using home = new Home({ a: {} });
   const [tl, runner] = await Promise.all([home.open(), home.host()]);
   await runner.engine.ensure({ key: 'chat' });

@@ -8,15 +8,15 @@ const base = mkdtempSync(join(tmpdir(), 'throughline-credentials-'));
 afterAll(() => rmSync(base, { recursive: true, force: true }));
 afterEach(() => vi.unstubAllEnvs());
 
-const of = (sources: Parameters<typeof credentialsOf>[1]) => {
+const claudeCredentials = (sources: Parameters<typeof credentialsOf>[1]) => {
   const credentials = credentialsOf('claude', sources, { base, given: undefined });
-  return credentials ?? expect.unreachable('it has none');
+  return credentials ?? expect.unreachable('no credentials');
 };
 
-test('values come from variables and files, as they are now; nobody’s own are among those that all share', async () => {
+test('values are read from variables and files at every call, and without an owner the files of owners are left out', async () => {
   vi.stubEnv('OUR_KEY', 'one');
   writeFileSync(join(base, 'ann'), 'two\r\n');
-  const credentials = of({ KEY: { env: 'OUR_KEY' }, OWN: { file: '{owner}' }, '~/.f': { file: 'ann' } });
+  const credentials = claudeCredentials({ KEY: { env: 'OUR_KEY' }, OWN: { file: '{owner}' }, '~/.f': { file: 'ann' } });
   expect(credentials.perOwner).toBe(true);
   expect(await credentials.of('ann')).toEqual({ KEY: 'one', OWN: 'two', '~/.f': 'two\r\n' });
   vi.stubEnv('OUR_KEY', 'three');
@@ -34,18 +34,18 @@ test.each([
   writeFileSync(join(base, 'empty'), '\n');
   writeFileSync(join(base, 'zero'), 'secret-value\0');
   writeFileSync(join(base, 'large'), 'secret-value'.repeat(10_000));
-  const error = await of(sources)
+  const error = await claudeCredentials(sources)
     .of('ann')
     .catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'agent_unavailable', message: expect.stringMatching(why) });
   expect(String((error as Error).message)).not.toContain('secret-value');
 });
 
-test('an agent with credentials gets no login of ours, and still finds the network', () => {
+test('an agent with credentials gets the proxy of this process, but not its login', () => {
   vi.stubEnv('ANTHROPIC_API_KEY', 'ours');
   vi.stubEnv('HTTPS_PROXY', 'http://proxy');
   expect(environmentFor(null)).toMatchObject({ ANTHROPIC_API_KEY: 'ours', HTTPS_PROXY: 'http://proxy' });
-  const few = environmentFor(of({ KEY: { env: 'OUR_KEY' } }));
-  expect(few).toMatchObject({ HTTPS_PROXY: 'http://proxy' });
-  expect(few).not.toHaveProperty('ANTHROPIC_API_KEY');
+  const environment = environmentFor(claudeCredentials({ KEY: { env: 'OUR_KEY' } }));
+  expect(environment).toMatchObject({ HTTPS_PROXY: 'http://proxy' });
+  expect(environment).not.toHaveProperty('ANTHROPIC_API_KEY');
 });

@@ -1,4 +1,4 @@
-// What owners log in with: each has its own, and it is nowhere but in the environment of their agents.
+// Credentials of owners: they are in the environment of the owner's agents, and nowhere else.
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,27 +10,29 @@ import { Home } from '../support/home.ts';
 
 const newKey = () => `sk-${randomUUID()}`;
 
-function keysIn(home: Home, keys: Readonly<Record<string, string>>): OpenOptions {
+/** Writes a key file for each owner, and returns options with which agents get the key of their owner. */
+function writeKeys(home: Home, keys: Readonly<Record<string, string>>): OpenOptions {
   mkdirSync(join(home.path, 'keys'), { recursive: true });
   for (const [owner, key] of Object.entries(keys)) writeFileSync(join(home.path, 'keys', owner), `${key}\n`);
   const credentials = { AGENT_KEY: { file: join(home.path, 'keys', '{owner}') } };
   return home.with({ agents: { scripted: { adapter: 'scripted', credentials } } });
 }
 
-/** The environments of the agents' processes that live. */
+/** The environments of all agents that run. */
 function environments(home: Home): string[] {
   const rows = home.query<{ process: string }>('SELECT process FROM sessions WHERE process IS NOT NULL');
   return rows.map(({ process }) => readFileSync(`/proc/${identityOf(JSON.parse(process)).pid}/environ`, 'utf8'));
 }
 
-test('owners with the same conversation key have agents of their own, each with its own key, and no key is kept', async () => {
+test('owners with the same conversation key have agents of their own, each with its own key, and no key is stored', async () => {
   await using home = new Home();
   const keys = { ann: newKey(), 'app:b/../ob': newKey() };
-  const tl = await home.open({}, keysIn(home, { ann: keys.ann, 'app%3Ab%2F..%2Fob': keys['app:b/../ob'] }));
+  const tl = await home.open({}, writeKeys(home, { ann: keys.ann, 'app%3Ab%2F..%2Fob': keys['app:b/../ob'] }));
   for (const owner of Object.keys(keys)) await tl.as(owner).conversation('chat', { sandbox: 'shared' }).ask('Hello.');
-  const seen = environments(home);
-  expect(seen).toHaveLength(2);
-  for (const key of Object.values(keys)) expect(seen.filter((env) => env.includes(`AGENT_KEY=${key}`))).toHaveLength(1);
+  const running = environments(home);
+  expect(running).toHaveLength(2);
+  for (const key of Object.values(keys))
+    expect(running.filter((env) => env.includes(`AGENT_KEY=${key}`))).toHaveLength(1);
 
   const shown = await Promise.all(
     Object.keys(keys).map(async (owner) => [
@@ -42,18 +44,18 @@ test('owners with the same conversation key have agents of their own, each with 
   const files = readdirSync(home.path, { recursive: true, withFileTypes: true }).filter(
     (entry) => entry.isFile() && entry.parentPath !== join(home.path, 'keys'),
   );
-  const all = [
+  const texts = [
     JSON.stringify(shown),
     ...files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1')),
   ];
   expect(files.length).toBeGreaterThan(2);
-  for (const key of Object.values(keys)) expect(all.filter((text) => text.includes(key))).toEqual([]);
+  for (const key of Object.values(keys)) expect(texts.filter((text) => text.includes(key))).toEqual([]);
 });
 
-test('an owner without a key is refused with the reason, nothing is started for it, and a key that comes later is used', async () => {
+test('an owner without a key is refused with the reason, no agent is started for it, and a key that is added later is used', async () => {
   await using home = new Home();
   const [anns, eves] = [newKey(), newKey()];
-  const tl = await home.open({}, keysIn(home, { ann: anns }));
+  const tl = await home.open({}, writeKeys(home, { ann: anns }));
   await tl.as('ann').conversation('chat').ask('Hello.');
   const eve = tl.as('eve').conversation('chat');
   await refusedWith(
@@ -62,36 +64,36 @@ test('an owner without a key is refused with the reason, nothing is started for 
     /no credentials for the owner "eve": .*keys\/eve does not exist/,
   );
   expect(environments(home)).toHaveLength(1);
-  keysIn(home, { eve: eves });
+  writeKeys(home, { eve: eves });
   expect((await eve.ask('Hello again.')).turn.state).toBe('completed');
   expect(environments(home).filter((env) => env.includes(eves))).toHaveLength(1);
 });
 
-test('a program asks its own vault: for each session that is opened, by owner and agent, and what it throws is the reason', async () => {
+test('credentials() is called with owner and agent for each session that is opened, and the refusal names what it threw', async () => {
   await using home = new Home();
-  const asked: unknown[] = [];
+  const requests: unknown[] = [];
   const [first, second] = [newKey(), newKey()];
-  let answer: () => Credentials | null = () => ({ AGENT_KEY: first });
+  let lookUp: () => Credentials | null = () => ({ AGENT_KEY: first });
   const tl = await home.open(
     {},
     {
       credentials: async (request) => {
-        asked.push(request);
-        return answer();
+        requests.push(request);
+        return lookUp();
       },
     },
   );
   const chat = tl.as('ann').conversation('chat');
-  /** In a process of its own: a session that is warm keeps what it has. */
-  const anew = async (prompt: string) => {
+  /** Asks in a new process: a warm session keeps the credentials that it was opened with. */
+  const askInNewProcess = async (prompt: string) => {
     await chat.kill();
     return chat.ask(prompt);
   };
   expect((await chat.ask(`/say my key is ${first}`)).reply).toBe('my key is [AGENT_KEY]');
-  answer = () => ({ AGENT_KEY: second });
+  lookUp = () => ({ AGENT_KEY: second });
   expect((await chat.ask(`/say ${first}`)).reply).toBe('[AGENT_KEY]');
-  expect((await anew(`/say ${first} and ${second}`)).reply).toBe(`${first} and [AGENT_KEY]`);
-  expect(asked).toEqual([
+  expect((await askInNewProcess(`/say ${first} and ${second}`)).reply).toBe(`${first} and [AGENT_KEY]`);
+  expect(requests).toEqual([
     { owner: 'ann', agent: 'scripted' },
     { owner: 'ann', agent: 'scripted' },
   ]);
@@ -102,7 +104,7 @@ test('a program asks its own vault: for each session that is opened, by owner an
     [() => ({ '../x': 'y' }), /"..\/x", which is neither/],
     [() => ({ '~/.agent/key': first }), /the agent has no home of its own/],
   ] as const) {
-    answer = wrong;
-    await refusedWith('agent_unavailable', anew('Hello.'), why);
+    lookUp = wrong;
+    await refusedWith('agent_unavailable', askInNewProcess('Hello.'), why);
   }
 });

@@ -18,14 +18,14 @@ import { Home, ONE_STORAGE } from '../support/home.ts';
 
 const SECRET = 'The codeword is swordfish.';
 
-/** Every text in the files of a directory. */
+/** The contents of all files below a directory. */
 function textsBelow(path: string): string {
   if (!existsSync(path)) return '';
   const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).map((name) => join(path, name));
   return names.map((name) => (statSync(name).isFile() ? readFileSync(name, 'utf8') : '')).join('\n');
 }
 
-test('erasing leaves what agents wrote, and says where it is; with the sandbox nothing is left of it', async () => {
+test('erasing leaves what agents wrote and reports where it is; with the sandbox, that is deleted as well', async () => {
   await using home = new Home();
   const tl = await home.open();
   for (const key of ['kept', 'deleted', 'other']) await run(tl.engine, key, SECRET);
@@ -70,7 +70,7 @@ test('an agent that is kept warm, here or in another process, is ended before it
   }
 });
 
-test('a directory that the caller named, and sessions that an agent keeps elsewhere, are named and never deleted', async () => {
+test('a directory that the caller named, and sessions that an agent keeps elsewhere, are reported and never deleted', async () => {
   await using home = new Home({ scripted: { dir: ONE_STORAGE } });
   const tl = await home.open();
   const cwd = realpathSync(mkdtempSync(join(tmpdir(), 'throughline-erase-')));
@@ -104,8 +104,8 @@ test('a sandbox that others share or work in is not deleted, and then nothing is
     tl.engine.erase('one', { sandbox: true }),
     /has a name, and other conversations may share/,
   );
-  const { erased } = await run(tl.engine, 'three', SECRET).then(async ({ turn }) => ({ erased: turn.conversationId }));
-  const inside = join(home.sandboxes, erased, 'work', 'part');
+  const third = await run(tl.engine, 'three', SECRET);
+  const inside = join(home.sandboxes, third.turn.conversationId, 'work', 'part');
   mkdirSync(inside);
   await tl.engine.ensure({ key: 'four', cwd: inside });
   await refusedWith('refused', tl.engine.erase('three', { sandbox: true }), /works in/);

@@ -5,14 +5,15 @@ import { TurnWatch } from '../../../bench/support/turn-watch.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { keptWarm } from '../support/kept-warm.ts';
 
-// Time says little on a busy machine; how often the disk is waited for says the same everywhere.
-test('a turn in a warm session is accepted, begun with its sending, and heard of with three commits, and ended with a fourth', async () => {
+// These tests count commits and reads: unlike times, their number does not depend on how busy the machine is.
+
+test('a turn in a warm session needs three commits until its first update is read, and a fourth to end', async () => {
   await using home = new BenchHome();
   const { engine, queue, parts } = await home.open({ engine: { leaseMs: 600_000 } });
   const { id } = await engine.ensure({ key: 'chat' });
   const watch = new TurnWatch(engine, id, 0);
   const commits: [number, number][] = [];
-  // A machine that is busy enough splits a batch that takes too long: here a turn takes no time, and comes a second after the last.
+  // A batch that takes too long is split, as on a busy machine. With these clocks a turn takes no time, and begins a second after the last.
   const [time, monotonic] = [performance.now(), systemClock.monotonic()];
   using now = vi.spyOn(performance, 'now');
   using clock = vi.spyOn(systemClock, 'monotonic');
@@ -28,12 +29,12 @@ test('a turn in a warm session is accepted, begun with its sending, and heard of
     commits.push([toFirst, queue.commits - before]);
     await warm;
   }
-  // The first one had to be claimed, and its session opened.
+  // Not the first turn: its conversation was claimed, and its session opened.
   expect(commits.slice(1)).toEqual(Array(19).fill([3, 4]));
   await watch.stop();
 });
 
-test('what an agent says and ends with in the same moment is one commit, and a receipt to which nothing was added is stored once', async () => {
+test('an update and the end of its turn that come at the same moment are one commit, and an unchanged receipt is stored once', async () => {
   await using home = new BenchHome();
   const agent = inProcessAgent(() => [said('Hello.')]);
   const { engine, queue, parts } = await home.open({ agent, engine: { leaseMs: 600_000 } });
@@ -53,31 +54,31 @@ test('what an agent says and ends with in the same moment is one commit, and a r
   await watch.stop();
 });
 
-test('a conversation whose next turn waits for a slot does not ask the store for that turn', async () => {
+test('while the next turn of a conversation waits for a slot, the store is not read for it', async () => {
   await using home = new BenchHome();
-  const begins = Promise.withResolvers<void>();
+  const mayAnswer = Promise.withResolvers<void>();
   const agent = inProcessAgent(async function* () {
-    await begins.promise;
+    await mayAnswer.promise;
     yield said('Hello.');
   });
   const { engine, parts } = await home.open({ agent, engine: { maxRunning: 1, claims: 'all', pollMs: 600_000 } });
   const ids = [(await engine.ensure({ key: 'a' })).id, (await engine.ensure({ key: 'b' })).id] as const;
   const watches = ids.map((id) => new TurnWatch(engine, id, 0));
-  const last: string[] = [];
+  const lastTurns: string[] = [];
   for (const n of [1, 2, 3, 4]) {
-    for (const [at, id] of ids.entries()) last[at] = (await engine.submit(id, `Prompt ${n}.`)).turn.id;
+    for (const [i, id] of ids.entries()) lastTurns[i] = (await engine.submit(id, `Prompt ${n}.`)).turn.id;
   }
   using standings = vi.spyOn(parts.store, 'standings');
   using summaries = vi.spyOn(parts.store, 'summary');
-  begins.resolve();
-  for (const [at, watch] of watches.entries()) await watch.ended(last[at] as string);
-  // Once for what was submitted while the first turn ran: that was reported, so it is looked at.
+  mayAnswer.resolve();
+  for (const [i, watch] of watches.entries()) await watch.ended(lastTurns[i] as string);
+  // The turns that were submitted while the first one ran were announced, and only that causes a read.
   expect(standings.mock.calls.length).toBeLessThanOrEqual(2);
   expect(summaries).not.toHaveBeenCalled();
   for (const watch of watches) await watch.stop();
 });
 
-test('whoever follows reads once for what each commit has brought', async () => {
+test('a follower reads at most once for each commit', async () => {
   await using home = new BenchHome();
   const { engine, parts } = await home.open({ engine: { pollMs: 600_000 } });
   const { id } = await engine.ensure({ key: 'chat' });

@@ -21,52 +21,55 @@ test('a reader may begin after any number, and gets every later event once and i
   }
 });
 
-test('a reader that wants to continue at a place that is not in the log is told, and does not wait', async () => {
+test('a reader that continues after a number that the log does not have, or in another log, is refused and does not wait', async () => {
   await using home = new Home();
   const tl = await home.open();
   await run(tl.engine, 'chat', 'Hello.');
   const { lastSeq, logId } = await tl.engine.conversation('chat');
-  const first = async (options: { after: number; log?: string }) => {
+  const firstSeq = async (options: { after: number; log?: string }) => {
     for await (const { seq } of tl.engine.follow('chat', options)) return seq;
     return null;
   };
-  expect(await first({ after: lastSeq - 1, log: logId })).toBe(lastSeq);
-  await expect(first({ after: lastSeq + 1 })).rejects.toMatchObject({ code: 'log_changed' });
-  await expect(first({ after: 1, log: 'another' })).rejects.toMatchObject({ code: 'log_changed' });
+  expect(await firstSeq({ after: lastSeq - 1, log: logId })).toBe(lastSeq);
+  await expect(firstSeq({ after: lastSeq + 1 })).rejects.toMatchObject({ code: 'log_changed' });
+  await expect(firstSeq({ after: 1, log: 'another' })).rejects.toMatchObject({ code: 'log_changed' });
 });
 
 test.each([
-  ['taken away', () => {}, 'was deleted or moved while it was in use'],
+  ['moved away', () => {}, 'was deleted or moved while it was in use'],
   ['replaced', (file: string) => copyFileSync(`${file}.kept`, file), 'Another file was put in the place of'],
-])('a reader that waits while the data file is %s is told, and does not wait for ever', async (_, replace, message) => {
-  await using home = new Home();
-  const tl = await home.open();
-  await run(tl.engine, 'chat', 'Hello.');
-  const { lastSeq: after } = await tl.engine.conversation('chat');
-  const first = async (values: AsyncIterable<unknown>) => {
-    for await (const one of values) return one;
-    return null;
-  };
-  const readers = [tl.engine.follow('chat', { after }), tl.hints(), tl.tasks.follow()].map(first);
-  const gone = { code: 'storage_gone', message: expect.stringContaining(message) };
-  const told = Promise.all(readers.map((reader) => expect(reader).rejects.toMatchObject(gone)));
-  renameSync(home.file, `${home.file}.kept`);
-  replace(home.file);
-  await told;
-  // The same file is back: it can be followed again.
-  renameSync(`${home.file}.kept`, home.file);
-  const { turn } = await tl.engine.submit('chat', 'Again.');
-  for await (const one of tl.engine.follow('chat', { after })) if (one.turnId === turn.id) break;
-});
+])(
+  'a waiting reader gets an error when the data file is %s, and does not wait for ever',
+  async (_, replace, message) => {
+    await using home = new Home();
+    const tl = await home.open();
+    await run(tl.engine, 'chat', 'Hello.');
+    const { lastSeq: after } = await tl.engine.conversation('chat');
+    const first = async (values: AsyncIterable<unknown>) => {
+      for await (const one of values) return one;
+      return null;
+    };
+    const readers = [tl.engine.follow('chat', { after }), tl.hints(), tl.tasks.follow()].map(first);
+    const gone = { code: 'storage_gone', message: expect.stringContaining(message) };
+    const refused = Promise.all(readers.map((reader) => expect(reader).rejects.toMatchObject(gone)));
+    renameSync(home.file, `${home.file}.kept`);
+    replace(home.file);
+    await refused;
+    // When the same file is back, it can be followed again.
+    renameSync(`${home.file}.kept`, home.file);
+    const { turn } = await tl.engine.submit('chat', 'Again.');
+    await event(tl.engine, 'chat', 'turn.ended', { after, turn: turn.id });
+  },
+);
 
-test('a command that runs the turn itself goes on when the data file is back', async () => {
+test('a command that runs the turn itself continues when the data file is back', async () => {
   await using home = new Home();
   let reads = 0;
-  const store = (of: Store): Store => ({
-    ...of,
+  const store = (real: Store): Store => ({
+    ...real,
     events: (...args) => {
       reads += 1;
-      return of.events(...args);
+      return real.events(...args);
     },
   });
   const engine = await home.engine({ store }, { claims: 'own', pollMs: 100 });
@@ -80,13 +83,13 @@ test('a command that runs the turn itself goes on when the data file is back', a
   await event(engine, 'chat', 'turn.sent');
   renameSync(home.file, `${home.file}.kept`);
   const before = reads;
-  await until('its reader has looked again and again', () => reads > before + 2);
+  await until('its reader has tried several times', () => reads > before + 2);
   renameSync(`${home.file}.kept`, home.file);
   writeFileSync(go, '');
   expect(await ended).toMatchObject({ outcome: 'completed' });
 });
 
-test('a reader in another process sees a turn as it happens, and again from wherever it was cut off', async () => {
+test('a reader in another process sees a turn as it happens, and can continue after the last event that it got', async () => {
   await using home = new Home();
   const [tl, other] = await Promise.all([home.open(), home.host()]);
   const { id } = await tl.engine.ensure({ key: 'chat' });
@@ -113,20 +116,29 @@ test('a reader that is stopped by its signal ends, also while it waits', async (
   expect(count).toBe(1); // conversation.created; then it waited
 });
 
-test('readers of other conversations are not woken into seeing foreign events', async () => {
+test('a reader that waits gets no events of another conversation that runs at the same time', async () => {
   await using home = new Home();
   const tl = await home.open();
-  for (const key of ['one', 'two']) await tl.engine.ensure({ key });
-  await Promise.all([run(tl.engine, 'one', 'Hello.'), run(tl.engine, 'two', 'Hello.')]);
-  const ids = new Set((await allEvents(tl.engine, 'one')).map(({ conversationId }) => conversationId));
-  expect(ids.size).toBe(1);
+  const keys = ['one', 'two'];
+  const ids = await Promise.all(keys.map(async (key) => (await tl.engine.ensure({ key })).id));
+  const readUntilEnd = async (key: string) => {
+    const conversations = new Set<string>();
+    for await (const { kind, conversationId } of tl.engine.follow(key)) {
+      conversations.add(conversationId);
+      if (kind === 'turn.ended') break;
+    }
+    return [...conversations];
+  };
+  const readers = keys.map(readUntilEnd);
+  await Promise.all(keys.map((key) => run(tl.engine, key, '/stream 5 5')));
+  expect(await Promise.all(readers)).toEqual(ids.map((id) => [id]));
 });
 
-test('a reader that has stopped reading costs no memory while megabytes go by, and misses nothing', async () => {
+test('a reader that pauses needs no memory for the megabytes that are written meanwhile, and misses nothing', async () => {
   await using home = new Home();
   const [tl, reader] = await Promise.all([home.open(), home.host()]);
   const { id } = await tl.engine.ensure({ key: 'chat' });
-  await reader.calls.stall(id); // has taken one event and not asked for the next
+  await reader.calls.stall(id); // it has read one event, and does not read the next
   const before = await reader.calls.memory();
   const loud = Array.from({ length: 30 }, (_, i) => `/think ${i}\n/say ${'x'.repeat(100_000)}`).join('\n');
   for (let turn = 0; turn < 2; turn += 1) await run(tl.engine, 'chat', loud);
@@ -138,9 +150,9 @@ test('a reader that has stopped reading costs no memory while megabytes go by, a
   expect(await reader.calls.unstall(lastSeq)).toEqual(Array.from({ length: lastSeq - 1 }, (_, i) => i + 2));
 });
 
-test('a history of large events is read to its end at once: a short page is not the last', async () => {
+test('a history of large events is read to its end without waiting, although such pages are short', async () => {
   await using home = new Home();
-  const tl = await home.open({ pollMs: 3_600_000 });
+  const tl = await home.open({ pollMs: 3_600_000 }); // a reader that waits after a short page would not continue
   await tl.engine.ensure({ key: 'chat' });
   const loud = Array.from({ length: 5 }, (_, i) => `/think ${i}\n/say ${'x'.repeat(200_000 * (i + 1))}`).join('\n');
   await run(tl.engine, 'chat', loud);
