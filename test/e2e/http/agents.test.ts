@@ -1,4 +1,4 @@
-// Looking at agents starts their programs. However many ask, few are started.
+// Listing the agents starts their programs. Requests at the same time share these starts.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ const AGENT = agentProgram('hostile');
 let home: CliHome;
 beforeEach(() => {
   home = new CliHome();
-  // Each start leaves a line in a file. The second agent does not start.
+  // Each start adds an empty line to a file with the name of the agent. The second agent exits at once.
   const acp = (name: string, then: string) => ({
     adapter: 'acp',
     command: ['/bin/sh', '-c', `echo >> '${join(home.path, name)}'; ${then}`],
@@ -22,12 +22,13 @@ beforeEach(() => {
 });
 afterEach(() => home.remove());
 
+/** How often this agent was started: one character for each start. */
 const starts = (name: string) => readFileSync(join(home.path, name), 'utf8').length;
 
-test('sixty requests at once start each agent once for logins and once without', async () => {
+test('sixty requests at the same time start each agent at most twice: with logins and without', async () => {
   const { caller } = await serveProcess(home, '--log-level', 'error');
-  const all = Array.from({ length: 60 }, (_, n) => caller.ok('GET', `/agents${n % 2 === 0 ? '?login=true' : ''}`));
-  const answers = await Promise.all(all);
+  const requests = Array.from({ length: 60 }, (_, n) => caller.ok('GET', `/agents${n % 2 === 0 ? '?login=true' : ''}`));
+  const answers = await Promise.all(requests);
   expect([starts('good'), starts('bad')]).toEqual([expect.toSatisfy((n) => n <= 2), expect.toSatisfy((n) => n <= 2)]);
   expect(answers[0].agents).toMatchObject([
     { name: 'good', problem: null, login: { loggedIn: null } },
@@ -38,11 +39,11 @@ test('sixty requests at once start each agent once for logins and once without',
   expect(starts('good')).toBe(before);
 });
 
-test('the library shares a look between all owners, and looks again when a problem may be solved', async () => {
+test('the library starts each agent once for all owners, and later starts an agent with a problem again', async () => {
   const { engine } = await compose({ home: join(home.path, 'home'), config: home.config });
   try {
-    const looks = ['ann', 'bob', 'eve'].map((owner) => engine.as(owner).agents({ login: true }));
-    expect(new Set((await Promise.all(looks)).map((agents) => JSON.stringify(agents))).size).toBe(1);
+    const lists = ['ann', 'bob', 'eve'].map((owner) => engine.as(owner).agents({ login: true }));
+    expect(new Set((await Promise.all(lists)).map((agents) => JSON.stringify(agents))).size).toBe(1);
     expect([starts('good'), starts('bad')]).toEqual([1, 1]);
     await expect.poll(() => engine.agents({ login: true }).then(() => starts('bad'))).toBe(2);
     expect(starts('good')).toBe(1);
