@@ -28,7 +28,7 @@ afterEach(() => home.remove());
 const serverDirectory = () => join(home.path, 'home', 'server');
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-test('serves until Ctrl-C, in files that nobody else may read, and leaves no address behind', async () => {
+test('a server runs until Ctrl-C, keeps its files private, and removes its address and socket at the end', async () => {
   const { running, url, socket, pid, caller } = await serveProcess(home, '--demo');
   expect(mode(serverDirectory())).toBe('700');
   for (const file of ['token', 'lock', 'socket', 'address.json']) {
@@ -46,7 +46,7 @@ test('serves until Ctrl-C, in files that nobody else may read, and leaves no add
   expect(existsSync(join(serverDirectory(), 'socket'))).toBe(false);
 });
 
-test('a person is told where it is, how to sign in, and that the demo has no model', async () => {
+test('a server prints its address, a sign-in link, and that the demo has no model', async () => {
   const running = home.start(['serve', '--demo']);
   await running.until('stdout', /Press Ctrl-C to stop\./);
   expect(running.stdout).toMatch(/^Throughline serves at http:\/\/127\.0\.0\.1:\d+\n/);
@@ -56,7 +56,7 @@ test('a person is told where it is, how to sign in, and that the demo has no mod
   expect(await running.ended).toMatchObject({ code: 0 });
 });
 
-test('settings without the agent of the demo cost the demo, and not the server', async () => {
+test('a server starts without the demo, and says so, if the settings lack the agent of the demo', async () => {
   const config = join(home.path, 'other.json');
   writeFileSync(config, JSON.stringify({ agents: { mine: { adapter: 'scripted' } } }));
   const running = home.start(['serve', '--demo', '--port', '0'], { env: { THROUGHLINE_CONFIG: config } });
@@ -68,7 +68,7 @@ test('settings without the agent of the demo cost the demo, and not the server',
   expect(await running.ended).toMatchObject({ code: 0 });
 });
 
-test('one server a data home; one that was killed is in nobody’s way', async () => {
+test('a data home has one server at a time, and a new one starts after the old one was killed', async () => {
   const first = await serveProcess(home);
   const second = await home.run('serve', '--port', '0');
   expect(second.code).toBe(1);
@@ -81,16 +81,17 @@ test('one server a data home; one that was killed is in nobody’s way', async (
   expect(third.token).toBe(first.token);
 });
 
-test('a server that is killed leaves what it has compiled to the next one', async () => {
+test('a server writes its compile cache while it runs, so that it survives a kill', async () => {
   const cache = join(home.path, 'cache');
   const { running } = await serveProcess(home, { env: { NODE_COMPILE_CACHE: cache } });
-  const kept = () => (existsSync(cache) ? readdirSync(cache, { recursive: true }).length : 0);
-  await until('what was compiled is kept', () => kept() > 100);
+  const filesInCache = () => (existsSync(cache) ? readdirSync(cache, { recursive: true }).length : 0);
+  await until('the cache is written', () => filesInCache() > 100);
   running.kill('SIGKILL');
   await running.ended;
+  expect(filesInCache()).toBeGreaterThan(100);
 });
 
-test('what lies where the server keeps its files is told as what it is', async () => {
+test('the error names the file or directory that is where a server keeps its own files', async () => {
   mkdirSync(join(serverDirectory(), 'socket'), { recursive: true });
   const noSocket = await home.run('serve', '--port', '0');
   expect([noSocket.code, noSocket.stderr]).toEqual([2, expect.stringMatching(/Cannot replace .*socket\. Remove it/)]);
@@ -104,33 +105,32 @@ test('what lies where the server keeps its files is told as what it is', async (
   expect((await home.run('list')).code).toBe(0);
 });
 
-test('a server that cannot say where it is does not stay', async () => {
+test('a server that cannot write its address ends with an error', async () => {
   mkdirSync(join(serverDirectory(), 'address.json'), { recursive: true });
   const { code, stderr } = await home.run('serve', '--port', '0');
   expect([code, stderr]).toEqual([2, expect.stringMatching(/Cannot write .*address\.json\. Remove the directory/)]);
   expect(readdirSync(serverDirectory()).toSorted()).toEqual(['address.json', 'lock', 'token']);
 });
 
-test('every error of a listener is logged, and the server goes on', async () => {
+test('every error of a listener is logged, and the server continues', async () => {
   await using served = await ServedHome.start();
   let listener: Server | undefined;
-  const see = (message: unknown) => {
+  const keepListener = (message: unknown) => {
     listener = (message as { server: Server }).server;
   };
-  subscribe('http.server.request.start', see);
+  subscribe('http.server.request.start', keepListener);
   await served.caller.get('//healthz');
-  unsubscribe('http.server.request.start', see);
+  unsubscribe('http.server.request.start', keepListener);
   for (const n of [1, 2]) listener?.emit('error', new Error(`accept failed ${n}`));
   expect(served.log.filter((line) => line.includes('accept failed'))).toHaveLength(2);
   expect((await served.caller.get('//healthz')).status).toBe(200);
 });
 
-// Eight processes, one after the other: a busy machine takes its time.
-test('one that is not let start has touched no turn', async () => {
+test('a server that refuses to start has not changed any turn', async () => {
   const first = await serveProcess(home, '--grace', '0');
   await first.caller.ok('POST', '/conversations', { key: 'chat' });
   for (const prompt of ['/hang', '/hang']) await first.caller.ok('POST', '/conversations/chat/turns', { prompt });
-  // One that was not sent yet would not be interrupted, but waits for the next server.
+  // Stopping the server interrupts only a turn that was sent. Another one stays queued for the next server.
   for await (const { data } of first.caller.events('/conversations/chat/events')) if (data.kind === 'turn.sent') break;
   first.running.kill('SIGTERM');
   await first.running.ended;
@@ -151,7 +151,7 @@ test('one that is not let start has touched no turn', async () => {
 });
 
 test.each(['0.0.0.0', '::', '192.0.2.1'])(
-  'is not opened to the network at %s unprotected, and says how it is',
+  'a server refuses to listen on %s without TLS, and says how to do it',
   async (host) => {
     const { code, stderr, stdout } = await home.run('serve', '--host', host, '--port', '0');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -164,7 +164,7 @@ test.each([
   ['can be read by other users', (token: string) => writeFileSync(token, `${'A'.repeat(43)}\n`, { mode: 0o644 })],
   ['is a link', (token: string) => symlinkSync('/dev/null', token)],
   ['does not contain a token', (token: string) => writeFileSync(token, 'short\n', { mode: 0o600 })],
-])('a token that somebody may have planted is not used: it %s', async (what, plant) => {
+])('a token file that another user may have planted is not used: it %s', async (what, plant) => {
   mkdirSync(serverDirectory(), { recursive: true });
   plant(join(serverDirectory(), 'token'));
   const { code, stderr } = await home.run('serve', '--port', '0');
@@ -175,49 +175,49 @@ test.each([
   expect(token).toMatch(/^[\w-]{43}$/);
 });
 
-test('a key is shown once, does what its scopes say, and is useless once revoked', async () => {
+test('a key is shown once, allows what its scopes say, and is invalid after it is revoked', async () => {
   const served = await serveProcess(home);
-  const [made] = await home.lines('--as', 'ann', 'keys', 'create', 'the dashboard', '--scopes', 'read,prompt');
-  expect(made).toMatchObject({ owner: 'ann', scopes: ['read', 'prompt'], name: 'the dashboard' });
-  const caller = served.caller.with({ authorization: `Bearer ${made.key}` });
+  const [created] = await home.lines('--as', 'ann', 'keys', 'create', 'the dashboard', '--scopes', 'read,prompt');
+  expect(created).toMatchObject({ owner: 'ann', scopes: ['read', 'prompt'], name: 'the dashboard' });
+  const caller = served.caller.with({ authorization: `Bearer ${created.key}` });
   expect(await caller.ok('POST', '/conversations', { key: 'hers' })).toMatchObject({ owner: 'ann' });
-  expect(await home.ok('--as', 'ann', 'keys')).toContain(`${made.id}  valid  read,prompt`);
-  expect(JSON.stringify(await home.lines('--as', 'ann', 'keys', 'list'))).not.toContain(made.key.split('.')[1]);
+  expect(await home.ok('--as', 'ann', 'keys')).toContain(`${created.id}  valid  read,prompt`);
+  expect(JSON.stringify(await home.lines('--as', 'ann', 'keys', 'list'))).not.toContain(created.key.split('.')[1]);
   expect(await home.ok('keys', '--quiet')).toBe('');
-  expect((await home.run('keys', 'revoke', made.id)).code).toBe(4);
-  const open = (token: string) =>
+  expect((await home.run('keys', 'revoke', created.id)).code).toBe(4);
+  const openStream = (token: string) =>
     fetch(`${served.url}/v1/events`, { headers: { authorization: `Bearer ${token}` } }).then(({ body }) =>
       (body as ReadableStream<Uint8Array>).getReader(),
     );
-  const [others, hers] = [await open(served.token), await open(made.key)];
-  for (const reader of [others, hers]) expect((await reader.read()).done).toBe(false); // how soon to come back
-  const hasEnded = { others: false, hers: false };
-  const reading = Object.entries({ others, hers }).map(async ([name, reader]) => {
+  const [byToken, byKey] = [await openStream(served.token), await openStream(created.key)];
+  for (const reader of [byToken, byKey]) expect((await reader.read()).done).toBe(false); // the retry interval
+  const hasEnded = { byToken: false, byKey: false };
+  const reading = Object.entries({ byToken, byKey }).map(async ([name, reader]) => {
     while (!(await reader.read()).done); // heartbeats
-    hasEnded[name as 'hers'] = true;
+    hasEnded[name as 'byKey'] = true;
   });
-  await home.ok('--as', 'ann', 'keys', 'revoke', made.id);
-  await until('her stream has ended', () => hasEnded.hers);
+  await home.ok('--as', 'ann', 'keys', 'revoke', created.id);
+  await until('the stream of the revoked key has ended', () => hasEnded.byKey);
   expect((await caller.get('/conversations')).status).toBe(401);
-  expect(hasEnded.others).toBe(false);
-  await others.cancel();
+  expect(hasEnded.byToken).toBe(false);
+  await byToken.cancel();
   await Promise.all(reading);
   expect((await home.run('keys', 'create', 'x', '--scopes', 'everything')).code).toBe(2);
   const late = await home.run('keys', 'create', 'x', '--expires', '2020-01-31');
   expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('2020-01-31 has already begun') });
 });
 
-test('the running server gives another link, but not to a key', async () => {
+test('the running server creates another sign-in link for its token, but not for a key', async () => {
   expect(await home.run('link')).toMatchObject({ code: 1, stderr: expect.stringContaining('"throughline serve"') });
   const { url, link, token } = await serveProcess(home);
-  const enter = async (address: string) => (await fetch(address, { redirect: 'manual' })).status;
-  expect([await enter(link), await enter(link)]).toEqual([303, 401]);
+  const statusOf = async (address: string) => (await fetch(address, { redirect: 'manual' })).status;
+  expect([await statusOf(link), await statusOf(link)]).toEqual([303, 401]);
   const another = (await home.ok('link', '--quiet')).trim();
   expect(another.startsWith(`${url}/enter?code=`)).toBe(true);
-  expect([await enter(another), await enter(another)]).toEqual([303, 401]);
-  const [made] = await home.lines('link');
+  expect([await statusOf(another), await statusOf(another)]).toEqual([303, 401]);
+  const [created] = await home.lines('link');
   const everything = ['read', 'prompt', 'approve', 'admin'];
-  expect(made).toEqual({
+  expect(created).toEqual({
     ...{ link: expect.any(String), expiresAt: expect.any(Number), owner: 'local', scopes: everything },
   });
   expect(await home.lines('link', '--as', 'ann', '--scopes', 'prompt,read')).toMatchObject([
@@ -225,24 +225,24 @@ test('the running server gives another link, but not to a key', async () => {
   ]);
   expect((await home.run('link', '--scopes', 'read')).stderr).toContain('as "local", with the scopes read.');
   expect((await home.run('link', '--scopes', 'everything')).code).toBe(2);
-  const through = (THROUGHLINE_TOKEN: string, ...args: string[]) =>
-    home.start(['--server', url, 'link', ...args], { env: { THROUGHLINE_TOKEN } }).ended;
-  expect(await through(token)).toMatchObject({ code: 0 });
+  const linkWith = (THROUGHLINE_TOKEN: string) =>
+    home.start(['--server', url, 'link'], { env: { THROUGHLINE_TOKEN } }).ended;
+  expect(await linkWith(token)).toMatchObject({ code: 0 });
   const key = (await home.ok('--quiet', 'keys', 'create', 'all', '--scopes', 'read,prompt,approve,admin')).trim();
-  expect(await through(key)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('the token') });
+  expect(await linkWith(key)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('the token') });
   const forAnn = await home.run('--as', 'ann', 'link');
   expect(forAnn).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Name the scopes') });
   expect((await home.run('--embedded', 'link')).code).toBe(2);
 });
 
-test('a child knows no secret of the server, and neither the log nor any command line has one', async (context) => {
+test('no secret of the server is in its log, in the database, or in the arguments and environment of a process', async (context) => {
   if (process.platform !== 'linux') context.skip('reads /proc, which only Linux has');
   const served = await serveProcess(home, '--log-level', 'debug');
   const key = (await home.ok('--quiet', 'keys', 'create', 'laptop', '--scopes', 'read,prompt')).trim();
-  const entered = await served.caller
+  const signedIn = await served.caller
     .with({ 'sec-fetch-site': 'none' })
     .get(`/${served.link.slice(served.url.length)}`);
-  const [, name, cookie = ''] = /^(throughline-\d+)=([^;]+)/.exec(entered.headers.get('set-cookie') ?? '') ?? [];
+  const [, name, cookie = ''] = /^(throughline-\d+)=([^;]+)/.exec(signedIn.headers.get('set-cookie') ?? '') ?? [];
   const caller = served.caller.with({ authorization: `Bearer ${key}` });
   await caller.ok('POST', '/conversations', { key: 'chat' });
   const { turn } = await caller.ok('POST', '/conversations/chat/turns', { prompt: 'my password is swordfish' });
@@ -259,7 +259,7 @@ test('a child knows no secret of the server, and neither the log nor any command
     'the command line of the agent': readFileSync(`/proc/${agent}/cmdline`, 'latin1'),
     'the environment of the agent': readFileSync(`/proc/${agent}/environ`, 'latin1'),
     'the database': readFileSync(join(home.path, 'home', 'throughline.db'), 'latin1'),
-    'what was last written to it': readFileSync(join(home.path, 'home', 'throughline.db-wal'), 'latin1'),
+    'the write-ahead log of the database': readFileSync(join(home.path, 'home', 'throughline.db-wal'), 'latin1'),
   };
   for (const [place, text] of Object.entries(places)) {
     expect(text.length).toBeGreaterThan(0);
@@ -272,7 +272,7 @@ test('a child knows no secret of the server, and neither the log nor any command
   expect(served.running.stderr).not.toContain('swordfish');
 });
 
-test('the log says when something stops working and when it works again, and doctor what that is', async (context) => {
+test('the log says when the storage stops working and when it works again, and doctor names the reason', async (context) => {
   const disk = smallDisk(context);
   symlinkSync(disk, join(home.path, 'home'));
   const { running, caller } = await serveProcess(home);
@@ -283,15 +283,15 @@ test('the log says when something stops working and when it works again, and doc
     return status === 507;
   });
   await running.until('stderr', /"code":"storage_full".*"something does not work"/);
-  const looked = await home.run('doctor');
-  expect(looked.stdout).toMatch(/^running server, storage_full: The disk is full\. Free some space/m);
-  expect(looked.code).toBe(1);
+  const examined = await home.run('doctor');
+  expect(examined.stdout).toMatch(/^running server, storage_full: The disk is full\. Free some space/m);
+  expect(examined.code).toBe(1);
   makeRoom();
   await running.until('stderr', /"code":"storage_full".*"works again"/);
   expect(await home.ok('doctor')).toMatch(/^No problems found\./);
 });
 
-test('pages of the origins that are named may call, each of them; what is no origin is refused before anything starts', async () => {
+test('pages of every allowed origin may call, and a server with an invalid origin does not start', async () => {
   const { caller, running } = await serveProcess(
     home,
     '--allow-origin',

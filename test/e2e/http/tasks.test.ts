@@ -5,7 +5,7 @@ import { ServedHome } from './support/served-home.ts';
 
 beforeAll(() => SERVED.clear()); // test files may share a process
 
-test('tasks are added, worked on by the server, followed, reported and added up', async () => {
+test('tasks are added, run by the server, followed and reported, and their usage is counted', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   const plan = [
@@ -34,7 +34,7 @@ test('tasks are added, worked on by the server, followed, reported and added up'
   expect(usage.find(({ name }: { name: string }) => name === 'first').usage).toMatchObject({ inputTokens: 7 });
 });
 
-test('a task is cancelled and tried again; what is unknown or wrong is said', async () => {
+test('a task is cancelled and retried; an unknown task is a 404, and an invalid plan a 400', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   const { tasks } = await caller.ok('POST', '/tasks', { plan: { goal: '/hang' } });
@@ -46,10 +46,11 @@ test('a task is cancelled and tried again; what is unknown or wrong is said', as
   expect((await caller.ask('GET', '/tasks/nobody')).status).toBe(404);
   expect((await caller.ask('POST', '/tasks', { plan: { goal: '' } })).status).toBe(400);
   await caller.ok('POST', `/tasks/${id}/cancel`);
+  // With the test above, all operations of tasks have been called.
   expect([...SERVED].toSorted()).toEqual(Object.keys(operations).toSorted());
 });
 
-test('a directory must be absolute: its caller does not know the working directory of the server', async () => {
+test('a relative directory is refused, because the caller does not know the working directory of the server', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   const plan = { tasks: [{ goal: 'x' }, { goal: 'y', cwd: '.' }] };
@@ -60,14 +61,14 @@ test('a directory must be absolute: its caller does not know the working directo
   expect(await caller.ok('GET', '/tasks')).toMatchObject({ tasks: [] });
 });
 
-test('a command, a directory and a native session take more than the right to prompt; others see nothing', async () => {
+test('a command, a directory, a native session and a parallel limit need more than the scope to prompt; other owners see no task', async () => {
   await using home = await ServedHome.start();
   const { caller: prompter } = await home.key('ann', ['read', 'prompt']);
   for (const more of [{ gate: 'true' }, { cwd: '/' }, { session: 's' }]) {
     expect((await prompter.ask('POST', '/tasks', { plan: { goal: 'x', ...more } })).status).toBe(403);
   }
-  const wide = { tasks: [{ goal: 'x' }], parallel: 1_000 }; // for everybody
-  expect((await prompter.ask('POST', '/tasks', { plan: wide })).status).toBe(403);
+  const parallel = { tasks: [{ goal: 'x' }], parallel: 1_000 }; // this limit is for all owners
+  expect((await prompter.ask('POST', '/tasks', { plan: parallel })).status).toBe(403);
   const { tasks } = await prompter.ok('POST', '/tasks', { plan: { goal: 'x' } });
   expect((await home.caller.ask('GET', `/tasks/${tasks[0].id}`)).status).toBe(404);
   expect(await home.caller.ok('GET', '/tasks')).toEqual({ tasks: [], seq: 0, logId: expect.any(String) });
