@@ -1,6 +1,6 @@
 import type { Agent, AgentSession, OpenRequest } from '../../../src/ports/agent.ts';
 
-/** The same agent, whose sessions are changed on their way to us. */
+/** The same agent. If `applies` is true of the request, the session that it opens is replaced by what `change` returns. */
 export function changedOpen(
   agent: Agent,
   change: (session: AgentSession) => AgentSession,
@@ -15,7 +15,7 @@ export function changedOpen(
   };
 }
 
-/** The same session, whose events are changed on their way to us. */
+/** The same session with another `prompt`. */
 export function changedPrompt(session: AgentSession, prompt: AgentSession['prompt']): AgentSession {
   return new Proxy(session, {
     get(target, name) {

@@ -30,7 +30,7 @@ export async function ended(engine: Engine, { id, conversationId }: PublicTurn):
   return engine.turn(id);
 }
 
-/** Submits and waits for the end, whatever it is. */
+/** Submits a prompt, waits until its turn has ended in any state, and returns the answer. */
 export async function run(
   engine: Engine,
   conversation: string,
@@ -42,7 +42,7 @@ export async function run(
   return engine.answerOf(turn.id);
 }
 
-/** The first event of this kind after a number, waiting for it if need be. */
+/** The first event of this kind after a number. Waits for it if it is not there yet. */
 export async function event<K extends EventKind>(
   engine: Engine,
   conversation: string,
@@ -78,7 +78,7 @@ export async function hasStoredUpdate(
   return events.some(({ kind, payload }) => kind === 'turn.update' && JSON.stringify(payload).includes(text));
 }
 
-/** The promise fails with this code and says why. */
+/** Expects that the promise fails with this code, and that its error matches `why`. */
 export async function refusedWith(code: ErrorCode, promise: Promise<unknown>, why?: RegExp): Promise<void> {
   const error = await promise.then(
     () => null,
@@ -88,7 +88,7 @@ export async function refusedWith(code: ErrorCode, promise: Promise<unknown>, wh
   if (why) expect(String(error)).toMatch(why);
 }
 
-/** Every conversation keeps the rules that hold always: numbers without gaps, one end a turn, a whole chain. */
+/** Checks what holds for every conversation: event numbers without gaps, at most one end per turn, an intact hash chain. */
 export async function expectSound(engine: Engine, conversation: string): Promise<void> {
   const events = await allEvents(engine, conversation);
   expect(events.map((one) => one.seq)).toEqual(events.map((_, i) => i + 1));

@@ -12,14 +12,14 @@ import type { Agent } from '../../../src/ports/agent.ts';
 import type { Engine } from '../../../src/ports/engine.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { Host } from './host.ts';
-import { opened, reached } from './served.ts';
+import { openAsChosen, reachAsChosen } from './served.ts';
 
-/** Scripted agents by name, each with what it does otherwise than a well-behaved one. */
+/** Scripted agents by name, each with the options in which it differs from a well-behaved agent. */
 export type Agents = Readonly<Record<string, Partial<ScriptedOptions>>>;
-/** The default depends on the machine. */
+/** So many that no turn waits for a slot. The default depends on the machine. */
 const MANY_SLOTS = { parallel: 64, perOwner: 64 };
 
-/** Tests answer questions by `engine.answer`, so agents ask unless a test says otherwise. */
+/** The default of these tests: a permission waits until a test calls `engine.answer`. */
 const ASKING: Tuning = { permissions: 'ask' };
 
 export type Tuning = Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
@@ -27,7 +27,7 @@ export type Tuning = Partial<Omit<EngineSettings, 'defaultAgent' | 'restore'>>;
 export interface Change {
   readonly agent?: (agent: Agent) => Agent;
   readonly store?: (store: Store) => Store;
-  /** For this engine alone: the one that is made with the parts claims only its own. */
+  /** Settings of this engine only. The engine that `compose` makes with the same parts keeps its own, and claims only its own turns. */
   readonly settings?: Tuning;
 }
 
@@ -52,17 +52,20 @@ export class Home {
   async open(engine: Tuning = {}, more: OpenOptions = {}): Promise<Throughline> {
     const settings = this.#settings();
     const onBug = (error: unknown) => this.#bugs.push(error);
-    const tl = await opened({ home: this.path, settings, engine: { ...ASKING, ...engine }, onBug, ...more }, onBug);
+    const tl = await openAsChosen(
+      { home: this.path, settings, engine: { ...ASKING, ...engine }, onBug, ...more },
+      onBug,
+    );
     this.#opened.push(tl);
     return tl;
   }
 
-  /** Options of `open` with these settings, besides its agents. */
+  /** Options of `open`: these settings, with the agents of this home. */
   with(settings: object): OpenOptions {
     return { settings: { ...this.#settings(), ...settings } } as OpenOptions;
   }
 
-  /** The engine in this process, with its agents or its store changed on their way to it. */
+  /** An engine in this process, with changed agents, a changed store or changed settings. */
   async engine(change: Change, engine: Tuning = {}): Promise<Engine> {
     const onBug = (error: unknown) => this.#bugs.push(error);
     const { parts } = await compose({
@@ -73,12 +76,12 @@ export class Home {
     const store = change.store?.(parts.store) ?? parts.store;
     const settings = { ...parts.settings, ...change.settings };
     const embedded = createEngine({ ...parts, agents, store, settings }, 'local');
-    const made = await reached(this.path, embedded, onBug);
+    const made = await reachAsChosen(this.path, embedded, onBug);
     this.#opened.push(made);
     return made;
   }
 
-  /** Throughline in a process of its own, as any server has it. */
+  /** Throughline in another process, as in a server. */
   async host(engine: Tuning = {}): Promise<Host> {
     const host = Host.start({ home: this.path, settings: this.#settings(), engine: { ...ASKING, ...engine } });
     this.#hosts.push(host);
@@ -86,7 +89,7 @@ export class Home {
     return host;
   }
 
-  /** Every row that the query finds in the database file, read past all our code. */
+  /** The rows of a query, read from the database file and not through our store. */
   query<T>(sql: string, ...values: (string | number)[]): T[] {
     const db = new DatabaseSync(this.file, { readOnly: true, timeout: 60_000 });
     try {

@@ -1,4 +1,4 @@
-// A program of its own that has Throughline open, and is told over its standard input what to do: one JSON object a line.
+// A program that opens Throughline and runs the calls that it reads from standard input: one JSON object per line.
 import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
 import { setFlagsFromString } from 'node:v8';
@@ -8,9 +8,9 @@ import type { SendOptions, Throughline, TurnResult } from '../../../src/index.ts
 import type { ConversationSpec, Submitted } from '../../../src/ports/engine.ts';
 import { library } from '../../program.ts';
 
-/** What a test may ask for beside the engine's and the tracker's own verbs. */
+/** The calls that a test can make besides the verbs of the engine, the tracker and the tasks. */
 const calls = (tl: Throughline) => ({
-  /** Keeps what was compiled, for the next one: Node does so only at an exit in good order, and hosts are killed. */
+  /** Writes the compile cache, so that the next host starts faster. Node writes it only at a normal exit, and hosts are killed. */
   ready: () => {
     flushCompileCache();
     return true;
@@ -21,10 +21,10 @@ const calls = (tl: Throughline) => ({
     spec: Omit<ConversationSpec, 'key'> = {},
     options: SendOptions = {},
   ): Promise<TurnResult> => tl.conversation(key, spec).ask(prompt, options),
-  /** Leaves the answer unread. */
+  /** Returns when the turn is accepted, and never reads the answer. */
   send: async (key: string, prompt: string, options: SendOptions = {}): Promise<Submitted> =>
     tl.conversation(key).send(prompt, options).accepted,
-  /** Follows until an event of this kind has come, and gives all it saw. */
+  /** Follows until an event of this kind arrives, and returns all events up to it. */
   followUntil: async (key: string, after: number, kind: string): Promise<PublicEvent[]> => {
     const seen: PublicEvent[] = [];
     for await (const event of tl.engine.follow(key, { after })) {
@@ -33,18 +33,18 @@ const calls = (tl: Throughline) => ({
     }
     return seen;
   },
-  /** Begins to follow, takes one event, and then leaves the rest. */
+  /** Starts to follow, reads one event, and then reads no more. */
   stall: async (key: string): Promise<void> => {
     stalled = tl.engine.follow(key)[Symbol.asyncIterator]();
     await stalled.next();
   },
-  /** Takes the rest, up to a number, and tells the numbers. */
+  /** Reads the rest up to a number, and returns the numbers. */
   unstall: async (upTo: number): Promise<number[]> => {
     const numbers: number[] = [];
     while (numbers.at(-1) !== upTo) numbers.push((await stalled?.next())?.value.seq);
     return numbers;
   },
-  /** Bytes in use after everything that can be freed was freed. */
+  /** Bytes in use after a garbage collection. */
   memory: (): number => {
     setFlagsFromString('--expose-gc');
     runInNewContext('gc')();
@@ -57,20 +57,21 @@ export type HostCalls = ReturnType<typeof calls>;
 
 const { open, ThroughlineError } = await library();
 const tl = await open(JSON.parse(process.argv[2] ?? '{}'));
-const users = new Map<string | null, { tl: Throughline; on: Record<string, object> }>();
+const targetsByOwner = new Map<string | null, Record<string, object>>();
 
-function user(owner: string | null) {
-  const known = users.get(owner);
-  if (known) return known.on;
+/** The objects that a test can call for this owner. Null: the owner that Throughline was opened for. */
+function targetsOf(owner: string | null): Record<string, object> {
+  const existing = targetsByOwner.get(owner);
+  if (existing) return existing;
   const own = owner === null ? tl : tl.as(owner);
-  const on = { engine: own.engine, tracker: own.tracker(), tasks: own.tasks, calls: calls(own) };
-  users.set(owner, { tl: own, on });
-  return on;
+  const targets = { engine: own.engine, tracker: own.tracker(), tasks: own.tasks, calls: calls(own) };
+  targetsByOwner.set(owner, targets);
+  return targets;
 }
 
 createInterface({ input: process.stdin }).on('line', async (line) => {
-  const { id, as, on, name, args } = JSON.parse(line);
-  const target = user(as)[on as 'calls'] as unknown as Record<string, (...args: unknown[]) => unknown>;
+  const { id, as, target: targetName, name, args } = JSON.parse(line);
+  const target = targetsOf(as)[targetName] as Record<string, (...args: unknown[]) => unknown>;
   let answer: object;
   try {
     answer = { id, value: await target[name]?.(...args) };

@@ -14,13 +14,13 @@ type Remote<T> = {
 
 const PROGRAM = testProgram(new URL('host-program.ts', import.meta.url));
 
-/** What one process was asked, by all its owners. `ended` says how it ended. */
+/** The calls to one process that wait for their result, for all owners. `ended`: how the process has ended; null while it runs. */
 interface Calls {
   readonly waiting: Map<number, PromiseWithResolvers<unknown>>;
   ended: Error | null;
 }
 
-/** Another process with Throughline open. Every call is answered from there. */
+/** Another process that has Throughline open. Every call runs there. */
 export class Host {
   readonly engine = this.#remote<Engine>('engine');
   readonly tracker = this.#remote<ConversationTracker>('tracker');
@@ -30,7 +30,7 @@ export class Host {
   readonly #calls: Calls;
   readonly #as: string | null;
 
-  /** Starts it. `ready` resolves when Throughline is open there. */
+  /** Starts the process. `calls.ready()` resolves when Throughline is open there. */
   static start(options: { home: string; settings: unknown; engine: object }): Host {
     return new Host(spawn(process.execPath, [PROGRAM, JSON.stringify(options)], { stdio: 'pipe' }), null);
   }
@@ -46,7 +46,7 @@ export class Host {
     return this.#child.pid ?? 0;
   }
 
-  /** Ends it as a crash does, and waits until it is gone. */
+  /** Kills the process, and waits until it has ended. */
   async kill(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = once(this.#child, 'exit');
@@ -54,29 +54,29 @@ export class Host {
     await gone;
   }
 
-  /** What it does on behalf of another owner. */
+  /** The same process, with every call made for another owner. */
   as(owner: string): Host {
     return new Host(this.#child, owner, this);
   }
 
-  #remote<T>(on: string): Remote<T> {
+  #remote<T>(target: string): Remote<T> {
     const call = (_: unknown, name: string | symbol) => {
-      return (...args: unknown[]) => this.#call(on, String(name), args);
+      return (...args: unknown[]) => this.#call(target, String(name), args);
     };
     return new Proxy({}, { get: call }) as Remote<T>;
   }
 
-  #call(on: string, name: string, args: unknown[]): Promise<unknown> {
+  #call(target: string, name: string, args: unknown[]): Promise<unknown> {
     if (this.#calls.ended) return Promise.reject(this.#calls.ended);
     lastCall += 1;
     const answer = Promise.withResolvers<unknown>();
     this.#calls.waiting.set(lastCall, answer);
-    this.#child.stdin?.write(`${JSON.stringify({ id: lastCall, as: this.#as, on, name, args })}\n`);
+    this.#child.stdin?.write(`${JSON.stringify({ id: lastCall, as: this.#as, target, name, args })}\n`);
     return answer.promise;
   }
 
   #listen(): void {
-    this.#child.stdin?.on('error', () => {}); // it was killed; `exit` tells
+    this.#child.stdin?.on('error', () => {}); // the process was killed: `close` below reports it
     createInterface({ input: this.#child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       const { id, value, error } = JSON.parse(line);
       const answer = this.#calls.waiting.get(id);
@@ -84,12 +84,12 @@ export class Host {
       if (error) answer?.reject(new ThroughlineError(error.code, error.message));
       else answer?.resolve(value);
     });
-    const said: string[] = [];
-    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => said.push(text));
-    // `close` and not `exit`: by then everything that it wrote was read.
+    const stderr: string[] = [];
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
+    // `close` and not `exit`: it comes after everything that the process wrote was read.
     this.#child.once('close', (code, signal) => {
-      const how = `host ${this.pid} has ended (exit code ${code}, signal ${signal}); it wrote:\n${said.join('')}`;
-      this.#calls.ended = new Error(how);
+      const message = `host ${this.pid} has ended (exit code ${code}, signal ${signal}); it wrote:\n${stderr.join('')}`;
+      this.#calls.ended = new Error(message);
       for (const answer of this.#calls.waiting.values()) answer.reject(this.#calls.ended);
     });
   }

@@ -1,9 +1,9 @@
 import type { Store } from '../../../src/ports/store.ts';
 
-/** More turns of the event loop than a worker needs until the session waits for the next turn. */
-const TURNS = 10;
+/** After the last write of a turn, a worker needs fewer iterations of the event loop than this to keep the session for the next turn. */
+const ITERATIONS = 10;
 
-/** Resolves when the next turn that runs has ended, or the worker has looked for one in vain, and its session is kept for the next. */
+/** Resolves when a session is kept warm: the next turn has ended, or the worker has found no next turn. */
 export async function keptWarm(store: Store): Promise<void> {
   const { commit, nextTurn } = store;
   const done = Promise.withResolvers<void>();
@@ -19,5 +19,5 @@ export async function keptWarm(store: Store): Promise<void> {
   };
   await done.promise;
   Object.assign(store, { commit, nextTurn });
-  for (let i = 0; i < TURNS; i += 1) await new Promise(setImmediate);
+  for (let i = 0; i < ITERATIONS; i += 1) await new Promise(setImmediate);
 }

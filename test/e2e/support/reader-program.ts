@@ -1,14 +1,14 @@
-// Opens Throughline, takes one event of a conversation, and never closes anything. `waits`: it then asks for the next one.
+// Opens Throughline, reads one event of a conversation, and closes nothing. With the argument `waits` it then reads the next one.
 import { library } from '../../program.ts';
 
-const [options = '{}', conversation = '', what = ''] = process.argv.slice(2);
+const [options = '{}', conversation = '', mode = ''] = process.argv.slice(2);
 const { open } = await library();
 const tl = await open(JSON.parse(options));
 const reader = tl.engine.follow(conversation)[Symbol.asyncIterator]();
 console.log('took', (await reader.next()).value.seq);
-if (what === 'waits') {
+if (mode === 'waits') {
   const next = reader.next();
-  // Does not keep the process itself: it is said only by one that something else keeps, long after it has nothing left to do.
+  // This timer does not keep the process alive. It fires only if the wait for the event does.
   setTimeout(() => console.log('still here'), 300).unref();
   console.log('took', (await next).value.seq);
 }

@@ -1,7 +1,7 @@
 import { scriptedAgent } from '../../../src/agents/scripted/adapter.ts';
 import type { Agent, AgentSession } from '../../../src/ports/agent.ts';
 
-/** The scripted agent, each of whose sessions is changed as soon as it is open. */
+/** The scripted agent. `change` is called with each session as soon as it is open. */
 export function scriptedWith(change: (session: AgentSession) => void): Agent {
   const agent = scriptedAgent({ name: 'scripted' });
   return {

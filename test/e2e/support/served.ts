@@ -19,22 +19,22 @@ import type { Engine } from '../../../src/ports/engine.ts';
 import type { Tasks } from '../../../src/ports/tasks.ts';
 import type { ClientTrackers } from '../../../src/ports/tracker.ts';
 
-/** How tests reach the engine of a home: in this process, or through a real server of it. */
+/** How tests reach the engine of a home: directly in this process, or through a real server. */
 export type Way = 'embedded' | 'socket' | 'tcp';
 
 let way: Way = 'embedded';
 
-/** For every home that is opened from now on in this test file. */
+/** Chooses the way for every home that this test file opens from now on. */
 export function reachBy(chosen: Way): void {
   way = chosen;
 }
 
-/** The same engine the way that was chosen. `onBug` is told what the server logs as its own fault. */
-export async function reached(home: string, engine: Engine, onBug: (line: unknown) => void): Promise<Engine> {
-  return way === 'embedded' ? engine : served(home, { engine }, onBug);
+/** The engine itself, or a client of a server that has it. `onBug` is called with every error that the server logs. */
+export async function reachAsChosen(home: string, engine: Engine, onBug: (line: unknown) => void): Promise<Engine> {
+  return way === 'embedded' ? engine : serve(home, { engine }, onBug);
 }
 
-async function served(
+async function serve(
   home: string,
   behind: { engine: Engine; tasks?: Tasks; trackers?: ClientTrackers },
   onBug: (line: unknown) => void,
@@ -49,7 +49,7 @@ async function served(
   });
   const transport = way === 'socket' ? socketTransport(socket) : fetchTransport(server.url);
   const client = await connect({ transport, token });
-  // To a test, the server is a part of what it has opened: they end together.
+  // The test knows only the client. So closing the client closes the server, too.
   const close = async (options: { graceMs?: number } = {}) => {
     await server.close(options);
     await client.close();
@@ -63,13 +63,13 @@ async function served(
   });
 }
 
-/** How the lock of a tracker of this process is called. */
+/** The `holder` of a lock that a tracker of this process has taken. */
 export function ownHolder(): unknown {
   return way === 'embedded' ? `process ${process.pid}` : expect.stringMatching(/^client [\w-]{36}$/);
 }
 
-/** Throughline in this process, the way that was chosen. */
-export async function opened(
+/** Throughline in this process, or a client of a server that has it. */
+export async function openAsChosen(
   options: OpenOptions & { home: string },
   onBug: (line: unknown) => void,
 ): Promise<Throughline> {
@@ -80,7 +80,7 @@ export async function opened(
     engine: { claims: 'left', ...options.engine },
   } as ComposeOptions);
   const behind = { engine, tasks: await tasks(), trackers: storeTrackers(parts) };
-  const client = await served(options.home, behind, onBug);
+  const client = await serve(options.home, behind, onBug);
   const { caller } = client;
   const [overHttp, trackers] = [new HttpTasks(caller, () => process.cwd()), httpTrackers(caller)];
   return new ThroughlineClient(client, overHttp, trackers, httpLiveStreams(caller), null, onPermission);

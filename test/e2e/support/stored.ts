@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import type { ProcessIdentity } from '../../../src/core/process.ts';
 import { identityOf } from '../../contracts/liveness.ts';
 
-/* What is stored of turns and sessions and is not public, read from the database file. */
+/* Reads values of turns and sessions that are stored but not public from the database file. */
 
 interface DataHome {
   readonly path: string;
@@ -32,7 +32,7 @@ export function storedSessions(home: DataHome): StoredSession[] {
   }));
 }
 
-/** Kills the agent that holds the session used last, as the operating system would. */
+/** Kills the agent process that holds the session used last. */
 export function killAgent(home: DataHome): void {
   process.kill(storedSessions(home)[0]?.process?.pid ?? expect.unreachable('no process holds the session'), 'SIGKILL');
 }

@@ -2,13 +2,13 @@ import { expect } from 'vitest';
 import { promptText } from '../../../src/core/turn/content.ts';
 import type { Task, Throughline } from '../../../src/index.ts';
 
-/** The one task that there is. */
+/** The only task of the list. */
 export function only(tasks: readonly Task[]): Task {
   expect(tasks).toHaveLength(1);
   return tasks[0] as Task;
 }
 
-/** What the agent was told in the turns of a task that has its own conversation. */
+/** The prompts of a task that has its own conversation. */
 export async function promptsOf(tl: Throughline, task: Task): Promise<string[]> {
   return (await tl.engine.turns(`task/${task.id}`)).map(({ prompt }) => promptText(prompt));
 }
