@@ -5,22 +5,22 @@ import { ServedHome, TOKEN } from './support/served-home.ts';
 
 const HEADERS = { authorization: `Bearer ${TOKEN}` };
 
-test('of what may stand in an address, the document calls required what the server does not answer without', async () => {
+test('the OpenAPI document marks a query parameter as required if, and only if, the server refuses a request without it', async () => {
   await using home = await ServedHome.start();
   await home.caller.ok('POST', '/conversations', { key: 'chat' });
   await home.caller.ok('POST', '/sandboxes', { name: 'chat' });
   await home.caller.ok('POST', '/tasks', { plan: { name: 'chat', goal: 'hello' } });
   const { turn } = await home.caller.ok('POST', '/conversations/chat/turns', { prompt: 'hello' });
   await home.caller.finished(turn);
-  const ask = home.inProcess();
-  const looks = Object.entries<Record<string, DescribedOperation>>(DOCUMENT.paths).flatMap(([path, { get }]) =>
+  const request = home.inProcess();
+  const reads = Object.entries<Record<string, DescribedOperation>>(DOCUMENT.paths).flatMap(([path, { get }]) =>
     get === undefined ? [] : [{ path, inQuery: get.parameters?.filter((one) => one.in === 'query') ?? [] }],
   );
-  const withQuery = looks.filter(({ inQuery }) => inQuery.length > 0);
+  const withQuery = reads.filter(({ inQuery }) => inQuery.length > 0);
   expect(withQuery.length).toBeGreaterThan(5);
   for (const { path, inQuery } of withQuery) {
     const address = path.replace('{turn}', turn.id).replaceAll(/\{\w+\}/g, 'chat');
-    const answer = await ask(address, { headers: HEADERS });
+    const answer = await request(address, { headers: HEADERS });
     await answer.body?.cancel();
     const required = inQuery.filter((one) => one.required).map(({ name }) => name);
     expect({ path, required, status: answer.status }).toEqual({
@@ -31,7 +31,7 @@ test('of what may stand in an address, the document calls required what the serv
   }
 });
 
-test('the document has the plans that the server accepts, and no others', async () => {
+test('the OpenAPI document allows the plans that the server accepts, and no others', async () => {
   await using home = await ServedHome.start();
   const { $ref } = DOCUMENT.paths['/v1/tasks'].post.requestBody.content['application/json'].schema;
   for (const [plan, status] of [
@@ -54,7 +54,7 @@ test('the document has the plans that the server accepts, and no others', async 
   }
 });
 
-test('several states of tasks are written as the document says: one value, with commas', async () => {
+test('the server accepts several states of tasks as the OpenAPI document says: in one value, with commas', async () => {
   await using home = await ServedHome.start();
   const { get } = DOCUMENT.paths['/v1/tasks'];
   const state = get.parameters.find((one: { name: string }) => one.name === 'state');

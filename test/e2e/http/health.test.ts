@@ -1,21 +1,22 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { CliHome } from '../cli/process.ts';
+import { CliHome, first } from '../cli/process.ts';
+import type { Caller } from './support/caller.ts';
 import { ServedHome } from './support/served-home.ts';
 import { serveProcess } from './support/served-process.ts';
 
-test('its details say who holds what, which agents run, how large the store is and how fast it writes; kill ends what they name', async () => {
+test('the details of /health report leases with their sessions, the size of the store and its commit times; kill ends such a session', async () => {
   await using home = await ServedHome.start({ agents: { scripted: {}, other: {} } });
   const { caller } = home;
   const { turn } = await caller.ok('POST', '/conversations/warm/turns', { prompt: 'Hello.', agent: 'other' });
   await caller.finished(turn);
   const ann = (await home.key('ann', ['read', 'prompt', 'admin'])).caller;
-  const asked = '/ask May I?';
-  const waits = await ann.ok('POST', '/conversations/hers/turns', { prompt: asked, permissions: 'ask' });
+  const waiting = await ann.ok('POST', '/conversations/hers/turns', { prompt: '/ask May I?', permissions: 'ask' });
   await expect.poll(async () => (await ann.ok('GET', '/conversations/hers')).state).toBe('asks');
 
-  const look = async (by = caller) => (await by.ok('GET', '/health?details=true')).details;
-  const details = await look();
+  const detailsFor = async (one: Caller) => (await one.ok('GET', '/health?details=true')).details;
+  const details = await detailsFor(caller);
   const { p50, p95, max } = details.store.commitMs;
   expect(details).toMatchObject({ version: 'test', sandboxes: { root: expect.stringContaining(home.path), count: 2 } });
   expect([details.store.bytes > 50_000, details.store.commits > 5]).toEqual([true, true]);
@@ -27,23 +28,22 @@ test('its details say who holds what, which agents run, how large the store is a
     { ...lease, until: expect.any(Number), open: 0, sessions: [{ id, agent: 'other', openedAt, usedAt }] },
   ]);
   expect(Math.abs(details.leases[0].until - Date.now())).toBeLessThan(10 * 60_000);
-  expect((await look(ann)).leases).toMatchObject([{ key: 'hers', open: 1, sessions: [{ agent: 'scripted' }] }]);
+  expect((await detailsFor(ann)).leases).toMatchObject([{ key: 'hers', open: 1, sessions: [{ agent: 'scripted' }] }]);
 
-  // As it was measured last, and of nobody else.
+  // The last measurement, only of the owner's own sandboxes.
   expect(details.diskUse).toEqual({ sandboxes: 1, bytes: 0 });
   await caller.ok('GET', `/sandboxes/${turn.conversationId}?measure=true`);
-  expect((await look()).diskUse).toEqual({ sandboxes: 1, bytes: expect.toSatisfy((bytes) => bytes > 0) });
-  expect((await look(ann)).diskUse).toEqual({ sandboxes: 1, bytes: 0 });
+  expect((await detailsFor(caller)).diskUse).toEqual({ sandboxes: 1, bytes: expect.toSatisfy((bytes) => bytes > 0) });
+  expect((await detailsFor(ann)).diskUse).toEqual({ sandboxes: 1, bytes: 0 });
 
   await caller.ok('POST', '/conversations/warm/kill');
-  expect((await look()).leases.flatMap((one: { sessions: unknown[] }) => one.sessions)).toEqual([]);
-  // Without them it is what it was, and asks nobody.
+  expect((await detailsFor(caller)).leases.flatMap((one: { sessions: unknown[] }) => one.sessions)).toEqual([]);
   expect(Object.keys(await caller.ok('GET', '/health'))).toEqual(['status', 'live', 'ready', 'reasons']);
-  await ann.ok('POST', `/turns/${waits.turn.id}/cancel`);
-  await ann.finished(waits.turn);
+  await ann.ok('POST', `/turns/${waiting.turn.id}/cancel`);
+  await ann.finished(waiting.turn);
 });
 
-test('what the doctor finds is for the owner of the server alone', async () => {
+test('only the operator of the server may read the findings of the doctor', async () => {
   await using home = await ServedHome.start();
   expect(await home.caller.ok('GET', '/doctor')).toEqual({ findings: [] });
   expect((await home.caller.with({ 'throughline-owner': 'ann' }).get('/doctor')).status).toBe(200);
@@ -56,19 +56,24 @@ test('what the doctor finds is for the owner of the server alone', async () => {
   });
 });
 
-test('a real server examines itself in another process, and all who ask meanwhile share that', async () => {
+test('a real server runs the doctor in another process, once for all requests at the same time', async () => {
   const home = new CliHome();
   onTestFinished(() => home.remove());
   await home.ok('send', 'notes', '--agent', 'scripted', 'Hello.');
-  const { caller } = await serveProcess(home);
+  const runs = join(home.path, 'runs-of-doctor');
+  const env = first('doctor', `fs.appendFileSync(${JSON.stringify(runs)}, process.pid + '\\n');`);
+  const { caller, pid } = await serveProcess(home, { env });
   expect(await caller.ok('GET', '/doctor')).toEqual({ findings: [] });
   const details = (await caller.ok('GET', '/health?details=true')).details;
   expect(details).toMatchObject({ store: { bytes: expect.any(Number) }, leases: [] });
-  // A sandbox that no conversation has, as a copy of another data home leaves it.
+  // A sandbox without a conversation, as a copy of another data home leaves it.
   mkdirSync(`${details.sandboxes.root}/0198c0de-0000-7000-8000-000000000000/work`, { recursive: true });
   const answers = await Promise.all([1, 2, 3].map(() => caller.ok('GET', '/doctor')));
   expect(answers[0]).toMatchObject({
     findings: [{ check: 'sandboxes', remedy: expect.any(String), repairedBy: '--fix', isNote: false }],
   });
   expect([answers[1], answers[2]]).toEqual([answers[0], answers[0]]);
+  const pids = readFileSync(runs, 'utf8').trim().split('\n');
+  expect(pids, 'one run for the first request, and one for the three others').toHaveLength(2);
+  expect(pids).not.toContain(String(pid));
 });

@@ -4,18 +4,18 @@ import { until } from '../../faults/harness/until.ts';
 import { run } from '../support/conversations.ts';
 import { ServedHome } from './support/served-home.ts';
 
-const chat = (conversation: string, after = 0) => ({ feed: conversation, of: 'conversation', conversation, after });
+const feedOf = (conversation: string, after = 0) => ({ feed: conversation, of: 'conversation', conversation, after });
 
-test('many feeds are one reader, and another request changes them without a reconnect', async () => {
+test('a stream with many feeds counts as one reader, and another request changes its feeds without a reconnect', async () => {
   await using home = await ServedHome.start({ server: { mostReaders: 2 } });
   const { caller } = home;
   for (const key of ['one', 'two']) await run(home.engine, key, 'Hello.');
-  const frames = caller.frames([{ feed: 'hints', of: 'hints' }, { feed: 'board', of: 'board' }, chat('one')]);
+  const frames = caller.frames([{ feed: 'hints', of: 'hints' }, { feed: 'board', of: 'board' }, feedOf('one')]);
   const { stream, heartbeatMs } = await frames.next('opened');
   expect(heartbeatMs).toBe(15_000);
   expect(await frames.next('event')).toMatchObject({ feed: 'one', event: { seq: 1 } });
   expect(home.metrics.readers).toBe(1);
-  const feeds = [chat('two', 2), chat('one', 99)]; // "one" goes on as it is
+  const feeds = [feedOf('two', 2), feedOf('one', 99)]; // "one" is open already, so it continues where it is
   expect(await caller.ok('POST', `/streams/${stream}`, { feeds })).toEqual({ feeds: ['one', 'two'] });
   const seqs: Record<string, number[]> = { one: [1], two: [] };
   const { lastSeq } = await caller.ok('GET', '/conversations/one');
@@ -34,36 +34,36 @@ test('many feeds are one reader, and another request changes them without a reco
   });
 });
 
-test('a stream is that of its owner, and ends when its key is revoked', async () => {
+test('a stream belongs to its owner, and ends when its key is revoked', async () => {
   await using home = await ServedHome.start({ server: { stream: { checkMs: 20 } } });
   const ann = await home.key('ann', ['read', 'prompt']);
   const bob = await home.key('bob', ['read', 'admin']);
   await ann.caller.ok('POST', '/conversations', { key: 'hers' });
-  const frames = ann.caller.frames([chat('hers')]);
+  const frames = ann.caller.frames([feedOf('hers')]);
   const { stream } = await frames.next('opened');
   for (const caller of [bob.caller, home.caller]) {
     expect((await caller.post(`/streams/${stream}`, { feeds: [] })).status).toBe(404);
-    const foreign = caller.frames([chat('hers')]);
+    const foreign = caller.frames([feedOf('hers')]);
     expect(await foreign.next('began', 'event', 'ended')).toMatchObject({ failure: { code: 'not_found' } });
     await foreign.return();
   }
   expect(await frames.next('event')).toMatchObject({ event: { seq: 1 } });
   await home.revoke('ann', ann.id);
   expect(await frames.next('event')).toBeNull();
-  await until('nobody reads', () => home.metrics.readers === 0);
+  await until('the reader has left', () => home.metrics.readers === 0);
 });
 
-test('what is not a set of feeds is refused, and so are too many', async () => {
+test('an invalid set of feeds is refused, and so are more than 100 feeds', async () => {
   await using home = await ServedHome.start();
   const many = Array.from({ length: 101 }, (_, index) => ({ feed: `${index}`, of: 'hints' }));
   const wrong = [{}, { feeds: [{ feed: 'a' }] }, { feeds: [{ feed: 'a', of: 'conversation' }] }, { feeds: many }];
-  const twice = { feeds: [chat('a'), chat('a')] };
-  for (const body of [...wrong, twice, { feeds: [{ ...chat('a'), after: -1 }] }]) {
+  const twice = { feeds: [feedOf('a'), feedOf('a')] };
+  for (const body of [...wrong, twice, { feeds: [{ ...feedOf('a'), after: -1 }] }]) {
     expect(await home.caller.post('/streams', body)).toMatchObject({ status: 400, body: { code: 'invalid' } });
   }
 });
 
-test('a long conversation does not keep the others from their events', async () => {
+test('the events of a long conversation do not delay those of another one', async () => {
   await using home = await ServedHome.start();
   const { caller } = home;
   await run(
@@ -74,14 +74,14 @@ test('a long conversation does not keep the others from their events', async () 
   await run(home.engine, 'short', 'Hello.');
   const [long, short] = await Promise.all(['long', 'short'].map((key) => caller.ok('GET', `/conversations/${key}`)));
   expect(long.lastSeq).toBeGreaterThan(1_000);
-  const frames = caller.frames([chat('long'), chat('short')]);
-  let before = 0;
+  const frames = caller.frames([feedOf('long'), feedOf('short')]);
+  let longEvents = 0;
   for (let last = 0; last < short.lastSeq; ) {
     const { feed, event } = await frames.next('event');
     if (feed === 'short') last = event.seq;
-    else before += 1;
+    else longEvents += 1;
   }
   // On a busy machine a read waits for the next turn of the event loop. A page of the other feed, 200 events, may pass meanwhile.
-  expect(before).toBeLessThan(long.lastSeq / 2);
+  expect(longEvents).toBeLessThan(long.lastSeq / 2);
   await frames.return();
 });

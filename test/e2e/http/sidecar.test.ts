@@ -23,9 +23,9 @@ afterEach(() => {
 });
 
 const dataHome = () => join(home.path, 'home');
-const address = () => join(dataHome(), 'server', 'address.json');
+const addressFile = () => join(dataHome(), 'server', 'address.json');
 
-/** The app of the example, until its first answer. */
+/** Starts the app of the example, and waits for its first answer. */
 async function startApp() {
   const app = spawn(process.execPath, [DESKTOP, dataHome()], {
     env: home.environment(),
@@ -36,13 +36,13 @@ async function startApp() {
   for await (const line of createInterface({ input: app.stdout })) {
     if (lines.push(line) === 3) break;
   }
-  const [, server = ''] = /^server (\d+)$/.exec(lines[0] ?? '') ?? [];
+  const [, pid = ''] = /^server (\d+)$/.exec(lines[0] ?? '') ?? [];
   const [, link = ''] = /^window (http.*)$/.exec(lines[1] ?? '') ?? [];
-  return { app, server: Number(server), link, reply: lines[2] };
+  return { app, serverPid: Number(pid), link, reply: lines[2] };
 }
 
-test('the server of a desktop app ends with the app when that is killed, and lets the running turn end', async () => {
-  const { app, server, link, reply } = await startApp();
+test('when a desktop app is killed, its server finishes the running turn and ends', async () => {
+  const { app, serverPid, link, reply } = await startApp();
   expect(reply).toBe('Noted: The codeword is amber.');
   expect((await fetch(link, { redirect: 'manual' })).status).toBeLessThan(400);
   const caller = new Caller(new URL(link).origin, {
@@ -50,38 +50,38 @@ test('the server of a desktop app ends with the app when that is killed, and let
   });
   await caller.ok('POST', '/conversations', { key: 'slow', agent: 'scripted', cwd: home.path });
   const { turn } = await caller.ok('POST', '/conversations/slow/turns', { prompt: '/await go\n/say finished' });
-  await until('it runs', async () => (await caller.ok('GET', `/turns/${turn.id}`)).state === 'running');
+  await until('the turn is running', async () => (await caller.ok('GET', `/turns/${turn.id}`)).state === 'running');
   app.stderr.destroy(); // nobody reads the server's log any more
   app.kill('SIGKILL');
-  await until('the server stops', async () => !(await fetch(new URL('/readyz', link)).catch(() => null))?.ok);
-  expect(isAlive(server)).toBe(true);
+  await until('the server is stopping', async () => !(await fetch(new URL('/readyz', link)).catch(() => null))?.ok);
+  expect(isAlive(serverPid)).toBe(true);
   writeFileSync(join(home.path, 'go'), '');
-  await until('the server has ended', () => !isAlive(server));
-  expect(existsSync(address())).toBe(false);
+  await until('the server has ended', () => !isAlive(serverPid));
+  expect(existsSync(addressFile())).toBe(false);
   const view = await home.show('slow');
   expect(view.turns).toMatchObject([{ state: 'completed', reply: 'finished' }]);
 });
 
-test('it ends when the app closes the pipe while the server is still starting', async () => {
+test('the server of a desktop app ends when the app closes the pipe while the server is still starting', async () => {
   const started = home.start(['serve', '--port', '0', '--json', '--end-with-parent']); // its stdin is a pipe that is closed at once
   expect(await started.ended).toMatchObject({ code: 0 });
-  expect(existsSync(address())).toBe(false);
+  expect(existsSync(addressFile())).toBe(false);
 });
 
-test('a signal still ends it while the app lives', async () => {
-  const { server } = await startApp();
-  process.kill(server, 'SIGTERM');
-  await until('the server has ended', () => !isAlive(server));
-  expect(existsSync(address())).toBe(false);
+test('a signal ends the server of a desktop app while the app is running', async () => {
+  const { serverPid } = await startApp();
+  process.kill(serverPid, 'SIGTERM');
+  await until('the server has ended', () => !isAlive(serverPid));
+  expect(existsSync(addressFile())).toBe(false);
 });
 
-test('without a pipe as stdin it is refused: nobody could see the parent end', async () => {
+test('--end-with-parent is refused if stdin is not a pipe, because the server could not notice the end of its parent', async () => {
   const child = spawn(process.execPath, [PROGRAM, 'serve', '--port', '0', '--end-with-parent'], {
     env: home.environment(),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const said: string[] = [];
-  child.stderr.on('data', (bytes) => said.push(String(bytes)));
+  const stderr: string[] = [];
+  child.stderr.on('data', (bytes) => stderr.push(String(bytes)));
   expect(await new Promise((resolve) => child.once('close', resolve))).toBe(2);
-  expect(said.join('')).toContain('--end-with-parent needs a pipe as stdin');
+  expect(stderr.join('')).toContain('--end-with-parent needs a pipe as stdin');
 });

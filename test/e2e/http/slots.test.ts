@@ -17,19 +17,19 @@ beforeAll(async () => {
 });
 afterAll(() => home.remove());
 
-const WHY =
+const DELAY =
   'Turn 1 waits for a slot: 1 turn is running for its owner, which is the limit. ' +
   'It begins by itself. The setting "turns.perOwner" is the limit.';
 
-test('a turn that waits for a slot says so, wherever one looks, and /metrics shows the slots', async () => {
+test('every command and operation that shows a turn says that it waits for a slot, and /metrics shows the slots', async () => {
   const { turn: first } = await server.caller.ok('POST', '/conversations/first/turns', { prompt: '/await go' });
   await until(async () => (await server.caller.ok('GET', `/turns/${first.id}`)).sent !== null);
   const sending = home.start(['send', 'second', 'Hello.']);
   await sending.until('stderr', /^Waiting: Turn 1 waits for a slot/m);
-  expect(sending.stderr).toContain(`Waiting: ${WHY}`);
-  for (const command of ['show', 'summary']) expect(await home.ok(command, 'second')).toContain(WHY);
-  expect(await home.ok('list')).toContain(`  ${WHY}`);
-  // It begins by itself, so waiting for its end goes on.
+  expect(sending.stderr).toContain(`Waiting: ${DELAY}`);
+  for (const command of ['show', 'summary']) expect(await home.ok(command, 'second')).toContain(DELAY);
+  expect(await home.ok('list')).toContain(`  ${DELAY}`);
+  // The turn will begin by itself, so `follow --until-idle` continues to wait for its end.
   const following = home.start(['follow', 'second', '--until-idle']);
   await following.until('stderr', /waits for a slot/);
 
@@ -49,10 +49,11 @@ test('a turn that waits for a slot says so, wherever one looks, and /metrics sho
   expect((await sending.ended).code).toBe(0);
   expect((await following.ended).code).toBe(0);
   await until(async () => (await metrics())['throughline_turns{state="running"}'] === '0');
+  // Five commands ran while the turn was queued: that takes more than a second.
   expect(Number((await metrics()).throughline_turn_queue_seconds_total)).toBeGreaterThan(1);
 });
 
-test('a turn that waits for an answer is counted apart', async () => {
+test('/metrics counts a turn that waits for an answer as waiting, not as running', async () => {
   const body = { prompt: '/ask May I?', permissions: 'ask' };
   const { turn } = await server.caller.ok('POST', '/conversations/asks/turns', body);
   await until(async () => (await metrics())['throughline_turns{state="waiting"}'] === '1');

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => home.remove());
 
-test('with a collector, every turn is a span with the attributes of generative AI', async () => {
+test('with a collector, every turn is a span with the OpenTelemetry attributes for generative AI', async () => {
   const collector = await startCollector();
   try {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
@@ -46,7 +46,7 @@ test('with a collector, every turn is a span with the attributes of generative A
   }
 });
 
-test('a collector that is gone keeps no server from working or ending', async () => {
+test('a server works and ends without its collector', async () => {
   const { caller, running } = await serveProcess(home, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' } });
   await caller.ok('POST', '/conversations', { key: 'chat' });
   await caller.finished((await caller.ok('POST', '/conversations/chat/turns', { prompt: 'hello' })).turn);
@@ -67,17 +67,17 @@ async function startCollector() {
     get received() {
       return bodies.join('');
     },
-    /** Every span, with plain attributes. */
+    /** All spans, each with its attributes as one object. */
     spans() {
       const scopes = bodies.flatMap((body) => JSON.parse(body).resourceSpans).flatMap((one) => one.scopeSpans);
       return scopes
         .flatMap((scope) => scope.spans)
-        .map(({ attributes, ...span }) => ({ ...span, attributes: Object.fromEntries(attributes.map(plain)) }));
+        .map(({ attributes, ...span }) => ({ ...span, attributes: Object.fromEntries(attributes.map(entryOf)) }));
     },
   };
 }
 
-function plain({ key, value }: { key: string; value: { stringValue?: string; intValue?: number | string } }) {
+function entryOf({ key, value }: { key: string; value: { stringValue?: string; intValue?: number | string } }) {
   return [key, value.stringValue ?? Number(value.intValue)];
 }
 
