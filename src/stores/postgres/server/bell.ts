@@ -5,47 +5,47 @@ import { answered, type Client, type Server } from './connect.ts';
 /*
  * The bell notifies listeners that conversations or tasks have moved: "read again". It is a hint, and nothing depends on it.
  *
- * Listeners of this process are notified when a transaction is committed. Others are told by NOTIFY after the commit, with ids alone:
+ * Listeners of this process are notified when a transaction is committed. Other processes get a NOTIFY after the commit, with ids alone:
  * inside the transaction it would take a lock that all commits wait for. A burst of commits is one NOTIFY.
  *
- *   hearing of others   connecting ──LISTEN on a connection of its own──▶ on ──it ends──▶ waiting ──1 s──▶ connecting
- *                       (then "anything may have moved"); close ──▶ closed, from any of them
+ *   receiving   connecting ──LISTEN on a connection of its own──▶ on ──it ends──▶ waiting ──1 s──▶ connecting
+ *               (then "anything may have moved"); close ──▶ closed, from any of them
  *
- *   telling others      idle ──commit──▶ due ──10 ms──▶ NOTIFY ──▶ idle
+ *   sending     idle ──commit──▶ due ──10 ms──▶ NOTIFY ──▶ idle
  *
  * A process that is killed between its commit and its NOTIFY notifies nobody. So, while anybody listens, a slow poll looks whether there were any
  * transactions.
  */
 
-type Hearing =
+type Receiving =
   | { readonly state: 'connecting' }
-  /** `isAsked`: whether it still answers is being asked. */
-  | { readonly state: 'on'; readonly client: Client; isAsked: boolean }
+  /** `isChecked`: a query that shows whether it still answers is under way. */
+  | { readonly state: 'on'; readonly client: Client; isChecked: boolean }
   | { readonly state: 'waiting'; readonly timer: NodeJS.Timeout }
   | { readonly state: 'closed' };
 
-type Telling =
+type Sending =
   | { readonly state: 'idle' }
   | { readonly state: 'due'; readonly ids: Set<string>; readonly timer: NodeJS.Timeout };
 
 const CHANNEL = 'throughline';
 const PAUSE_MS = 10;
 const RETRY_MS = 1_000;
-/** How long to wait for an answer on the connection for hearing. */
-const HEARING_MS = 5_000;
+/** How long that query may take. */
+const CHECK_MS = 5_000;
 /** A payload has at most 8,000 bytes; an id takes 39. */
 const MOST_IDS = 150;
-const TELL = 'SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p';
+const NOTIFY = 'SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p';
 const LAST_TRANSACTION = 'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS last';
 
 export class Bell {
   readonly #server: Server;
   readonly #self = randomUUID();
   readonly #listeners = new Listeners();
-  #hearing: Hearing = { state: 'connecting' };
-  #telling: Telling = { state: 'idle' };
+  #receiving: Receiving = { state: 'connecting' };
+  #sending: Sending = { state: 'idle' };
   /** Resolves when all notifications were sent. */
-  #told: Promise<void> = Promise.resolve();
+  #sent: Promise<void> = Promise.resolve();
   #poll: NodeJS.Timeout | null = null;
   /** The last transaction that the poll has seen. */
   #last = '';
@@ -54,10 +54,10 @@ export class Bell {
     this.#server = server;
   }
 
-  /** Hears of others from here on. */
+  /** Receives from here on. */
   static async open(server: Server, pollMs: number): Promise<Bell> {
     const bell = new Bell(server);
-    await bell.#hear().catch(async (error: unknown) => {
+    await bell.#connect().catch(async (error: unknown) => {
       await bell.close();
       throw error;
     });
@@ -73,79 +73,79 @@ export class Bell {
   notify(news: News): void {
     const { ids } = news;
     if (ids.length === 0) return;
-    if (this.#telling.state === 'idle') {
-      this.#telling = { state: 'due', ids: new Set(), timer: setTimeout(() => this.#tell(), PAUSE_MS) };
+    if (this.#sending.state === 'idle') {
+      this.#sending = { state: 'due', ids: new Set(), timer: setTimeout(() => this.#send(), PAUSE_MS) };
     }
-    for (const id of ids) this.#telling.ids.add(id);
+    for (const id of ids) this.#sending.ids.add(id);
     this.#listeners.call(ids, news.own);
   }
 
   async close(): Promise<void> {
-    const hearing = this.#hearing;
-    this.#hearing = { state: 'closed' };
+    const receiving = this.#receiving;
+    this.#receiving = { state: 'closed' };
     this.#listeners.clear();
     if (this.#poll !== null) clearInterval(this.#poll);
-    if (hearing.state === 'waiting') clearTimeout(hearing.timer);
-    this.#tell();
-    await this.#told;
-    if (hearing.state === 'on') await hearing.client.end().catch(() => {});
+    if (receiving.state === 'waiting') clearTimeout(receiving.timer);
+    this.#send();
+    await this.#sent;
+    if (receiving.state === 'on') await receiving.client.end().catch(() => {});
   }
 
-  // ── telling others ──
+  // ── sending ──
 
-  #tell(): void {
-    if (this.#telling.state === 'idle') return;
-    clearTimeout(this.#telling.timer);
-    const ids = [...this.#telling.ids];
-    this.#telling = { state: 'idle' };
+  #send(): void {
+    if (this.#sending.state === 'idle') return;
+    clearTimeout(this.#sending.timer);
+    const ids = [...this.#sending.ids];
+    this.#sending = { state: 'idle' };
     const parts = Array.from({ length: Math.ceil(ids.length / MOST_IDS) }, (_, i) =>
       ids.slice(i * MOST_IDS, (i + 1) * MOST_IDS),
     );
     const payloads = parts.map((moved) => JSON.stringify({ by: this.#self, moved }));
     // If it is lost with its connection, the slow poll of the others finds the change.
-    const sent = this.#server.sql.one(TELL, CHANNEL, payloads).then(
+    const sent = this.#server.sql.one(NOTIFY, CHANNEL, payloads).then(
       () => {},
       () => {},
     );
-    this.#told = Promise.all([this.#told, sent]).then(() => {});
+    this.#sent = Promise.all([this.#sent, sent]).then(() => {});
   }
 
-  // ── hearing of others ──
+  // ── receiving ──
 
-  async #hear(): Promise<void> {
+  async #connect(): Promise<void> {
     const client = await this.#server.connect();
     // Closed meanwhile: nobody would end this connection, and it would keep the process.
-    if (this.#hearing.state === 'closed') return client.end();
-    client.on('notification', ({ payload = '' }) => this.#heard(payload));
+    if (this.#receiving.state === 'closed') return client.end();
+    client.on('notification', ({ payload = '' }) => this.#received(payload));
     client.once('end', () => {
-      if (this.#hearing.state === 'on' && this.#hearing.client === client) this.#lost();
+      if (this.#receiving.state === 'on' && this.#receiving.client === client) this.#lost();
     });
-    this.#hearing = { state: 'on', client, isAsked: false };
+    this.#receiving = { state: 'on', client, isChecked: false };
     await client.query(`LISTEN ${CHANNEL}`);
   }
 
-  #heard(payload: string): void {
+  #received(payload: string): void {
     const { by, moved } = noticeIn(payload);
     if (by !== this.#self) this.#listeners.call(moved);
   }
 
   #lost(): void {
-    if (this.#hearing.state === 'waiting' || this.#hearing.state === 'closed') return;
+    if (this.#receiving.state === 'waiting' || this.#receiving.state === 'closed') return;
     // It may refuse to LISTEN, and still be connected.
-    if (this.#hearing.state === 'on') void this.#hearing.client.end().catch(() => {});
+    if (this.#receiving.state === 'on') void this.#receiving.client.end().catch(() => {});
     const timer = setTimeout(() => {
-      this.#hearing = { state: 'connecting' };
-      this.#hear().then(
+      this.#receiving = { state: 'connecting' };
+      this.#connect().then(
         () => this.#listeners.call(null),
         () => this.#lost(),
       );
     }, RETRY_MS).unref();
-    this.#hearing = { state: 'waiting', timer };
+    this.#receiving = { state: 'waiting', timer };
   }
 
   async #look(): Promise<void> {
     if (this.#listeners.size === 0) return;
-    void this.#isHearing();
+    void this.#checkConnection();
     const { last = '' } = (await this.#server.sql.one<{ last: string }>(LAST_TRANSACTION)) ?? {};
     const isNew = last !== this.#last;
     this.#last = last;
@@ -153,12 +153,12 @@ export class Bell {
   }
 
   /** Nothing is sent on this connection, so it would stay silent for ever after it was cut. */
-  async #isHearing(): Promise<void> {
-    const hearing = this.#hearing;
-    if (hearing.state !== 'on' || hearing.isAsked) return;
-    hearing.isAsked = true;
-    await answered(hearing.client, hearing.client.query('SELECT 1'), HEARING_MS).catch(() => {});
-    hearing.isAsked = false;
+  async #checkConnection(): Promise<void> {
+    const receiving = this.#receiving;
+    if (receiving.state !== 'on' || receiving.isChecked) return;
+    receiving.isChecked = true;
+    await answered(receiving.client, receiving.client.query('SELECT 1'), CHECK_MS).catch(() => {});
+    receiving.isChecked = false;
   }
 }
 

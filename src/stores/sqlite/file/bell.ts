@@ -7,16 +7,23 @@ import type { BatchNews } from './write-queue.ts';
  * The bell notifies listeners that conversations or tasks have moved: "read again". It is a hint, and nothing depends on it.
  *
  * Listeners of this process are notified when a batch is committed. Other processes watch a file beside the database, which is
- * touched after the commit; watching SQLite's log would come one commit too early. Two things happen side by side:
+ * touched after the commit; watching SQLite's log would come one commit too early. Receiving and sending are independent:
  *
- *   hearing of others   off ──first listener──▶ on: a look each time the file is touched ──last listener gone──▶ off
+ *   receiving   off ──first listener──▶ polling ──the file can be watched──▶ watching: a look each time the file is touched
+ *                                          ◀──the file was deleted or moved──┘
+ *               off ◀──last listener gone── from both
  *
- *   telling others      idle ──commit──▶ due ──at once, or 5 ms after the last touch──▶ touch ──▶ idle
+ *   sending     idle ──commit──▶ due ──at once, or 5 ms after the last touch──▶ touch ──▶ idle
  *
- * So a burst of commits is a few touches. While anybody listens, a look every 500 ms is the
- * safety net: for a file that was deleted, or a system that cannot watch files.
+ * So a burst of commits is a few touches. A look every 500 ms is the safety net in both states of receiving; while polling, it
+ * also tries again to watch the file.
  */
-type Telling =
+type Receiving =
+  | { readonly state: 'off' }
+  | { readonly state: 'polling'; readonly poll: NodeJS.Timeout }
+  | { readonly state: 'watching'; readonly poll: NodeJS.Timeout; readonly watcher: FSWatcher };
+
+type Sending =
   | { readonly state: 'idle'; readonly touchedAt: number }
   | { readonly state: 'due'; readonly cancel: () => void };
 
@@ -28,10 +35,8 @@ export class Bell {
   readonly #commits: CommitsOfOthers;
   readonly #monotonic: () => number;
   readonly #listeners = new Listeners();
-  #watcher: FSWatcher | null = null;
-  /** Null: hearing is off. */
-  #poll: NodeJS.Timeout | null = null;
-  #telling: Telling = { state: 'idle', touchedAt: Number.NEGATIVE_INFINITY };
+  #receiving: Receiving = { state: 'off' };
+  #sending: Sending = { state: 'idle', touchedAt: Number.NEGATIVE_INFINITY };
 
   constructor(file: string, db: Database, monotonic: () => number) {
     this.#file = file;
@@ -49,41 +54,44 @@ export class Bell {
 
   listen(listener: Listener): () => void {
     const remove = this.#listeners.add(listener);
-    if (this.#poll === null) this.#startHearing();
+    if (this.#receiving.state === 'off') this.#startReceiving();
     return () => {
-      if (remove() && this.#listeners.size === 0) this.#stopHearing();
+      if (remove() && this.#listeners.size === 0) this.#stopReceiving();
     };
   }
 
   close(): void {
-    if (this.#telling.state === 'due') this.#touch();
+    if (this.#sending.state === 'due') this.#touch();
     this.#listeners.clear();
-    this.#stopHearing();
+    this.#stopReceiving();
   }
 
-  // ── hearing of others ──
+  // ── receiving ──
 
-  #startHearing(): void {
+  #startReceiving(): void {
     this.#commits.start();
-    this.#watch();
-    this.#poll = setInterval(() => {
-      if (this.#watcher === null) this.#watch();
+    const poll = setInterval(() => {
+      this.#watch();
       this.#look();
     }, POLL_MS).unref();
+    this.#receiving = { state: 'polling', poll };
+    this.#watch();
   }
 
-  #stopHearing(): void {
-    this.#watcher?.close();
-    this.#watcher = null;
-    if (this.#poll !== null) clearInterval(this.#poll);
-    this.#poll = null;
+  #stopReceiving(): void {
+    const receiving = this.#receiving;
+    this.#receiving = { state: 'off' };
+    if (receiving.state === 'watching') receiving.watcher.close();
+    if (receiving.state !== 'off') clearInterval(receiving.poll);
   }
 
   #look(): void {
     for (const moved of this.#commits.look()) this.#listeners.call(moved);
   }
 
+  /** Does nothing if the file is watched already. */
   #watch(): void {
+    if (this.#receiving.state !== 'polling') return;
     this.#makeFile();
     try {
       const watcher = watch(this.#file, { persistent: false }, (what) => {
@@ -92,35 +100,37 @@ export class Bell {
         this.#look();
       });
       watcher.on('error', () => this.#unwatch(watcher));
-      this.#watcher = watcher;
+      this.#receiving = { ...this.#receiving, state: 'watching', watcher };
     } catch {
-      this.#watcher = null;
+      // The file cannot be watched now. The next poll tries again.
     }
   }
 
   #unwatch(watcher: FSWatcher): void {
     watcher.close();
-    if (this.#watcher === watcher) this.#watcher = null;
+    const receiving = this.#receiving;
+    if (receiving.state !== 'watching' || receiving.watcher !== watcher) return;
+    this.#receiving = { state: 'polling', poll: receiving.poll };
   }
 
-  // ── telling others ──
+  // ── sending ──
 
   /** Not within the commit: those here who waited for it continue first. */
   #touchSoon(): void {
-    if (this.#telling.state === 'due') return;
-    const wait = this.#telling.touchedAt + PAUSE_MS - this.#monotonic();
+    if (this.#sending.state === 'due') return;
+    const wait = this.#sending.touchedAt + PAUSE_MS - this.#monotonic();
     if (wait > 0) {
       const timer = setTimeout(() => this.#touch(), wait).unref();
-      this.#telling = { state: 'due', cancel: () => clearTimeout(timer) };
+      this.#sending = { state: 'due', cancel: () => clearTimeout(timer) };
     } else {
       const immediate = setImmediate(() => this.#touch());
-      this.#telling = { state: 'due', cancel: () => clearImmediate(immediate) };
+      this.#sending = { state: 'due', cancel: () => clearImmediate(immediate) };
     }
   }
 
   #touch(): void {
-    if (this.#telling.state === 'due') this.#telling.cancel();
-    this.#telling = { state: 'idle', touchedAt: this.#monotonic() };
+    if (this.#sending.state === 'due') this.#sending.cancel();
+    this.#sending = { state: 'idle', touchedAt: this.#monotonic() };
     const now = Date.now() / 1000;
     try {
       utimesSync(this.#file, now, now);
