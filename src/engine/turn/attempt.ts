@@ -27,6 +27,8 @@ export interface AttemptRequest {
   readonly agent: Agent;
   readonly traits: AgentTraits;
   readonly turn: Turn;
+  /** Whether the turn was cancelled or replaced just before it began. */
+  readonly takenAway: Promise<boolean>;
   readonly signal: TurnSignal;
   readonly restored: Restored;
   /** How much may be spent today. */
@@ -151,7 +153,7 @@ class Attempt {
 
   /** One commit before the first byte leaves: the session, the receipt, and the fact of sending (R6). */
   async #recordSent(content: Prompt): Promise<SentByUs> {
-    const { held, turn, restored, agent } = this.#request;
+    const { held, turn, takenAway, restored, agent } = this.#request;
     const opening: Write[] = [];
     const { session } = this.#open;
     if (this.#ref === null && session.id !== null)
@@ -179,7 +181,7 @@ class Attempt {
       await held.lease.write(...opening, receiving, { write: 'send', turn: turn.id, sent, ...told });
     } catch (error) {
       // If only the begin of the turn was refused, the caller decides about the session.
-      if (!(await held.wasTakenAway())) {
+      if (!(await takenAway)) {
         held.forgetLive(agent.name);
         await session.kill();
       }

@@ -151,7 +151,7 @@ export async function endTurn(held: Held, turn: Turn, ending: Ending): Promise<v
   if (as === 'sent') {
     const facts = await sentFacts(held, turn, ending, result);
     // Everything was read from the session. It ends while the turn is stored; the worker waits for that before it releases the lease.
-    if (held.tellAgentToEndAfter(turn.id)) void result.session.close();
+    if (held.endsWithTurn(ending.agent.name)) void result.session.close();
     return writeEnd(held, facts, result.title);
   }
   // The state of its session was written after that attempt. A change since then was made by somebody else (R10).

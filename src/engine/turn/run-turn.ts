@@ -14,7 +14,7 @@ import type { TurnToRun } from '../../ports/store/leases.ts';
 import { rewindAtFirst, rewindOf } from '../restore/plan.ts';
 import type { Restored, RewindTo } from '../restore/request.ts';
 import { restore } from '../restore/restore.ts';
-import type { Held } from '../worker/held.ts';
+import type { Begun, Held } from '../worker/held.ts';
 import { type AttemptResult, isUntaken, runAttempt } from './attempt.ts';
 import { closeReason, endTurn, endUnsent, noteFailedAttempt } from './end-turn.ts';
 import { type Stops, TurnSignal } from './turn-signal.ts';
@@ -27,17 +27,17 @@ import { type Stops, TurnSignal } from './turn-signal.ts';
  *   decide  ─▶ end, or try again within the turn (R6); `decideAfterAttempt` has the rules
  *   apply   ─▶ the end with record, usage, session and watermark in one commit; or what the next attempt needs
  */
-export async function runTurn(held: Held, begun: TurnToRun, stops: Stops): Promise<void> {
+export async function runTurn(held: Held, begun: Begun, stops: Stops): Promise<void> {
   const { turn } = begun;
-  const signal = new TurnSignal(held, turn, stops);
-  held.runs({ ...begun, signal });
+  const signal = new TurnSignal(held, begun, stops);
+  held.runs(begun, signal);
   try {
     const limits = await spendingLimits(held, begun);
     const over = judgeSpending(limits, held.parts.clock.now());
     if (over !== null && signal.stop === null) return await endUnsent(held, turn, over, null);
     const agent = await findAgent(held, turn, signal);
     if ('failure' in agent) return await endWithoutAgent(held, turn, signal, agent.failure);
-    const run = await prepare(held, turn, agent, signal, limits);
+    const run = await prepare(held, begun, agent, signal, limits);
     for (let course = run.first; ; ) {
       const attempted = await makeAttempt(run, course);
       held.lease.lost.throwIfAborted();
@@ -47,7 +47,7 @@ export async function runTurn(held: Held, begun: TurnToRun, stops: Stops): Promi
       course = await again(run, course, attempted, verdict);
     }
   } finally {
-    held.runs(null);
+    held.apply({ type: 'ended' });
     signal.close();
   }
 }
@@ -56,6 +56,8 @@ export async function runTurn(held: Held, begun: TurnToRun, stops: Stops): Promi
 interface Run {
   readonly held: Held;
   readonly turn: Turn;
+  /** Whether the turn was cancelled or replaced just before it began. */
+  readonly takenAway: Promise<boolean>;
   readonly agent: Agent;
   readonly traits: AgentTraits;
   readonly restoring: RestoreSettings;
@@ -119,7 +121,7 @@ async function endWithoutAgent(held: Held, turn: Turn, { stop }: TurnSignal, fai
 
 async function prepare(
   held: Held,
-  turn: Turn,
+  { turn, takenAway }: Begun,
   { agent, traits }: { agent: Agent; traits: AgentTraits },
   signal: TurnSignal,
   limits: readonly DayLimit[],
@@ -131,7 +133,7 @@ async function prepare(
   const chosen = { kept, choices: mergeChoices(kept, own) };
   const first = { attempt: turn.attempt, tries: 1, rewind, shrink: 0, last: null };
   const counted = { lock: { count: 0, ms: 0 }, tried: [] };
-  return { held, turn, agent, traits, restoring, ...chosen, signal, limits, ...counted, first };
+  return { held, turn, takenAway, agent, traits, restoring, ...chosen, signal, limits, ...counted, first };
 }
 
 /** Brings a session to the head and sets the choices of the turn; otherwise returns the failure. */
@@ -159,7 +161,7 @@ async function restoreChosen(run: Run, { attempt, rewind, shrink }: Course) {
 
 /** Brings a session to the head and sends the prompt. Nothing is sent once the turn has to stop. */
 async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
-  const { held, turn, agent, traits, restoring, signal, limits } = run;
+  const { held, turn, takenAway, agent, traits, restoring, signal, limits } = run;
   // If the lease is lost, the sessions belong to the next holder: a restore would end its processes.
   held.lease.lost.throwIfAborted();
   if (signal.stop) return unsent(null);
@@ -173,14 +175,7 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
   const required = restoring.policy === 'required';
   const spent = course.last?.usage ?? NO_USAGE;
   const request = {
-    held,
-    agent,
-    traits,
-    signal,
-    limits,
-    required,
-    restored,
-    spent,
+    ...{ held, agent, traits, signal, limits, required, restored, spent, takenAway },
     turn: { ...turn, attempt: course.attempt },
   };
   try {
@@ -189,7 +184,7 @@ async function makeAttempt(run: Run, course: Course): Promise<Attempted> {
     if (held.lease.lost.aborted) await result.session.kill();
     return { sent: { result, restored }, failure: result.failure, receipt: result.receipt };
   } catch (error) {
-    const wasTakenAway = await held.wasTakenAway();
+    const wasTakenAway = await takenAway;
     if (wasTakenAway) await leaveUnsent(run, session);
     if (wasTakenAway || !hasCode(error, 'conflict')) throw error;
     // The agent's new session has an id that belongs to another conversation. Nothing was sent.

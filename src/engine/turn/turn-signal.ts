@@ -7,7 +7,7 @@ import type { TurnStop } from '../../core/turn/turn-decision.ts';
 import type { ToolCallFields, Update } from '../../core/turn/update.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { LONGEST_TIMER_MS } from '../parts.ts';
-import type { Held } from '../worker/held.ts';
+import type { Begun, Held } from '../worker/held.ts';
 import type { Slot } from '../worker/slots.ts';
 
 /** Nobody notices when a cancel or an answer takes effect this much later. */
@@ -41,7 +41,7 @@ export class TurnSignal {
 
   readonly #poll: NodeJS.Timeout;
 
-  constructor(held: Held, turn: Turn, { shutdown, unsent }: Stops) {
+  constructor(held: Held, { turn, takenAway }: Begun, { shutdown, unsent }: Stops) {
     this.#held = held;
     this.#turn = turn;
     this.#slot = held.slot;
@@ -56,7 +56,7 @@ export class TurnSignal {
     // For whatever came between the begin of the turn and now.
     if (held.wasNotified) this.lookAgain();
     if (turn.cancelRequested) this.#cancel();
-    void held.wasTakenAway().then((taken) => taken && this.#cancel());
+    void takenAway.then((taken) => taken && this.#cancel());
     this.#clock = new TurnClock(timesOf(held, turn), held.parts.clock, {
       silent: (payload) => this.#reportSilence({ n: turn.n, ...payload }),
       over: (failure) => this.stopFor(failure),

@@ -3,6 +3,9 @@ import { type HeldEvent, type HeldState, nextState } from './held.ts';
 
 const WORKING: HeldState = { is: 'working', notified: false };
 const NOTIFIED: HeldState = { is: 'working', notified: true };
+const run = { isLast: true } as Extract<HeldEvent, { type: 'began' }>['run'];
+const RUNNING: HeldState = { is: 'running', notified: false, run };
+const RUNNING_NOTIFIED: HeldState = { is: 'running', notified: true, run };
 const WARM: HeldState = { is: 'warm', since: 7, due: false };
 const DUE: HeldState = { is: 'warm', since: 7, due: true };
 const GONE: HeldState = { is: 'gone' };
@@ -16,6 +19,21 @@ test.each<[string, HeldState, HeldEvent, HeldState]>([
   ['a second one changes nothing', NOTIFIED, { type: 'notified' }, NOTIFIED],
   ['a notification wakes one that is warm', WARM, { type: 'notified' }, NOTIFIED],
   ['looking for a turn answers what was notified before', NOTIFIED, { type: 'looked' }, WORKING],
+  ['a turn begins', WORKING, { type: 'began', run }, RUNNING],
+  ['a notification that came before the turn is kept', NOTIFIED, { type: 'began', run }, RUNNING_NOTIFIED],
+  ['a notification while a turn runs is kept', RUNNING, { type: 'notified' }, RUNNING_NOTIFIED],
+  ['with its end it works again', RUNNING, { type: 'ended' }, WORKING],
+  ['a notification during the turn is kept for the next look', RUNNING_NOTIFIED, { type: 'ended' }, NOTIFIED],
+  [
+    'the turn is not the last one when another is wanted',
+    RUNNING_NOTIFIED,
+    { type: 'wanted' },
+    { ...RUNNING_NOTIFIED, run: { ...run, isLast: false } },
+  ],
+  ['a wanted turn does not wake it: its notification does', WARM, { type: 'wanted' }, WARM],
+  ['one that runs does not rest', RUNNING, leaves, RUNNING],
+  ['one that runs may be left, when its lease is lost', RUNNING, { type: 'left' }, GONE],
+  ['a turn that ends later does not bring it back', GONE, { type: 'ended' }, GONE],
   ['with nothing left it stays warm', WORKING, keeps, WARM],
   ['without a slot for its turn it is due', WORKING, waits, DUE],
   ['a notification wakes one that is due', DUE, { type: 'notified' }, NOTIFIED],

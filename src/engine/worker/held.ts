@@ -6,11 +6,11 @@ import type { Receipt } from '../../core/restore/receipt.ts';
 import type { Session, SessionState } from '../../core/restore/session.ts';
 import { canReopen } from '../../core/restore/traits.ts';
 import { isWorktree } from '../../core/sandbox/sandbox-id.ts';
-import { begun, type Turn } from '../../core/turn/turn.ts';
+import { begun } from '../../core/turn/turn.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Agent, AgentSession } from '../../ports/agent.ts';
 import type { OpenSandbox } from '../../ports/sandbox.ts';
-import type { Claim, TurnFacts, TurnToRun, WorkerInfo } from '../../ports/store/leases.ts';
+import type { Claim, TurnToRun, WorkerInfo } from '../../ports/store/leases.ts';
 import type { EngineParts } from '../parts.ts';
 import { readySandbox } from '../sandboxes/ready.ts';
 import type { Slot, Slots } from './slots.ts';
@@ -18,18 +18,22 @@ import type { Slot, Slots } from './slots.ts';
 /*
  * What a worker knows of a conversation whose lease it holds.
  *
- *   claim ──▶ working ◀───────────────┐
- *               │ nothing left to do  │ notified: a turn may have come, or the lease was lost
- *               ├──▶ warm ────────────┘ or due, and it was given a slot
- *               │      │ idle for too long, or others need its place
- *               ▼      ▼
- *               gone         given back or lost: no longer held
+ *                ┌── the turn has ended ── running
+ *                ▼                           ▲
+ *   claim ──▶ working ── a turn begins ──────┘
+ *               │  ▲
+ *               │  └── notified: a turn may have come, or the lease was lost; or it was due, and got a slot ──┐
+ *               ├── nothing left to do ──▶ warm ───────────────────────────────────────────────────────────────┘
+ *               │                            │ idle for too long, or others need its place
+ *               ▼                            ▼
+ *             gone                         gone: given back or lost, and no longer held
  *
  * A notification is kept until the worker looks for a turn: it looks once more before the conversation rests. A warm conversation with
  * an open turn, for which there was no slot, is due.
  */
 export type HeldState =
   | { readonly is: 'working'; readonly notified: boolean }
+  | { readonly is: 'running'; readonly notified: boolean; readonly run: Run }
   | { readonly is: 'warm'; readonly since: number; readonly due: boolean }
   | { readonly is: 'gone' };
 
@@ -37,28 +41,52 @@ export type HeldEvent =
   | { readonly type: 'notified' }
   /** It looks for its next turn now: earlier notifications are answered by that. */
   | { readonly type: 'looked' }
+  | { readonly type: 'began'; readonly run: Run }
+  /** This process waits for another turn of it. */
+  | { readonly type: 'wanted' }
+  | { readonly type: 'ended' }
   /** There is nothing left to do. `keep`: its sessions stay open, and if it is `due`, it waits for a slot. */
   | { readonly type: 'rested'; readonly keep: false | 'idle' | 'due'; readonly now: number }
   | { readonly type: 'left' };
 
-const WORKING: HeldState = { is: 'working', notified: false };
+/** A turn that begins here. */
+export interface Begun extends TurnToRun {
+  /** Whether the turn was cancelled or replaced just before it began. Resolves when its begin was stored or refused. */
+  readonly takenAway: Promise<boolean>;
+  /** Its agent ends with it, because this process waits for no other turn of the conversation. */
+  readonly isLast: boolean;
+}
+
+/** The turn that runs. */
+interface Run extends Begun {
+  /** Stops the turn, and passes notifications on to it. */
+  readonly signal: { stopFor(why: Failure): void; lookAgain(): void };
+  /** How many writes the lease had been given when the turn began. */
+  readonly given: number;
+}
+
 const NOTIFIED: HeldState = { is: 'working', notified: true };
 
 export function nextState(state: HeldState, event: HeldEvent): HeldState {
   if (state.is === 'gone' || event.type === 'left') return { is: 'gone' };
   switch (event.type) {
     case 'notified':
-      return NOTIFIED;
+      return state.is === 'running' ? { ...state, notified: true } : NOTIFIED;
     case 'looked':
-      return WORKING;
+      return { is: 'working', notified: false };
+    case 'began':
+      return { is: 'running', notified: state.is === 'working' && state.notified, run: event.run };
+    case 'wanted':
+      return state.is === 'running' ? { ...state, run: { ...state.run, isLast: false } } : state;
+    case 'ended':
+      return state.is === 'running' ? { is: 'working', notified: state.notified } : state;
     case 'rested':
-      if (state.is === 'warm') return state;
-      if (state.notified) return state;
+      if (state.is !== 'working' || state.notified) return state;
       return event.keep ? { is: 'warm', since: event.now, due: event.keep === 'due' } : { is: 'gone' };
   }
 }
 
-/** A conversation that this process holds: the lease, the open sandbox, and the sessions kept alive in it. */
+/** A conversation that this process holds: its state, and with it the lease, the open sandbox, and the sessions kept alive in it. */
 export class Held {
   readonly parts: EngineParts;
   readonly lease: Lease;
@@ -76,14 +104,8 @@ export class Held {
   #slot: Slot | null;
   /** Notified, because changes before it was held were reported to nobody. */
   #state: HeldState = NOTIFIED;
-  /** The turn that runs, with what was read before it began, and how many writes the lease had been given; null: no turn runs. */
-  #running: (Running & { readonly turn: Turn; readonly facts: TurnFacts; readonly given: number }) | null = null;
-  /** The turn after which the agent ends; `told`: the agent was told to end. Null: it is kept for further turns. */
-  #ending: { readonly after: string } | 'told' | null = null;
-  /** Leaves a warm conversation that nobody uses. */
-  #idle: NodeJS.Timeout | undefined;
-  /** Resolves when the begin of the turn is stored, rejects when it was refused. */
-  #beginning: Promise<void> = Promise.resolve();
+  readonly #onIdle: () => void;
+  #idleTimer: NodeJS.Timeout | undefined;
   readonly #watches = new Map<string, BudgetWatch>();
   #sandbox: Promise<OpenSandbox> | null = null;
   /** Where it was moved from since its last turn; null: it was not. */
@@ -95,7 +117,13 @@ export class Held {
     parts: EngineParts,
     lease: Lease,
     { conversation, movedFrom }: Pick<Claim, 'conversation' | 'movedFrom'>,
-    by: { worker: WorkerInfo; onlyRecovers: boolean; slot: Slot | null },
+    by: {
+      worker: WorkerInfo;
+      onlyRecovers: boolean;
+      slot: Slot | null;
+      /** Called when it has been warm for too long without being used. */
+      onIdle: () => void;
+    },
   ) {
     this.parts = parts;
     this.lease = lease;
@@ -103,6 +131,7 @@ export class Held {
     this.#conversation = conversation;
     this.onlyRecovers = by.onlyRecovers;
     this.#slot = by.slot;
+    this.#onIdle = by.onIdle;
     this.#movedFrom = movedFrom;
   }
 
@@ -129,7 +158,7 @@ export class Held {
 
   /** Something has changed since it last looked for a turn. */
   get wasNotified(): boolean {
-    return this.#state.is === 'working' && this.#state.notified;
+    return (this.#state.is === 'working' || this.#state.is === 'running') && this.#state.notified;
   }
 
   /** The last commit found no open turn, and nobody has reported a change since: there is nothing to look for. */
@@ -148,41 +177,49 @@ export class Held {
   }
 
   apply(event: HeldEvent): HeldState {
-    this.#state = nextState(this.#state, event);
-    if (this.#state.is !== 'warm') clearTimeout(this.#idle);
-    if (event.type === 'notified') this.#running?.signal.lookAgain();
+    const before = this.#state;
+    this.#state = nextState(before, event);
+    if (this.#state === before) return before;
+    clearTimeout(this.#idleTimer);
+    // One that is due is not idle.
+    if (this.#state.is === 'warm' && !this.#state.due) {
+      this.#idleTimer = setTimeout(this.#onIdle, this.parts.settings.idleMs).unref();
+    }
+    if (event.type === 'notified') this.#run?.signal.lookAgain();
     return this.#state;
   }
 
-  /** Calls `leave` when it has been warm for so long. */
-  leavesAfterMs(idleMs: number, leave: () => void): void {
-    this.#idle = setTimeout(leave, idleMs).unref();
+  /** The turn that runs; null: none does. */
+  get #run(): Run | null {
+    return this.#state.is === 'running' ? this.#state.run : null;
   }
 
-  /** The agent ends after this turn; null: it is kept for further turns. An agent that was told to end already ends in any case. */
-  leavesAfter(turn: string | null): void {
-    if (this.#ending !== 'told') this.#ending = turn === null ? null : { after: turn };
+  /** Begins a turn. This is stored in the same commit as the next write of the turn: in a live session, that is `turn.sent`. */
+  begin({ turn, facts }: TurnToRun, isLast: boolean): Begun {
+    if (turn.state !== 'queued') return { turn, facts, isLast, takenAway: Promise.resolve(false) };
+    const takenAway = this.lease.note({ write: 'begin', turn: turn.id }).then(
+      () => false,
+      (error) => hasCode(error, 'conflict'),
+    );
+    return { turn: begun(turn, this.parts.clock.now()), facts, isLast, takenAway };
   }
 
-  /** True: the caller has to tell the agent to end, because this is its last turn. True only once. */
-  tellAgentToEndAfter(turn: string): boolean {
-    if (this.#ending === null || this.#ending === 'told' || this.#ending.after !== turn) return false;
-    this.#ending = 'told';
-    return true;
-  }
-
-  /** The agent was told to end, so its session is about to close. */
-  get agentIsEnding(): boolean {
-    return this.#ending === 'told';
-  }
-
-  agentsEnded(): void {
-    this.#ending = null;
+  /** From now on the turn runs, until it has `ended`. */
+  runs(turn: Begun, signal: Run['signal']): void {
+    this.apply({ type: 'began', run: { ...turn, signal, given: this.lease.given } });
   }
 
   /** Interrupts the turn that runs, if one does. */
   stopTurn(why: Failure): void {
-    this.#running?.signal.stopFor(why);
+    this.#run?.signal.stopFor(why);
+  }
+
+  /** True: the caller has to end the agent's session, because this is the last turn here. The session is not used for another one. */
+  endsWithTurn(agent: string): boolean {
+    if (!this.#run?.isLast) return false;
+    const live = this.#live.get(agent);
+    if (live !== undefined) this.#live.set(agent, { ...live, isEnding: true });
+    return true;
   }
 
   /** Resolves when nothing is being done with it. Never rejects. */
@@ -237,33 +274,10 @@ export class Held {
     this.#conversation = (await this.parts.store.findConversation(owner, id)) ?? this.conversation;
   }
 
-  /**
-   * Begins a turn. This is stored in the same commit as the next write of the turn: in a live session, that is `turn.sent`.
-   */
-  begins({ turn, facts }: TurnToRun): TurnToRun {
-    const isQueued = turn.state === 'queued';
-    this.#beginning = isQueued ? this.lease.note({ write: 'begin', turn: turn.id }) : Promise.resolve();
-    if (!isQueued) return { turn, facts };
-    return { turn: begun(turn, this.parts.clock.now()), facts };
-  }
-
-  /** Whether the turn was cancelled or replaced just before it began. Resolves when its begin was stored or refused. */
-  wasTakenAway(): Promise<boolean> {
-    return this.#beginning.then(
-      () => false,
-      (error) => hasCode(error, 'conflict'),
-    );
-  }
-
-  /** The turn that runs from now on. Its signal stops it, and passes on notifications. Null: the turn has ended. */
-  runs(next: (TurnToRun & Running) | null): void {
-    this.#running = next && { ...next, given: this.lease.given };
-  }
-
   /** The 20 most recently used sessions of an agent, newest first. Read again if anything was written since the turn began. */
   async newestSessions(agent: string): Promise<readonly Session[]> {
     const { owner, id } = this.conversation;
-    const known = this.#running;
+    const known = this.#run;
     const isCurrent = known !== null && known.turn.agent === agent && known.given === this.lease.given;
     return isCurrent ? known.facts.sessions : this.parts.store.sessions(owner, id, { agent, limit: 20 });
   }
@@ -271,7 +285,7 @@ export class Held {
   /** Where something is missing from the history. Only the end of a turn adds to it. */
   async unknownParts(): Promise<readonly UnknownPart[]> {
     const { owner, id } = this.conversation;
-    return this.#running?.facts.unknownParts ?? this.parts.store.unknownParts(owner, id);
+    return this.#run?.facts.unknownParts ?? this.parts.store.unknownParts(owner, id);
   }
 
   /** What an agent reports about its spending, compared with what may be spent. Its sessions count on from turn to turn. */
@@ -292,7 +306,7 @@ export class Held {
 
   /** Makes its sandbox ready for a turn: set up, and not too large. Throws `refused`. Returns early when the signal aborts. */
   readySandbox(signal: AbortSignal, heard?: () => void): Promise<void> {
-    const known = this.#running?.facts.sandbox;
+    const known = this.#run?.facts.sandbox;
     const { parts, worker, lease, conversation } = this;
     const { owner, sandbox: id, place, cwd } = conversation;
     return readySandbox({
@@ -393,11 +407,6 @@ interface Errand {
   drop(): void;
 }
 
-/** What others do to the turn that runs. */
-interface Running {
-  readonly signal: { stopFor(why: Failure): void; lookAgain(): void };
-}
-
 export interface Aside {
   /** Our reference in the lineage; null: it has none. */
   readonly ref: string | null;
@@ -416,6 +425,8 @@ export interface LiveSession {
   readonly unsettled: boolean;
   /** Nothing proved what it knew when it was opened. */
   readonly unproved: boolean;
+  /** It was told to end with its turn. */
+  readonly isEnding?: true;
 }
 
 export function notNew(sessionId: string): string {

@@ -127,7 +127,7 @@ export class Serving {
   whyDelayed({ owner, conversation, turn }: Standing): Delayed | null {
     const held = this.#holder.held.get(conversation);
     const runsHere = this.takesUp || held !== undefined || this.wanted.has(owner, conversation);
-    const waits = turn.state === 'queued' && held?.state.is !== 'working';
+    const waits = turn.state === 'queued' && (held === undefined || held.state.is === 'warm');
     if (!waits || !runsHere || !this.#parts.agents.has(turn.agent)) return null;
     return this.slots.whyDelayed(owner, turn.n);
   }

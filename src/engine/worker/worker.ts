@@ -20,7 +20,7 @@ import type { EngineParts } from '../parts.ts';
 import { endUnsent } from '../turn/end-turn.ts';
 import { recover } from '../turn/recover.ts';
 import { runTurn } from '../turn/run-turn.ts';
-import { Held } from './held.ts';
+import { type Begun, Held } from './held.ts';
 import { Listing } from './listing.ts';
 import { Serving } from './serving.ts';
 import type { Slot } from './slots.ts';
@@ -97,7 +97,7 @@ export class Worker {
   /** This process waits for a turn: its conversation is claimed when it is free. */
   want(owner: string, conversation: string, turn: string): void {
     this.#serving.wanted.add(owner, conversation, turn);
-    this.#held.get(conversation)?.leavesAfter(null);
+    this.#held.get(conversation)?.apply({ type: 'wanted' });
     this.#onNotification([conversation]);
   }
 
@@ -217,7 +217,7 @@ export class Worker {
   /** Any may have changed. Of those that are warm there may be many: only what has an open turn is woken, and takes a slot. */
   #notifyAll(): void {
     const all = [...this.#held.values()];
-    for (const held of all) if (held.state.is === 'working') this.#notify(held);
+    for (const held of all) if (held.state.is !== 'warm') this.#notify(held);
     const warm = all.filter(({ state }) => state.is === 'warm' && !state.due).map(({ conversation }) => conversation);
     for (const [owner, own] of Map.groupBy(warm, (conversation) => conversation.owner)) {
       const ids = own.map(({ id }) => id);
@@ -272,7 +272,8 @@ export class Worker {
     // A command that only reads does not wait until the disk has space.
     const storageMs = onlyRecovers ? 0 : settings.storageMs;
     const lease = new Lease(claim.fence, { store, clock, storageMs, onTrouble });
-    const held = new Held(this.#parts, lease, claim, { worker: this.self, onlyRecovers, slot });
+    const onIdle = () => void this.#leave(held);
+    const held: Held = new Held(this.#parts, lease, claim, { worker: this.self, onlyRecovers, slot, onIdle });
     this.#held.set(claim.conversation.id, held);
     // Otherwise a warm conversation would not notice, and the agent of an erased one would keep its data in memory.
     lease.lost.addEventListener('abort', () => this.#notify(held), { once: true });
@@ -304,15 +305,15 @@ export class Worker {
   async #drive(held: Held, claim: Claim | null): Promise<void> {
     try {
       if (claim?.unfinished) await this.#recover(held, claim.unfinished);
-      for (let begun = begunIn(claim), rested = false; !rested; begun = null) {
+      for (let next = turnIn(claim), rested = false; !rested; next = null) {
         held.lease.lost.throwIfAborted();
         // An errand comes before the next turn; one that came while a turn was looked for, before the rest.
-        let errand = begun === null ? this.#nextErrand(held) : undefined;
+        let errand = next === null ? this.#nextErrand(held) : undefined;
         const { hasNoTurn, hasTurn } = held;
-        if (errand === undefined && !hasNoTurn) begun ??= await this.#beginNext(held);
-        if (begun === null) errand ??= this.#nextErrand(held);
+        if (errand === undefined && !hasNoTurn) next ??= await this.#nextTurn(held);
+        if (next === null) errand ??= this.#nextErrand(held);
         if (errand !== undefined) await errand.run();
-        else if (begun !== null) await this.#run(held, begun);
+        else if (next !== null) await this.#run(held, next);
         else rested = await this.#rests(held, { hasNoTurn, hasTurn });
         // The next turn gets the same slot, or another one's turn does.
         if (!rested) held.freeSlot();
@@ -323,35 +324,35 @@ export class Worker {
     }
   }
 
-  async #run(held: Held, begun: TurnToRun): Promise<void> {
-    const { turn } = begun;
+  async #run(held: Held, next: TurnToRun): Promise<void> {
+    const { turn } = next;
     const { owner, id } = held.conversation;
     const { maxWarm } = this.#parts.settings;
     const wanted = this.#serving.wanted.turns(owner, id);
     const unsent = wanted.has(turn.id) ? null : this.#close.signal;
-    held.leavesAfter(maxWarm === 0 && wanted.has(turn.id) && wanted.size === 1 ? turn.id : null);
+    const begun = held.begin(next, maxWarm === 0 && wanted.has(turn.id) && wanted.size === 1);
     const stops = { shutdown: this.#shutdown.signal, unsent };
-    await runTurn(held, begun, stops).catch((error) => this.#failTurn(held, turn, error));
+    await runTurn(held, begun, stops).catch((error) => this.#failTurn(held, begun, error));
     // Followers of the turn read its end first. Not where the agent is ended at once: they read it while its process ends.
     if (maxWarm > 0) await new Promise(setImmediate);
     this.#serving.wanted.remove(owner, id, turn.id);
   }
 
   /** Null: none is open here, there is no slot for it, or the rest is left to other processes. */
-  async #beginNext(held: Held): Promise<TurnToRun | null> {
+  async #nextTurn(held: Held): Promise<TurnToRun | null> {
     held.apply({ type: 'looked' });
     if (this.#closing || held.onlyRecovers) return null;
     if (!held.takeSlot(this.#serving.slots)) return null;
     const { settings, store, agents } = this.#parts;
     // A process that keeps nothing warm runs its conversation up to its own turns.
     if (settings.claims === 'own' && settings.maxWarm === 0 && !this.#isWanted(held)) return null;
-    // This turn came after its agent was told to end: it is not given a session that is about to go.
-    if (held.agentIsEnding) await this.#endAgents(held);
+    // This turn came after its agent was told to end: it is not given a session that is about to close.
+    if (held.live.values().some(({ isEnding }) => isEnding)) await this.#endAgents(held);
     const next = await store.nextTurn(held.lease.fence, [...agents.keys()]);
     if (next === null) return null;
     // Turns have come in between: a session was adopted. Only then does the history grow while we hold it.
     if (next.turn.n > held.conversation.head + 1) await held.readAgain();
-    return held.begins(next);
+    return next;
   }
 
   /** Undefined: there is none, or no slot for it. */
@@ -360,10 +361,10 @@ export class Worker {
   }
 
   /** A fault of this program, or damage to what is stored, ends the turn as failed: it must not come back for ever. */
-  async #failTurn(held: Held, turn: Turn, error: unknown): Promise<void> {
+  async #failTurn(held: Held, { turn, takenAway }: Begun, error: unknown): Promise<void> {
     const damaged = isDamage(error);
     if (held.lease.lost.aborted || (isStorageFault(error) && !damaged)) throw error;
-    const wasTakenAway = await held.wasTakenAway();
+    const wasTakenAway = await takenAway;
     if (!damaged && !(wasTakenAway && hasCode(error, 'conflict'))) this.#parts.onBug(error, `turn ${turn.id}`);
     // A turn that replaced it may be open, and its notification may be lost.
     if (wasTakenAway) return void held.apply({ type: 'notified' });
@@ -446,10 +447,9 @@ export class Worker {
 
   /** At most `maxWarm` are kept, those of an owner who has many leave first, and each is kept for at most `idleMs`. */
   #keepWarm(held: Held): void {
-    const { maxWarm, idleMs } = this.#parts.settings;
-    // One that is due is not idle. It became so after the slots were last given away.
+    const { maxWarm } = this.#parts.settings;
+    // It became due after the slots were last given away.
     if (held.isDue) this.#loop.wake();
-    else held.leavesAfterMs(idleMs, () => void this.#leave(held));
     if (this.#held.size <= maxWarm) return;
     const warm = [...this.#held.values()].flatMap((one) =>
       one.state.is === 'warm' ? [{ one, owner: one.conversation.owner, since: one.state.since }] : [],
@@ -478,7 +478,6 @@ export class Worker {
       const configured = this.#parts.agents.get(name);
       if (configured) await held.endLive(configured.agent);
     }
-    held.agentsEnded();
   }
 
   /** It is no longer held. */
@@ -503,7 +502,7 @@ function namedWhenUsed(process: WorkerInfo['process']): WorkerInfo {
   };
 }
 
-function begunIn(claim: Claim | null): TurnToRun | null {
+function turnIn(claim: Claim | null): TurnToRun | null {
   return claim?.turn && claim.facts ? { turn: claim.turn, facts: claim.facts } : null;
 }
 
