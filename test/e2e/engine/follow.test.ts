@@ -136,7 +136,7 @@ test('a reader that waits gets no events of another conversation that runs at th
 
 test('a reader that pauses needs no memory for the megabytes that are written meanwhile, and misses nothing', async () => {
   await using home = new Home();
-  const [tl, reader] = await Promise.all([home.open(), home.host()]);
+  const [tl, reader] = await Promise.all([home.open(), home.host({ claims: 'own' })]);
   const { id } = await tl.engine.ensure({ key: 'chat' });
   await reader.calls.stall(id); // it has read one event, and does not read the next
   const before = await reader.calls.memory();
